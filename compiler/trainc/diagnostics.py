@@ -1,0 +1,111 @@
+"""Findings and diagnostics: what the compiler has to say about its input, as data.
+
+A stage returns `Finding`s: they know the field path inside the object they are about, and nothing of files.
+The pipeline turns them into `Diagnostic`s, which name the object and, where one is known, the source position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Severity: TypeAlias = Literal["error", "warning", "info"]
+Path: TypeAlias = tuple[str | int, ...]
+
+_RANK: dict[str, int] = {"error": 0, "warning": 1, "info": 2}
+
+
+def is_identifier(key: str) -> bool:
+    """Whether `key` needs no quotes in a field path: letters, digits, `_` and `-`, not starting with a digit."""
+    return key.replace("-", "_").isidentifier() and key.isascii()
+
+
+def format_path(path: Path) -> str:
+    """`("spec", "env", 2, "name")` as `spec.env[2].name`; a key that is no identifier as `labels["a.b/c"]`."""
+    text = ""
+    for step in path:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        elif is_identifier(step):
+            text += f".{step}" if text else step
+        else:
+            text += '["' + step.replace("\\", "\\\\").replace('"', '\\"') + '"]'
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A position in an input file; `line` and `column` count from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One problem or remark, complete enough to act on without opening trainc's source.
+
+    `code` is a CamelCase reason that `trainc rule` explains; `object` reads "TrainJob team-a/llm"; `path` is the
+    field path inside that object ("spec.trainer.env[2].name"), empty when the object as a whole is meant.
+    """
+
+    code: str
+    severity: Severity
+    message: str
+    hint: str = ""
+    object: str = ""
+    path: str = ""
+    source: Source | None = None
+
+    def __str__(self) -> str:
+        place = str(self.source) if self.source else self.object
+        where = f"{self.path}: " if self.path else ""
+        return f"{place}: {self.severity}[{self.code}] {where}{self.message}".removeprefix(": ")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A diagnostic before it is placed: `path` lies inside the object that the stage was looking at.
+
+    `about` says which object that is, for stages that see two: the TrainJob (its patches included) or its runtime.
+    `source_path` is where to point in the file when upstream's field path is coarser than what is known.
+    """
+
+    code: str
+    severity: Severity
+    message: str
+    hint: str = ""
+    path: Path = ()
+    about: Literal["trainjob", "runtime"] = "trainjob"
+    source_path: Path | None = None
+
+
+class CompileError(Exception):
+    """The input was refused. `diagnostics` holds every problem found, sorted; at least one is an error."""
+
+    def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
+        self.diagnostics: list[Diagnostic] = in_order(diagnostics)
+        super().__init__("\n".join(str(d) for d in self.diagnostics))
+
+    def __reduce__(self) -> tuple[type[CompileError], tuple[list[Diagnostic]]]:
+        return type(self), (self.diagnostics,)
+
+
+def in_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Diagnostics without repetitions, by file and position, then object, severity, path and code."""
+    return sorted(dict.fromkeys(diagnostics), key=_sort_key)
+
+
+def has_errors(findings: Sequence[Finding] | Sequence[Diagnostic]) -> bool:
+    """Whether any of `findings` is an error."""
+    return any(f.severity == "error" for f in findings)
+
+
+def _sort_key(d: Diagnostic) -> tuple[str, int, int, str, int, str, str, str]:
+    source = d.source or Source("", 0, 0)
+    return (source.file, source.line, source.column, d.object, _RANK[d.severity], d.path, d.code, d.message)

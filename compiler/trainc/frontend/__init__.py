@@ -1,0 +1,1 @@
+"""Text to valid documents: reading, templates, dialects, overlays, schema, resolution and patches."""

@@ -1,0 +1,90 @@
+"""Patches: the TrainJob's changes to its runtime's template, applied in the order they were written.
+
+Source: kubeflow/trainer pkg/runtime/core/trainingruntime.go (mergeRuntimePatches and its predecessors).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trainc.diagnostics import Path
+from trainc.ir.patch import Patch, PatchedJob
+from trainc.ir.release import Release
+from trainc.ir.strategic_merge import strategic_merge
+
+Json = Mapping[str, Any]
+
+
+def read_patches(spec: Json) -> tuple[Patch, ...]:
+    """The patches of a TrainJob's spec, in every spelling that a release has had."""
+    return (
+        *_overrides(spec, "podSpecOverrides"),
+        *_overrides(spec, "podTemplateOverrides"),
+        *_runtime_patches(spec),
+    )
+
+
+def _runtime_patches(spec: Json) -> Iterator[Patch]:
+    for i, item in enumerate(spec.get("runtimePatches", ())):
+        path: Path = ("spec", "runtimePatches", i)
+        template = (item.get("trainingRuntimeSpec") or {}).get("template") or {}
+        metadata = template.get("metadata") or {}
+        jobs_path = (*path, "trainingRuntimeSpec", "template", "spec", "replicatedJobs")
+        jobs = tuple(
+            PatchedJob(
+                job["name"],
+                job.get("template"),
+                (*jobs_path, j),
+                (*jobs_path, j, "template", "spec", "template", "spec"),
+            )
+            for j, job in enumerate((template.get("spec") or {}).get("replicatedJobs", ()))
+        )
+        yield Patch(item["manager"], jobs, path, metadata.get("labels", {}), metadata.get("annotations", {}))
+
+
+def _overrides(spec: Json, field: str) -> Iterator[Patch]:
+    for i, item in enumerate(spec.get(field, ())):
+        path: Path = ("spec", field, i)
+        pod_template, pod_path = _pod_template_patch(item, field, path)
+        template = {"spec": {"template": pod_template}}
+        jobs = tuple(
+            PatchedJob(target["name"], template, (*path, "targetJobs", j), pod_path)
+            for j, target in enumerate(item.get("targetJobs", ()))
+        )
+        yield Patch(None, jobs, path)
+
+
+def _pod_template_patch(item: Json, field: str, path: Path) -> tuple[Json, Path]:
+    if field == "podSpecOverrides":
+        return {"spec": {key: value for key, value in item.items() if key != "targetJobs"}}, path
+    metadata = {k: v for k, v in (item.get("metadata") or {}).items() if k in ("labels", "annotations")}
+    patch = {"metadata": metadata} if metadata else {}
+    return ({**patch, "spec": item["spec"]} if item.get("spec") else patch), (*path, "spec")
+
+
+def apply_patches(template: Json, patches: tuple[Patch, ...], release: Release) -> dict[str, Any]:
+    """A JobSetSpec with every patch merged in, its replicated jobs in the template's order."""
+    jobs: list[Any] = list(template.get("replicatedJobs", ()))
+    order = {job["name"]: i for i, job in enumerate(jobs)}
+    for patch in patches:
+        jobs = _patched(jobs, patch, release)
+    # A job that only a patch knows sorts as if it were the first: the controller looks up a missing key.
+    return {**template, "replicatedJobs": sorted(jobs, key=lambda job: order.get(job["name"], 0))}
+
+
+def _patched(jobs: list[Any], patch: Patch, release: Release) -> list[Any]:
+    if release.patch_scope == "job set":
+        items = [{"name": p.name, **({"template": p.template} if p.template else {})} for p in patch.jobs]
+        merged = strategic_merge({"replicatedJobs": jobs}, {"replicatedJobs": items} if items else {})
+        return [job if "template" in job else {**job, "template": _EMPTY_JOB} for job in merged["replicatedJobs"]]
+    for patched in patch.jobs:
+        jobs = [_merged(job, patched) if job["name"] == patched.name else job for job in jobs]
+    return jobs
+
+
+def _merged(job: Json, patched: PatchedJob) -> Json:
+    return {**job, "template": strategic_merge(job.get("template", {}), patched.template or {})}
+
+
+_EMPTY_JOB: Json = {"spec": {"template": {"spec": {}}}}

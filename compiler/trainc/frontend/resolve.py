@@ -1,0 +1,98 @@
+"""Resolution: from a TrainJob's runtimeRef to the runtime document it means.
+
+Source: kubeflow/trainer pkg/runtime/core (clustertrainingruntime.go, trainingruntime.go) and pkg/webhooks.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from trainc.diagnostics import Finding
+from trainc.ir import names
+
+Json = Mapping[str, Any]
+RUNTIME_KINDS = ("TrainingRuntime", "ClusterTrainingRuntime")
+
+Key: TypeAlias = tuple[str, str, str]
+
+
+def runtime_key(document: Json) -> Key:
+    """(kind, namespace, name); a cluster-scoped runtime has no namespace, whatever its document says."""
+    metadata = document.get("metadata") or {}
+    kind = document["kind"]
+    namespace = "" if kind == "ClusterTrainingRuntime" else metadata.get("namespace", "")
+    return kind, namespace, metadata.get("name", "")
+
+
+def wanted_key(job: Json) -> Key:
+    """The key of the runtime that a TrainJob refers to: a TrainingRuntime serves its own namespace only."""
+    reference = job["spec"]["runtimeRef"]
+    kind = reference["kind"]
+    namespace = "" if kind == "ClusterTrainingRuntime" else job["metadata"].get("namespace", "")
+    return kind, namespace, reference["name"]
+
+
+def unsupported_reference(job: Json) -> Iterator[Finding]:
+    """A runtimeRef whose group or kind no runtime has."""
+    reference = job["spec"]["runtimeRef"]
+    if reference["apiGroup"] != names.TRAINER_GROUP:
+        yield Finding(
+            "UnsupportedRuntimeRef",
+            "error",
+            f"no runtime has the API group {reference['apiGroup']!r}",
+            f"set apiGroup to {names.TRAINER_GROUP}, or leave it out",
+            ("spec", "runtimeRef", "apiGroup"),
+        )
+    if reference["kind"] not in RUNTIME_KINDS:
+        near = difflib.get_close_matches(reference["kind"], RUNTIME_KINDS, n=1)
+        hint = f"write kind: {near[0]}" if near else f"kind is one of {', '.join(RUNTIME_KINDS)}; the name goes to `name`"
+        yield Finding(
+            "UnsupportedRuntimeRef",
+            "error",
+            f"{reference['kind']!r} is no kind of runtime",
+            hint,
+            ("spec", "runtimeRef", "kind"),
+        )
+
+
+def not_found(job: Json, known: Iterable[Key], catalog_miss: str = "") -> Finding:
+    """Why no runtime answers the reference, with the nearest that would."""
+    kind, namespace, name = wanted_key(job)
+    keys = sorted(known)
+    where = f" in namespace {namespace!r}" if namespace else (" without a namespace" if kind == "TrainingRuntime" else "")
+    return Finding(
+        "RuntimeNotFound",
+        "error",
+        f"there is no {kind} {name!r}{where}" + (f"; {catalog_miss}" if catalog_miss else ""),
+        _mend(keys, kind, namespace, name),
+        ("spec", "runtimeRef", "name"),
+    )
+
+
+def _mend(known: list[Key], kind: str, namespace: str, name: str) -> str:
+    for other_kind, other_namespace, other_name in known:
+        if other_name == name and other_kind != kind:
+            return f"a {other_kind} of that name exists: set runtimeRef.kind to {other_kind}"
+        if other_name == name and other_namespace != namespace:
+            place = f"namespace {other_namespace!r}" if other_namespace else "no namespace"
+            return f"one of that name has {place}; a TrainingRuntime serves its own namespace only"
+    candidates = [n for k, ns, n in known if k == kind and ns == namespace]
+    near = difflib.get_close_matches(name, candidates, n=3, cutoff=0.5)
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    return "add the runtime to the input, or name a folder that has it with --runtimes"
+
+
+def deprecated(runtime: Json) -> Iterator[Finding]:
+    """A cluster runtime whose label says that it is on its way out."""
+    metadata = runtime.get("metadata") or {}
+    if runtime["kind"] == "ClusterTrainingRuntime" and metadata.get("labels", {}).get(names.SUPPORT_LABEL) == "deprecated":
+        yield Finding(
+            "DeprecatedRuntime",
+            "warning",
+            f"ClusterTrainingRuntime {metadata.get('name')!r} is deprecated and will be removed from a later release",
+            "move the TrainJob to a supported runtime",
+            ("spec", "runtimeRef", "name"),
+        )

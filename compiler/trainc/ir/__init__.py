@@ -1,0 +1,1 @@
+"""The typed middle: what plugins see, whatever dialect or release the input was written for."""

@@ -1,0 +1,56 @@
+"""How many processes a node can run: devices and cores counted from its resources.
+
+Source: kubeflow/trainer pkg/runtime/runtime.go (GetNumGPUPerNode, ExtractResourcePerNodeFromRuntime).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from trainc.ir import names
+from trainc.ir.info import Info
+from trainc.ir.quantity import parse_quantity
+from trainc.ir.trainjob import TrainJob
+
+Resources = Mapping[str, Any]
+
+
+def resources_per_node(job: TrainJob, info: Info) -> Resources:
+    """The resources that counts are taken from.
+
+    The controller takes the TrainJob's in place of the runtime's; `gitops` takes what the container ends up with.
+    """
+    if not info.gitops and job.trainer and job.trainer.resources_per_node is not None:
+        return job.trainer.resources_per_node
+    for pod_set in info.pod_sets:
+        if pod_set.role == names.NODE or pod_set.ancestor == names.TRAINER:
+            for container in pod_set.containers:
+                if container.name == pod_set.main:
+                    return container.resources
+    return {}
+
+
+def gpus(resources: Resources) -> int:
+    """Devices per node: requests first, limits where requests name none."""
+    return _gpus_in(resources.get("requests")) or _gpus_in(resources.get("limits"))
+
+
+def cpus(resources: Resources) -> int:
+    """Cores per node, rounded up: requests first, limits where requests name none."""
+    return _amount(resources.get("requests"), "cpu") or _amount(resources.get("limits"), "cpu")
+
+
+def is_gpu(resource: str) -> bool:
+    """Whether the controller takes a resource name for a GPU's."""
+    return "gpu" in resource.lower()
+
+
+def _gpus_in(amounts: Mapping[str, Any] | None) -> int:
+    # Of several names with "gpu" in them the controller takes whichever its map yields first.
+    return next((_amount(amounts, name) for name in amounts or {} if is_gpu(name)), 0)
+
+
+def _amount(amounts: Mapping[str, Any] | None, name: str) -> int:
+    value = (amounts or {}).get(name)
+    return 0 if value is None else parse_quantity(str(value)).units

@@ -1,0 +1,49 @@
+"""The gang: the pods that must be scheduled together, and what they need in sum.
+
+Source: kubeflow/trainer plugins coscheduling and volcano (Build).
+"""
+
+from __future__ import annotations
+
+from trainc.ir.info import Info
+from trainc.ir.podset import PodSet
+from trainc.ir.quantity import ResourceList, add_resources
+
+
+def members(info: Info) -> tuple[PodSet, ...]:
+    """The pod sets of the gang.
+
+    The controller counts every job. Under `gitops` a job that another one awaits with `dependsOn: Complete` is no
+    member: it is gone before the others start, and a gang that counts it can never be complete.
+    """
+    if not info.gitops:
+        return info.pod_sets
+    awaited = {
+        dependency["name"]
+        for job in info.template.get("replicatedJobs", ())
+        for dependency in job.get("dependsOn", ())
+        if dependency.get("status") == "Complete"
+    }
+    return tuple(pod_set for pod_set in info.pod_sets if pod_set.name not in awaited)
+
+
+def min_member(info: Info) -> int:
+    """How many pods the gang needs before any may start."""
+    return sum(_pods(pod_set, info) for pod_set in members(info))
+
+
+def min_resources(info: Info) -> ResourceList:
+    """The sum of the gang's requests per resource name; empty where no container requests anything."""
+    total: ResourceList = {}
+    for pod_set in members(info):
+        pods = _pods(pod_set, info)
+        total = add_resources(total, {name: amount * pods for name, amount in pod_set.requests.items()})
+    return total
+
+
+def _pods(pod_set: PodSet, info: Info) -> int:
+    """Pods of one set that the gang waits for; the controller forgets replicas."""
+    count = pod_set.count if pod_set.min_count is None else pod_set.min_count
+    return count * pod_set.replicas if info.gitops else count
+
+

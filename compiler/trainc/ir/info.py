@@ -1,0 +1,91 @@
+"""Info: everything a plugin may read or replace while a TrainJob is compiled. Upstream's word, immutable here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from trainc.ir import names
+from trainc.ir.container import Container
+from trainc.ir.podset import PodSet
+from trainc.ir.release import Release
+from trainc.options import Semantics
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Info:
+    """The runtime, patched and lowered for one TrainJob.
+
+    `template` is the runtime's JobSetSpec with all patches applied; `pod_sets` mirrors its replicatedJobs, in order,
+    and is what passes edit; `command` and `args` are the trainer's entrypoint, None where the template's stands.
+    `ml_policy` is None where the runtime has none, which is not the same as an empty one. `runtime_jobs` names the
+    jobs, and their containers, that the runtime had before any patch.
+    """
+
+    release: Release
+    semantics: Semantics
+    cluster_domain: str
+    template: Json
+    pod_sets: tuple[PodSet, ...]
+    runtime_jobs: Mapping[str, tuple[str, ...]]
+    ml_policy: Json | None = None
+    pod_group_policy: Json | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    command: tuple[str, ...] | None = None
+    args: tuple[str, ...] | None = None
+
+    @property
+    def gitops(self) -> bool:
+        """Whether the deviations of `gitops` apply."""
+        return self.semantics == "gitops"
+
+    @property
+    def trainer(self) -> PodSet | None:
+        """The first pod set labelled as the trainer step."""
+        return next((p for p in self.pod_sets if p.ancestor == names.TRAINER), None)
+
+    @property
+    def trainer_container(self) -> Container | None:
+        """The main container of the trainer's pod set, where the TrainJob's trainer settings go."""
+        trainer = self.trainer
+        return next((c for c in trainer.containers if c.name == trainer.main), None) if trainer else None
+
+    def policy(self, name: str) -> Json | None:
+        """`mlPolicy.<name>`: the policy of an ML plugin, None where the runtime does not choose it."""
+        return (self.ml_policy or {}).get(name)
+
+    def gang(self, name: str) -> Json | None:
+        """`podGroupPolicy.<name>`: the policy of a gang scheduler, None where the runtime does not choose it."""
+        return (self.pod_group_policy or {}).get(name)
+
+    def pod_set(self, name: str) -> PodSet | None:
+        """The pod set of the replicated job called `name`."""
+        return next((p for p in self.pod_sets if p.name == name), None)
+
+    def pod_set_in_role(self, role: str) -> PodSet | None:
+        """The pod set with a part in an MPI or Flux job: names.LAUNCHER or names.NODE."""
+        return next((p for p in self.pod_sets if p.role == role), None)
+
+    def with_pod_set(self, changed: PodSet) -> Info:
+        """With the pod set of the same name replaced."""
+        return replace(self, pod_sets=tuple(changed if p.name == changed.name else p for p in self.pod_sets))
+
+    def map_pod_sets(self, change: Callable[[PodSet], PodSet]) -> Info:
+        """With `change` applied to every pod set."""
+        return replace(self, pod_sets=tuple(change(p) for p in self.pod_sets))
+
+    def with_trainer_count(self, count: int | None) -> Info:
+        """With `count` pods in the trainer's pod set; the same Info where either is missing."""
+        trainer = self.trainer
+        return self if trainer is None or count is None else self.with_pod_set(trainer.with_count(count))
+
+    def with_trainer_container(self, edit: Callable[[Container], Container]) -> Info:
+        """With the trainer container edited; the same Info where there is none."""
+        trainer = self.trainer
+        if trainer is None or self.trainer_container is None:
+            return self
+        return self.with_pod_set(trainer.with_main(edit))

@@ -1,0 +1,40 @@
+"""Well-known names of the Trainer and JobSet APIs, one place for every literal that has a meaning elsewhere.
+
+Source: kubeflow/trainer pkg/constants/constants.go v2.3.0; kubernetes-sigs/jobset api/jobset/v1alpha2.
+"""
+
+from __future__ import annotations
+
+TRAINER_GROUP = "trainer.kubeflow.org"
+TRAINER_API = f"{TRAINER_GROUP}/v1alpha1"
+JOBSET_API = "jobset.x-k8s.io/v1alpha2"
+
+ANCESTOR_LABEL = f"{TRAINER_GROUP}/trainjob-ancestor-step"
+SUPPORT_LABEL = f"{TRAINER_GROUP}/support"
+
+# Ancestor steps: the values of ANCESTOR_LABEL.
+TRAINER = "trainer"
+DATASET_INITIALIZER = "dataset-initializer"
+MODEL_INITIALIZER = "model-initializer"
+
+# Replicated jobs and containers that the API knows by name.
+NODE = "node"
+LAUNCHER = "launcher"
+INITIALIZER_VOLUME = "initializer"
+
+TRAINER_PORT = 29500
+COMPLETION_INDEX = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
+
+CONTROLLER_MANAGED_BY = f"{TRAINER_GROUP}/trainjob-controller"
+MULTIKUEUE_MANAGED_BY = "kueue.x-k8s.io/multikueue"
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+
+
+def first_host(job: str, replicated_job: str, subdomain: str) -> str:
+    """DNS name of the first pod of a replicated job, inside its namespace: where rank 0 listens."""
+    return f"{pod_host(job, replicated_job, 0, 0)}.{subdomain}"
+
+
+def pod_host(job: str, replicated_job: str, replica: int, index: int) -> str:
+    """Hostname that JobSet gives a pod."""
+    return f"{job}-{replicated_job}-{replica}-{index}"

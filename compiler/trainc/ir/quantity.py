@@ -1,0 +1,138 @@
+"""Kubernetes resource quantities: exact, and printed in the canonical form that Go's Quantity prints.
+
+Source of the rules: kubernetes/apimachinery pkg/api/resource (quantity.go, suffix.go, math.go).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, TypeAlias
+
+NANOS_PER_UNIT = 10**9
+LARGEST = (2**63 - 1) * NANOS_PER_UNIT
+
+Family: TypeAlias = Literal["decimal", "binary", "exponent"]
+
+_GRAMMAR = re.compile(
+    r"(?P<sign>[+-]?)(?P<digits>\d+(?:\.\d*)?|\.\d+)"
+    r"(?:(?P<binary>[KMGTPE]i)|(?P<decimal>[numkMGTPE])|[eE](?P<exponent>[+-]?\d+))?",
+    re.ASCII,
+)
+_BINARY_POWER = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
+_DECIMAL_POWER = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY_SUFFIX = ("", *_BINARY_POWER)
+_DECIMAL_SUFFIX = {0: "", **{power: suffix for suffix, power in _DECIMAL_POWER.items()}}
+# No quantity is longer than this: the largest has 19 digits, the finest 9 decimals. It bounds the arithmetic below.
+_LONGEST_TEXT = 64
+_LARGEST_EXPONENT = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """An exact amount in billionths of its unit (cores, bytes, devices) and the suffix family it is written in."""
+
+    nanos: int
+    family: Family = "decimal"
+
+    def __add__(self, other: Quantity) -> Quantity:
+        # Go adopts the operand's family only when the receiver is still zero.
+        return Quantity(self.nanos + other.nanos, self.family if self.nanos else other.family)
+
+    def __mul__(self, count: int) -> Quantity:
+        return Quantity(self.nanos * count, self.family)
+
+    @property
+    def units(self) -> int:
+        """The amount in whole units, rounded away from zero as Go's `Value()` does: 2500m is 3."""
+        whole = -(-abs(self.nanos) // NANOS_PER_UNIT)
+        return whole if self.nanos >= 0 else -whole
+
+    def __str__(self) -> str:
+        whole, rest = divmod(self.nanos, NANOS_PER_UNIT)
+        if self.family == "binary" and not rest and abs(whole) >= 1024:
+            power = 0
+            while whole % 1024 == 0 and power < len(_BINARY_SUFFIX) - 1:
+                whole, power = whole // 1024, power + 1
+            return f"{whole}{_BINARY_SUFFIX[power]}"
+        return _decimal_text(self.nanos, self.family)
+
+
+ResourceList: TypeAlias = Mapping[str, Quantity]
+ZERO = Quantity(0)
+
+
+@lru_cache(maxsize=4096)
+def parse_quantity(text: str) -> Quantity:
+    """The quantity that `text` writes ("500m", "16Gi", "1e3"), rounded up to billionths.
+
+    ValueError when `text` is no quantity, or is larger than Kubernetes can hold (it would clamp it in silence).
+    """
+    match = _GRAMMAR.fullmatch(text) if len(text) <= _LONGEST_TEXT else None
+    if match is None:
+        raise ValueError(f"{text[:_LONGEST_TEXT]!r} is not a quantity")
+    power, factor, family = _scale(match)
+    whole, _, fraction = match["digits"].partition(".")
+    mantissa = int((whole + fraction) or "0") * factor
+    power += 9 - len(fraction)
+    nanos = mantissa * 10**power if power >= 0 else -(-mantissa // 10**-power)
+    if nanos > LARGEST:
+        raise ValueError(f"{text!r} is larger than any quantity can be (2^63-1)")
+    return Quantity(-nanos if match["sign"] == "-" else nanos, family)
+
+
+def _scale(match: re.Match[str]) -> tuple[int, int, Family]:
+    """The power of ten, the integer factor and the family of a quantity's suffix."""
+    if binary := match["binary"]:
+        return 0, 1024 ** _BINARY_POWER[binary], "binary"
+    if exponent := match["exponent"]:
+        return max(-_LARGEST_EXPONENT, min(int(exponent), _LARGEST_EXPONENT)), 1, "exponent"
+    return _DECIMAL_POWER.get(match["decimal"] or "", 0), 1, "decimal"
+
+
+def _decimal_text(nanos: int, family: Family) -> str:
+    if not nanos:
+        return "0"
+    power = -9
+    while nanos % 1000 == 0 and power < 18:
+        nanos, power = nanos // 1000, power + 3
+    if family == "exponent":
+        return f"{nanos}e{power}" if power else str(nanos)
+    return f"{nanos}{_DECIMAL_SUFFIX[power]}"
+
+
+def canonical(value: str | int | float) -> str:
+    """A quantity as written in YAML ("2000m", 4, 0.5) in canonical form ("2", "4", "500m"). ValueError if it is none."""
+    return value if isinstance(value, str) and value.isdecimal() and _is_plain(value) else _canonical_text(str(value))
+
+
+def _is_plain(digits: str) -> bool:
+    """Whether a digit string is canonical as it stands, the commonest case: no leading or trailing zero."""
+    return digits.isascii() and digits[0] != "0" and digits[-1] != "0" and len(digits) < 19
+
+
+@lru_cache(maxsize=4096)
+def _canonical_text(text: str) -> str:
+    return str(parse_quantity(text))
+
+
+def parse_resources(amounts: Mapping[str, str | int | float] | None) -> ResourceList:
+    """`{"cpu": "500m"}` as quantities by resource name."""
+    return {name: parse_quantity(str(amount)) for name, amount in (amounts or {}).items()}
+
+
+def format_resources(amounts: ResourceList) -> dict[str, str]:
+    """Quantities by resource name as Kubernetes prints them."""
+    return {name: str(amount) for name, amount in amounts.items()}
+
+
+def add_resources(left: ResourceList, right: ResourceList) -> ResourceList:
+    """The sum per resource name; a name that only one side has keeps its amount."""
+    return {**left, **{name: left[name] + q if name in left else q for name, q in right.items()}}
+
+
+def max_resources(left: ResourceList, right: ResourceList) -> ResourceList:
+    """The larger amount per resource name; on equal amounts the left one, and so its suffix family."""
+    return {**left, **{n: q for n, q in right.items() if n not in left or q.nanos > left[n].nanos}}

@@ -1,0 +1,111 @@
+"""What each Trainer release does differently: one row per concern, one column per release.
+
+Nothing else in the package compares release numbers; a pass reads the fact it needs. Each fact was read in
+kubeflow/trainer at the tags that PORT.yaml pins and is held by the recorded cases of that release.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+from trainc.options import RELEASES
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """The behaviour of one Trainer minor, as facts."""
+
+    minor: str
+    jobset: str
+
+    # Patches: the TrainJob field that carries them, and how much of a replicated job one may reach.
+    patch_field: Literal["podSpecOverrides", "podTemplateOverrides", "runtimePatches"]
+    patch_scope: Literal["pod spec", "pod template", "job template", "job set"]
+    patched_job_twice_refused: bool
+
+    # spec.trainer.resourcesPerNode: how it meets the template's resources, and what sees it.
+    resources: Literal["replace", "merge"]
+    resources_reach_mpi_node: bool
+    gang_sees_resources: bool
+
+    # Torch and torchtune.
+    torch_processes: Literal["limits then requests", "from runtime too"]
+    torch_checks_need_num_proc: bool
+    torch_env_injection: bool
+    torchtune_models: tuple[str, ...]
+    torchtune_lora: Literal["unknown", "mentioned", "parsed"]
+    torchtune_kept: tuple[str, ...]
+    torchtune_kept_are_reserved: bool
+
+    # MPI.
+    mpi_slots_from_gpus: bool
+    mpi_env_reaches_node: bool
+    mpi_file_modes: bool
+    mpi_env_reserved: bool
+    hostfile_counts_replicas: bool
+
+    # The other plugins.
+    plain_yields_to: tuple[str, ...]
+    flux_sees_template_command: bool
+    flux_checks_trainer_processes: bool
+    flux_shared_memory: bool
+    gang_label_for_any_policy: bool
+    jax_needs_trainer: bool
+    initializer_needs_mount: bool
+    init_container_ports_rebuilt: bool
+    all_trainers_take_first_count: bool
+
+    # Entry points.
+    warns_deprecated_runtime: bool
+    managed_by_honoured: bool
+
+
+_TUNE_2_0 = ("llama3_2/1B", "llama3_2/7B", "llama3_3/70B")
+_TUNE_2_1 = ("llama3_2/1B", "llama3_2/3B", "llama3_3/70B", "qwen2_5/1.5B")
+_KEPT_2_0 = ("output_dir", "tokenizer.path", "checkpointer.checkpoint_dir")
+_KEPT_2_1 = (*_KEPT_2_0, "tokenizer.merges_file")
+
+# fmt: off
+_FACTS: dict[str, tuple[Any, Any, Any, Any]] = {
+    #                                2.0                     2.1                     2.2                 2.3
+    "jobset":                       ("0.8",                  "0.10",                 "0.11",             "0.12"),
+    "patch_field":                  ("podSpecOverrides",     "podTemplateOverrides", "runtimePatches",   "runtimePatches"),
+    "patch_scope":                  ("pod spec",             "pod template",         "job template",     "job set"),
+    "patched_job_twice_refused":    (True,                   False,                  False,              False),
+    "resources":                    ("replace",              "replace",              "replace",          "merge"),
+    "resources_reach_mpi_node":     (False,                  True,                   True,               True),
+    "gang_sees_resources":          (False,                  False,                  True,               True),
+    "torch_processes":              ("limits then requests", "from runtime too",     "from runtime too", "from runtime too"),
+    "torch_checks_need_num_proc":   (True,                   True,                   False,              False),
+    "torch_env_injection":          (False,                  False,                  False,              True),
+    "torchtune_models":             (_TUNE_2_0,              _TUNE_2_1,              _TUNE_2_1,          _TUNE_2_1),
+    "torchtune_lora":               ("unknown",              "mentioned",            "mentioned",        "parsed"),
+    "torchtune_kept":               (_KEPT_2_0,              _KEPT_2_1,              _KEPT_2_1,          _KEPT_2_1),
+    "torchtune_kept_are_reserved":  (False,                  False,                  False,              True),
+    "mpi_slots_from_gpus":          (False,                  True,                   True,               True),
+    "mpi_env_reaches_node":         (False,                  True,                   True,               True),
+    "mpi_file_modes":               (False,                  False,                  False,              True),
+    "mpi_env_reserved":             (False,                  False,                  False,              True),
+    "hostfile_counts_replicas":     (False,                  False,                  False,              True),
+    "plain_yields_to":              (("torch", "mpi"),       ("torch", "mpi"),       ("torch", "mpi", "jax"), ("torch", "mpi", "jax")),
+    "flux_sees_template_command":   (False,                  False,                  False,              True),
+    "flux_checks_trainer_processes": (False,                 False,                  False,              True),
+    "flux_shared_memory":           (False,                  False,                  False,              True),
+    "gang_label_for_any_policy":    (True,                   False,                  False,              False),
+    "jax_needs_trainer":            (False,                  False,                  True,               False),
+    "initializer_needs_mount":      (False,                  False,                  False,              True),
+    "init_container_ports_rebuilt": (False,                  False,                  False,              True),
+    "all_trainers_take_first_count": (True,                  False,                  False,              False),
+    "warns_deprecated_runtime":     (False,                  True,                   True,               True),
+    "managed_by_honoured":          (False,                  False,                  False,              True),
+}
+# fmt: on
+
+
+@cache
+def release_facts(minor: str) -> Release:
+    """The facts of one release; `minor` is one of options.RELEASES."""
+    column = RELEASES.index(minor)
+    return Release(minor=minor, **{name: row[column] for name, row in _FACTS.items()})

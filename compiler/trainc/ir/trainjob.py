@@ -1,0 +1,71 @@
+"""The TrainJob as plugins see it: defaulted, release-independent, immutable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from trainc.ir import names
+from trainc.ir.patch import Patch
+
+EnvVar = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Trainer:
+    """`spec.trainer`. None means "not set"; an empty tuple is set and clears what the runtime has."""
+
+    image: str | None = None
+    command: tuple[str, ...] | None = None
+    args: tuple[str, ...] | None = None
+    env: tuple[EnvVar, ...] = ()
+    num_nodes: int | None = None
+    num_proc_per_node: int | str | None = None
+    resources_per_node: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InitializerStep:
+    """`spec.initializer.dataset` or `.model`."""
+
+    storage_uri: str | None = None
+    env: tuple[EnvVar, ...] = ()
+    secret: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrainJob:
+    """One TrainJob after validation and defaulting. `namespace` is empty where the document names none.
+
+    `labels` and `annotations` are its metadata's; `spec_labels` and `spec_annotations` those of its spec (until 2.1).
+    """
+
+    name: str
+    namespace: str
+    runtime_name: str
+    runtime_kind: str
+    trainer: Trainer | None = None
+    dataset: InitializerStep | None = None
+    model: InitializerStep | None = None
+    suspend: bool | None = None
+    managed_by: str = names.CONTROLLER_MANAGED_BY
+    active_deadline_seconds: int | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    spec_labels: Mapping[str, str] = field(default_factory=dict)
+    spec_annotations: Mapping[str, str] = field(default_factory=dict)
+    patches: tuple[Patch, ...] = ()
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """Name and, where there is one, namespace: the metadata that every built object starts from."""
+        return self.named(self.name)
+
+    def named(self, name: str) -> dict[str, str]:
+        """Metadata of an object of this job under another name."""
+        return {"name": name, "namespace": self.namespace} if self.namespace else {"name": name}
+
+    def initializer(self, step: str) -> InitializerStep | None:
+        """The initializer configuration of an ancestor step, None for the trainer step."""
+        return {names.DATASET_INITIALIZER: self.dataset, names.MODEL_INITIALIZER: self.model}.get(step)

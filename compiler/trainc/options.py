@@ -1,0 +1,55 @@
+"""What a caller may choose, as one frozen value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+Semantics: TypeAlias = Literal["gitops", "controller"]
+SecretsMode: TypeAlias = Literal["existing", "external-secrets", "sealed", "presync-job"]
+Delivery: TypeAlias = Literal["argocd", "flux", "kubectl"]
+
+RELEASES = ("2.0", "2.1", "2.2", "2.3")
+NEWEST_RELEASE = RELEASES[-1]
+
+
+def normalize_release(text: str) -> str:
+    """The Trainer minor that `text` names: "2.3", "v2.3" and "2.3.1" are all "2.3". ValueError for any other."""
+    minor = ".".join(text.removeprefix("v").split(".")[:2])
+    if minor not in RELEASES:
+        raise ValueError(f"unknown Trainer release {text!r}; choose one of {', '.join(RELEASES)}")
+    return minor
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds on input, so that hostile files are refused in bounded time and memory."""
+
+    document_bytes: int = 10_000_000
+    documents: int = 100_000
+    depth: int = 100
+    alias_expansions: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to compile. Every field has the default of the command line.
+
+    `release` is the Trainer minor whose behaviour is compiled; None means the newest, with an info diagnostic.
+    `semantics` is "gitops" (what should be in git) or "controller" (what the controller would create).
+    """
+
+    release: str | None = None
+    semantics: Semantics = "gitops"
+    secrets: SecretsMode = "existing"
+    namespace: str | None = None
+    name_hash: bool = False
+    delivery: Delivery = "argocd"
+    cluster_domain: str = "cluster.local"
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        if self.release is not None:
+            object.__setattr__(self, "release", normalize_release(self.release))
+        if self.semantics not in ("gitops", "controller"):
+            raise ValueError(f"unknown semantics {self.semantics!r}; choose gitops or controller")

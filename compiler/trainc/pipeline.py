@@ -1,0 +1,150 @@
+"""The pipeline: the stages of a compilation, in order, on one screen.
+
+Pure: documents and options in, compiled jobs and diagnostics out; I/O, printing and exit codes live above it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+from trainc.compilation import Compilation, CompiledJob
+from trainc.diagnostics import CompileError, Diagnostic, Finding, has_errors, in_order
+from trainc.frontend import resolve
+from trainc.frontend.ancestor_labels import infer_ancestor_labels
+from trainc.frontend.document import Document
+from trainc.frontend.intake import Checked, Intake, take_in
+from trainc.frontend.lowering import lower, lower_job
+from trainc.frontend.patches import apply_patches
+from trainc.ir import names
+from trainc.ir.info import Info
+from trainc.ir.release import Release, release_facts
+from trainc.ir.trainjob import TrainJob
+from trainc.options import NEWEST_RELEASE, Options
+from trainc.plugins import engine
+from trainc.target.order import in_apply_order
+
+# name, release -> the catalog's runtime document, or why the catalog has none
+Catalog: TypeAlias = Callable[[str, str], "Document | str"]
+Outcome: TypeAlias = tuple[CompiledJob | None, list[Diagnostic]]
+
+
+def compile_trainjob(
+    trainjob: dict[str, Any], runtimes: Sequence[dict[str, Any]], options: Options = Options()
+) -> Compilation:
+    """Compile one TrainJob against the runtimes given, and no others.
+
+    Both are plain documents as YAML or JSON holds them, and neither is changed; so are the resulting manifests.
+    Amounts are Kubernetes quantities and times are seconds, as in the Trainer API.
+
+    Raises CompileError with every problem found. Behaviour follows kubeflow/trainer at the tag that PORT.yaml pins
+    for `options.release`.
+    """
+    return compile_documents([Document.of(data) for data in (*runtimes, trainjob)], (), options)
+
+
+def compile_documents(
+    documents: Sequence[Document],
+    runtime_sources: Sequence[Sequence[Document]] = (),
+    options: Options = Options(),
+    catalog: Catalog | None = None,
+) -> Compilation:
+    """Compile every TrainJob of `documents`. Raises CompileError with every problem of every document."""
+    compiled: list[CompiledJob] = []
+    diagnostics: list[Diagnostic] = []
+    for job, found in compile_each(documents, runtime_sources, options, catalog):
+        diagnostics.extend(found)
+        if job is not None:
+            compiled.append(job)
+    if has_errors(diagnostics):
+        raise CompileError(diagnostics)
+    return Compilation(tuple(compiled), in_order(diagnostics))
+
+
+def compile_each(
+    documents: Sequence[Document],
+    runtime_sources: Sequence[Sequence[Document]] = (),
+    options: Options = Options(),
+    catalog: Catalog | None = None,
+) -> Iterator[Outcome]:
+    """One outcome for what concerns all input, then one per TrainJob by (namespace, name).
+
+    A runtime comes from `documents`, then from each of `runtime_sources`, then from the catalog.
+    """
+    minor = options.release or NEWEST_RELEASE
+    intake = take_in(documents, runtime_sources, minor, options)
+    yield None, [*_release_note(options), *intake.diagnostics]
+    for job in intake.jobs:
+        yield compile_job(job, intake, release_facts(minor), options, catalog)
+
+
+def compile_job(job: Checked, intake: Intake, release: Release, options: Options, catalog: Catalog | None) -> Outcome:
+    """One checked TrainJob through every stage after intake."""
+    runtime, findings = find_runtime(job, intake, release, options, catalog)
+    if runtime is None:
+        return None, [job.place(finding) for finding in findings]
+    lowered = lower_job(job.data)
+    if lowered.managed_by == names.MULTIKUEUE_MANAGED_BY and release.managed_by_honoured and options.semantics == "controller":
+        return _handed_over(lowered), [job.place(_MANAGED_ELSEWHERE)]
+    info, found = prepare(lowered, runtime, release, options)
+    findings += found + engine.validate(lowered, info)
+    diagnostics = [(runtime if f.about == "runtime" else job).place(f) for f in findings]
+    if has_errors(findings):
+        return None, diagnostics
+    info = engine.enforce(lowered, info)
+    manifests = in_apply_order(engine.build(lowered, info))
+    compiled = CompiledJob(lowered.namespace, lowered.name, tuple(manifests), engine.secrets(lowered, info))
+    return compiled, diagnostics
+
+
+def find_runtime(
+    job: Checked, intake: Intake, release: Release, options: Options, catalog: Catalog | None
+) -> tuple[Checked | None, list[Finding]]:
+    """The runtime that a TrainJob refers to, and what there is to say about it."""
+    findings = list(resolve.unsupported_reference(job.data))
+    if findings:
+        return None, findings
+    key = resolve.wanted_key(job.data)
+    runtime = intake.runtimes.get(key)
+    miss = ""
+    if runtime is None and catalog is not None and key[0] == "ClusterTrainingRuntime":
+        answer = catalog(key[2], release.minor)
+        if isinstance(answer, Document):
+            runtime = take_in([answer], (), release.minor, options).runtimes[key]
+        else:
+            miss = answer
+    if runtime is None:
+        return None, [resolve.not_found(job.data, intake.runtimes, miss)]
+    return runtime, list(resolve.deprecated(runtime.data)) if release.warns_deprecated_runtime else []
+
+
+def prepare(job: TrainJob, runtime: Checked, release: Release, options: Options) -> tuple[Info, list[Finding]]:
+    """Patch the runtime, label its steps, and lower it."""
+    spec = runtime.data["spec"]
+    template = apply_patches(spec.get("template", {}).get("spec") or {}, job.patches, release)
+    findings: list[Finding] = []
+    if options.semantics == "gitops":
+        labelled, findings = infer_ancestor_labels(template, spec.get("mlPolicy"))
+        return lower(job, runtime.data, labelled, release, options), findings
+    return lower(job, runtime.data, template, release, options), findings
+
+
+def _release_note(options: Options) -> list[Diagnostic]:
+    if options.release is not None:
+        return []
+    message = f"no release is pinned; compiling for Trainer {NEWEST_RELEASE}, the newest known"
+    hint = "pin it with --release or `release:` in trainc.yaml, so that an upgrade of trainc changes nothing in git"
+    return [Diagnostic("ReleaseNotPinned", "info", message, hint)]
+
+
+_MANAGED_ELSEWHERE = Finding(
+    "ManagedElsewhere",
+    "info",
+    f"managedBy is {names.MULTIKUEUE_MANAGED_BY}: this release's controller creates nothing for the job",
+    "compile with --semantics gitops to hand the JobSet to MultiKueue",
+    ("spec", "managedBy"),
+)
+
+
+def _handed_over(job: TrainJob) -> CompiledJob:
+    return CompiledJob(job.namespace, job.name, ())

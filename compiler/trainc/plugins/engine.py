@@ -1,0 +1,48 @@
+"""The engine: extension points in order, and for each of them the plugins in registry order.
+
+Source: kubeflow/trainer pkg/runtime/framework/core/framework.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from trainc.diagnostics import Finding
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob
+from trainc.plugins.plugin import PASSES, ExtensionPoint, Manifest, Plugin
+from trainc.plugins.registry import PLUGINS
+
+Observer: TypeAlias = Callable[[str, ExtensionPoint, Info, Info], None]
+
+
+def validate(job: TrainJob, info: Info, plugins: Sequence[Plugin] = PLUGINS) -> list[Finding]:
+    """Every finding of every plugin."""
+    return [finding for plugin in plugins if plugin.validate for finding in plugin.validate(job, info)]
+
+
+def enforce(
+    job: TrainJob, info: Info, observe: Observer | None = None, plugins: Sequence[Plugin] = PLUGINS
+) -> Info:
+    """The Info after all passes. `observe(plugin, extension point, before, after)` is told of each change."""
+    for point in PASSES:
+        for plugin in plugins:
+            run = getattr(plugin, point)
+            if run is None:
+                continue
+            after = run(job, info)
+            if observe is not None and after is not info:
+                observe(plugin.name, point, info, after)
+            info = after
+    return info
+
+
+def build(job: TrainJob, info: Info, plugins: Sequence[Plugin] = PLUGINS) -> list[Manifest]:
+    """Every object of every plugin, in registry order."""
+    return [manifest for plugin in plugins if plugin.build for manifest in plugin.build(job, info)]
+
+
+def secrets(job: TrainJob, info: Info, plugins: Sequence[Plugin] = PLUGINS) -> tuple[str, ...]:
+    """Names of the Secrets that the built pods mount and that somebody must provide."""
+    return tuple(name for plugin in plugins if plugin.secrets for name in plugin.secrets(job, info))

@@ -1,0 +1,93 @@
+"""The Flux cluster of a job: its hosts, its lead broker, its size, and the settings it takes from variables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trainc.ir import names
+from trainc.ir.devices import gpus, resources_per_node
+from trainc.ir.info import Info
+from trainc.ir.rendezvous import subdomain
+from trainc.ir.trainjob import TrainJob
+
+_DEFAULTS = {
+    "FLUX_VIEW_IMAGE": "ghcr.io/converged-computing/flux-view-ubuntu:tag-jammy",
+    "FLUX_NETWORK_DEVICE": "eth0",
+    "FLUX_QUEUE_POLICY": "fcfs",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """What the scripts are written from. `gpus` are devices per node; `domain` the DNS suffix of the hosts."""
+
+    host_prefix: str
+    domain: str
+    nodes: int
+    processes: int
+    gpus: int
+    image: str
+    network_device: str
+    queue_policy: str
+    words_kept: bool
+
+    @property
+    def hosts(self) -> str:
+        """All hosts as a Flux host list: `job-node-0-[0-3]`."""
+        return f"{self.host_prefix}-[{_span(self.nodes)}]"
+
+    @property
+    def lead(self) -> str:
+        """Hostname of the lead broker."""
+        return f"{self.host_prefix}-0"
+
+    @property
+    def resources(self) -> str:
+        """Cores and devices per host, as `flux R encode` takes them."""
+        cores = f"--cores={_span(self.processes)}"
+        return f"{cores} --gpu={_span(self.gpus)}" if self.gpus else cores
+
+    @property
+    def run_flags(self) -> str:
+        """Nodes, tasks and devices per task, as `flux run` takes them."""
+        flags = f"-N {self.nodes} -n {self.processes * self.nodes}"
+        return f"{flags} -g {self.gpus}" if self.gpus else flags
+
+
+def cluster(job: TrainJob, info: Info) -> Cluster:
+    """The cluster of a TrainJob. The controller knows one job name and one subdomain; `gitops` the real ones."""
+    settings = _settings(job, info)
+    node = info.pod_set_in_role(names.NODE)
+    asked_nodes = job.trainer.num_nodes if job.trainer else None
+    asked_processes = job.trainer.num_proc_per_node if job.trainer else None
+    domain = subdomain(job, info) if info.gitops else job.name
+    return Cluster(
+        host_prefix=f"{job.name}-{node.name if node and info.gitops else names.NODE}-0",
+        domain=f"{domain}.{job.namespace}.svc.{info.cluster_domain}" if job.namespace else domain,
+        nodes=asked_nodes if asked_nodes is not None else (node.count if node else 1),
+        processes=asked_processes
+        if isinstance(asked_processes, int)
+        else (info.policy("flux") or {}).get("numProcPerNode", 1),
+        gpus=gpus(resources_per_node(job, info)),
+        image=settings["FLUX_VIEW_IMAGE"],
+        network_device=settings["FLUX_NETWORK_DEVICE"],
+        queue_policy=settings["FLUX_QUEUE_POLICY"],
+        words_kept=info.gitops,
+    )
+
+
+def _settings(job: TrainJob, info: Info) -> dict[str, str]:
+    """Defaults, then the runtime's variables, then the TrainJob's; one that is read from elsewhere counts as empty."""
+    settings = dict(_DEFAULTS)
+    container = info.trainer_container
+    for variable in container.env if container else ():
+        if variable["name"] in settings and "valueFrom" not in variable:
+            settings[variable["name"]] = variable.get("value", settings[variable["name"]])
+    for variable in job.trainer.env if job.trainer else ():
+        if variable["name"] in settings:
+            settings[variable["name"]] = variable.get("value", "")
+    return settings
+
+
+def _span(size: int) -> str:
+    return "0" if size == 1 else f"0-{size - 1}"

@@ -1,0 +1,54 @@
+"""Volumes and mounts of a Flux job."""
+
+from __future__ import annotations
+
+from trainc.ir.keyed import Item
+from trainc.ir.release import Release
+from trainc.ir.trainjob import TrainJob
+
+INSTALL_DIR = "/mnt/flux"
+CONFIG_DIR = "/etc/flux-config"
+CURVE_DIR = "/curve"
+
+
+def config_map_name(job: TrainJob) -> str:
+    """Name of the ConfigMap with the scripts; the volume that mounts it has the same name."""
+    return f"{job.name}-flux-entrypoint"
+
+
+def curve_secret_name(job: TrainJob) -> str:
+    """Name of the Secret whose `curve.cert` the brokers authenticate each other with."""
+    return f"{job.name}-flux-curve"
+
+
+def volumes(job: TrainJob, release: Release) -> tuple[Item, ...]:
+    """In the controller's order; shared memory since 2.3."""
+    config = config_map_name(job)
+    shared_memory: Item = {"name": "shared-memory", "emptyDir": {"medium": "Memory"}}
+    return (
+        {"name": "spack-install", "emptyDir": {}},
+        {"name": "flux-install", "emptyDir": {}},
+        {"name": config, "configMap": {"name": config, "defaultMode": 0o755}},
+        *((shared_memory,) if release.flux_shared_memory else ()),
+        {"name": "flux-curve", "secret": {"secretName": curve_secret_name(job), "defaultMode": 0o400}},
+    )
+
+
+def installer_mounts(job: TrainJob) -> tuple[Item, ...]:
+    """What the init container fills and reads."""
+    return (
+        {"name": "flux-install", "mountPath": INSTALL_DIR},
+        {"name": config_map_name(job), "mountPath": CONFIG_DIR, "readOnly": True},
+    )
+
+
+def node_mounts(job: TrainJob, release: Release) -> tuple[Item, ...]:
+    """What the trainer's container runs from. The controller mounts shared memory read-only."""
+    shared_memory: Item = {"name": "shared-memory", "mountPath": "/dev/shm", "readOnly": True}
+    return (
+        {"name": "flux-install", "mountPath": INSTALL_DIR},
+        {"name": "spack-install", "mountPath": "/opt/software"},
+        {"name": config_map_name(job), "mountPath": CONFIG_DIR, "readOnly": True},
+        {"name": "flux-curve", "mountPath": CURVE_DIR, "readOnly": True},
+        *((shared_memory,) if release.flux_shared_memory else ()),
+    )

@@ -1,0 +1,44 @@
+"""JAX: jax.distributed's coordinator, process count and rank.
+
+Source: kubeflow/trainer pkg/runtime/framework/plugins/jax.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainc.diagnostics import Finding
+from trainc.ir import names
+from trainc.ir.env import completion_index, literal, trainer_env
+from trainc.ir.info import Info
+from trainc.ir.panics import controller_panics
+from trainc.ir.rendezvous import master_host, with_trainer_port
+from trainc.ir.trainjob import TrainJob
+from trainc.plugins.plugin import Plugin
+
+
+def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """Upstream refuses nothing; 2.2 crashes when there is no trainer to size."""
+    if info.policy("jax") is None or info.gitops or not info.release.jax_needs_trainer:
+        return
+    if info.trainer is None:
+        yield controller_panics("the runtime has no job labelled as trainer for the JAX policy", ("spec", "runtimeRef"))
+
+
+def enforce_ml_policy(job: TrainJob, info: Info) -> Info:
+    """Sizes the trainer and tells its container where the coordinator is. TrainJob variables come last."""
+    if info.policy("jax") is None:
+        return info
+    info = info.with_trainer_count(job.trainer.num_nodes if job.trainer else None)
+    if (job.trainer is None and not info.gitops) or info.trainer is None:
+        return info
+    injected = (
+        literal("JAX_NUM_PROCESSES", info.trainer.count),
+        completion_index("JAX_PROCESS_ID"),
+        literal("JAX_COORDINATOR_ADDRESS", f"{master_host(job, info)}:{names.TRAINER_PORT}"),
+        *trainer_env(job, info.semantics),
+    )
+    return with_trainer_port(info.with_trainer_container(lambda container: container.with_env(injected)))
+
+
+PLUGIN = Plugin(name="JAX", validate=validate, enforce_ml_policy=enforce_ml_policy)

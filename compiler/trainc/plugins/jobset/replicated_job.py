@@ -1,0 +1,108 @@
+"""One replicated job of the JobSet: the template's job with its pod set written back into it.
+
+Source: kubeflow/trainer pkg/runtime/framework/plugins/jobset (Build in jobset.go, Trainer in builder.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from trainc.ir import names
+from trainc.ir.container import Container
+from trainc.ir.env import trainer_env
+from trainc.ir.info import Info
+from trainc.ir.keyed import controller_port_match
+from trainc.ir.podset import PodSet
+from trainc.ir.trainjob import TrainJob
+
+Json = Mapping[str, Any]
+_STEPS = (names.TRAINER, names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
+
+
+def replicated_job(template: Json, pod_set: PodSet, job: TrainJob, info: Info) -> dict[str, Any]:
+    """The job as it goes into `spec.replicatedJobs`. A step's job has one replica, whatever the template says."""
+    job_template = template.get("template", {})
+    job_spec = job_template.get("spec", {})
+    count = _pod_count(pod_set, info)
+    written = {
+        **template,
+        "template": {
+            **job_template,
+            "spec": {
+                **job_spec,
+                "parallelism": count,
+                "completions": count,
+                "template": _pod_template(job_spec.get("template", {}), pod_set, job, info),
+            },
+        },
+    }
+    return {**written, "replicas": 1} if pod_set.ancestor in _STEPS else written
+
+
+def _pod_count(pod_set: PodSet, info: Info) -> int:
+    # v2.0.1 gives every job labelled as trainer the first one's count.
+    if info.release.all_trainers_take_first_count and pod_set.ancestor == names.TRAINER and info.trainer:
+        return info.trainer.count
+    return pod_set.count
+
+
+def _pod_template(template: Json, pod_set: PodSet, job: TrainJob, info: Info) -> dict[str, Any]:
+    spec = {**template.get("spec", {})}
+    containers = [_finished(container, pod_set, job, info) for container in pod_set.containers]
+    init_containers = [_rebuilt(c, info, info.release.init_container_ports_rebuilt) for c in pod_set.init_containers]
+    for field, value in (
+        ("containers", [dict(c.fields) for c in containers]),
+        ("initContainers", [dict(c.fields) for c in init_containers]),
+        ("volumes", list(pod_set.volumes)),
+    ):
+        if value:
+            spec[field] = value
+    result: dict[str, Any] = {**template, "spec": spec}
+    metadata = dict(template.get("metadata", {}))
+    for field, added in (("labels", pod_set.labels), ("annotations", pod_set.annotations)):
+        if added:
+            metadata[field] = {**metadata.get(field, {}), **added}
+    return {**result, "metadata": metadata} if metadata else result
+
+
+def _finished(container: Container, pod_set: PodSet, job: TrainJob, info: Info) -> Container:
+    """A regular container with the TrainJob's trainer settings, where they concern it."""
+    container = _rebuilt(container, info, True)
+    if job.trainer is None or container.name != pod_set.main:
+        return container
+    trains = pod_set.ancestor == names.TRAINER
+    if trains:
+        container = _with_entrypoint(container, job.trainer.image, info)
+    if trains or _is_mpi_node(pod_set, info):
+        container = _with_resources(container, job.trainer.resources_per_node, info)
+        container = container.with_env(trainer_env(job, info.semantics))
+    return container
+
+
+def _with_entrypoint(container: Container, image: str | None, info: Info) -> Container:
+    """Image, command and args that are set replace the template's; an empty list clears it."""
+    changes: dict[str, Any] = {} if image is None else {"image": image}
+    for field, words in (("command", info.command), ("args", info.args)):
+        if words is not None:
+            changes[field] = list(words) or None
+    return container.with_fields(**changes) if changes else container
+
+
+def _with_resources(container: Container, asked: Json | None, info: Info) -> Container:
+    """Until 2.2 the TrainJob's lists replace the template's here; since then lowering has merged them."""
+    if info.gitops or info.release.resources == "merge" or not (asked and ("limits" in asked or "requests" in asked)):
+        return container
+    return container.with_fields(resources={key: asked[key] for key in ("limits", "requests") if key in asked})
+
+
+def _is_mpi_node(pod_set: PodSet, info: Info) -> bool:
+    launcher_is_node = bool((info.policy("mpi") or {}).get("runLauncherAsNode"))
+    return info.release.mpi_env_reaches_node and launcher_is_node and pod_set.role == names.NODE
+
+
+def _rebuilt(container: Container, info: Info, ports: bool) -> Container:
+    """The controller writes a container's ports onto themselves and loses unnamed ones; `gitops` does not."""
+    if info.gitops or not ports or len(container.ports) < 2:
+        return container
+    return container.with_ports(container.ports, controller_port_match)

@@ -1,0 +1,98 @@
+"""What the JobSet plugin refuses in a TrainJob's patches, with the field paths of upstream's webhook.
+
+Source: kubeflow/trainer pkg/runtime/framework/plugins/jobset/jobset.go (Validate) at each release's tag.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from trainc.diagnostics import Finding, Path
+from trainc.ir import names
+from trainc.ir.info import Info
+from trainc.ir.patch import Patch, PatchedJob
+from trainc.ir.trainjob import TrainJob
+
+_MAIN_CONTAINERS = (names.NODE, names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
+_DNS_LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
+# kubernetes/apimachinery pkg/util/validation IsDomainPrefixedPath: a DNS subdomain, a slash, an HTTP path.
+_DOMAIN_PREFIXED_PATH = re.compile(
+    rf"(?=[^/]{{1,253}}/){_DNS_LABEL}(?:\.{_DNS_LABEL})*/[A-Za-z0-9/\-._~%!$&'()*+,;=:]+", re.ASCII
+)
+
+
+def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """Managers, jobs, containers and variables of the patches."""
+    for patch in job.patches:
+        yield from _manager(patch)
+        for patched in patch.jobs:
+            yield from _patched_job(patch, patched, info)
+    yield from _repeated_jobs(job, info)
+
+
+def _manager(patch: Patch) -> Iterator[Finding]:
+    if patch.manager is not None and not _DOMAIN_PREFIXED_PATH.fullmatch(patch.manager):
+        yield Finding(
+            "InvalidManager",
+            "error",
+            f"manager {patch.manager!r} is not a domain-prefixed path",
+            "write it as <domain>/<name>, for example team-a.example.com/defaults",
+            ("spec", "runtimePatches", "manager"),
+            source_path=(*patch.path, "manager"),
+        )
+
+
+def _patched_job(patch: Patch, patched: PatchedJob, info: Info) -> Iterator[Finding]:
+    pod_set = info.pod_set(patched.name)
+    # Upstream looks at the template after the patch is merged: from 2.3 on the patch itself has created the job.
+    if pod_set is None or (info.gitops and patched.name not in info.runtime_jobs):
+        yield Finding(
+            "UnknownPatchedJob",
+            "error",
+            f"the patch names job {patched.name!r}, which the runtime does not have",
+            f"name one of {', '.join(sorted(info.runtime_jobs)) or 'no job: the runtime has none'}",
+            patched.path,
+        )
+        return
+    for kind in ("initContainers", "containers"):
+        for index, container in enumerate(patched.pod_spec.get(kind, ())):
+            path = (*patched.pod_path, kind, index)
+            if info.gitops and container["name"] not in info.runtime_jobs[patched.name]:
+                yield _unknown_container(container["name"], patched.name, info, path)
+            if kind == "containers" and container.get("env") and container["name"] in _MAIN_CONTAINERS:
+                yield Finding(
+                    "PatchedTrainerEnv",
+                    "error",
+                    f"a patch must not set variables of container {container['name']!r}",
+                    "set them in spec.trainer.env or spec.initializer",
+                    (*path, "env"),
+                )
+
+
+def _unknown_container(name: str, job: str, info: Info, path: Path) -> Finding:
+    known = info.runtime_jobs[job]
+    return Finding(
+        "UnknownPatchedContainer",
+        "error",
+        f"the patch names container {name!r}, which the runtime's job {job!r} does not have; it would be added",
+        f"name one of {', '.join(known)}",
+        path,
+    )
+
+
+def _repeated_jobs(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """v2.0.1 lets each job be the target of one override only."""
+    if not info.release.patched_job_twice_refused:
+        return
+    seen: set[str] = set()
+    for patched in (patched for patch in job.patches for patched in patch.jobs):
+        if patched.name in seen:
+            yield Finding(
+                "RepeatedTargetJob",
+                "error",
+                f"job {patched.name!r} is the target of more than one override",
+                "merge the overrides of this job into one",
+                patched.path,
+            )
+        seen.add(patched.name)

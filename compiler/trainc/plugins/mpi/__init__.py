@@ -1,0 +1,113 @@
+"""MPI: hosts, SSH and slots, so that mpirun on the launcher reaches every node.
+
+Source: kubeflow/trainer pkg/runtime/framework/plugins/mpi.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainc.diagnostics import Finding
+from trainc.ir import names
+from trainc.ir.container import Container
+from trainc.ir.info import Info
+from trainc.ir.podset import PodSet
+from trainc.ir.reserved import reserved_env
+from trainc.ir.trainjob import TrainJob
+from trainc.plugins.mpi import hostfile, ssh
+from trainc.plugins.mpi.implementations import implementation
+from trainc.plugins.mpi.slots import slots_per_node
+from trainc.plugins.plugin import Manifest, Plugin
+
+
+def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """Reserved variables, word-valued slots, and a launcher that would have nobody to launch on."""
+    policy = info.policy("mpi")
+    trainer = job.trainer
+    if policy is None or trainer is None:
+        return
+    if isinstance(trainer.num_proc_per_node, str):
+        yield Finding(
+            "InvalidNumProcPerNode",
+            "error",
+            f"numProcPerNode is {trainer.num_proc_per_node!r}; MPI counts slots and takes a number",
+            "write the number of slots per node, without quotes",
+            ("spec", "trainer", "numProcPerNode"),
+        )
+    if (trainer.num_nodes or 1) >= 2 and policy.get("runLauncherAsNode"):
+        if not (info.pod_set_in_role(names.LAUNCHER) and info.pod_set_in_role(names.NODE)):
+            yield Finding(
+                "MissingLauncher",
+                "error",
+                f"{trainer.num_nodes} nodes with runLauncherAsNode need both a job 'launcher' and a job 'node'",
+                "add the missing job to the runtime, or set numNodes to 1",
+                ("spec", "trainer", "numNodes"),
+            )
+    if info.release.mpi_env_reserved or info.gitops:
+        yield from reserved_env(trainer, implementation(policy).reserved, "mpirun")
+
+
+def enforce_ml_policy(job: TrainJob, info: Info) -> Info:
+    """Sizes the nodes, mounts keys and hostfile, and sets mpirun's variables on the launcher."""
+    policy = info.policy("mpi")
+    if policy is None:
+        return info
+    info = _sized(job, info, bool(policy.get("runLauncherAsNode")))
+    slots = slots_per_node(job, info)
+    for pod_set in info.pod_sets:
+        if pod_set.role:
+            info = info.with_pod_set(_equipped(pod_set, job, info, slots))
+    return info
+
+
+def _sized(job: TrainJob, info: Info, launcher_is_node: bool) -> Info:
+    node = info.pod_set_in_role(names.NODE)
+    if info.gitops:
+        return _sized_by_policy(job, info, launcher_is_node)
+    if node is None or job.trainer is None or job.trainer.num_nodes is None:
+        return info
+    nodes = job.trainer.num_nodes
+    return info.with_pod_set(node.with_count(max(nodes - 1, 1) if launcher_is_node else nodes))
+
+
+def _sized_by_policy(job: TrainJob, info: Info, launcher_is_node: bool) -> Info:
+    """`gitops`: numNodes counts hosts, whoever asks for them, and never multiplies the launcher."""
+    node, launcher = info.pod_set_in_role(names.NODE), info.pod_set_in_role(names.LAUNCHER)
+    asked = job.trainer.num_nodes if job.trainer else None
+    nodes = asked if asked is not None else (info.ml_policy or {}).get("numNodes")
+    if launcher is not None:
+        info = info.with_pod_set(launcher.with_count(1))
+    if node is None or nodes is None:
+        return info
+    return info.with_pod_set(node.with_count(nodes - 1 if launcher_is_node and launcher is not None else nodes))
+
+
+def _equipped(pod_set: PodSet, job: TrainJob, info: Info, slots: int) -> PodSet:
+    policy = info.policy("mpi") or {}
+    launches = pod_set.role == names.LAUNCHER
+    pod_set = pod_set.with_volumes(ssh.volumes(job, info))
+    if launches:
+        pod_set = pod_set.with_volumes((hostfile.volume(job),))
+
+    def equip(container: Container) -> Container:
+        container = container.with_mounts((ssh.mount(policy),))
+        if not launches:
+            return container
+        return container.with_mounts((hostfile.MOUNT,)).with_env(implementation(policy).launcher_env(slots))
+
+    return pod_set.with_main(equip)
+
+
+def build(job: TrainJob, info: Info) -> Iterator[Manifest]:
+    """The hostfile's ConfigMap. The SSH key's Secret is never built: see `secrets`."""
+    if info.policy("mpi") is not None:
+        yield hostfile.config_map(job, info, slots_per_node(job, info))
+
+
+def secrets(job: TrainJob, info: Info) -> Iterator[str]:
+    """The Secret with the SSH key pair, which every launcher and node pod mounts."""
+    if info.policy("mpi") is not None:
+        yield ssh.secret_name(job)
+
+
+PLUGIN = Plugin(name="MPI", validate=validate, enforce_ml_policy=enforce_ml_policy, build=build, secrets=secrets)

@@ -1,0 +1,38 @@
+"""The hostfile: one line per host that mpirun may use, in a ConfigMap mounted into the launcher."""
+
+from __future__ import annotations
+
+from trainc.ir import names
+from trainc.ir.info import Info
+from trainc.ir.keyed import Item
+from trainc.ir.trainjob import TrainJob
+from trainc.plugins.mpi.implementations import HOSTFILE_DIR, HOSTFILE_NAME, implementation
+from trainc.plugins.plugin import Manifest
+
+VOLUME = "mpi-hostfile"
+MOUNT: Item = {"name": VOLUME, "mountPath": HOSTFILE_DIR}
+
+
+def config_map_name(job: TrainJob) -> str:
+    """Name of the ConfigMap that holds the hostfile."""
+    return f"{job.name}-mpi-hostfile"
+
+
+def volume(job: TrainJob) -> Item:
+    """The launcher's volume, readable by everybody."""
+    items = [{"key": HOSTFILE_NAME, "path": HOSTFILE_NAME, "mode": 0o444}]
+    return {"name": VOLUME, "configMap": {"name": config_map_name(job), "items": items}}
+
+
+def config_map(job: TrainJob, info: Info, slots: int) -> Manifest:
+    """Hosts in the order of the runtime's jobs; the launcher's only where it runs training itself."""
+    policy = info.policy("mpi") or {}
+    roles = (names.NODE, names.LAUNCHER) if policy.get("runLauncherAsNode") else (names.NODE,)
+    line = implementation(policy).host_line
+    hosts = [host for pod_set in info.pod_sets if pod_set.role in roles for host in pod_set.endpoints]
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": job.named(config_map_name(job)),
+        "data": {HOSTFILE_NAME: "".join(line(host, slots) for host in hosts)},
+    }

@@ -1,0 +1,37 @@
+"""The SSH key pair that mpirun logs in with: mounted from a Secret that trainc names and never fills."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from trainc.ir.info import Info
+from trainc.ir.keyed import Item
+from trainc.ir.trainjob import TrainJob
+
+VOLUME = "mpi-ssh-auth"
+# (key in the Secret, file name, mode): the private key is readable by its group for runtimes that run as non-root.
+_FILES = (
+    ("ssh-privatekey", "id_rsa", 0o640),
+    ("ssh-publickey", "id_rsa.pub", 0o644),
+    ("ssh-publickey", "authorized_keys", 0o644),
+)
+_DEFAULT_MODE = 0o400
+
+
+def secret_name(job: TrainJob) -> str:
+    """Name of the Secret of type kubernetes.io/ssh-auth with `ssh-privatekey` and `ssh-publickey`."""
+    return f"{job.name}-mpi-ssh-auth"
+
+
+def volumes(job: TrainJob, info: Info) -> tuple[Item, ...]:
+    """The volume with the key pair; file modes are set since 2.3."""
+    modes = info.release.mpi_file_modes
+    items = [{"key": key, "path": path, **({"mode": mode} if modes else {})} for key, path, mode in _FILES]
+    secret = {"secretName": secret_name(job), "items": items, **({"defaultMode": _DEFAULT_MODE} if modes else {})}
+    return ({"name": VOLUME, "secret": secret},)
+
+
+def mount(policy: Mapping[str, Any]) -> Item:
+    """Where the policy wants the keys."""
+    return {"name": VOLUME, "mountPath": policy.get("sshAuthMountPath", "/root/.ssh")}

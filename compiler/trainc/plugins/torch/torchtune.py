@@ -1,0 +1,105 @@
+"""Torchtune: turns `tune run` into the recipe, configuration and rendezvous that the job's size calls for.
+
+Source: kubeflow/trainer pkg/runtime/framework/plugins/torch/torchtune.go and, for v2.0.1, torch.go.
+"""
+
+from __future__ import annotations
+
+from trainc.ir import names
+from trainc.ir.devices import gpus, resources_per_node
+from trainc.ir.info import Info
+from trainc.ir.rendezvous import master_host
+from trainc.ir.trainjob import TrainJob
+from trainc.plugins.torch.processes import processes_per_node
+
+ENTRYPOINT = ("tune", "run")
+
+_LORA = "model.lora_attn_modules"
+_QUANTIZE = "model.quantize_base"
+_DORA = "model.use_dora"
+
+
+def applies(job: TrainJob) -> bool:
+    """Whether the TrainJob's command is torchtune's entrypoint, word for word."""
+    return job.trainer is not None and job.trainer.command == ENTRYPOINT
+
+
+def command(job: TrainJob, info: Info) -> tuple[str, ...]:
+    """The full `tune run` command of a job that `applies`."""
+    nodes = info.trainer.count if info.trainer else 1
+    processes = processes_per_node(job, info)
+    devices = gpus(resources_per_node(job, info))
+    rendezvous = f"--rdzv_endpoint={master_host(job, info)}:{names.TRAINER_PORT}"
+    recipe, config = recipe_and_config(job, info, nodes, processes, devices)
+    return (
+        *ENTRYPOINT,
+        *((rendezvous,) if _needs_rendezvous(info, nodes, processes, devices) else ()),
+        recipe,
+        "--config",
+        config,
+        *_kept_overrides(info),
+    )
+
+
+def recipe_and_config(job: TrainJob, info: Info, nodes: int, processes: int | str, devices: int) -> tuple[str, str]:
+    """torchtune's recipe and configuration name for a job of this size.
+
+    "Single node" is exactly one: zero nodes and several are served by the plain distributed recipe, whatever the
+    arguments say about LoRA.
+    """
+    model = model_of(job.runtime_name)
+    lora = lora_kind(job.trainer.args or () if job.trainer else (), info)
+    if nodes != 1:
+        return "full_finetune_distributed", f"{model}_full_multinode" if nodes > 1 else f"{model}_full"
+    counts_devices = info.release.torchtune_lora != "unknown"
+    if processes == 1 or (counts_devices and devices == 1):
+        return f"{'lora' if lora else 'full'}_finetune_single_device", f"{model}_{lora or 'full'}_single_device"
+    return f"{'lora' if lora else 'full'}_finetune_distributed", f"{model}_{lora or 'full'}"
+
+
+def lora_kind(args: tuple[str, ...], info: Info) -> str:
+    """Which low-rank adaptation the arguments ask for: "qlora", "lora" (DoRA is a kind of it) or ""."""
+    reading = info.release.torchtune_lora
+    if reading == "unknown":
+        return ""
+    enabled = _mentioned if reading == "mentioned" else _parsed_true
+    if enabled(args, _QUANTIZE) and not enabled(args, _DORA):
+        return "qlora"
+    return "lora" if _mentioned(args, _LORA) else ""
+
+
+def model_of(runtime_name: str) -> str:
+    """`torchtune-llama3.2-1b` names model "llama3_2/1B"; a name of another form names none."""
+    parts = runtime_name.split("-")
+    return f"{parts[1].replace('.', '_')}/{parts[2].upper()}" if len(parts) == 3 else ""
+
+
+def _needs_rendezvous(info: Info, nodes: int, processes: int | str, devices: int) -> bool:
+    if info.release.torch_processes == "limits then requests":
+        return nodes > 1 or processes != 1
+    return nodes > 1 or (processes > 1 if isinstance(processes, int) else devices > 1)
+
+
+def _kept_overrides(info: Info) -> tuple[str, ...]:
+    """The words of the runtime's own command that say where its volumes are; all others are dropped upstream."""
+    return tuple(
+        word
+        for pod_set in info.pod_sets
+        if pod_set.ancestor == names.TRAINER
+        for container in pod_set.containers
+        if container.name == names.NODE
+        for word in container.command
+        if word.partition("=")[0] in info.release.torchtune_kept
+    )
+
+
+def _mentioned(args: tuple[str, ...], setting: str) -> bool:
+    return any(setting in arg for arg in args)
+
+
+def _parsed_true(args: tuple[str, ...], setting: str) -> bool:
+    return any(
+        setting in name and value.strip().lower() == "true"
+        for name, separator, value in (arg.partition("=") for arg in args)
+        if separator
+    )

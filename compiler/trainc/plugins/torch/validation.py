@@ -1,0 +1,140 @@
+"""What the Torch plugin refuses, with the field paths of upstream's webhook.
+
+Source: kubeflow/trainer pkg/runtime/framework/plugins/torch (Validate) at each release's tag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trainc.diagnostics import Finding
+from trainc.ir.devices import gpus, resources_per_node
+from trainc.ir.info import Info
+from trainc.ir.panics import controller_panics
+from trainc.ir.reserved import reserved_env
+from trainc.ir.trainjob import Trainer, TrainJob
+from trainc.plugins.torch import torchtune
+from trainc.plugins.torch.processes import AUTO, asked_processes
+
+RESERVED = frozenset(
+    {"PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT"},
+)
+_WORDS = (AUTO, "cpu", "gpu")
+_ANY_SIZE = "llama3_3/70B"
+_ONE_DEVICE_QLORA = ("llama3_2/1B", "llama3_2/3B")
+
+
+def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """Reserved variables, injection targets that are not there, and what torchtune cannot do."""
+    policy = info.policy("torch")
+    if policy is None:
+        return
+    yield from _missing_targets(info, policy)
+    trainer = job.trainer
+    if trainer is None:
+        return
+    # Until 2.1 the webhook looks at nothing unless numProcPerNode is set.
+    if info.release.torch_checks_need_num_proc and trainer.num_proc_per_node is None and not info.gitops:
+        return
+    yield from _unknown_word(trainer)
+    yield from reserved_env(trainer, RESERVED, "torchrun's rendezvous")
+    if torchtune.applies(job):
+        yield from _torchtune(job, trainer, info)
+
+
+def _missing_targets(info: Info, policy: Mapping[str, Any]) -> Iterator[Finding]:
+    targets = (policy.get("envInjection") or {}).get("targets", ())
+    for target in targets:
+        pod_set = info.pod_set(target["jobName"])
+        for name in target.get("containerNames", ()):
+            if pod_set is None or pod_set.container(name) is None:
+                yield Finding(
+                    "EnvInjectionTargetMissing",
+                    "error",
+                    f"torch.envInjection names container {name!r} of job {target['jobName']!r}, "
+                    "which the runtime does not have",
+                    "name a replicated job and container of the runtime's template, or drop the target",
+                    ("spec", "runtimeRef"),
+                )
+
+
+def _unknown_word(trainer: Trainer) -> Iterator[Finding]:
+    asked = trainer.num_proc_per_node
+    if isinstance(asked, str) and asked not in _WORDS:
+        yield Finding(
+            "InvalidNumProcPerNode",
+            "error",
+            f"numProcPerNode is {asked!r}; it takes a number or one of {', '.join(_WORDS)}",
+            "write the number of processes per node, without quotes",
+            ("spec", "trainer", "numProcPerNode"),
+        )
+
+
+def _torchtune(job: TrainJob, trainer: Trainer, info: Info) -> Iterator[Finding]:
+    model = torchtune.model_of(job.runtime_name)
+    if model not in info.release.torchtune_models:
+        yield Finding(
+            "UnsupportedModel",
+            "error",
+            f"runtime {job.runtime_name!r} names no model that torchtune supports in Trainer {info.release.minor}"
+            + (f" (it reads as {model})" if model else ""),
+            f"refer to a runtime called torchtune-<model>-<size> for one of {', '.join(info.release.torchtune_models)}",
+            ("spec", "runtimeRef", "name"),
+        )
+    if trainer.num_nodes is None and info.release.torch_checks_need_num_proc and not info.gitops:
+        yield controller_panics("trainer.numNodes is not set", ("spec", "trainer"))
+        return
+    nodes = 1 if trainer.num_nodes is None else trainer.num_nodes
+    if nodes > 1 and model != _ANY_SIZE:
+        yield Finding(
+            "TooManyNodes",
+            "error",
+            f"torchtune trains {model or 'this model'} on one node, not on {nodes}",
+            "set numNodes to 1",
+            ("spec", "trainer", "numNodes"),
+        )
+    yield from _lora(job, trainer, info, model, nodes)
+    yield from _reserved_args(trainer, info)
+
+
+def _lora(job: TrainJob, trainer: Trainer, info: Info, model: str, nodes: int) -> Iterator[Finding]:
+    devices = gpus(resources_per_node(job, info))
+    _, config = torchtune.recipe_and_config(job, info, nodes, asked_processes(job, info), devices)
+    kind = torchtune.lora_kind(trainer.args or (), info)
+    if "_qlora" in config and model.startswith("qwen"):
+        yield Finding(
+            "UnsupportedQLoRA",
+            "error",
+            f"torchtune has no QLoRA recipe for {model}",
+            "drop model.quantize_base, or choose a Llama runtime",
+            ("spec", "runtimeRef", "name"),
+        )
+    if config.endswith("_qlora") and model in _ONE_DEVICE_QLORA:
+        hint = "give each node one GPU, or set numProcPerNode to 1"
+        message = f"QLoRA on {model} runs on a single device"
+        for field in ("numProcPerNode", "resourcesPerNode"):
+            yield Finding("UnsupportedQLoRA", "error", message, hint, ("spec", "trainer", field))
+    if nodes > 1 and kind and info.release.torchtune_lora == "parsed":
+        yield Finding(
+            "MultiNodeLoRA",
+            "error",
+            f"torchtune fine-tunes with LoRA on one node only; with {nodes} it would train the full model",
+            "set numNodes to 1, or drop the model.lora_* arguments",
+            ("spec", "trainer", "numNodes"),
+        )
+
+
+def _reserved_args(trainer: Trainer, info: Info) -> Iterator[Finding]:
+    if not info.release.torchtune_kept_are_reserved:
+        return
+    for index, arg in enumerate(trainer.args or ()):
+        key = arg.partition("=")[0]
+        if key in info.release.torchtune_kept:
+            yield Finding(
+                "ReservedArgument",
+                "error",
+                f"{key} is set by the runtime, which mounts its volumes there",
+                "drop this argument",
+                ("spec", "trainer", "args", index),
+            )

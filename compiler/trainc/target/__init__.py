@@ -1,0 +1,1 @@
+"""Manifests to files: admission defaults and rules, GitOps shaping, order, deterministic YAML."""
