@@ -1,0 +1,95 @@
+"""JobSet's admission as a pipeline of its own: what the API server stores of a JobSet, and what it would not accept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from trainc.compilation import Compilation, CompiledJob
+from trainc.diagnostics import CompileError, Diagnostic, Finding, Path, format_path, has_errors, in_order
+from trainc.frontend.intake import label_of
+from trainc.frontend.schema import check
+from trainc.ir.names import JOBSET_API
+from trainc.ir.release import release_facts
+from trainc.options import NEWEST_RELEASE, Options
+from trainc.target.admission import bake_defaults, creation_refusals, later_failures, update_refusals
+from trainc.target.admission.updates import Submitted
+
+_KIND = "JobSet"
+_UNKNOWN_FIELD = "UnknownField"
+
+
+def admit(jobset: dict[str, Any], options: Options = Options()) -> Compilation:
+    """The JobSet as the API server would store it, under the JobSet minor that goes with `options.release`.
+
+    Its diagnostics are warnings: unknown fields that the API server drops, and what JobSet accepts but fails on later.
+    Raises CompileError with every reason why the API server or JobSet's webhook would refuse it.
+    """
+    release = options.release or NEWEST_RELEASE
+    version = release_facts(release).jobset
+    _require_jobset(jobset)
+    # The webhook's defaults come before the CRD's validation, which may require what they fill in.
+    baked = bake_defaults(jobset, version)
+    stored, findings = check(baked, _KIND, release, prune=True)
+    findings = [*findings, *creation_refusals(baked, version), *later_failures(baked, version, "warning")]
+    diagnostics = _place(jobset, findings)
+    if has_errors(diagnostics):
+        raise CompileError(diagnostics)
+    metadata = stored["metadata"]
+    job = CompiledJob(metadata.get("namespace", ""), metadata["name"], (stored,))
+    return Compilation((job,), in_order(diagnostics))
+
+
+def refusals(old: dict[str, Any], new: dict[str, Any], options: Options = Options()) -> list[Diagnostic]:
+    """Why the API server would refuse to replace the stored JobSet `old` by `new`; empty if it would not.
+
+    `new` is the body of a PUT: the CRD's defaults are applied to it, those of JobSet's CREATE webhook are not.
+    """
+    release = options.release or NEWEST_RELEASE
+    _require_jobset(old)
+    _require_jobset(new)
+    before, _ = _submitted(old, release)
+    after, findings = _submitted(new, release)
+    found = [f for f in findings if f.severity == "error"]
+    found.extend(update_refusals(before, after, release_facts(release).jobset))
+    return in_order(_place(new, found))
+
+
+def _submitted(jobset: dict[str, Any], release: str) -> tuple[Submitted, list[Finding]]:
+    typed, findings = check(jobset, _KIND, release, prune=True)
+    unknown = [f.path for f in findings if f.code == _UNKNOWN_FIELD]
+    return Submitted(_completed(_without(jobset, unknown), typed), typed), findings
+
+
+def _completed(document: Any, typed: Any) -> Any:
+    """`document` with the defaults that its typed form has and it has not; zero values stay as written."""
+    if isinstance(document, dict) and isinstance(typed, dict):
+        return {**typed, **{key: _completed(value, typed.get(key)) for key, value in document.items()}}
+    if isinstance(document, list) and isinstance(typed, list) and len(document) == len(typed):
+        return [_completed(left, right) for left, right in zip(document, typed, strict=True)]
+    return document
+
+
+def _without(value: Any, paths: Sequence[Path]) -> Any:
+    """`value` less what is at `paths`; what does not change is shared."""
+    if not paths:
+        return value
+    inside: dict[str | int, list[Path]] = {}
+    for first, *rest in paths:
+        inside.setdefault(first, []).append(tuple(rest))
+    members = enumerate(value) if isinstance(value, list) else value.items()
+    kept = {k: _without(v, inside.get(k, [])) for k, v in members if () not in inside.get(k, [])}
+    return list(kept.values()) if isinstance(value, list) else kept
+
+
+def _require_jobset(document: Any) -> None:
+    """Refuse anything but a JobSet of the version that is known."""
+    kind, api = (document.get("kind"), document.get("apiVersion")) if isinstance(document, dict) else (None, None)
+    if (kind, api) != (_KIND, JOBSET_API):
+        message = f"this is {api} {kind}, not {JOBSET_API} {_KIND}" if kind else "this is no Kubernetes object"
+        raise CompileError([Diagnostic("NotAJobSet", "error", message, f"pass one {_KIND} of {JOBSET_API}")])
+
+
+def _place(jobset: Mapping[str, Any], findings: Sequence[Finding]) -> list[Diagnostic]:
+    label = label_of(jobset)
+    return [Diagnostic(f.code, f.severity, f.message, f.hint, label, format_path(f.path)) for f in findings]

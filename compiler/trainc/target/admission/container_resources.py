@@ -1,0 +1,68 @@
+"""Requests and limits that batch/v1 refuses in a pod template, which JobSet never looks at.
+
+Source: kubernetes pkg/apis/core/validation/validation.go (ValidateContainerResourceRequirements) and
+pkg/apis/core/v1/helper/helpers.go (IsExtendedResourceName, IsOvercommitAllowed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from trainc.diagnostics import Finding, Path, Severity
+from trainc.ir.quantity import NANOS_PER_UNIT, Quantity, parse_quantity
+from trainc.target.admission.jobset import Json, mapping
+
+_STANDARD = ("cpu", "memory", "ephemeral-storage")
+_HUGE_PAGES = "hugepages-"
+_OVERCOMMITTABLE_DOMAIN = "kubernetes.io/"
+
+
+def check_resources(path: Path, resources: Json, severity: Severity) -> Iterator[Finding]:
+    """What is wrong with a container's `resources`; amounts that are no quantities are left to the schema stage."""
+    requests, limits = _amounts(resources.get("requests")), _amounts(resources.get("limits"))
+    for field, amounts in (("limits", limits), ("requests", requests)):
+        for name, amount in amounts.items():
+            yield from _one(name, amount, (*path, field, name), severity)
+    for name, request in requests.items():
+        yield from _against_limit(name, request, limits.get(name), (*path, "requests", name), severity)
+
+
+def _amounts(amounts: object) -> Mapping[str, Quantity]:
+    parsed = {}
+    for name, amount in mapping(amounts).items():
+        try:
+            parsed[name] = parse_quantity(str(amount))
+        except ValueError:
+            continue
+    return parsed
+
+
+def _one(name: str, amount: Quantity, path: Path, severity: Severity) -> Iterator[Finding]:
+    if "/" not in name and name not in _STANDARD and not name.startswith(_HUGE_PAGES):
+        message = f"a container cannot ask for a resource called {name!r}"
+        hint = "use cpu, memory, ephemeral-storage, or a device's full name such as nvidia.com/gpu"
+        yield Finding("ResourceUnknown", severity, message, hint, path)
+    elif _is_extended(name) and amount.nanos % NANOS_PER_UNIT:
+        message = f"{name} is counted in whole devices, and {amount} is none"
+        yield Finding("ExtendedResourceNotInteger", severity, message, "ask for a whole number", path)
+
+
+def _against_limit(
+    name: str, request: Quantity, limit: Quantity | None, path: Path, severity: Severity
+) -> Iterator[Finding]:
+    if _is_extended(name) or name.startswith(_HUGE_PAGES):
+        if limit is None:
+            message = f"{request} of {name} is requested without a limit, and {name} cannot be overcommitted"
+            hint = f"set the limit of {name} to {request} too; a limit alone is enough"
+            yield Finding("ExtendedResourceUnequal", severity, message, hint, path)
+        elif limit.nanos != request.nanos:
+            message = f"{request} of {name} is requested but limited to {limit}; they must be equal"
+            hint = "keep the limit alone, or make them equal"
+            yield Finding("ExtendedResourceUnequal", severity, message, hint, path)
+    elif limit is not None and request.nanos > limit.nanos:
+        message = f"{request} of {name} is requested, more than the limit of {limit}"
+        yield Finding("RequestExceedsLimit", severity, message, "raise the limit, or lower the request", path)
+
+
+def _is_extended(name: str) -> bool:
+    return "/" in name and _OVERCOMMITTABLE_DOMAIN not in name
