@@ -20,6 +20,7 @@ from trainc.ir import names
 from trainc.ir.info import Info
 from trainc.ir.release import Release, release_facts
 from trainc.ir.trainjob import TrainJob
+from trainc.lints.controller_defects import controller_defects
 from trainc.options import NEWEST_RELEASE, Options
 from trainc.plugins import engine
 from trainc.target.order import in_apply_order
@@ -88,6 +89,8 @@ def compile_job(job: Checked, intake: Intake, release: Release, options: Options
         return _handed_over(lowered), [job.place(_MANAGED_ELSEWHERE)]
     info, found = prepare(lowered, runtime, release, options)
     findings += found + engine.validate(lowered, info)
+    if options.semantics == "controller":
+        findings += controller_defects(lowered, info)
     diagnostics = [(runtime if f.about == "runtime" else job).place(f) for f in findings]
     if has_errors(findings):
         return None, diagnostics

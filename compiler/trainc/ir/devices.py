@@ -5,9 +5,10 @@ Source: kubeflow/trainer pkg/runtime/runtime.go (GetNumGPUPerNode, ExtractResour
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from trainc.diagnostics import Finding
 from trainc.ir import names
 from trainc.ir.info import Info
 from trainc.ir.quantity import parse_quantity
@@ -39,6 +40,27 @@ def gpus(resources: Resources) -> int:
 def cpus(resources: Resources) -> int:
     """Cores per node, rounded up: requests first, limits where requests name none."""
     return _amount(resources.get("requests"), "cpu") or _amount(resources.get("limits"), "cpu")
+
+
+def ambiguous_gpus(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """An error where a device count would have to choose between two resources.
+
+    The controller chooses at random (kubeflow/trainer pkg/runtime/runtime.go numGPU ranges over a map), so no
+    answer would be right: `gitops` refuses, `controller` warns.
+    """
+    resources = resources_per_node(job, info)
+    for kind in ("requests", "limits"):
+        found = sorted(name for name in resources.get(kind) or {} if is_gpu(name))
+        if len(found) > 1:
+            asked = job.trainer is not None and job.trainer.resources_per_node
+            yield Finding(
+                "AmbiguousGPU",
+                "error",
+                f"{kind} name {' and '.join(found)}; it is open which of them counts processes per node",
+                "keep one GPU resource, or set spec.trainer.numProcPerNode",
+                ("spec", "trainer", "resourcesPerNode", kind) if asked else ("spec", "runtimeRef"),
+            )
+            return
 
 
 def is_gpu(resource: str) -> bool:

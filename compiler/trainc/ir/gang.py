@@ -18,13 +18,18 @@ def members(info: Info) -> tuple[PodSet, ...]:
     """
     if not info.gitops:
         return info.pod_sets
-    awaited = {
+    gone = awaited(info)
+    return tuple(pod_set for pod_set in info.pod_sets if pod_set.name not in gone)
+
+
+def awaited(info: Info) -> frozenset[str]:
+    """Names of the replicated jobs that must be complete before another one starts."""
+    return frozenset(
         dependency["name"]
         for job in info.template.get("replicatedJobs", ())
         for dependency in job.get("dependsOn", ())
         if dependency.get("status") == "Complete"
-    }
-    return tuple(pod_set for pod_set in info.pod_sets if pod_set.name not in awaited)
+    )
 
 
 def min_member(info: Info) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from trainc.diagnostics import Finding
 from trainc.ir import names
-from trainc.ir.devices import gpus, resources_per_node
+from trainc.ir.devices import ambiguous_gpus, gpus, resources_per_node
 from trainc.ir.env import completion_index, literal
 from trainc.ir.info import Info
 from trainc.ir.rendezvous import master_host, with_trainer_port
@@ -22,7 +22,11 @@ RESERVED = frozenset({"DMLC_TRACKER_URI", "DMLC_TRACKER_PORT", "DMLC_TASK_ID", "
 
 def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
     """The tracker's variables are not the user's to set."""
-    if info.policy("xgboost") is not None and job.trainer is not None:
+    if info.policy("xgboost") is None:
+        return
+    if info.gitops:
+        yield from ambiguous_gpus(job, info)
+    if job.trainer is not None:
         yield from reserved_env(job.trainer, RESERVED, "XGBoost's tracker")
 
 

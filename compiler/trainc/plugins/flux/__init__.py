@@ -11,6 +11,7 @@ from dataclasses import replace
 from trainc.diagnostics import Finding
 from trainc.ir import names
 from trainc.ir.container import Container
+from trainc.ir.devices import ambiguous_gpus
 from trainc.ir.info import Info
 from trainc.ir.panics import controller_panics
 from trainc.ir.podset import PodSet
@@ -27,6 +28,8 @@ def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
     policy = info.policy("flux")
     if policy is None:
         return
+    if info.gitops:
+        yield from ambiguous_gpus(job, info)
     yield from _processes(job, policy.get("numProcPerNode", 1), info)
     node = info.pod_set_in_role(names.NODE)
     if node is not None and any(container.name == INSTALLER for container in node.init_containers):

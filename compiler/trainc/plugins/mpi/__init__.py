@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from trainc.diagnostics import Finding
 from trainc.ir import names
 from trainc.ir.container import Container
+from trainc.ir.devices import ambiguous_gpus
 from trainc.ir.info import Info
 from trainc.ir.podset import PodSet
 from trainc.ir.reserved import reserved_env
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.mpi import hostfile, ssh
 from trainc.plugins.mpi.implementations import implementation
-from trainc.plugins.mpi.slots import slots_per_node
+from trainc.plugins.mpi.slots import counts_gpus, slots_per_node
 from trainc.plugins.plugin import Manifest, Plugin
 
 
@@ -24,7 +25,11 @@ def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
     """Reserved variables, word-valued slots, and a launcher that would have nobody to launch on."""
     policy = info.policy("mpi")
     trainer = job.trainer
-    if policy is None or trainer is None:
+    if policy is None:
+        return
+    if info.gitops and counts_gpus(job, info):
+        yield from ambiguous_gpus(job, info)
+    if trainer is None:
         return
     if isinstance(trainer.num_proc_per_node, str):
         yield Finding(

@@ -9,9 +9,18 @@ from trainc.ir.trainjob import TrainJob
 
 def slots_per_node(job: TrainJob, info: Info) -> int:
     """The TrainJob's numProcPerNode, else the policy's; a policy of 1 rises to the GPU count (since 2.1)."""
-    if job.trainer and isinstance(job.trainer.num_proc_per_node, int):
-        return job.trainer.num_proc_per_node
-    slots: int = (info.policy("mpi") or {}).get("numProcPerNode", 1)
-    if slots == 1 and info.release.mpi_slots_from_gpus:
+    if counts_gpus(job, info):
         return max(1, gpus(resources_per_node(job, info)))
+    return _asked_slots(job, info)
+
+
+def counts_gpus(job: TrainJob, info: Info) -> bool:
+    """Whether the slots are taken from the node's GPUs."""
+    set_by_job = job.trainer is not None and job.trainer.num_proc_per_node is not None
+    return info.release.mpi_slots_from_gpus and not set_by_job and _asked_slots(job, info) == 1
+
+
+def _asked_slots(job: TrainJob, info: Info) -> int:
+    asked = job.trainer.num_proc_per_node if job.trainer else None
+    slots: int = asked if isinstance(asked, int) else (info.policy("mpi") or {}).get("numProcPerNode", 1)
     return slots

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainc.diagnostics import Finding
-from trainc.ir.devices import gpus, resources_per_node
+from trainc.ir.devices import ambiguous_gpus, gpus, resources_per_node
 from trainc.ir.info import Info
 from trainc.ir.panics import controller_panics
 from trainc.ir.reserved import reserved_env
@@ -31,6 +31,8 @@ def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
     if policy is None:
         return
     yield from _missing_targets(info, policy)
+    if info.gitops and (asked_processes(job, info) == AUTO or torchtune.applies(job)):
+        yield from ambiguous_gpus(job, info)
     trainer = job.trainer
     if trainer is None:
         return

@@ -1,0 +1,122 @@
+"""The deviations of `gitops` from what the controller would create: what each does and why.
+
+One home for their ids: PORT.yaml lists the same, and a test holds the two together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """One deliberate difference. `code` is the warning that `controller` semantics gives for the same situation."""
+
+    id: str
+    summary: str
+    reason: str
+    code: str = ""
+
+
+DEVIATIONS: tuple[Deviation, ...] = (
+    Deviation(
+        "no-owner-references",
+        "objects carry no ownerReferences",
+        "the TrainJob's UID exists only in a cluster; an invented one makes the garbage collector delete the object",
+    ),
+    Deviation(
+        "no-key-material",
+        "Secrets with SSH keys or curve certificates are referred to, never built",
+        "a key that is in git is no secret",
+    ),
+    Deviation(
+        "ancestor-label-injection",
+        "jobs that are plainly the trainer or an initializer get their ancestor label, and their pods too",
+        "without the label the controller configures nothing and says nothing",
+        "MissingTrainerAncestor",
+    ),
+    Deviation(
+        "gang-of-pods-that-run-together",
+        "jobs that another job awaits with dependsOn Complete are no part of the gang",
+        "they are gone before the others start, so a gang that counts them is never complete",
+        "GangNeverComplete",
+    ),
+    Deviation(
+        "gang-counts-replicas",
+        "the gang's size and resources count every replica",
+        "the controller counts one replica of each job and lets the scheduler start half a job",
+        "GangIgnoresReplicas",
+    ),
+    Deviation(
+        "gang-counts-limits",
+        "a limit without a request counts as the request in the gang's resources",
+        "Kubernetes defaults the request to the limit; the controller counts nothing, GPUs included",
+        "GangIgnoresLimits",
+    ),
+    Deviation(
+        "unnamed-ports-kept",
+        "container ports without a name are all kept",
+        "the controller takes any two unnamed ports for one and overwrites the first",
+        "UnnamedPortsLost",
+    ),
+    Deviation(
+        "patch-targets-checked",
+        "a patch that names a job or container the runtime does not have is refused",
+        "the controller's check looks after the merge, when the patch has already created what it names",
+        "PatchCreatesTarget",
+    ),
+    Deviation(
+        "counts-from-merged-resources",
+        "process and slot counts come from the resources that the container ends up with",
+        "the controller counts the TrainJob's list alone, so that GPUs of the runtime are forgotten",
+        "CountsIgnoreRuntimeResources",
+    ),
+    Deviation(
+        "resources-without-policy",
+        "resourcesPerNode works without an mlPolicy",
+        "since 2.3 the controller ignores it there in silence",
+        "ResourcesIgnored",
+    ),
+    Deviation(
+        "mpi-nodes-size-the-nodes",
+        "mlPolicy.numNodes sizes the MPI node job, never the launcher",
+        "the controller gives the number to the labelled job, and starts several launchers",
+        "LauncherMultiplied",
+    ),
+    Deviation(
+        "mpi-one-node-is-one-host",
+        "runLauncherAsNode with numNodes 1 runs on the launcher alone",
+        "the controller keeps one node pod beside it, and so two hosts",
+        "ExtraHost",
+    ),
+    Deviation(
+        "real-master-address",
+        "rendezvous addresses use the trainer job's real name and the JobSet's real subdomain",
+        "the controller writes <job>-node-0-0.<job> whatever they are, and the pods never meet",
+        "MasterAddressWrong",
+    ),
+    Deviation(
+        "rank-environment-without-trainer",
+        "rank variables are injected without a spec.trainer too",
+        "the controller leaves them out, and every pod trains alone",
+        "RankEnvironmentMissing",
+    ),
+    Deviation(
+        "one-gpu-resource",
+        "two resources whose names contain gpu are refused where a count is taken from them",
+        "the controller takes whichever its map yields first, which changes from run to run",
+        "AmbiguousGPU",
+    ),
+    Deviation(
+        "env-sources-kept",
+        "a TrainJob's variables keep their fileKeyRef",
+        "the controller drops it and leaves an empty valueFrom, which the API server refuses",
+        "EnvSourceLost",
+    ),
+    Deviation(
+        "flux-command-words",
+        "Flux runs the command's own words, the runtime's args included",
+        "the controller joins them with blanks, so that a word with a blank in it falls apart",
+        "FluxCommandFlattened",
+    ),
+)
