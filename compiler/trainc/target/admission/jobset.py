@@ -34,14 +34,17 @@ class ReplicatedJob:
 
     @property
     def path(self) -> Path:
+        """Where the entry is in the JobSet."""
         return ("spec", "replicatedJobs", self.index)
 
     @property
     def job_path(self) -> Path:
+        """Where the Job's spec is in the JobSet."""
         return (*self.path, "template", "spec")
 
     @property
     def pod_path(self) -> Path:
+        """Where the pods' spec is in the JobSet."""
         return (*self.job_path, "template", "spec")
 
 
@@ -55,6 +58,7 @@ class JobSet:
 
     @property
     def job_names(self) -> tuple[str, ...]:
+        """The names of the replicated jobs, in order."""
         return tuple(job.name for job in self.jobs)
 
     @property

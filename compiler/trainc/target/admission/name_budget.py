@@ -127,10 +127,8 @@ def _written_names(job: ReplicatedJob) -> Iterator[tuple[Use, str, int, Path]]:
         yield "label", text(value), LABEL_LIMIT, (*job.job_path, "template", "metadata", "labels", key)
     for i, volume in enumerate(map(mapping, items(job.pod_spec.get("volumes")))):
         path = (*job.pod_path, "volumes", i)
-        config_map, secret = (
-            mapping(volume.get("configMap")).get("name"),
-            mapping(volume.get("secret")).get("secretName"),
-        )
+        config_map = mapping(volume.get("configMap")).get("name")
+        secret = mapping(volume.get("secret")).get("secretName")
         yield "volume", text(volume.get("name")), LABEL_LIMIT, (*path, "name")
         yield "ConfigMap", text(config_map), SUBDOMAIN_LIMIT, (*path, "configMap", "name")
         yield "Secret", text(secret), SUBDOMAIN_LIMIT, (*path, "secret", "secretName")

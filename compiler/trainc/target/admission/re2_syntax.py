@@ -32,12 +32,12 @@ def re2_error(pattern: str) -> str | None:
     """Why Go would not compile `pattern`, or None if it would."""
     try:
         _Reader(pattern).read()
-    except _NotRe2Error as error:
+    except _NotRe2 as error:
         return str(error)
     return None
 
 
-class _NotRe2Error(Exception):
+class _NotRe2(Exception):
     """Why the pattern does not compile."""
 
 
@@ -65,24 +65,24 @@ class _Reader:
             self.after_repeat = False
             steps.get(self.pattern[self.at], self._literal)()
         if self.groups:
-            raise _NotRe2Error("a '(' is not closed")
+            raise _NotRe2("a '(' is not closed")
 
     def _repeat(self, repeat: re.Match[str]) -> None:
         if self.after_repeat:
-            raise _NotRe2Error(f"{repeat[0]!r} repeats a repetition")
+            raise _NotRe2(f"{repeat[0]!r} repeats a repetition")
         if not self.operand:
-            raise _NotRe2Error(f"{repeat[0]!r} has nothing to repeat")
+            raise _NotRe2(f"{repeat[0]!r} has nothing to repeat")
         if repeat["least"]:
             least, most = repeat["least"], repeat["most"] or repeat["least"]
             if max(len(least), len(most)) > 4 or not int(least) <= int(most) <= MOST_REPEATS:
-                raise _NotRe2Error(f"{repeat[0]!r} is no range of repetitions up to {MOST_REPEATS}")
+                raise _NotRe2(f"{repeat[0]!r} is no range of repetitions up to {MOST_REPEATS}")
             self._set_operand(self.operand * int(most) or 1)
         self.after_repeat = True
         self.at = repeat.end()
 
     def _set_operand(self, repeats: int) -> None:
         if repeats > MOST_REPEATS:
-            raise _NotRe2Error(f"nested repetitions come to more than {MOST_REPEATS}")
+            raise _NotRe2(f"nested repetitions come to more than {MOST_REPEATS}")
         self.operand = repeats
         self.most = max(self.most, repeats)
 
@@ -93,16 +93,16 @@ class _Reader:
             return
         opening = flags or _NAMED_GROUP.match(self.pattern, self.at)
         if not opening and self.pattern.startswith("(?", self.at):
-            raise _NotRe2Error(f"{self.pattern[self.at : self.at + 4]!r} opens a kind of group that RE2 lacks")
+            raise _NotRe2(f"{self.pattern[self.at : self.at + 4]!r} opens a kind of group that RE2 lacks")
         self.at = opening.end() if opening else self.at + 1
         self.groups.append(self.most)
         self.most = self.operand = 0
         if len(self.groups) > DEEPEST_NESTING:
-            raise _NotRe2Error(f"groups are nested deeper than {DEEPEST_NESTING}")
+            raise _NotRe2(f"groups are nested deeper than {DEEPEST_NESTING}")
 
     def _close(self) -> None:
         if not self.groups:
-            raise _NotRe2Error("a ')' closes nothing")
+            raise _NotRe2("a ')' closes nothing")
         inside, self.most = max(self.most, 1), self.groups.pop()
         self._set_operand(inside)
         self.at += 1
@@ -135,7 +135,7 @@ class _Reader:
             return False
         name = found.groupdict().get("name")
         if name and not _CATEGORY_OR_SCRIPT.fullmatch(name):
-            raise _NotRe2Error(f"{found[0]!r} names no Unicode class")
+            raise _NotRe2(f"{found[0]!r} names no Unicode class")
         self.at = found.end()
         return True
 
@@ -156,7 +156,7 @@ class _Reader:
         if not self.pattern.startswith("[:", self.at) or (end := self.pattern.find(":]", self.at + 2)) < 0:
             return None
         if not _POSIX_CLASS.match(self.pattern, self.at):
-            raise _NotRe2Error(f"{self.pattern[self.at : end + 2]!r} names no class")
+            raise _NotRe2(f"{self.pattern[self.at : end + 2]!r} names no class")
         return end + 2
 
     def _range(self) -> None:
@@ -165,13 +165,13 @@ class _Reader:
         if self.pattern.startswith("-", self.at) and self.pattern[self.at + 1 : self.at + 2] not in ("", "]"):
             self.at += 1
             if self._character() < low:
-                raise _NotRe2Error(f"the range {self.pattern[start : self.at]!r} ends before it starts")
+                raise _NotRe2(f"the range {self.pattern[start : self.at]!r} ends before it starts")
 
     def _character(self) -> int:
         """Step over one character, escaped or not, and return its code point."""
         char = self.pattern[self.at : self.at + 1]
         if not char:
-            raise _NotRe2Error("a '[' is not closed")
+            raise _NotRe2("a '[' is not closed")
         if char != "\\":
             self.at += 1
             return ord(char)
@@ -183,7 +183,7 @@ class _Reader:
         if escaped in _CONTROL:
             return _CONTROL[escaped]
         if not escaped or not escaped.isascii() or escaped.isalnum():
-            raise _NotRe2Error(f"RE2 has no escape '\\{escaped}'")
+            raise _NotRe2(f"RE2 has no escape '\\{escaped}'")
         return ord(escaped)
 
 
@@ -192,5 +192,5 @@ def _code_point(number: re.Match[str]) -> int:
     digits = groups.get("digits")
     code = int(digits, 8) if digits else int(groups["braced"] or groups["plain"], 16)
     if code > _LARGEST_CODE_POINT:
-        raise _NotRe2Error(f"{number[0]!r} is no character")
+        raise _NotRe2(f"{number[0]!r} is no character")
     return code

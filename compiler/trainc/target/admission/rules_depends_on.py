@@ -28,13 +28,8 @@ def check_depends_on(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding
                 path,
             )
         elif not job.depends_on and version.crashes_on_empty_depends_on:
-            yield Finding(
-                "DependsOnEmpty",
-                "error",
-                f"JobSet {version.minor} crashes on an empty dependsOn",
-                "drop dependsOn",
-                path,
-            )
+            message = f"JobSet {version.minor} crashes on an empty dependsOn"
+            yield Finding("DependsOnEmpty", "error", message, "drop dependsOn", path)
         before = jobset.job_names[: job.index + 1]
         for i, name in enumerate(job.depends_on):
             if name not in before:

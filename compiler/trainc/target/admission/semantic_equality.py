@@ -15,27 +15,26 @@ from trainc.ir.quantity import parse_quantity
 
 _QUANTITY_MAPS = ("limits", "requests", "overhead")
 _QUANTITIES = ("sizeLimit", "divisor")
-# Objects that are empty when absent: structs that are no pointers, and maps. Any other empty object is a pointer.
+# What an absent value equals: an empty object for structs that are no pointers and for maps, a quantity of nothing.
+# Any other empty object is behind a pointer, and differs from an absent one.
 _STRUCTS = ("metadata", "resources", "spec", "template", "status")
 _MAPS = ("annotations", "labels", "matchLabels", "nodeSelector", "volumeAttributes", *_QUANTITY_MAPS)
-_EMPTY_WHEN_ABSENT = frozenset((*_STRUCTS, *_MAPS))
+_WHEN_ABSENT: dict[str, Any] = {**{key: {} for key in (*_STRUCTS, *_MAPS)}, "divisor": "0"}
 
 
 def differences(old: Any, new: Any, path: Path = ()) -> Iterator[Path]:
     """The paths of the values that differ, the smallest ones; a list whose length differs is one value."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys((*old, *new)):
-            yield from differences(_member(old, key), _member(new, key), (*path, key))
+            left, right = old.get(key), new.get(key)
+            absent = _WHEN_ABSENT.get(key)
+            left, right = absent if left is None else left, absent if right is None else right
+            yield from differences(left, right, (*path, key))
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for i, (left, right) in enumerate(zip(old, new, strict=True)):
             yield from differences(left, right, (*path, i))
     elif not _equal(old, new, path):
         yield path
-
-
-def _member(owner: dict[str, Any], key: str) -> Any:
-    value = owner.get(key)
-    return {} if value is None and key in _EMPTY_WHEN_ABSENT else value
 
 
 def _equal(old: Any, new: Any, path: Path) -> bool:

@@ -1,0 +1,1 @@
+"""How other programs run trainc and read what it emits."""
