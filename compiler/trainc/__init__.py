@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
-from trainc.compilation import Compilation, CompiledJob
-from trainc.diagnostics import CompileError, Diagnostic, Source
-from trainc.options import Limits, Options
-from trainc.pipeline import compile_trainjob
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trainc.compilation import Compilation, CompiledJob
+    from trainc.diagnostics import CompileError, Diagnostic, Source
+    from trainc.options import Limits, Options
+    from trainc.pipeline import compile_trainjob
+
+# Names are imported when they are first used, so that a command pays for what it needs only.
+_HOMES = {
+    "Compilation": "trainc.compilation",
+    "CompiledJob": "trainc.compilation",
+    "CompileError": "trainc.diagnostics",
+    "Diagnostic": "trainc.diagnostics",
+    "Source": "trainc.diagnostics",
+    "Limits": "trainc.options",
+    "Options": "trainc.options",
+    "compile_trainjob": "trainc.pipeline",
+}
 
 __all__ = [
     "Compilation",
@@ -17,3 +32,11 @@ __all__ = [
     "Source",
     "compile_trainjob",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)

@@ -23,17 +23,20 @@ class Container:
     @property
     def env(self) -> Sequence[Item]:
         """Environment variables in order."""
-        return self.fields.get("env", ())
+        env: Sequence[Item] = self.fields.get("env", ())
+        return env
 
     @property
     def ports(self) -> Sequence[Item]:
         """Container ports in order."""
-        return self.fields.get("ports", ())
+        ports: Sequence[Item] = self.fields.get("ports", ())
+        return ports
 
     @property
     def mounts(self) -> Sequence[Item]:
         """Volume mounts in order."""
-        return self.fields.get("volumeMounts", ())
+        mounts: Sequence[Item] = self.fields.get("volumeMounts", ())
+        return mounts
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -43,7 +46,8 @@ class Container:
     @property
     def resources(self) -> Mapping[str, Any]:
         """`limits`, `requests` and `claims` as written, canonical."""
-        return self.fields.get("resources", {})
+        resources: Mapping[str, Any] = self.fields.get("resources", {})
+        return resources
 
     def with_fields(self, **fields: Any) -> Container:
         """This container with `fields` set; a value of None removes the field."""
