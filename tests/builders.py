@@ -15,9 +15,7 @@ def container(name: str = "node", **fields: Any) -> Json:
     return {"name": name, "image": "example.com/train:1", **fields}
 
 
-def job(
-    name: str = "node", step: str | None = "trainer", containers: list[Json] | None = None, **fields: Any
-) -> Json:
+def job(name: str = "node", step: str | None = "trainer", containers: list[Json] | None = None, **fields: Any) -> Json:
     """A replicated job; `pod` and `spec` add to its pod spec and job spec, everything else to the job itself."""
     pod = {"containers": containers if containers is not None else [container()], **fields.pop("pod", {})}
     template: Json = {"spec": {**fields.pop("spec", {}), "template": {"spec": pod}}}
@@ -44,7 +42,9 @@ def trainjob(trainer: Json | None = None, *, runtime: str = "rt", name: str = "l
     return {"apiVersion": API, "kind": "TrainJob", "metadata": {"name": name, "namespace": "team-a"}, "spec": body}
 
 
-def compiled(job: Json, *runtimes: Json, release: str = "2.3", semantics: Any = "gitops", **options: Any) -> Compilation:
+def compiled(
+    job: Json, *runtimes: Json, release: str = "2.3", semantics: Any = "gitops", **options: Any
+) -> Compilation:
     return compile_trainjob(job, list(runtimes), Options(release=release, semantics=semantics, **options))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.builders import compiled, container, env, job, main, one, pod, pods, replicated_job, runtime, trainjob
+from builders import compiled, container, env, job, main, one, pod, pods, replicated_job, runtime, trainjob
 from trainc import CompileError
 from trainc.ir.deviations import DEVIATIONS
 
@@ -47,7 +47,9 @@ def test_a_job_that_is_awaited_is_no_member_of_the_gang() -> None:
 
 def test_the_gang_counts_every_replica() -> None:
     asked = {"resources": {"requests": {"cpu": "1"}}}
-    rt = runtime(job("side", None, [container("c", **asked)], replicas=3, spec={"parallelism": 2}), gang={"coscheduling": {}})
+    rt = runtime(
+        job("side", None, [container("c", **asked)], replicas=3, spec={"parallelism": 2}), gang={"coscheduling": {}}
+    )
     controller, gitops = both(trainjob(), rt)
     assert one(controller, "PodGroup")["spec"]["minMember"] == 2
     assert one(gitops, "PodGroup")["spec"]["minMember"] == 6
@@ -123,7 +125,11 @@ def test_one_mpi_node_that_is_the_launcher_is_one_host() -> None:
 
 @pytest.mark.parametrize(
     ("policy", "variable", "port"),
-    [("torch", "PET_MASTER_ADDR", ""), ("jax", "JAX_COORDINATOR_ADDRESS", ":29500"), ("xgboost", "DMLC_TRACKER_URI", "")],
+    [
+        ("torch", "PET_MASTER_ADDR", ""),
+        ("jax", "JAX_COORDINATOR_ADDRESS", ":29500"),
+        ("xgboost", "DMLC_TRACKER_URI", ""),
+    ],
 )
 def test_the_rendezvous_address_is_that_of_a_pod_that_will_exist(policy: str, variable: str, port: str) -> None:
     rt = runtime(job("worker"), policy={policy: {}}, network={"subdomain": "ring"})
@@ -133,7 +139,9 @@ def test_the_rendezvous_address_is_that_of_a_pod_that_will_exist(policy: str, va
     assert warned(controller, "MasterAddressWrong")
 
 
-@pytest.mark.parametrize(("policy", "variable"), [("torch", "PET_NNODES"), ("jax", "JAX_PROCESS_ID"), ("xgboost", "DMLC_TASK_ID")])
+@pytest.mark.parametrize(
+    ("policy", "variable"), [("torch", "PET_NNODES"), ("jax", "JAX_PROCESS_ID"), ("xgboost", "DMLC_TASK_ID")]
+)
 def test_rank_variables_need_no_trainer_section(policy: str, variable: str) -> None:
     controller, gitops = both(trainjob(), runtime(policy={"numNodes": 2, policy: {}}))
     assert variable not in env(controller)
@@ -143,9 +151,7 @@ def test_rank_variables_need_no_trainer_section(policy: str, variable: str) -> N
 
 @pytest.mark.parametrize("policy", ["torch", "mpi", "xgboost", "flux"])
 def test_two_gpu_resources_are_refused_where_a_count_depends_on_them(policy: str) -> None:
-    document = trainjob(
-        {"numNodes": 1, "resourcesPerNode": {"limits": {"nvidia.com/gpu": 2, "amd.com/gpu": 3}}}
-    )
+    document = trainjob({"numNodes": 1, "resourcesPerNode": {"limits": {"nvidia.com/gpu": 2, "amd.com/gpu": 3}}})
     rt = runtime(*MPI_JOBS if policy == "mpi" else (job(),), policy={policy: {}})
     assert warned(compiled(document, rt, semantics="controller"), "AmbiguousGPU")
     with pytest.raises(CompileError) as refused:

@@ -8,11 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import run
+from commands import run
 
-RULES = {rule.name.removesuffix(".md"): rule.read_text(encoding="utf-8") for rule in files("trainc.rules").iterdir() if rule.name.endswith(".md")}
+RULES = {
+    rule.name.removesuffix(".md"): rule.read_text(encoding="utf-8")
+    for rule in files("trainc.rules").iterdir()
+    if rule.name.endswith(".md")
+}
 SOURCES = sorted((Path(__file__).parents[1] / "compiler" / "trainc").rglob("*.py"))
-_BLOCK = re.compile(r"^## (Wrong|Right)\n+```yaml\n(.*?)^```$", re.M | re.S)
+_BLOCK = re.compile(r"^## (Wrong|Right)\n+```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"""(?:Finding|Diagnostic)\(\s*f?"([A-Z][A-Za-z]+)\"""")
 
 

@@ -85,7 +85,11 @@ def compile_job(job: Checked, intake: Intake, release: Release, options: Options
     if runtime is None:
         return None, [job.place(finding) for finding in findings]
     lowered = lower_job(job.data)
-    if lowered.managed_by == names.MULTIKUEUE_MANAGED_BY and release.managed_by_honoured and options.semantics == "controller":
+    if (
+        lowered.managed_by == names.MULTIKUEUE_MANAGED_BY
+        and release.managed_by_honoured
+        and options.semantics == "controller"
+    ):
         return _handed_over(lowered), [job.place(_MANAGED_ELSEWHERE)]
     info, found = prepare(lowered, runtime, release, options)
     findings += found + engine.validate(lowered, info)

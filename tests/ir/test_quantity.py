@@ -43,11 +43,13 @@ from trainc.ir.quantity import Quantity, add_resources, canonical, max_resources
         ("1n", "1n"),
     ],
 )
-def test_a_quantity_prints_in_the_one_form_that_kubernetes_prints(written: str | int | float, printed: str) -> None:
+def test_a_quantity_prints_in_the_one_form_that_kubernetes_prints(written: str | float, printed: str) -> None:
     assert canonical(written) == printed
 
 
-@pytest.mark.parametrize("text", ["", "abc", "1 Gi", "Gi", "1GiB", "0x10", "1e", "--1", "1_000", "٣", "1.2.3", "1" * 400])
+@pytest.mark.parametrize(
+    "text", ["", "abc", "1 Gi", "Gi", "1GiB", "0x10", "1e", "--1", "1_000", "٣", "1.2.3", "1" * 400]
+)
 def test_text_that_is_no_quantity_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="quantity"):
         parse_quantity(text)
@@ -59,7 +61,9 @@ def test_an_amount_that_kubernetes_would_clamp_in_silence_is_refused(text: str) 
         parse_quantity(text)
 
 
-@pytest.mark.parametrize(("text", "units"), [("2500m", 3), ("2", 2), ("1n", 1), ("0", 0), ("-1500m", -2), ("1Ki", 1024)])
+@pytest.mark.parametrize(
+    ("text", "units"), [("2500m", 3), ("2", 2), ("1n", 1), ("0", 0), ("-1500m", -2), ("1Ki", 1024)]
+)
 def test_whole_units_round_away_from_zero(text: str, units: int) -> None:
     assert parse_quantity(text).units == units
 

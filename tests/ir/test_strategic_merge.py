@@ -26,7 +26,9 @@ def named(*names: str) -> list[dict[str, Any]]:
         (["a", "b", "c"], ["c"], ["a", "b", "c"]),
     ],
 )
-def test_a_new_item_lands_before_what_the_patch_leaves_alone(base: list[str], patch: list[str], merged: list[str]) -> None:
+def test_a_new_item_lands_before_what_the_patch_leaves_alone(
+    base: list[str], patch: list[str], merged: list[str]
+) -> None:
     result = strategic_merge({"volumes": named(*base)}, {"volumes": named(*patch)})
     assert result["volumes"] == named(*merged)
 

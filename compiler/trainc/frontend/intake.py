@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from trainc.diagnostics import Diagnostic, Finding, format_path, has_errors
@@ -67,7 +67,9 @@ def place(finding: Finding, document: Document, label: str) -> Diagnostic:
     )
 
 
-def take_in(documents: Sequence[Document], sources: Sequence[Sequence[Document]], release: str, options: Options) -> Intake:
+def take_in(
+    documents: Sequence[Document], sources: Sequence[Sequence[Document]], release: str, options: Options
+) -> Intake:
     """Check every TrainJob and runtime of the input, and every runtime of the further sources, in that order."""
     diagnostics: list[Diagnostic] = []
     others: list[Document] = []
@@ -155,5 +157,7 @@ def _add_runtime(
 
 def _twice(second: Checked, first: Checked, code: str) -> Diagnostic:
     source = first.document.locate(("metadata", "name"))
-    message = f"{second.label} is defined twice; the first is at {source or first.document.file or 'an earlier document'}"
+    message = (
+        f"{second.label} is defined twice; the first is at {source or first.document.file or 'an earlier document'}"
+    )
     return second.place(Finding(code, "error", message, "rename or remove one of them", ("metadata", "name")))

@@ -47,7 +47,9 @@ def unsupported_reference(job: Json) -> Iterator[Finding]:
         )
     if reference["kind"] not in RUNTIME_KINDS:
         near = difflib.get_close_matches(reference["kind"], RUNTIME_KINDS, n=1)
-        hint = f"write kind: {near[0]}" if near else f"kind is one of {', '.join(RUNTIME_KINDS)}; the name goes to `name`"
+        hint = (
+            f"write kind: {near[0]}" if near else f"kind is one of {', '.join(RUNTIME_KINDS)}; the name goes to `name`"
+        )
         yield Finding(
             "UnsupportedRuntimeRef",
             "error",
@@ -61,7 +63,9 @@ def not_found(job: Json, known: Iterable[Key], catalog_miss: str = "") -> Findin
     """Why no runtime answers the reference, with the nearest that would."""
     kind, namespace, name = wanted_key(job)
     keys = sorted(known)
-    where = f" in namespace {namespace!r}" if namespace else (" without a namespace" if kind == "TrainingRuntime" else "")
+    where = (
+        f" in namespace {namespace!r}" if namespace else (" without a namespace" if kind == "TrainingRuntime" else "")
+    )
     return Finding(
         "RuntimeNotFound",
         "error",
@@ -88,7 +92,10 @@ def _mend(known: list[Key], kind: str, namespace: str, name: str) -> str:
 def deprecated(runtime: Json) -> Iterator[Finding]:
     """A cluster runtime whose label says that it is on its way out."""
     metadata = runtime.get("metadata") or {}
-    if runtime["kind"] == "ClusterTrainingRuntime" and metadata.get("labels", {}).get(names.SUPPORT_LABEL) == "deprecated":
+    if (
+        runtime["kind"] == "ClusterTrainingRuntime"
+        and metadata.get("labels", {}).get(names.SUPPORT_LABEL) == "deprecated"
+    ):
         yield Finding(
             "DeprecatedRuntime",
             "warning",

@@ -50,5 +50,3 @@ def _pods(pod_set: PodSet, info: Info) -> int:
     """Pods of one set that the gang waits for; the controller forgets replicas."""
     count = pod_set.count if pod_set.min_count is None else pod_set.min_count
     return count * pod_set.replicas if info.gitops else count
-
-

@@ -103,7 +103,7 @@ def _decimal_text(nanos: int, family: Family) -> str:
     return f"{nanos}{_DECIMAL_SUFFIX[power]}"
 
 
-def canonical(value: str | int | float) -> str:
+def canonical(value: str | float) -> str:
     """A quantity as written in YAML ("2000m", 4, 0.5) in canonical form ("2", "4", "500m"). ValueError if it is none."""
     return value if isinstance(value, str) and value.isdecimal() and _is_plain(value) else _canonical_text(str(value))
 
@@ -118,7 +118,7 @@ def _canonical_text(text: str) -> str:
     return str(parse_quantity(text))
 
 
-def parse_resources(amounts: Mapping[str, str | int | float] | None) -> ResourceList:
+def parse_resources(amounts: Mapping[str, str | float] | None) -> ResourceList:
     """`{"cpu": "500m"}` as quantities by resource name."""
     return {name: parse_quantity(str(amount)) for name, amount in (amounts or {}).items()}
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Set as AbstractSet
 
 from trainc.diagnostics import Finding
 from trainc.ir.trainjob import Trainer
 
 
-def reserved_env(trainer: Trainer, reserved: Set[str], purpose: str) -> Iterator[Finding]:
+def reserved_env(trainer: Trainer, reserved: AbstractSet[str], purpose: str) -> Iterator[Finding]:
     """An error for each variable of `spec.trainer.env` whose name is in `reserved`."""
     for index, variable in enumerate(trainer.env):
         if variable["name"] in reserved:

@@ -22,9 +22,7 @@ def validate(job: TrainJob, info: Info, plugins: Sequence[Plugin] = PLUGINS) -> 
     return [finding for plugin in plugins if plugin.validate for finding in plugin.validate(job, info)]
 
 
-def enforce(
-    job: TrainJob, info: Info, observe: Observer | None = None, plugins: Sequence[Plugin] = PLUGINS
-) -> Info:
+def enforce(job: TrainJob, info: Info, observe: Observer | None = None, plugins: Sequence[Plugin] = PLUGINS) -> Info:
     """The Info after all passes. `observe(plugin, extension point, before, after)` is told of each change."""
     for point in PASSES:
         for plugin in plugins:

@@ -9,6 +9,7 @@ from trainc.ir.trainjob import TrainJob
 INSTALL_DIR = "/mnt/flux"
 CONFIG_DIR = "/etc/flux-config"
 CURVE_DIR = "/curve"
+SHARED_MEMORY_DIR = "/dev/shm"  # noqa: S108 - a mount in the pod, not a file of ours
 
 
 def config_map_name(job: TrainJob) -> str:
@@ -44,7 +45,7 @@ def installer_mounts(job: TrainJob) -> tuple[Item, ...]:
 
 def node_mounts(job: TrainJob, release: Release) -> tuple[Item, ...]:
     """What the trainer's container runs from. The controller mounts shared memory read-only."""
-    shared_memory: Item = {"name": "shared-memory", "mountPath": "/dev/shm", "readOnly": True}
+    shared_memory: Item = {"name": "shared-memory", "mountPath": SHARED_MEMORY_DIR, "readOnly": True}
     return (
         {"name": "flux-install", "mountPath": INSTALL_DIR},
         {"name": "spack-install", "mountPath": "/opt/software"},

@@ -82,10 +82,9 @@ def _finished(container: Container, pod_set: PodSet, job: TrainJob, info: Info) 
 
 def _with_entrypoint(container: Container, image: str | None, info: Info) -> Container:
     """Image, command and args that are set replace the template's; an empty list clears it."""
+    entrypoint = {"command": info.command, "args": info.args}
     changes: dict[str, Any] = {} if image is None else {"image": image}
-    for field, words in (("command", info.command), ("args", info.args)):
-        if words is not None:
-            changes[field] = list(words) or None
+    changes |= {field: list(words) or None for field, words in entrypoint.items() if words is not None}
     return container.with_fields(**changes) if changes else container
 
 

@@ -39,15 +39,15 @@ def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
             "write the number of slots per node, without quotes",
             ("spec", "trainer", "numProcPerNode"),
         )
-    if (trainer.num_nodes or 1) >= 2 and policy.get("runLauncherAsNode"):
-        if not (info.pod_set_in_role(names.LAUNCHER) and info.pod_set_in_role(names.NODE)):
-            yield Finding(
-                "MissingLauncher",
-                "error",
-                f"{trainer.num_nodes} nodes with runLauncherAsNode need both a job 'launcher' and a job 'node'",
-                "add the missing job to the runtime, or set numNodes to 1",
-                ("spec", "trainer", "numNodes"),
-            )
+    both_roles = info.pod_set_in_role(names.LAUNCHER) and info.pod_set_in_role(names.NODE)
+    if (trainer.num_nodes or 1) >= 2 and policy.get("runLauncherAsNode") and not both_roles:
+        yield Finding(
+            "MissingLauncher",
+            "error",
+            f"{trainer.num_nodes} nodes with runLauncherAsNode need both a job 'launcher' and a job 'node'",
+            "add the missing job to the runtime, or set numNodes to 1",
+            ("spec", "trainer", "numNodes"),
+        )
     if info.release.mpi_env_reserved or info.gitops:
         yield from reserved_env(trainer, implementation(policy).reserved, "mpirun")
 

@@ -42,7 +42,7 @@ def command(job: TrainJob, info: Info) -> tuple[str, ...]:
 
 
 def recipe_and_config(job: TrainJob, info: Info, nodes: int, processes: int | str, devices: int) -> tuple[str, str]:
-    """torchtune's recipe and configuration name for a job of this size.
+    """Recipe and configuration name for a job of this size.
 
     "Single node" is exactly one: zero nodes and several are served by the plain distributed recipe, whatever the
     arguments say about LoRA.
