@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
 from builders import compiled, container, env, job, main, one, pod, pods, replicated_job, runtime, trainjob
+
 from trainc import CompileError
 from trainc.ir.deviations import DEVIATIONS
 

@@ -7,7 +7,6 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-
 from commands import run
 
 RULES = {

@@ -60,9 +60,8 @@ def _pod_template(template: Json, pod_set: PodSet, job: TrainJob, info: Info) ->
             spec[field] = value
     result: dict[str, Any] = {**template, "spec": spec}
     metadata = dict(template.get("metadata", {}))
-    for field, added in (("labels", pod_set.labels), ("annotations", pod_set.annotations)):
-        if added:
-            metadata[field] = {**metadata.get(field, {}), **added}
+    added = {"labels": pod_set.labels, "annotations": pod_set.annotations}
+    metadata |= {field: {**metadata.get(field, {}), **values} for field, values in added.items() if values}
     return {**result, "metadata": metadata} if metadata else result
 
 
