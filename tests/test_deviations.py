@@ -168,6 +168,14 @@ def test_a_file_key_reference_is_kept() -> None:
     assert warned(controller, "EnvSourceLost")
 
 
+def test_flux_tasks_share_the_gpus_of_their_node() -> None:
+    document = trainjob({"numNodes": 2, "numProcPerNode": 4, "command": ["train"]})
+    controller, gitops = both(document, runtime(NODE_WITH_GPUS, policy={"flux": {}}))
+    assert "-N 2 -n 8 -g 8 " in one(controller, "ConfigMap")["data"]["entrypoint.sh"]
+    assert "-N 2 -n 8 -g 2 " in one(gitops, "ConfigMap")["data"]["entrypoint.sh"]
+    assert warned(controller, "FluxTasksWantAllGPUs")
+
+
 def test_flux_runs_the_words_of_the_command() -> None:
     document = trainjob({"numNodes": 2, "command": ["python", "-c", "print(1, 2)"]})
     controller, gitops = both(document, runtime(job(containers=[container(args=["--x"])]), policy={"flux": {}}))

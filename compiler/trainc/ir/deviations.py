@@ -114,6 +114,12 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "EnvSourceLost",
     ),
     Deviation(
+        "flux-gpus-per-task",
+        "the tasks of a Flux node share its GPUs",
+        "the controller asks for all GPUs of the node for each task, and a job with several tasks per node never starts",
+        "FluxTasksWantAllGPUs",
+    ),
+    Deviation(
         "flux-command-words",
         "Flux runs the command's own words, the runtime's args included",
         "the controller joins them with blanks, so that a word with a blank in it falls apart",

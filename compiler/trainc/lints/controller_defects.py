@@ -143,6 +143,15 @@ def _env_source_lost(job: TrainJob, info: Info) -> Path | None:
     return None
 
 
+def _flux_gpus(job: TrainJob, info: Info) -> Path | None:
+    if info.policy("flux") is None or job.trainer is None:
+        return None
+    asked = job.trainer.num_proc_per_node
+    processes = asked if asked is not None else (info.policy("flux") or {}).get("numProcPerNode", 1)
+    several = processes != 1 and gpus(resources_per_node(job, info)) > 0
+    return (*_TRAINER, "numProcPerNode") if several else None
+
+
 def _flux_flattened(job: TrainJob, info: Info) -> Path | None:
     if info.policy("flux") is None or job.trainer is None:
         return None
@@ -164,5 +173,6 @@ _DETECTORS: dict[str, Detect] = {
     "rank-environment-without-trainer": _no_rank_environment,
     "one-gpu-resource": _ambiguous_gpu,
     "env-sources-kept": _env_source_lost,
+    "flux-gpus-per-task": _flux_gpus,
     "flux-command-words": _flux_flattened,
 }

@@ -30,6 +30,7 @@ class Cluster:
     network_device: str
     queue_policy: str
     words_kept: bool
+    shares_gpus: bool
 
     @property
     def hosts(self) -> str:
@@ -51,7 +52,12 @@ class Cluster:
     def run_flags(self) -> str:
         """Nodes, tasks and devices per task, as `flux run` takes them."""
         flags = f"-N {self.nodes} -n {self.processes * self.nodes}"
-        return f"{flags} -g {self.gpus}" if self.gpus else flags
+        return f"{flags} -g {self.gpus_per_task}" if self.gpus else flags
+
+    @property
+    def gpus_per_task(self) -> int:
+        """Devices that one task holds: the controller gives each task all of the node's, which fit only one."""
+        return max(1, self.gpus // max(1, self.processes)) if self.shares_gpus else self.gpus
 
 
 def cluster(job: TrainJob, info: Info) -> Cluster:
@@ -73,6 +79,7 @@ def cluster(job: TrainJob, info: Info) -> Cluster:
         network_device=settings["FLUX_NETWORK_DEVICE"],
         queue_policy=settings["FLUX_QUEUE_POLICY"],
         words_kept=info.gitops,
+        shares_gpus=info.gitops,
     )
 
 

@@ -48,16 +48,14 @@ def _pod_count(pod_set: PodSet, info: Info) -> int:
 
 
 def _pod_template(template: Json, pod_set: PodSet, job: TrainJob, info: Info) -> dict[str, Any]:
-    spec = {**template.get("spec", {})}
     containers = [_finished(container, pod_set, job, info) for container in pod_set.containers]
     init_containers = [_rebuilt(c, info, info.release.init_container_ports_rebuilt) for c in pod_set.init_containers]
-    for field, value in (
-        ("containers", [dict(c.fields) for c in containers]),
-        ("initContainers", [dict(c.fields) for c in init_containers]),
-        ("volumes", list(pod_set.volumes)),
-    ):
-        if value:
-            spec[field] = value
+    written = {
+        "containers": [dict(c.fields) for c in containers],
+        "initContainers": [dict(c.fields) for c in init_containers],
+        "volumes": list(pod_set.volumes),
+    }
+    spec = {**template.get("spec", {}), **{field: items for field, items in written.items() if items}}
     result: dict[str, Any] = {**template, "spec": spec}
     metadata = dict(template.get("metadata", {}))
     added = {"labels": pod_set.labels, "annotations": pod_set.annotations}
