@@ -45,7 +45,7 @@ class _Reader:
     """One pass over a pattern.
 
     `operand` is what a repetition would repeat: how often the operand's own innermost parts already repeat, or 0 where
-    there is no operand. `most` is the largest such number in the open group, `groups` those of the groups around it.
+    there is no operand. `most` is the largest such number left behind in the open group, `groups` those of the groups around it.
     """
 
     def __init__(self, pattern: str) -> None:
@@ -76,15 +76,16 @@ class _Reader:
             least, most = repeat["least"], repeat["most"] or repeat["least"]
             if max(len(least), len(most)) > 4 or not int(least) <= int(most) <= MOST_REPEATS:
                 raise _NotRe2(f"{repeat[0]!r} is no range of repetitions up to {MOST_REPEATS}")
-            self._set_operand(self.operand * int(most) or 1)
+            self.operand = self.operand * int(most) or 1
+            if self.operand > MOST_REPEATS:
+                raise _NotRe2(f"nested repetitions come to more than {MOST_REPEATS}")
         self.after_repeat = True
         self.at = repeat.end()
 
     def _set_operand(self, repeats: int) -> None:
-        if repeats > MOST_REPEATS:
-            raise _NotRe2(f"nested repetitions come to more than {MOST_REPEATS}")
+        """Leave the last operand behind for a new one, or for none (0)."""
+        self.most = max(self.most, self.operand)
         self.operand = repeats
-        self.most = max(self.most, repeats)
 
     def _open(self) -> None:
         flags = _FLAGS.match(self.pattern, self.at)
@@ -95,20 +96,21 @@ class _Reader:
         if not opening and self.pattern.startswith("(?", self.at):
             raise _NotRe2(f"{self.pattern[self.at : self.at + 4]!r} opens a kind of group that RE2 lacks")
         self.at = opening.end() if opening else self.at + 1
+        self._set_operand(0)
         self.groups.append(self.most)
-        self.most = self.operand = 0
+        self.most = 0
         if len(self.groups) > DEEPEST_NESTING:
             raise _NotRe2(f"groups are nested deeper than {DEEPEST_NESTING}")
 
     def _close(self) -> None:
         if not self.groups:
             raise _NotRe2("a ')' closes nothing")
-        inside, self.most = max(self.most, 1), self.groups.pop()
-        self._set_operand(inside)
+        self._set_operand(max(self.most, self.operand, 1))
+        self.most = self.groups.pop()
         self.at += 1
 
     def _alternative(self) -> None:
-        self.operand = 0
+        self._set_operand(0)
         self.at += 1
 
     def _literal(self) -> None:
