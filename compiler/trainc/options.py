@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
+
+from trainc.sync_options import normalize_sync_options
 
 Semantics: TypeAlias = Literal["gitops", "controller"]
 SecretsMode: TypeAlias = Literal["existing", "external-secrets", "sealed", "presync-job"]
@@ -37,19 +39,33 @@ class Options:
 
     `release` is the Trainer minor whose behaviour is compiled; None means the newest, with an info diagnostic.
     `semantics` is "gitops" (what should be in git) or "controller" (what the controller would create).
+    The rest shapes `gitops` output only: `secrets` says where key pairs come from, `keygen_image` is what makes them
+    under "presync-job"; `delivery` is the tool that applies the output, `sync_options` what it is told
+    (sync_options.SYNC_OPTIONS); `name_hash` appends a content hash to job names.
     """
 
     release: str | None = None
     semantics: Semantics = "gitops"
     secrets: SecretsMode = "existing"
+    keygen_image: str | None = None
     namespace: str | None = None
     name_hash: bool = False
     delivery: Delivery = "argocd"
+    sync_options: tuple[str, ...] = ()
     cluster_domain: str = "cluster.local"
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
         if self.release is not None:
             object.__setattr__(self, "release", normalize_release(self.release))
-        if self.semantics not in ("gitops", "controller"):
-            raise ValueError(f"unknown semantics {self.semantics!r}; choose gitops or controller")
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise ValueError(f"unknown {name} {getattr(self, name)!r}; choose {' or '.join(choices)}")
+        object.__setattr__(self, "sync_options", normalize_sync_options(self.sync_options, self.delivery))
+
+
+_CHOICES: dict[str, tuple[Any, ...]] = {
+    "semantics": get_args(Semantics),
+    "secrets": get_args(SecretsMode),
+    "delivery": get_args(Delivery),
+}
