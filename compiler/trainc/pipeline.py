@@ -21,6 +21,7 @@ from trainc.ir.info import Info
 from trainc.ir.release import Release, release_facts
 from trainc.ir.trainjob import TrainJob
 from trainc.lints.controller_defects import controller_defects
+from trainc.observer import Observer
 from trainc.options import NEWEST_RELEASE, Options
 from trainc.plugins import engine
 from trainc.target.order import in_apply_order
@@ -76,11 +77,14 @@ def compile_each(
     intake = take_in(documents, runtime_sources, minor, options)
     yield None, [*_release_note(options), *intake.diagnostics]
     for job in intake.jobs:
-        yield compile_job(job, intake, release_facts(minor), options, catalog)
+        yield compile_job(job, intake, options, catalog)
 
 
-def compile_job(job: Checked, intake: Intake, release: Release, options: Options, catalog: Catalog | None) -> Outcome:
-    """One checked TrainJob through every stage after intake."""
+def compile_job(
+    job: Checked, intake: Intake, options: Options, catalog: Catalog | None, observer: Observer | None = None
+) -> Outcome:
+    """One checked TrainJob through every stage after intake; `observer` is told of each step."""
+    release = release_facts(options.release or NEWEST_RELEASE)
     runtime, findings = find_runtime(job, intake, release, options, catalog)
     if runtime is None:
         return None, [job.place(finding) for finding in findings]
@@ -98,8 +102,12 @@ def compile_job(job: Checked, intake: Intake, release: Release, options: Options
     diagnostics = [(runtime if f.about == "runtime" else job).place(f) for f in findings]
     if has_errors(findings):
         return None, diagnostics
-    info = engine.enforce(lowered, info)
+    if observer is not None:
+        observer.lowered(job, runtime, lowered, info)
+    info = engine.enforce(lowered, info, observer.passed if observer is not None else None)
     manifests = in_apply_order(engine.build(lowered, info))
+    if observer is not None:
+        observer.shaped("build", manifests)
     compiled = CompiledJob(lowered.namespace, lowered.name, tuple(manifests), engine.secrets(lowered, info))
     return compiled, diagnostics
 

@@ -1,0 +1,24 @@
+"""What a compilation tells whoever wants to know how it came about; the passes know nothing of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from trainc.frontend.intake import Checked
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob
+from trainc.plugins.plugin import ExtensionPoint
+
+
+class Observer(Protocol):
+    """Told of each step of one TrainJob, in order. What it is given must not be changed and may be kept."""
+
+    def lowered(self, job: Checked, runtime: Checked, trainjob: TrainJob, info: Info) -> None:
+        """The runtime was found, patched, labelled and lowered."""
+
+    def passed(self, plugin: str, point: ExtensionPoint, before: Info, after: Info) -> None:
+        """A pass was concerned."""
+
+    def shaped(self, stage: str, manifests: Sequence[dict[str, Any]]) -> None:
+        """The objects as a stage after the passes left them; the first stage is "build"."""
