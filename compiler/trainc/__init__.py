@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from trainc.admission import admit, refusals
     from trainc.compilation import Compilation, CompiledJob
     from trainc.diagnostics import CompileError, Diagnostic, Source
     from trainc.options import Limits, Options
@@ -19,7 +20,9 @@ _HOMES = {
     "Source": "trainc.diagnostics",
     "Limits": "trainc.options",
     "Options": "trainc.options",
+    "admit": "trainc.admission",
     "compile_trainjob": "trainc.pipeline",
+    "refusals": "trainc.admission",
 }
 
 __all__ = [
@@ -30,7 +33,9 @@ __all__ = [
     "Limits",
     "Options",
     "Source",
+    "admit",
     "compile_trainjob",
+    "refusals",
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from trainc.compilation import Compilation, CompiledJob
@@ -10,8 +11,8 @@ from trainc.diagnostics import CompileError, Diagnostic, Finding, Path, format_p
 from trainc.frontend.intake import label_of
 from trainc.frontend.schema import check
 from trainc.ir.names import JOBSET_API
-from trainc.ir.release import release_facts
-from trainc.options import NEWEST_RELEASE, Options
+from trainc.ir.release import Release, release_facts
+from trainc.options import NEWEST_RELEASE, Options, Semantics
 from trainc.target.admission import bake_defaults, creation_refusals, later_failures, update_refusals
 from trainc.target.admission.updates import Submitted
 
@@ -93,3 +94,24 @@ def _require_jobset(document: Any) -> None:
 def _place(jobset: Mapping[str, Any], findings: Sequence[Finding]) -> list[Diagnostic]:
     label = label_of(jobset)
     return [Diagnostic(f.code, f.severity, f.message, f.hint, label, format_path(f.path)) for f in findings]
+
+
+def admit_compiled(
+    jobset: dict[str, Any], release: Release, semantics: Semantics
+) -> tuple[dict[str, Any], list[Finding]]:
+    """A compiled JobSet as it goes to git, and what admission would say of it, with paths inside the JobSet.
+
+    `gitops` bakes the defaults in, so that a second client-side apply finds nothing to take away, and what would be
+    refused or would fail later is an error. `controller` changes nothing, and all of it is a warning.
+    """
+    baked = bake_defaults(jobset, release.jobset)
+    stored, findings = check(baked, _KIND, release.minor)
+    gitops = semantics == "gitops"
+    findings = [
+        *findings,
+        *creation_refusals(baked, release.jobset),
+        *later_failures(baked, release.jobset, "error" if gitops else "warning"),
+    ]
+    if gitops:
+        return stored, findings
+    return jobset, [replace(f, severity="warning") if f.severity == "error" else f for f in findings]

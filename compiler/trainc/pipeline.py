@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from trainc.compilation import Compilation, CompiledJob
+from trainc.admission import admit_compiled
+from trainc.compilation import Compilation, CompiledJob, Manifest
 from trainc.diagnostics import CompileError, Diagnostic, Finding, has_errors, in_order
 from trainc.frontend import resolve
 from trainc.frontend.ancestor_labels import infer_ancestor_labels
 from trainc.frontend.document import Document
-from trainc.frontend.intake import Checked, Intake, take_in
+from trainc.frontend.intake import Checked, Intake, label_of, take_in
 from trainc.frontend.lowering import lower, lower_job
 from trainc.frontend.patches import apply_patches
 from trainc.ir import names
@@ -105,11 +106,17 @@ def compile_job(
     if observer is not None:
         observer.lowered(job, runtime, lowered, info)
     info = engine.enforce(lowered, info, observer.passed if observer is not None else None)
-    manifests = in_apply_order(engine.build(lowered, info))
+    built = engine.build(lowered, info)
     if observer is not None:
-        observer.shaped("build", manifests)
-    compiled = CompiledJob(lowered.namespace, lowered.name, tuple(manifests), engine.secrets(lowered, info))
-    return compiled, diagnostics
+        observer.shaped("build", built)
+    admitted, refused = _admit(built, release, options)
+    if observer is not None:
+        observer.shaped("admission", admitted)
+    diagnostics += [job.place_built(label, finding) for label, finding in refused]
+    if has_errors(diagnostics):
+        return None, diagnostics
+    manifests = tuple(in_apply_order(admitted))
+    return CompiledJob(lowered.namespace, lowered.name, manifests, engine.secrets(lowered, info)), diagnostics
 
 
 def find_runtime(
@@ -142,6 +149,22 @@ def prepare(job: TrainJob, runtime: Checked, release: Release, options: Options)
         labelled, findings = infer_ancestor_labels(template, spec.get("mlPolicy"))
         return lower(job, runtime.data, labelled, release, options), findings
     return lower(job, runtime.data, template, release, options), findings
+
+
+def _admit(
+    manifests: list[Manifest], release: Release, options: Options
+) -> tuple[list[Manifest], list[tuple[str, Finding]]]:
+    """The objects as they go to git, and what JobSet's admission would say, each with the object it is about."""
+    admitted: list[Manifest] = []
+    findings: list[tuple[str, Finding]] = []
+    for manifest in manifests:
+        if manifest["kind"] == "JobSet":
+            stored, found = admit_compiled(manifest, release, options.semantics)
+            findings.extend((label_of(manifest), finding) for finding in found)
+            admitted.append(stored)
+        else:
+            admitted.append(manifest)
+    return admitted, findings
 
 
 def _release_note(options: Options) -> list[Diagnostic]:

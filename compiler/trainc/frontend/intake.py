@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trainc.diagnostics import Diagnostic, Finding, format_path, has_errors
@@ -34,6 +34,10 @@ class Checked:
     def place(self, finding: Finding) -> Diagnostic:
         """A finding about this document, with its name and its position in the source."""
         return place(finding, self.document, self.label)
+
+    def place_built(self, label: str, finding: Finding) -> Diagnostic:
+        """A finding about an object built from this document: its path lies in that object, its position here."""
+        return replace(self.place(replace(finding, source_path=("metadata", "name"))), object=label)
 
 
 @dataclass(frozen=True, slots=True)
