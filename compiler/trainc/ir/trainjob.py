@@ -39,6 +39,8 @@ class TrainJob:
     """One TrainJob after validation and defaulting. `namespace` is empty where the document names none.
 
     `labels` and `annotations` are its metadata's; `spec_labels` and `spec_annotations` those of its spec (until 2.1).
+    `name_hash` is the end of `name` that the content decided, empty without `--name-hash`; `new_keys` whether key
+    pairs are made for each such name, so that their Secrets carry it too.
     """
 
     name: str
@@ -56,6 +58,13 @@ class TrainJob:
     spec_labels: Mapping[str, str] = field(default_factory=dict)
     spec_annotations: Mapping[str, str] = field(default_factory=dict)
     patches: tuple[Patch, ...] = ()
+    name_hash: str = ""
+    new_keys: bool = False
+
+    @property
+    def plain_name(self) -> str:
+        """The name as it was written, without a content hash: what existing Secrets are called after."""
+        return self.name.removesuffix(self.name_hash)
 
     @property
     def metadata(self) -> dict[str, str]:

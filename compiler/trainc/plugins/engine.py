@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from trainc.diagnostics import Finding
 from trainc.ir.info import Info
+from trainc.ir.provided_secret import ProvidedSecret
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.plugin import PASSES, ExtensionPoint, Manifest, Plugin
 from trainc.plugins.registry import PLUGINS
@@ -41,6 +42,11 @@ def build(job: TrainJob, info: Info, plugins: Sequence[Plugin] = PLUGINS) -> lis
     return [manifest for plugin in plugins if plugin.build for manifest in plugin.build(job, info)]
 
 
+def provided_secrets(job: TrainJob, info: Info, plugins: Sequence[Plugin] = PLUGINS) -> tuple[ProvidedSecret, ...]:
+    """The Secrets that the built pods mount and that somebody must provide."""
+    return tuple(secret for plugin in plugins if plugin.secrets for secret in plugin.secrets(job, info))
+
+
 def secrets(job: TrainJob, info: Info, plugins: Sequence[Plugin] = PLUGINS) -> tuple[str, ...]:
-    """Names of the Secrets that the built pods mount and that somebody must provide."""
-    return tuple(name for plugin in plugins if plugin.secrets for name in plugin.secrets(job, info))
+    """Their names."""
+    return tuple(secret.name for secret in provided_secrets(job, info, plugins))

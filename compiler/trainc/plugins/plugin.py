@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from trainc.diagnostics import Finding
 from trainc.ir.info import Info
+from trainc.ir.provided_secret import ProvidedSecret
 from trainc.ir.trainjob import TrainJob
 
 Manifest: TypeAlias = dict[str, Any]
@@ -24,7 +25,7 @@ class Plugin:
     """A plugin as a record: an extension point it has no function for does not concern it.
 
     A pass takes (job, info) and returns a new Info, or the same object when there is nothing to do; a validation
-    returns findings with upstream's field paths; a builder returns objects. `secrets` names the Secrets that the
+    returns findings with upstream's field paths; a builder returns objects. `secrets` describes the Secrets that the
     built pods mount and that somebody must provide: key material is never built.
     """
 
@@ -34,4 +35,4 @@ class Plugin:
     enforce_pod_group_policy: Pass | None = None
     pre_build_sync: Pass | None = None
     build: Builder | None = None
-    secrets: Callable[[TrainJob, Info], Iterable[str]] | None = None
+    secrets: Callable[[TrainJob, Info], Iterable[ProvidedSecret]] | None = None

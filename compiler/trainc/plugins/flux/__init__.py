@@ -15,6 +15,7 @@ from trainc.ir.devices import ambiguous_gpus
 from trainc.ir.info import Info
 from trainc.ir.panics import controller_panics
 from trainc.ir.podset import PodSet
+from trainc.ir.provided_secret import ProvidedSecret
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.flux import scripts, volumes
 from trainc.plugins.flux.cluster import Cluster, cluster
@@ -113,10 +114,10 @@ def build(job: TrainJob, info: Info) -> Iterator[Manifest]:
     }
 
 
-def secrets(job: TrainJob, info: Info) -> Iterator[str]:
+def secrets(job: TrainJob, info: Info) -> Iterator[ProvidedSecret]:
     """The Secret with the curve certificate, which every node pod mounts."""
     if info.policy("flux") is not None:
-        yield volumes.curve_secret_name(job)
+        yield volumes.curve_secret(job)
 
 
 PLUGIN = Plugin(name="Flux", validate=validate, enforce_ml_policy=enforce_ml_policy, build=build, secrets=secrets)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trainc.ir.keyed import Item
+from trainc.ir.provided_secret import ProvidedSecret
 from trainc.ir.release import Release
 from trainc.ir.trainjob import TrainJob
 
@@ -19,7 +20,18 @@ def config_map_name(job: TrainJob) -> str:
 
 def curve_secret_name(job: TrainJob) -> str:
     """Name of the Secret whose `curve.cert` the brokers authenticate each other with."""
-    return f"{job.name}-flux-curve"
+    return f"{job.plain_name}-flux-curve"
+
+
+def curve_secret(job: TrainJob) -> ProvidedSecret:
+    """The certificate's Secret as the brokers expect it; no secrets mode makes one."""
+    return ProvidedSecret(
+        name=curve_secret_name(job),
+        type="Opaque",
+        purpose="the certificate that Flux brokers authenticate each other with",
+        files=(("curve.cert", "curve.cert"),),
+        make="flux keygen curve.cert",
+    )
 
 
 def volumes(job: TrainJob, release: Release) -> tuple[Item, ...]:

@@ -14,6 +14,7 @@ from trainc.ir.devices import ambiguous_gpus
 from trainc.ir.info import Info
 from trainc.ir.podset import PodSet
 from trainc.ir.reserved import reserved_env
+from trainc.ir.provided_secret import ProvidedSecret
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.mpi import hostfile, ssh
 from trainc.plugins.mpi.implementations import implementation
@@ -109,10 +110,10 @@ def build(job: TrainJob, info: Info) -> Iterator[Manifest]:
         yield hostfile.config_map(job, info, slots_per_node(job, info))
 
 
-def secrets(job: TrainJob, info: Info) -> Iterator[str]:
+def secrets(job: TrainJob, info: Info) -> Iterator[ProvidedSecret]:
     """The Secret with the SSH key pair, which every launcher and node pod mounts."""
     if info.policy("mpi") is not None:
-        yield ssh.secret_name(job)
+        yield ssh.provided_secret(job)
 
 
 PLUGIN = Plugin(name="MPI", validate=validate, enforce_ml_policy=enforce_ml_policy, build=build, secrets=secrets)

@@ -7,6 +7,7 @@ from typing import Any
 
 from trainc.ir.info import Info
 from trainc.ir.keyed import Item
+from trainc.ir.provided_secret import ProvidedSecret
 from trainc.ir.trainjob import TrainJob
 
 VOLUME = "mpi-ssh-auth"
@@ -20,8 +21,20 @@ _DEFAULT_MODE = 0o400
 
 
 def secret_name(job: TrainJob) -> str:
-    """Name of the Secret of type kubernetes.io/ssh-auth with `ssh-privatekey` and `ssh-publickey`."""
-    return f"{job.name}-mpi-ssh-auth"
+    """Name of the Secret with the key pair."""
+    return f"{job.name if job.new_keys else job.plain_name}-mpi-ssh-auth"
+
+
+def provided_secret(job: TrainJob) -> ProvidedSecret:
+    """The Secret as its pods expect it. The key's kind is the controller's own choice: ECDSA on P-521."""
+    return ProvidedSecret(
+        name=secret_name(job),
+        type="kubernetes.io/ssh-auth",
+        purpose="the SSH key pair that mpirun reaches the nodes with",
+        files=(("ssh-privatekey", "id_ecdsa"), ("ssh-publickey", "id_ecdsa.pub")),
+        make="ssh-keygen -q -t ecdsa -b 521 -m PEM -N '' -f id_ecdsa",
+        key_pair=True,
+    )
 
 
 def volumes(job: TrainJob, info: Info) -> tuple[Item, ...]:
