@@ -13,8 +13,8 @@ from trainc.ir.container import Container
 from trainc.ir.devices import ambiguous_gpus
 from trainc.ir.info import Info
 from trainc.ir.podset import PodSet
-from trainc.ir.reserved import reserved_env
 from trainc.ir.provided_secret import ProvidedSecret
+from trainc.ir.reserved import reserved_env
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.mpi import hostfile, ssh
 from trainc.plugins.mpi.implementations import implementation
