@@ -5,7 +5,7 @@ Pure: documents and options in, compiled jobs and diagnostics out; I/O, printing
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 from trainc.admission import admit_compiled
@@ -14,7 +14,7 @@ from trainc.diagnostics import CompileError, Diagnostic, Finding, has_errors, in
 from trainc.frontend import resolve
 from trainc.frontend.ancestor_labels import infer_ancestor_labels
 from trainc.frontend.document import Document
-from trainc.frontend.intake import Checked, Intake, label_of, take_in
+from trainc.frontend.intake import Catalog, Checked, Intake, label_of, take_in, with_catalog
 from trainc.frontend.lowering import lower, lower_job
 from trainc.frontend.patches import apply_patches
 from trainc.ir import names
@@ -27,8 +27,6 @@ from trainc.options import NEWEST_RELEASE, Options
 from trainc.plugins import engine
 from trainc.target.order import in_apply_order
 
-# name, release -> the catalog's runtime document, or why the catalog has none
-Catalog: TypeAlias = Callable[[str, str], "Document | str"]
 Outcome: TypeAlias = tuple[CompiledJob | None, list[Diagnostic]]
 
 
@@ -76,17 +74,17 @@ def compile_each(
     """
     minor = options.release or NEWEST_RELEASE
     intake = take_in(documents, runtime_sources, minor, options)
+    if catalog is not None:
+        intake = with_catalog(intake, catalog, minor, options)
     yield None, [*_release_note(options), *intake.diagnostics]
     for job in intake.jobs:
-        yield compile_job(job, intake, options, catalog)
+        yield compile_job(job, intake, options)
 
 
-def compile_job(
-    job: Checked, intake: Intake, options: Options, catalog: Catalog | None, observer: Observer | None = None
-) -> Outcome:
+def compile_job(job: Checked, intake: Intake, options: Options, observer: Observer | None = None) -> Outcome:
     """One checked TrainJob through every stage after intake; `observer` is told of each step."""
     release = release_facts(options.release or NEWEST_RELEASE)
-    runtime, findings = find_runtime(job, intake, release, options, catalog)
+    runtime, findings = find_runtime(job, intake, release)
     if runtime is None:
         return None, [job.place(finding) for finding in findings]
     lowered = lower_job(job.data)
@@ -119,24 +117,15 @@ def compile_job(
     return CompiledJob(lowered.namespace, lowered.name, manifests, engine.secrets(lowered, info)), diagnostics
 
 
-def find_runtime(
-    job: Checked, intake: Intake, release: Release, options: Options, catalog: Catalog | None
-) -> tuple[Checked | None, list[Finding]]:
+def find_runtime(job: Checked, intake: Intake, release: Release) -> tuple[Checked | None, list[Finding]]:
     """The runtime that a TrainJob refers to, and what there is to say about it."""
     findings = list(resolve.unsupported_reference(job.data))
     if findings:
         return None, findings
     key = resolve.wanted_key(job.data)
     runtime = intake.runtimes.get(key)
-    miss = ""
-    if runtime is None and catalog is not None and key[0] == "ClusterTrainingRuntime":
-        answer = catalog(key[2], release.minor)
-        if isinstance(answer, Document):
-            runtime = take_in([answer], (), release.minor, options).runtimes[key]
-        else:
-            miss = answer
     if runtime is None:
-        return None, [resolve.not_found(job.data, intake.runtimes, miss)]
+        return None, [resolve.not_found(job.data, intake.runtimes, intake.catalog_misses.get(key, ""))]
     return runtime, list(resolve.deprecated(runtime.data)) if release.warns_deprecated_runtime else []
 
 

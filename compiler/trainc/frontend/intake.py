@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from trainc.diagnostics import Diagnostic, Finding, format_path, has_errors
 from trainc.frontend.document import Document
-from trainc.frontend.resolve import RUNTIME_KINDS, Key, runtime_key
+from trainc.frontend.resolve import RUNTIME_KINDS, Key, runtime_key, wanted_key
 from trainc.frontend.schema import check
 from trainc.frontend.schema.runtime_rules import runtime_rules
 from trainc.ir import names
 from trainc.options import Options
 
 Json = Mapping[str, Any]
+# name, release -> the catalog's runtime document, or why the catalog has none
+Catalog: TypeAlias = Callable[[str, str], Document | str]
 KINDS = ("TrainJob", *RUNTIME_KINDS)
 
 
@@ -42,12 +44,16 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """Everything that was read: jobs by (namespace, name), runtimes by key, and how many documents were others."""
+    """Everything that was read: jobs by (namespace, name), runtimes by key, and the documents of other kinds.
+
+    `catalog_misses` says, for a runtime that the catalog was asked for and has not got, what it has instead.
+    """
 
     jobs: tuple[Checked, ...]
     runtimes: Mapping[Key, Checked]
     diagnostics: tuple[Diagnostic, ...]
-    others: tuple[Document, ...] = field(default=())
+    others: tuple[Document, ...] = ()
+    catalog_misses: Mapping[Key, str] = field(default_factory=dict)
 
 
 def label_of(data: Json) -> str:
@@ -95,6 +101,24 @@ def take_in(
             _add_runtime(runtimes, known_before, checked, diagnostics)
     ordered = tuple(jobs[key] for key in sorted(jobs))
     return Intake(ordered, runtimes, tuple(diagnostics), tuple(others))
+
+
+def with_catalog(intake: Intake, catalog: Catalog, release: str, options: Options) -> Intake:
+    """With the runtimes that the jobs ask for and only the catalog has; each is read and checked once."""
+    wanted = dict.fromkeys(wanted_key(job.data) for job in intake.jobs)
+    found: list[Document] = []
+    misses: dict[Key, str] = {}
+    for key in wanted:
+        kind, _, name = key
+        if kind != "ClusterTrainingRuntime" or key in intake.runtimes:
+            continue
+        answer = catalog(name, release)
+        if isinstance(answer, Document):
+            found.append(answer)
+        else:
+            misses[key] = answer
+    shipped = take_in(found, (), release, options)
+    return replace(intake, runtimes={**shipped.runtimes, **intake.runtimes}, catalog_misses=misses)
 
 
 def _is_ours(data: Json) -> bool:
