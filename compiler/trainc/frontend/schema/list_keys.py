@@ -1,0 +1,69 @@
+"""Lists that the API server treats as maps or sets: two items with one key are refused.
+
+Source: x-kubernetes-list-type and x-kubernetes-list-map-keys in the CRDs of kubeflow/trainer and jobset. The keys are
+the same in every release; fields that a release does not have simply never occur.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+_Keys: TypeAlias = tuple[str, ...]
+
+_NAME: _Keys = ("name",)
+_CONTAINER: dict[str, _Keys] = {
+    "env": _NAME,
+    "ports": ("containerPort", "protocol"),
+    "volumeDevices": ("devicePath",),
+    "volumeMounts": ("mountPath",),
+}
+# A patch's mounts are keyed by name although a container's are keyed by mountPath: one patch mounts a volume once.
+_CONTAINER_PATCH: dict[str, _Keys] = {"env": _NAME, "volumeMounts": _NAME}
+_POD_PATCH: dict[str, _Keys] = {
+    "containers": _NAME,
+    "imagePullSecrets": _NAME,
+    "initContainers": _NAME,
+    "schedulingGates": _NAME,
+    "volumes": _NAME,
+}
+_BY_DEFINITION: dict[str, dict[str, _Keys]] = {
+    "trainer.TrainJobSpec": {"runtimePatches": ("manager",)},
+    "trainer.Trainer": {"env": _NAME},
+    "trainer.DatasetInitializer": {"env": _NAME},
+    "trainer.ModelInitializer": {"env": _NAME},
+    "trainer.JobSetSpecPatch": {"replicatedJobs": _NAME},
+    "trainer.PodSpecPatch": _POD_PATCH,
+    "trainer.PodSpecOverride": _POD_PATCH,
+    "trainer.PodTemplateSpecOverride": _POD_PATCH,
+    "trainer.ContainerPatch": _CONTAINER_PATCH,
+    "trainer.ContainerOverride": _CONTAINER_PATCH,
+    "trainer.EnvInjection": {"targets": ("jobName",)},
+    "jobset.JobSetSpec": {"replicatedJobs": _NAME},
+    "jobset.ReplicatedJob": {"dependsOn": _NAME},
+    "core.Container": _CONTAINER,
+    "core.EphemeralContainer": _CONTAINER,
+    "core.PodSpec": {
+        "containers": _NAME,
+        "ephemeralContainers": _NAME,
+        "hostAliases": ("ip",),
+        "imagePullSecrets": _NAME,
+        "initContainers": _NAME,
+        "resourceClaims": _NAME,
+        "schedulingGates": _NAME,
+        "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
+        "volumes": _NAME,
+    },
+    "core.ResourceRequirements": {"claims": _NAME},
+    "core.PersistentVolumeClaimStatus": {"conditions": ("type",)},
+}
+
+LIST_MAP_KEYS: dict[str, _Keys] = {
+    f"{definition}.{field}": keys for definition, fields in _BY_DEFINITION.items() for field, keys in fields.items()
+}
+SETS = frozenset(
+    {
+        "batch.PodFailurePolicyOnExitCodesRequirement.values",
+        "core.ContainerRestartRuleOnExitCodes.values",
+        "trainer.EnvInjectionTarget.containerNames",
+    }
+)

@@ -1,0 +1,33 @@
+"""Leaf values as JSON has them: what counts as a string, an integer and a time."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_RFC3339 = re.compile(r"\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-6]\d(?:\.\d+)?(?:Z|[+-][0-2]\d:[0-5]\d)")
+
+
+class Refused(Exception):
+    """A value does not fit its schema; explanation.py says why."""
+
+
+def as_text(value: Any) -> str:
+    """`value` as a plain string. Refused if it is none."""
+    if isinstance(value, str):
+        return str(value)
+    raise Refused
+
+
+def as_integer(value: Any) -> int:
+    """`value` as an integer; 2.0 is one, as in JSON, and true is none. Refused otherwise."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return int(value)
+    raise Refused
+
+
+def is_time(text: str) -> bool:
+    """Whether `text` is an RFC 3339 time with a zone."""
+    return _RFC3339.fullmatch(text) is not None

