@@ -12,11 +12,12 @@ from trainc.admission import admit_compiled
 from trainc.compilation import Compilation, CompiledJob, Manifest
 from trainc.diagnostics import CompileError, Diagnostic, Finding, has_errors, in_order
 from trainc.frontend import resolve
-from trainc.frontend.ancestor_labels import infer_ancestor_labels
 from trainc.frontend.document import Document
 from trainc.frontend.intake import Catalog, Checked, Intake, label_of, take_in, with_catalog
 from trainc.frontend.lowering import lower, lower_job
+from trainc.frontend.naming import LABELLED
 from trainc.frontend.patches import apply_patches
+from trainc.frontend.roles import as_inferred, as_named
 from trainc.ir import names
 from trainc.ir.info import Info
 from trainc.ir.release import Release, release_facts
@@ -132,11 +133,10 @@ def find_runtime(job: Checked, intake: Intake, release: Release) -> tuple[Checke
 def prepare(job: TrainJob, runtime: Checked, release: Release, options: Options) -> tuple[Info, list[Finding]]:
     """Patch the runtime, label its steps, and lower it."""
     spec = runtime.data["spec"]
-    template = apply_patches(spec.get("template", {}).get("spec") or {}, job.patches, release)
-    findings: list[Finding] = []
-    if options.semantics == "gitops":
-        labelled, findings = infer_ancestor_labels(template, spec.get("mlPolicy"))
-        return lower(job, runtime.data, labelled, release, options), findings
+    patched = apply_patches(spec.get("template", {}).get("spec") or {}, job.patches, release)
+    if options.semantics == "controller":
+        return lower(job, runtime.data, as_named(patched), release, options), []
+    template, findings = as_inferred(patched, spec.get("mlPolicy"), LABELLED)
     return lower(job, runtime.data, template, release, options), findings
 
 

@@ -5,52 +5,70 @@ Runs on patched templates, before pods are counted, because the label decides th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trainc.diagnostics import Finding, Path
+from trainc.frontend.naming import LABELLED, Naming
 from trainc.ir import names
 
 Json = Mapping[str, Any]
-_JOBS: Path = ("spec", "template", "spec", "replicatedJobs")
+
+JOBS: Path = ("spec", "template", "spec", "replicatedJobs")
+_INITIALIZERS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
 
 
-def infer_ancestor_labels(template: Json, ml_policy: Json | None) -> tuple[Json, list[Finding]]:
+def infer_ancestor_labels(
+    template: Json, ml_policy: Json | None, naming: Naming = LABELLED
+) -> tuple[Json, list[Finding]]:
     """The JobSetSpec with ancestor labels added where they are missing and plain, and what was added.
 
     An existing label is never changed. Several candidates for one step are an error, not a guess.
     """
     jobs = list(template.get("replicatedJobs", ()))
     findings: list[Finding] = []
-    for step in (names.TRAINER, names.DATASET_INITIALIZER, names.MODEL_INITIALIZER):
-        if any(_label(job) == step for job in jobs):
+    for step in (names.TRAINER, *_INITIALIZERS):
+        if any(ancestor_of(job) == step for job in jobs):
             continue
-        candidates = [i for i, job in enumerate(jobs) if _label(job) is None and _fits(job, step, jobs, ml_policy)]
-        if len(candidates) > 1:
-            findings.append(_ambiguous(step, [jobs[i]["name"] for i in candidates]))
-        for i in candidates[:1]:
+        candidates = _candidates(step, jobs, ml_policy, naming)
+        if len(candidates) > 1 or (not candidates and naming.guesses and step == names.TRAINER and jobs):
+            findings.append(_ambiguous(step, [jobs[i]["name"] for i in candidates] or [job["name"] for job in jobs]))
+        for i in candidates[:1] if len(candidates) == 1 else ():
             jobs[i] = _labelled(jobs[i], step)
-            findings.append(_inferred(step, jobs[i]["name"], i))
-    return ({**template, "replicatedJobs": jobs} if findings else template), findings
+            if jobs[i]["name"] != naming.contract:
+                findings.append(_inferred(step, jobs[i]["name"], i))
+    return {**template, "replicatedJobs": jobs}, findings
 
 
-def _label(job: Json) -> str | None:
+def ancestor_of(job: Json) -> str | None:
+    """The step that a replicated job is labelled with."""
     labels = (job.get("template", {}).get("metadata") or {}).get("labels", {})
     value: str | None = labels.get(names.ANCESTOR_LABEL)
     return value
 
 
-def _fits(job: Json, step: str, jobs: list[Any], ml_policy: Json | None) -> bool:
-    if step != names.TRAINER:
-        return bool(job["name"] == step) and _has_container(job, step)
-    # An MPI job trains from its launcher, where there is one.
-    launches = "mpi" in (ml_policy or {}) and any(other["name"] == names.LAUNCHER for other in jobs)
-    return bool(job["name"] == (names.LAUNCHER if launches else names.NODE)) and _has_container(job, names.NODE)
-
-
-def _has_container(job: Json, name: str) -> bool:
+def container_names(job: Json) -> tuple[str, ...]:
+    """The regular containers of a replicated job, in order."""
     pod = job.get("template", {}).get("spec", {}).get("template", {}).get("spec", {})
-    return any(container.get("name") == name for container in pod.get("containers", ()))
+    return tuple(container.get("name", "") for container in pod.get("containers", ()))
+
+
+def _candidates(step: str, jobs: Sequence[Json], ml_policy: Json | None, naming: Naming) -> list[int]:
+    """Indexes of the unlabelled jobs that could do a step."""
+    unlabelled = [i for i, job in enumerate(jobs) if ancestor_of(job) is None]
+    if step != names.TRAINER:
+        return [i for i in unlabelled if jobs[i]["name"] == step and step in container_names(jobs[i])]
+    # An MPI job trains from its launcher, where there is one.
+    launches = "mpi" in (ml_policy or {}) and any(job["name"] == names.LAUNCHER for job in jobs)
+    for name in (names.LAUNCHER,) if launches else naming.trainer_jobs:
+        found = [i for i in unlabelled if jobs[i]["name"] == name]
+        if found:
+            return [i for i in found if naming.guesses or set(naming.containers) & set(container_names(jobs[i]))]
+    return [i for i in unlabelled if not _initializes(jobs[i]["name"])] if naming.guesses else []
+
+
+def _initializes(name: str) -> bool:
+    return name == "initializer" or name.endswith("-initializer")
 
 
 def _labelled(job: Json, step: str) -> Json:
@@ -64,9 +82,9 @@ def _inferred(step: str, job: str, index: int) -> Finding:
     return Finding(
         "RoleInferred",
         "warning",
-        f"job {job!r} carries no ancestor label; its name and container make it the {step} step",
+        f"job {job!r} carries no ancestor label; it is taken for the {step} step",
         f"add the label {names.ANCESTOR_LABEL}: {step} to the job template's metadata",
-        (*_JOBS, index),
+        (*JOBS, index),
         about="runtime",
     )
 
@@ -75,8 +93,10 @@ def _ambiguous(step: str, jobs: list[str]) -> Finding:
     return Finding(
         "AmbiguousTrainerJob",
         "error",
-        f"jobs {', '.join(jobs)} could all be the {step} step and none is labelled",
+        f"jobs {', '.join(jobs)} could all be the {step} step and none is labelled"
+        if len(jobs) > 1
+        else f"job {jobs[0]} is the {step} step neither by its label nor by its name",
         f"add the label {names.ANCESTOR_LABEL}: {step} to the one that is",
-        _JOBS,
+        JOBS,
         about="runtime",
     )

@@ -6,10 +6,12 @@ Source: kubeflow/trainer pkg/runtime/core/trainingruntime.go (newRuntimeInfo) an
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from trainc.frontend import node_resources
 from trainc.frontend.patches import read_patches
+from trainc.frontend.roles import Role, Template
 from trainc.ir import names
 from trainc.ir.container import Container
 from trainc.ir.info import Info
@@ -73,21 +75,21 @@ def _step(spec: Json | None) -> InitializerStep | None:
     )
 
 
-def lower(job: TrainJob, runtime: Json, template: Json, release: Release, options: Options) -> Info:
-    """The Info of a job: `runtime` is the defaulted document, `template` its JobSetSpec with patches applied."""
-    semantics = options.semantics
+def lower(job: TrainJob, runtime: Json, template: Template, release: Release, options: Options) -> Info:
+    """The Info of a job: `runtime` is the defaulted document, `template` what its template has become."""
     spec = runtime["spec"]
     ml_policy = spec.get("mlPolicy")
     labels, annotations = _job_set_metadata(job, spec.get("template", {}).get("metadata") or {})
+    setting = _Setting(job, ml_policy, release, options.semantics)
     pod_sets = tuple(
-        _pod_set(replicated_job, job, ml_policy, release, semantics)
-        for replicated_job in template.get("replicatedJobs", ())
+        _pod_set(replicated_job, template.roles.get(replicated_job["name"], Role()), setting)
+        for replicated_job in template.spec.get("replicatedJobs", ())
     )
     return Info(
         release=release,
-        semantics=semantics,
+        semantics=options.semantics,
         cluster_domain=options.cluster_domain,
-        template=template,
+        template=template.spec,
         pod_sets=pod_sets,
         runtime_jobs=_containers_by_job(spec.get("template", {}).get("spec") or {}),
         ml_policy=ml_policy,
@@ -97,6 +99,16 @@ def lower(job: TrainJob, runtime: Json, template: Json, release: Release, option
         command=job.trainer.command if job.trainer else None,
         args=job.trainer.args if job.trainer else None,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """What is the same for every pod set of a job."""
+
+    job: TrainJob
+    ml_policy: Json | None
+    release: Release
+    semantics: Semantics
 
 
 def _job_set_metadata(job: TrainJob, template: Json) -> tuple[dict[str, str], dict[str, str]]:
@@ -109,34 +121,38 @@ def _job_set_metadata(job: TrainJob, template: Json) -> tuple[dict[str, str], di
     return labels, annotations
 
 
-def _pod_set(
-    replicated_job: Json, job: TrainJob, ml_policy: Json | None, release: Release, semantics: Semantics
-) -> PodSet:
+def _pod_set(replicated_job: Json, role: Role, setting: _Setting) -> PodSet:
     template = replicated_job["template"]
-    pod_spec = _pod_spec(replicated_job)
     ancestor = (template.get("metadata") or {}).get("labels", {}).get(names.ANCESTOR_LABEL)
     count = template.get("spec", {}).get("parallelism", 1)
-    if ancestor == names.TRAINER and ml_policy is not None:
-        count = ml_policy.get("numNodes", 1)
-    name = replicated_job["name"]
-    asked = job.trainer.resources_per_node if job.trainer else None
-    requesting = pod_spec
-    if asked is not None and node_resources.concerns(name, ancestor, ml_policy, release, semantics):
-        requesting = node_resources.with_node_resources(pod_spec, asked, names.NODE, release, semantics)
-    running = requesting if release.resources == "merge" or semantics == "gitops" else pod_spec
+    if ancestor == names.TRAINER and setting.ml_policy is not None:
+        count = setting.ml_policy.get("numNodes", 1)
+    pod_spec = _pod_spec(replicated_job)
+    requesting = _with_node_resources(pod_spec, ancestor, role, setting)
+    gitops = setting.semantics == "gitops"
+    running = requesting if setting.release.resources == "merge" or gitops else pod_spec
     return PodSet(
-        name=name,
+        name=replicated_job["name"],
         ancestor=ancestor,
         count=max(count, 1),
         replicas=replicated_job.get("replicas", 1),
         containers=tuple(Container(fields) for fields in running.get("containers", ())),
         init_containers=tuple(Container(fields) for fields in running.get("initContainers", ())),
         volumes=tuple(running.get("volumes", ())),
-        requests=pod_requests(requesting, limits_count=semantics == "gitops"),
-        role=name if name in (names.NODE, names.LAUNCHER) else "",
+        requests=pod_requests(requesting, limits_count=gitops),
+        role=role.role,
+        main=role.main,
         # So that `kubectl logs -l` finds the pods of a step without knowing the job's name.
-        labels={names.ANCESTOR_LABEL: ancestor} if ancestor and semantics == "gitops" else {},
+        labels={names.ANCESTOR_LABEL: ancestor} if ancestor and gitops else {},
     )
+
+
+def _with_node_resources(pod_spec: Json, ancestor: str | None, role: Role, setting: _Setting) -> Json:
+    asked = setting.job.trainer.resources_per_node if setting.job.trainer else None
+    release, semantics = setting.release, setting.semantics
+    if asked is None or not node_resources.concerns(role.role, ancestor, setting.ml_policy, release, semantics):
+        return pod_spec
+    return node_resources.with_node_resources(pod_spec, asked, role.main, release, semantics)
 
 
 def _containers_by_job(template: Json) -> dict[str, tuple[str, ...]]:

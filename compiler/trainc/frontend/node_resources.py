@@ -15,7 +15,7 @@ from trainc.options import Semantics
 Json = Mapping[str, Any]
 
 
-def concerns(name: str, ancestor: str | None, ml_policy: Json | None, release: Release, semantics: Semantics) -> bool:
+def concerns(role: str, ancestor: str | None, ml_policy: Json | None, release: Release, semantics: Semantics) -> bool:
     """Whether a replicated job takes the TrainJob's resources while the runtime is lowered.
 
     Since 2.2 the controller asks for an mlPolicy here, and so ignores the resources of a plain runtime; `gitops`
@@ -23,7 +23,7 @@ def concerns(name: str, ancestor: str | None, ml_policy: Json | None, release: R
     """
     trains = ancestor == names.TRAINER
     launcher_is_node = bool(((ml_policy or {}).get("mpi") or {}).get("runLauncherAsNode"))
-    mpi_node = launcher_is_node and name == names.NODE
+    mpi_node = launcher_is_node and role == names.NODE
     if semantics == "gitops":
         return trains or (mpi_node and release.resources_reach_mpi_node)
     if not release.gang_sees_resources or ml_policy is None:

@@ -1,0 +1,124 @@
+"""Roles: which replicated job launches, which ones are launched on, and which of their containers is the main one.
+
+Runs on labelled templates, before lowering, which writes the answer into the pod sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from trainc.diagnostics import Finding
+from trainc.frontend.ancestor_labels import JOBS, ancestor_of, container_names, infer_ancestor_labels
+from trainc.frontend.naming import Naming
+from trainc.ir import names
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """The part of one replicated job, as `PodSet.role` and `PodSet.main` have it."""
+
+    role: str = ""
+    main: str = names.NODE
+
+
+# Roles by the name of the replicated job; a job without one has none.
+Roles: TypeAlias = Mapping[str, Role]
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A runtime's JobSetSpec with patches and labels applied, and the roles of its replicated jobs."""
+
+    spec: Json
+    roles: Roles
+
+
+def as_named(spec: Json) -> Template:
+    """A JobSetSpec as the controller takes it: a job called node or launcher is one, and its container is `node`."""
+    known = (names.NODE, names.LAUNCHER)
+    return Template(
+        spec, {job["name"]: Role(job["name"]) for job in spec.get("replicatedJobs", ()) if job["name"] in known}
+    )
+
+
+def as_inferred(spec: Json, ml_policy: Json | None, naming: Naming) -> tuple[Template, list[Finding]]:
+    """A JobSetSpec with missing ancestor labels added and every role found, and what was guessed or could not be."""
+    labelled, findings = infer_ancestor_labels(spec, ml_policy, naming)
+    if not naming.guesses:
+        return as_named(labelled), findings
+    roles, doubts = _roles(labelled.get("replicatedJobs", ()), ml_policy, naming)
+    return Template(labelled, roles), findings + doubts
+
+
+def _roles(jobs: Sequence[Json], ml_policy: Json | None, naming: Naming) -> tuple[Roles, list[Finding]]:
+    launcher = _launcher(jobs, naming) if "mpi" in (ml_policy or {}) else None
+    node = _node(jobs, launcher, naming)
+    roles: dict[str, Role] = {}
+    findings: list[Finding] = []
+    for index, job in enumerate(jobs):
+        part = names.LAUNCHER if job is launcher else (names.NODE if job is node else "")
+        if part or ancestor_of(job) == names.TRAINER:
+            roles[job["name"]] = Role(part, _main(job, naming))
+            findings += _doubts(job, index, part, naming)
+    return roles, findings
+
+
+def _launcher(jobs: Sequence[Json], naming: Naming) -> Json | None:
+    """The job called launcher; else the trainer, where it stands alone or another job is plainly the nodes'."""
+    by_name = next((job for job in jobs if job["name"] == names.LAUNCHER), None)
+    if by_name is not None:
+        return by_name
+    trainer = next((job for job in jobs if ancestor_of(job) == names.TRAINER), None)
+    others = [job for job in jobs if job is not trainer and ancestor_of(job) is None]
+    return trainer if not others or any(job["name"] in naming.trainer_jobs for job in others) else None
+
+
+def _node(jobs: Sequence[Json], launcher: Json | None, naming: Naming) -> Json | None:
+    others = [job for job in jobs if job is not launcher]
+    for name in naming.trainer_jobs:
+        for job in others:
+            if job["name"] == name:
+                return job
+    return next((job for job in others if ancestor_of(job) == names.TRAINER), None)
+
+
+def _main(job: Json, naming: Naming) -> str:
+    containers = container_names(job)
+    preferred = next((name for name in naming.containers if name in containers), None)
+    return preferred or (containers[0] if containers else names.NODE)
+
+
+def _doubts(job: Json, index: int, part: str, naming: Naming) -> Iterator[Finding]:
+    path = (*JOBS, index)
+    if part == names.NODE and ancestor_of(job) is None and job["name"] != naming.contract:
+        yield Finding(
+            "RoleInferred",
+            "warning",
+            f"job {job['name']!r} is taken for the nodes that the launcher starts processes on",
+            "call it node in a trainer.kubeflow.org/v1alpha1 runtime, where names decide",
+            path,
+            about="runtime",
+        )
+    if job.get("replicas", 1) != 1:
+        yield Finding(
+            "ReplicasNotOne",
+            "error",
+            f"job {job['name']} has {job['replicas']} replicas; only 1 is supported",
+            "use mlPolicy.numNodes or the TrainJob's numNodes for more pods",
+            (*path, "replicas"),
+            about="runtime",
+        )
+    containers = container_names(job)
+    if len(containers) > 1 and not set(naming.containers) & set(containers):
+        yield Finding(
+            "AmbiguousTrainerContainer",
+            "error",
+            f"job {job['name']!r} has the containers {', '.join(containers)}; it is open which of them trains",
+            f"call it {naming.containers[0]}",
+            (*path, "template", "spec", "template", "spec", "containers"),
+            about="runtime",
+        )
