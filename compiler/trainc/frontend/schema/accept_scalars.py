@@ -49,7 +49,7 @@ def _omitted_if_empty(value: Any) -> str | None:
 
 def _bounded_string(allowed: tuple[str, ...] | None, shortest: int, longest: int | None, keeps_zero: bool) -> Accept:
     def accept(value: Any) -> str | None:
-        text = as_text(value)
+        text = value if type(value) is str else as_text(value)
         if allowed is not None and text not in allowed:
             raise Refused
         if len(text) < shortest or (longest is not None and len(text) > longest):
@@ -82,9 +82,13 @@ def _boolean(keeps_zero: bool) -> Accept:
 
 def _quantity(value: Any) -> str:
     try:
-        return canonical(as_text(value) if isinstance(value, str) else as_integer(value))
+        return canonical(value if type(value) is str else _text_or_integer(value))
     except ValueError:
         raise Refused from None
+
+
+def _text_or_integer(value: Any) -> str | int:
+    return str(value) if isinstance(value, str) else as_integer(value)
 
 
 def _int_or_string(key: str, release: str) -> Accept:

@@ -6,8 +6,8 @@ kubernetes-sigs/jobset at the tags that PORT.yaml pins. Rules that look at more 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from trainc.frontend.schema.by_release import Rows, in_force
 from trainc.frontend.schema.shapes import API_VERSIONS, ROOTS
@@ -179,8 +179,7 @@ MIN_PROPERTIES: Rows[int] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """What one release demands of single values, by "group.Definition.field"; see the tables of this module."""
 
     minimum: dict[str, int]

@@ -13,7 +13,7 @@ REPLACEMENTS = {
     "trainer.TrainJobSpec.podSpecOverrides": "podTemplateOverrides (2.1) or runtimePatches (from 2.2)",
     "trainer.TrainJobSpec.podTemplateOverrides": "runtimePatches",
     "trainer.TorchMLPolicySource.numProcPerNode": "spec.trainer.numProcPerNode of the TrainJob",
-    "trainer.TorchMLPolicySource.elasticPolicy": "a fixed numNodes: no release of Trainer ever ran it elastically",
+    "trainer.TorchMLPolicySource.elasticPolicy": "numNodes: no release ever scaled by it (trainc does, under gitops semantics)",
 }
 
 

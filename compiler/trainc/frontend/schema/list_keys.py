@@ -19,13 +19,13 @@ _CONTAINER: dict[str, _Keys] = {
 }
 # A patch's mounts are keyed by name although a container's are keyed by mountPath: one patch mounts a volume once.
 _CONTAINER_PATCH: dict[str, _Keys] = {"env": _NAME, "volumeMounts": _NAME}
-_POD_PATCH: dict[str, _Keys] = {
+_POD_OVERRIDE: dict[str, _Keys] = {
     "containers": _NAME,
-    "imagePullSecrets": _NAME,
     "initContainers": _NAME,
     "schedulingGates": _NAME,
     "volumes": _NAME,
 }
+_POD_PATCH: dict[str, _Keys] = {**_POD_OVERRIDE, "imagePullSecrets": _NAME}
 _BY_DEFINITION: dict[str, dict[str, _Keys]] = {
     "trainer.TrainJobSpec": {"runtimePatches": ("manager",)},
     "trainer.Trainer": {"env": _NAME},
@@ -33,7 +33,7 @@ _BY_DEFINITION: dict[str, dict[str, _Keys]] = {
     "trainer.ModelInitializer": {"env": _NAME},
     "trainer.JobSetSpecPatch": {"replicatedJobs": _NAME},
     "trainer.PodSpecPatch": _POD_PATCH,
-    "trainer.PodSpecOverride": _POD_PATCH,
+    "trainer.PodSpecOverride": _POD_OVERRIDE,
     "trainer.PodTemplateSpecOverride": _POD_PATCH,
     "trainer.ContainerPatch": _CONTAINER_PATCH,
     "trainer.ContainerOverride": _CONTAINER_PATCH,

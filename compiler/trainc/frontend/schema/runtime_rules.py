@@ -9,26 +9,30 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainc.diagnostics import Finding, Path
-from trainc.ir.names import ANCESTOR_LABEL
+from trainc.frontend.schema.by_release import Rows, in_force
+from trainc.ir.names import ANCESTOR_LABEL, DATASET_INITIALIZER, LAUNCHER, MODEL_INITIALIZER, NODE, TRAINER
 
 Json = Mapping[str, Any]
 
-_DISABLED_LABEL = "trainer.kubeflow.org/webhook-validation"
-_REQUIRED_CONTAINER = {
-    "trainer": "node",
-    "dataset-initializer": "dataset-initializer",
-    "model-initializer": "model-initializer",
-}
-_LAUNCHER = "launcher"
+# The container that a job of each ancestor step must have.
+REQUIRED_CONTAINER: Rows[str] = (
+    ("2.1", {TRAINER: NODE, DATASET_INITIALIZER: DATASET_INITIALIZER, MODEL_INITIALIZER: MODEL_INITIALIZER}),
+)
+# Jobs that must have one replica whatever their label says.
+ONE_REPLICA: Rows[bool] = (("2.0", {LAUNCHER: True}), ("2.1", {LAUNCHER: False}))
+# Labels that exempt a runtime from the webhook, with the value that does.
+EXEMPT: Rows[str] = (("2.3", {"trainer.kubeflow.org/webhook-validation": "disabled"}),)
+
+_STEPS = (TRAINER, DATASET_INITIALIZER, MODEL_INITIALIZER)
 
 
 def runtime_rules(document: Json, release: str) -> list[Finding]:
     """Every reason why the webhook of `release` would refuse a runtime whose schema is in order.
 
-    A label that opts out of the webhook (2.3, on all shipped runtimes) silences it here too.
+    A label that exempts a runtime from the webhook (since 2.3, on all shipped runtimes) silences it here too.
     """
     labels = document["metadata"].get("labels") or {}
-    if release == "2.3" and labels.get(_DISABLED_LABEL) == "disabled":
+    if any(labels.get(label) == value for label, value in in_force(EXEMPT, release).items()):
         return []
     spec = ((document.get("spec") or {}).get("template") or {}).get("spec") or {}
     found: list[Finding] = []
@@ -40,20 +44,20 @@ def runtime_rules(document: Json, release: str) -> list[Finding]:
 
 def _job_rules(job: Json, path: Path, release: str) -> Iterator[Finding]:
     template = job["template"]
-    ancestor = ((template.get("metadata") or {}).get("labels") or {}).get(ANCESTOR_LABEL)
-    known = ancestor in _REQUIRED_CONTAINER
+    ancestor = ((template.get("metadata") or {}).get("labels") or {}).get(ANCESTOR_LABEL, "")
+    single = ancestor in _STEPS or in_force(ONE_REPLICA, release).get(job["name"], False)
     replicas = job.get("replicas")
-    if replicas not in (None, 1) and (known or (release == "2.0" and job["name"] == _LAUNCHER)):
+    if single and replicas not in (None, 1):
         message = f"job {job['name']} has {replicas} replicas; only 1 is supported"
         hint = "use mlPolicy.numNodes or the TrainJob's numNodes for more pods"
         yield Finding("ReplicasNotOne", "error", message, hint, (*path, "replicas"), "runtime")
-    if known and release != "2.0":
-        yield from _container_rule(job, str(ancestor), path)
+    wanted = in_force(REQUIRED_CONTAINER, release).get(ancestor)
+    if wanted is not None:
+        yield from _container_rule(job, ancestor, wanted, path)
 
 
-def _container_rule(job: Json, ancestor: str, path: Path) -> Iterator[Finding]:
+def _container_rule(job: Json, ancestor: str, wanted: str, path: Path) -> Iterator[Finding]:
     pod = (((job["template"].get("spec") or {}).get("template") or {}).get("spec")) or {}
-    wanted = _REQUIRED_CONTAINER[ancestor]
     if all(container["name"] != wanted for container in pod.get("containers") or ()):
         message = f"job {job['name']} is labelled {ancestor} but has no container {wanted}"
         where = (*path, "template", "spec", "template", "spec", "containers")

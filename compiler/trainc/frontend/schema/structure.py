@@ -19,6 +19,10 @@ _EXPECTED = {
     "integer": "a whole number",
     "boolean": "true or false",
 }
+# Fields whose type changed between releases.
+_FIELD_HINTS: dict[Path, str] = {
+    ("spec", "trainer", "numProcPerNode"): "from Trainer 2.2 on it is a number; leave it out to mean auto",
+}
 
 
 @dataclass(frozen=True, slots=True)

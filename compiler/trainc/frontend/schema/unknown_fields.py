@@ -55,6 +55,7 @@ def _explain_one(node: Node, owner: str, name: str, release: str, severity: Seve
         message = "no Trainer release has a TensorFlow policy"
         hint = "remove it and set TF_CONFIG in the command, or use torch, jax, xgboost or mpi (Horovod)"
         return Finding("UnsupportedFramework", severity, message, hint, path)
+    dropped = "; it is dropped" if severity == "warning" else ""
     hint = (
         _inner_hint(node, owner, name, release)
         or release_hint(owner, name, release)
@@ -62,7 +63,7 @@ def _explain_one(node: Node, owner: str, name: str, release: str, severity: Seve
         or _outer_hint(node, name, release)
         or _deeper_hint(owner, name, release)
     )
-    return Finding("UnknownField", severity, f"Trainer {release} has no field {name} here", hint, path)
+    return Finding("UnknownField", severity, f"Trainer {release} has no field {name} here{dropped}", hint, path)
 
 
 def _inner_hint(node: Node, owner: str, name: str, release: str) -> str:
