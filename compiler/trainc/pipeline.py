@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
-from trainc.admission import admit_compiled
-from trainc.compilation import Compilation, CompiledJob, Manifest
+from trainc.assembly import assemble
+from trainc.compilation import Compilation, CompiledJob
 from trainc.diagnostics import CompileError, Diagnostic, Finding, has_errors, in_order
 from trainc.frontend import resolve
 from trainc.frontend.document import Document
-from trainc.frontend.intake import Catalog, Checked, Intake, label_of, take_in, with_catalog
+from trainc.frontend.intake import Catalog, Checked, Intake, take_in, with_catalog
 from trainc.frontend.lowering import lower, lower_job
 from trainc.frontend.naming import LABELLED
 from trainc.frontend.patches import apply_patches
@@ -23,10 +23,10 @@ from trainc.ir.info import Info
 from trainc.ir.release import Release, release_facts
 from trainc.ir.trainjob import TrainJob
 from trainc.lints.controller_defects import controller_defects
+from trainc.lints.duplicate_subdomain import Services, duplicate_subdomain
 from trainc.observer import Observer
 from trainc.options import NEWEST_RELEASE, Options
 from trainc.plugins import engine
-from trainc.target.order import in_apply_order
 
 Outcome: TypeAlias = tuple[CompiledJob | None, list[Diagnostic]]
 
@@ -77,9 +77,13 @@ def compile_each(
     intake = take_in(documents, runtime_sources, minor, options)
     if catalog is not None:
         intake = with_catalog(intake, catalog, minor, options)
-    yield None, [*_release_note(options), *intake.diagnostics]
+    yield None, [*_release_note(options), *_without_effect(options), *intake.diagnostics]
+    services: Services = {}
     for job in intake.jobs:
-        yield compile_job(job, intake, options)
+        compiled, diagnostics = compile_job(job, intake, options)
+        if compiled is not None:
+            diagnostics += [job.place_built(*about) for about in duplicate_subdomain(compiled.manifests, services)]
+        yield compiled, diagnostics
 
 
 def compile_job(job: Checked, intake: Intake, options: Options, observer: Observer | None = None) -> Outcome:
@@ -104,18 +108,12 @@ def compile_job(job: Checked, intake: Intake, options: Options, observer: Observ
         return None, diagnostics
     if observer is not None:
         observer.lowered(job, runtime, lowered, info)
-    info = engine.enforce(lowered, info, observer.passed if observer is not None else None)
-    built = engine.build(lowered, info)
-    if observer is not None:
-        observer.shaped("build", built)
-    admitted, refused = _admit(built, release, options)
-    if observer is not None:
-        observer.shaped("admission", admitted)
-    diagnostics += [job.place_built(label, finding) for label, finding in refused]
+    assembly = assemble(lowered, info, intake.others, options, observer)
+    diagnostics += [(runtime if f.about == "runtime" else job).place(f) for f in assembly.findings]
+    diagnostics += [job.place_built(label, finding) for label, finding in assembly.object_findings]
     if has_errors(diagnostics):
         return None, diagnostics
-    manifests = tuple(in_apply_order(admitted))
-    return CompiledJob(lowered.namespace, lowered.name, manifests, engine.secrets(lowered, info)), diagnostics
+    return CompiledJob(lowered.namespace, lowered.name, assembly.manifests, assembly.secrets), diagnostics
 
 
 def find_runtime(job: Checked, intake: Intake, release: Release) -> tuple[Checked | None, list[Finding]]:
@@ -140,28 +138,22 @@ def prepare(job: TrainJob, runtime: Checked, release: Release, options: Options)
     return lower(job, runtime.data, template, release, options), findings
 
 
-def _admit(
-    manifests: list[Manifest], release: Release, options: Options
-) -> tuple[list[Manifest], list[tuple[str, Finding]]]:
-    """The objects as they go to git, and what JobSet's admission would say, each with the object it is about."""
-    admitted: list[Manifest] = []
-    findings: list[tuple[str, Finding]] = []
-    for manifest in manifests:
-        if manifest["kind"] == "JobSet":
-            stored, found = admit_compiled(manifest, release, options.semantics)
-            findings.extend((label_of(manifest), finding) for finding in found)
-            admitted.append(stored)
-        else:
-            admitted.append(manifest)
-    return admitted, findings
-
-
 def _release_note(options: Options) -> list[Diagnostic]:
     if options.release is not None:
         return []
     message = f"no release is pinned; compiling for Trainer {NEWEST_RELEASE}, the newest known"
     hint = "pin it with --release or `release:` in trainc.yaml, so that an upgrade of trainc changes nothing in git"
     return [Diagnostic("ReleaseNotPinned", "info", message, hint)]
+
+
+def _without_effect(options: Options) -> list[Diagnostic]:
+    """What was chosen and shapes `gitops` output only."""
+    shaping = ("secrets", "keygen_image", "name_hash", "delivery", "sync_options")
+    chosen = [name for name in shaping if getattr(options, name) != getattr(Options(), name)]
+    if options.semantics == "gitops" or not chosen:
+        return []
+    message = f"{', '.join(chosen)}: without effect under semantics controller, which adds nothing to its objects"
+    return [Diagnostic("OptionWithoutEffect", "info", message, "compile with --semantics gitops, or drop the option")]
 
 
 _MANAGED_ELSEWHERE = Finding(

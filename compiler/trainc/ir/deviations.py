@@ -125,4 +125,38 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "the controller joins them with blanks, so that a word with a blank in it falls apart",
         "FluxCommandFlattened",
     ),
+    Deviation(
+        "metadata-moves-to-jobset",
+        "the TrainJob's labels and annotations are the JobSet's",
+        "the controller copies neither, so that Kueue, who would look at the TrainJob, finds no queue on the JobSet",
+        "MetadataNotPropagated",
+    ),
+    Deviation(
+        "no-suspend-beside-queue",
+        "a JobSet with a Kueue queue label has no suspend",
+        "Kueue sets suspend itself; a value in git is applied again at every sync and undoes its decision",
+        "SuspendFightsKueue",
+    ),
+    Deviation(
+        "managed-by-moves-to-jobset",
+        "managedBy for MultiKueue is the JobSet's",
+        "the controller keeps it to the TrainJob, so that the JobSet is run in this cluster",
+        "ManagedByNotPropagated",
+    ),
+    Deviation(
+        "deadline-moves-to-trainer",
+        "activeDeadlineSeconds is the trainer Job's",
+        "Trainer's controller enforces it on the TrainJob; without one nothing ends the job",
+        "DeadlineNotPropagated",
+    ),
+    Deviation(
+        "no-empty-placeholders",
+        "empty metadata, resources and status are left out",
+        "Go writes them for want of a value; they mean nothing and are noise in every diff",
+    ),
+    Deviation(
+        "admission-defaults",
+        "the defaults of JobSet's webhook are written out",
+        "the webhook sees CREATE only: a second client-side apply takes them away, and is refused as a change",
+    ),
 )

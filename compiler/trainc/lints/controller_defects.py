@@ -17,6 +17,7 @@ from trainc.ir.info import Info
 from trainc.ir.keyed import controller_port_match, upsert_where
 from trainc.ir.rendezvous import PORT, subdomain
 from trainc.ir.trainjob import TrainJob
+from trainc.lints.carried_fields import CARRIED_FIELDS
 
 # Where the situation shows, or None where it does not arise.
 Detect: TypeAlias = Callable[[TrainJob, Info], "Path | None"]
@@ -175,4 +176,5 @@ _DETECTORS: dict[str, Detect] = {
     "env-sources-kept": _env_source_lost,
     "flux-gpus-per-task": _flux_gpus,
     "flux-command-words": _flux_flattened,
+    **CARRIED_FIELDS,
 }

@@ -1,0 +1,89 @@
+"""From a lowered TrainJob to its objects: passes, shaping, admission, Secrets, the name's hash, delivery."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from trainc.admission import admit_compiled
+from trainc.compilation import Manifest
+from trainc.diagnostics import Finding
+from trainc.frontend.document import Document
+from trainc.frontend.intake import label_of
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob
+from trainc.lints.ttl_rerun import ttl_rerun
+from trainc.observer import Observer
+from trainc.options import Options
+from trainc.plugins import engine
+from trainc.target.delivery import deliver
+from trainc.target.name_hash import name_hash
+from trainc.target.order import in_apply_order
+from trainc.target.secrets import makes_new_keys, provide
+from trainc.target.shaping import shape
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """The objects of one job, and what there is to say: of its documents, and of each object by its label."""
+
+    manifests: tuple[Manifest, ...]
+    secrets: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    object_findings: tuple[tuple[str, Finding], ...]
+
+
+def assemble(
+    job: TrainJob, info: Info, others: Sequence[Document], options: Options, observer: Observer | None = None
+) -> Assembly:
+    """Every stage after validation. `others` are the input's documents that are neither TrainJob nor runtime.
+
+    With a name hash the job is assembled twice: under its plain name for the hash, then under the hashed one, so that
+    every derived name follows.
+    """
+    if info.gitops and options.name_hash:
+        suffix = name_hash(_produce(job, info, others, options, None).manifests)
+        job = replace(job, name=job.name + suffix, name_hash=suffix, new_keys=makes_new_keys(options.secrets))
+    produced = _produce(job, info, others, options, observer)
+    if not info.gitops:
+        return produced
+    delivered, said = deliver(produced.manifests, options)
+    if observer is not None:
+        observer.shaped("delivery", delivered)
+    return replace(produced, manifests=tuple(delivered), object_findings=(*produced.object_findings, *said))
+
+
+def _produce(
+    job: TrainJob, info: Info, others: Sequence[Document], options: Options, observer: Observer | None
+) -> Assembly:
+    info = engine.enforce(job, info, observer.passed if observer is not None else None)
+    manifests = engine.build(job, info)
+    if observer is not None:
+        observer.shaped("build", manifests)
+    secrets = engine.provided_secrets(job, info)
+    provided: tuple[Manifest, ...] = ()
+    findings: list[Finding] = []
+    if info.gitops:
+        manifests, findings = shape(job, info, manifests, observer.shaped if observer is not None else None)
+        provision = provide(job, secrets, [document.data for document in others], options)
+        provided = provision.manifests
+        findings += [*provision.findings, *ttl_rerun(job, info, options)]
+    admitted, refused = _admit(manifests, info)
+    if observer is not None:
+        observer.shaped("admission", admitted)
+    names = tuple(secret.name for secret in secrets)
+    return Assembly(tuple(in_apply_order([*provided, *admitted])), names, tuple(findings), tuple(refused))
+
+
+def _admit(manifests: Sequence[Manifest], info: Info) -> tuple[list[Manifest], list[tuple[str, Finding]]]:
+    """The objects as they go to git, and what JobSet's admission would say, each with the object it is about."""
+    admitted: list[Manifest] = []
+    findings: list[tuple[str, Finding]] = []
+    for manifest in manifests:
+        if manifest["kind"] == "JobSet":
+            stored, found = admit_compiled(manifest, info.release, info.semantics)
+            findings.extend((label_of(manifest), finding) for finding in found)
+            admitted.append(stored)
+        else:
+            admitted.append(manifest)
+    return admitted, findings

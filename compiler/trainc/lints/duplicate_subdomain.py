@@ -1,0 +1,38 @@
+"""Two JobSets behind one Service: the second finds the name taken, and the addresses of its pods never resolve."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from trainc.diagnostics import Finding
+
+Json = Mapping[str, Any]
+# (namespace, name) of a headless Service -> the JobSet that it belongs to.
+Services = dict[tuple[str, str], str]
+
+
+def duplicate_subdomain(manifests: Iterable[Json], services: Services) -> Iterator[tuple[str, Finding]]:
+    """A warning for each JobSet whose Service an earlier one has; `services` remembers those of the whole input.
+
+    JobSet names the Service as the subdomain, else as itself, and takes one that exists for its own (kubernetes-sigs/
+    jobset pkg/controllers/jobset_controller.go, createHeadlessSvcIfNecessary).
+    """
+    for jobset in (manifest for manifest in manifests if manifest["kind"] == "JobSet"):
+        metadata = jobset["metadata"]
+        network = jobset["spec"].get("network") or {}
+        service = (metadata.get("namespace", ""), network.get("subdomain") or metadata["name"])
+        label = "JobSet " + "/".join(part for part in (service[0], metadata["name"]) if part)
+        first = services.setdefault(service, label)
+        if first != label and network.get("enableDNSHostnames", True):
+            yield label, _taken(service[1], first)
+
+
+def _taken(service: str, first: str) -> Finding:
+    return Finding(
+        "DuplicateSubdomain",
+        "warning",
+        f"its Service {service!r} is that of {first} too; while both exist, pods of the later one find nobody",
+        "give each job a subdomain of its own, or none: then the Service is called as the job",
+        ("spec", "network", "subdomain"),
+    )

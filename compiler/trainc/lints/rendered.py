@@ -1,0 +1,130 @@
+"""Rendered manifests, read again: do the names inside a JobSet still lead to what it will create?
+
+A prefix, suffix or namespace that is added after compiling renames objects and not the addresses, hostfiles, labels
+and volumes that were derived from their names. Nothing in a cluster notices; the pods just never meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from trainc.diagnostics import Finding, Path
+from trainc.ir import names
+
+Json = Mapping[str, Any]
+
+# Variables and arguments that hold an address, with or without a port.
+ADDRESS_VARIABLES = (
+    "PET_MASTER_ADDR",
+    "PET_RDZV_ENDPOINT",
+    "JAX_COORDINATOR_ADDRESS",
+    "DMLC_TRACKER_URI",
+)
+_ADDRESS_ARGUMENT = "--rdzv_endpoint="
+_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
+_GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
+_HINT = "put prefixes, suffixes and renames into trainc's overlay, or at least before trainc runs, and compile again"
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """The objects of one namespace that a JobSet's names may lead to."""
+
+    hostfiles: Mapping[str, str]
+    groups: frozenset[str]
+
+
+def stale_names(jobset: Json, objects: Iterable[Json]) -> list[Finding]:
+    """Names inside `jobset` that lead nowhere, with paths inside it. `objects` are all manifests rendered with it."""
+    namespace = _metadata(jobset).get("namespace", "")
+    beside = [o for o in objects if _metadata(o).get("namespace", "") == namespace]
+    rendered = Rendered(
+        hostfiles={
+            _metadata(o).get("name", ""): (o.get("data") or {}).get("hostfile", "")
+            for o in beside
+            if o.get("kind") == "ConfigMap"
+        },
+        groups=frozenset(_metadata(o).get("name", "") for o in beside if o.get("kind") == "PodGroup"),
+    )
+    hosts = frozenset(endpoints(jobset))
+    return [finding for path, pod in _pods(jobset) for finding in _pod_findings(path, pod, hosts, rendered)]
+
+
+def endpoints(jobset: Json) -> Iterator[str]:
+    """The DNS name of every pod that JobSet will create, inside its namespace."""
+    name = _metadata(jobset).get("name", "")
+    spec = jobset.get("spec") or {}
+    domain = (spec.get("network") or {}).get("subdomain") or name
+    for job in spec.get("replicatedJobs", ()):
+        pods = job["template"].get("spec", {}).get("parallelism", 1)
+        for replica in range(job.get("replicas", 1)):
+            for index in range(pods):
+                yield f"{names.pod_host(name, job['name'], replica, index)}.{domain}"
+
+
+def _pod_findings(path: Path, pod: Json, hosts: frozenset[str], rendered: Rendered) -> Iterator[Finding]:
+    yield from _groups(path, pod, rendered)
+    spec = pod.get("spec") or {}
+    for kind in ("initContainers", "containers"):
+        for index, container in enumerate(spec.get(kind, ())):
+            yield from _addresses((*path, "spec", kind, index), container, hosts)
+    for index, volume in enumerate(spec.get("volumes", ())):
+        name = (volume.get("configMap") or {}).get("name")
+        if name in rendered.hostfiles:
+            yield from _hosts((*path, "spec", "volumes", index), rendered.hostfiles[name], hosts)
+        elif isinstance(name, str) and name.endswith(("-mpi-hostfile", "-flux-entrypoint")):
+            message = f"ConfigMap {name!r} is not among the manifests"
+            yield Finding(
+                "StaleConfigMap", "error", message, _HINT, (*path, "spec", "volumes", index, "configMap", "name")
+            )
+
+
+def _addresses(path: Path, container: Json, hosts: frozenset[str]) -> Iterator[Finding]:
+    for index, variable in enumerate(container.get("env", ())):
+        if variable.get("name") in ADDRESS_VARIABLES and isinstance(variable.get("value"), str):
+            yield from _address((*path, "env", index, "value"), variable["value"], hosts)
+    for field in ("command", "args"):
+        for index, word in enumerate(container.get(field, ())):
+            if str(word).startswith(_ADDRESS_ARGUMENT):
+                yield from _address((*path, field, index), str(word).removeprefix(_ADDRESS_ARGUMENT), hosts)
+
+
+def _address(path: Path, address: str, hosts: frozenset[str]) -> Iterator[Finding]:
+    if not _is_host(address.partition(":")[0], hosts):
+        yield Finding("StaleAddress", "error", f"{address!r} is no pod of this JobSet", _HINT, path)
+
+
+def _hosts(path: Path, hostfile: str, hosts: frozenset[str]) -> Iterator[Finding]:
+    listed = (line.split()[0].partition(":")[0] for line in hostfile.splitlines() if line.strip())
+    stale = [host for host in listed if not _is_host(host, hosts)]
+    if stale:
+        message = f"the hostfile names {len(stale)} host(s) that this JobSet will not create, {stale[0]!r} first"
+        yield Finding("StaleHost", "error", message, _HINT, path)
+
+
+def _is_host(host: str, hosts: frozenset[str]) -> bool:
+    """Whether a host is one of `hosts`, be it with the namespace's DNS suffix or not."""
+    return host in hosts or ".".join(host.split(".")[:2]) in hosts
+
+
+def _groups(path: Path, pod: Json, rendered: Rendered) -> Iterator[Finding]:
+    metadata = pod.get("metadata") or {}
+    for kind, key in (("labels", _GROUP_LABEL), ("annotations", _GROUP_ANNOTATION)):
+        group = (metadata.get(kind) or {}).get(key)
+        if group is not None and group not in rendered.groups:
+            message = f"the pods join the group {group!r}, and no PodGroup of that name is among the manifests"
+            yield Finding("StaleGroup", "error", message, _HINT, (*path, "metadata", kind, key))
+
+
+def _pods(jobset: Json) -> Iterator[tuple[Path, Json]]:
+    jobs: Sequence[Json] = (jobset.get("spec") or {}).get("replicatedJobs", ())
+    for index, job in enumerate(jobs):
+        path: Path = ("spec", "replicatedJobs", index, "template", "spec", "template")
+        yield path, job["template"].get("spec", {}).get("template", {})
+
+
+def _metadata(document: Json) -> Json:
+    metadata: Json = document.get("metadata") or {}
+    return metadata

@@ -1,0 +1,26 @@
+"""Delivery: the annotations by which a GitOps tool applies a job's objects in order and without harm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trainc.options import Options
+from trainc.target.delivery.annotations import About, Manifest
+from trainc.target.delivery.argocd import for_argocd
+from trainc.target.delivery.flux import for_flux
+from trainc.target.delivery.substitution import substitution_findings
+
+__all__ = ["deliver"]
+
+
+def deliver(manifests: Sequence[Manifest], options: Options) -> tuple[list[Manifest], list[About]]:
+    """A job's objects as the tool wants them, and what there is to say about which of them.
+
+    An annotation that the TrainJob's author has written stays. kubectl needs none: it applies in the order written.
+    """
+    if options.delivery == "argocd":
+        return for_argocd(manifests, options.sync_options), []
+    if options.delivery == "flux":
+        delivered = for_flux(manifests, options.sync_options)
+        return delivered, list(substitution_findings(delivered))
+    return list(manifests), []

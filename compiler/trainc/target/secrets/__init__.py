@@ -1,0 +1,43 @@
+"""Where the Secrets come from that pods mount: one file per mode, and none of them holds key material."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from trainc.ir.provided_secret import ProvidedSecret
+from trainc.ir.trainjob import TrainJob
+from trainc.options import Options, SecretsMode
+from trainc.target.secrets.existing import refer
+from trainc.target.secrets.external_secrets import generate
+from trainc.target.secrets.mode import Json, Mode, Provision
+from trainc.target.secrets.presync_job import make_before_sync
+from trainc.target.secrets.sealed import pass_sealed
+
+_MODES: Mapping[SecretsMode, Mode] = {
+    "existing": refer,
+    "external-secrets": generate,
+    "sealed": pass_sealed,
+    "presync-job": make_before_sync,
+}
+# Modes that make a new key pair for each name; under the others Secrets are there already and keep theirs.
+_MAKE_NEW_KEYS: frozenset[SecretsMode] = frozenset({"external-secrets"})
+
+__all__ = ["makes_new_keys", "provide"]
+
+
+def makes_new_keys(mode: SecretsMode) -> bool:
+    """Whether Secrets with key pairs follow a job's name hash."""
+    return mode in _MAKE_NEW_KEYS
+
+
+def provide(job: TrainJob, secrets: Sequence[ProvidedSecret], others: Sequence[Json], options: Options) -> Provision:
+    """The objects that provide a job's Secrets, and what is left for somebody to do.
+
+    `others` are the input's documents that are neither TrainJob nor runtime: a SealedSecret is looked up there. Only
+    key pairs can be made in a cluster; every other Secret has to exist.
+    """
+    provisions = [(_MODES[options.secrets] if s.key_pair else refer)(job, s, others, options) for s in secrets]
+    return Provision(
+        tuple(manifest for provision in provisions for manifest in provision.manifests),
+        tuple(finding for provision in provisions for finding in provision.findings),
+    )
