@@ -20,11 +20,12 @@ _CODE = re.compile(r"""(?:Finding|Diagnostic)\(\s*f?"([A-Z][A-Za-z]+)\"""")
 
 
 def reported(block: str, tmp_path: Path) -> set[str]:
-    """The codes that `trainc check` reports for a block; its first line may name flags."""
-    flags = block.partition("\n")[0].removeprefix("# trainc:").split() if block.startswith("# trainc:") else []
+    """The codes that `trainc build` reports for a block; its first line may name another command, and flags."""
+    words = block.partition("\n")[0].removeprefix("# trainc:").split() if block.startswith("# trainc:") else []
     path = tmp_path / "example.yaml"
     path.write_text(block, encoding="utf-8")
-    result = run("build", str(path), *flags, "-o", "-")
+    command = [words.pop(0)] if words and not words[0].startswith("-") else ["build"]
+    result = run(*command, str(path), *words)
     return set(re.findall(r"(?:error|warning|info)\[([A-Za-z]+)\]", result.stderr))
 
 
