@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -13,6 +12,7 @@ from trainc.frontend.resolve import RUNTIME_KINDS, Key, runtime_key, wanted_key
 from trainc.frontend.schema import check
 from trainc.frontend.schema.runtime_rules import runtime_rules
 from trainc.ir import names
+from trainc.near_names import near_names
 from trainc.options import Options
 
 Json = Mapping[str, Any]
@@ -146,7 +146,7 @@ def _wrong_type(data: Json) -> Iterator[Finding]:
         message = f"apiVersion {version!r} has never existed" if version else "apiVersion is missing"
         yield Finding("UnknownAPIVersion", "error", message, f"write apiVersion: {names.TRAINER_API}", ("apiVersion",))
     if kind not in KINDS:
-        near = difflib.get_close_matches(str(kind), KINDS, n=1, cutoff=0.4)
+        near = near_names(str(kind), KINDS, 1, 0.4)
         message = f"kind {kind!r} does not exist in {names.TRAINER_GROUP}" if kind else "kind is missing"
         yield Finding("UnknownKind", "error", message, f"write kind: {near[0] if near else 'TrainJob'}", ("kind",))
 

@@ -5,12 +5,12 @@ Source: kubeflow/trainer pkg/runtime/core (clustertrainingruntime.go, trainingru
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from trainc.diagnostics import Finding
 from trainc.ir import names
+from trainc.near_names import did_you_mean, near_names
 
 Json = Mapping[str, Any]
 RUNTIME_KINDS = ("TrainingRuntime", "ClusterTrainingRuntime")
@@ -46,7 +46,7 @@ def unsupported_reference(job: Json) -> Iterator[Finding]:
             ("spec", "runtimeRef", "apiGroup"),
         )
     if reference["kind"] not in RUNTIME_KINDS:
-        near = difflib.get_close_matches(reference["kind"], RUNTIME_KINDS, n=1)
+        near = near_names(reference["kind"], RUNTIME_KINDS, 1)
         hint = (
             f"write kind: {near[0]}" if near else f"kind is one of {', '.join(RUNTIME_KINDS)}; the name goes to `name`"
         )
@@ -83,10 +83,7 @@ def _mend(known: list[Key], kind: str, namespace: str, name: str) -> str:
             place = f"namespace {other_namespace!r}" if other_namespace else "no namespace"
             return f"one of that name has {place}; a TrainingRuntime serves its own namespace only"
     candidates = [n for k, ns, n in known if k == kind and ns == namespace]
-    near = difflib.get_close_matches(name, candidates, n=3, cutoff=0.5)
-    if near:
-        return f"did you mean {' or '.join(near)}?"
-    return "add the runtime to the input, or name a folder that has it with --runtimes"
+    return did_you_mean(name, candidates, 0.5) or "add the runtime to the input, or name a folder that has it with --runtimes"
 
 
 def deprecated(runtime: Json) -> Iterator[Finding]:
