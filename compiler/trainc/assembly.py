@@ -44,6 +44,8 @@ def assemble(
     if info.gitops and options.name_hash:
         suffix = name_hash(_produce(job, info, others, options, None).manifests)
         job = replace(job, name=job.name + suffix, name_hash=suffix, new_keys=makes_new_keys(options.secrets))
+        if observer is not None:
+            observer.renamed(job)
     produced = _produce(job, info, others, options, observer)
     if not info.gitops:
         return produced
@@ -72,7 +74,10 @@ def _produce(
     if observer is not None:
         observer.shaped("admission", admitted)
     names = tuple(secret.name for secret in secrets)
-    return Assembly(tuple(in_apply_order([*provided, *admitted])), names, tuple(findings), tuple(refused))
+    ordered = in_apply_order([*provided, *admitted])
+    if observer is not None and provided:
+        observer.shaped("secrets", ordered)
+    return Assembly(tuple(ordered), names, tuple(findings), tuple(refused))
 
 
 def _admit(manifests: Sequence[Manifest], info: Info) -> tuple[list[Manifest], list[tuple[str, Finding]]]:

@@ -17,8 +17,14 @@ class Observer(Protocol):
     def lowered(self, job: Checked, runtime: Checked, trainjob: TrainJob, info: Info) -> None:
         """The runtime was found, patched, labelled and lowered."""
 
+    def renamed(self, trainjob: TrainJob) -> None:
+        """The job goes on under a name that ends in a hash of its content."""
+
     def passed(self, plugin: str, point: ExtensionPoint, before: Info, after: Info) -> None:
         """A pass was concerned."""
 
     def shaped(self, stage: str, manifests: Sequence[dict[str, Any]]) -> None:
-        """The objects as a stage after the passes left them; the first stage is "build"."""
+        """The objects as a stage after the passes left them.
+
+        Stages are "build", then the id of each deviation that changed something, "admission", "secrets", "delivery".
+        """
