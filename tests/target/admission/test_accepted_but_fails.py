@@ -33,8 +33,8 @@ def codes(jobset: dict[str, Any], version: str = "0.12") -> list[str]:
 
 FAILS = {
     "a job that waits for itself": ({f"{NODE}.dependsOn[0].name": "node"}, "DependsOnSelf"),
-    "a message pattern with a look-ahead": (pattern("(?=x)"), "MessagePatternInvalid"),
-    "pods that are always restarted": ({f"{POD}.restartPolicy": "Always"}, "RestartPolicyInvalid"),
+    "a message pattern with a look-ahead": (pattern("(?=x)"), "InvalidMessagePattern"),
+    "pods that are always restarted": ({f"{POD}.restartPolicy": "Always"}, "InvalidRestartPolicy"),
     "a pod failure policy where pods restart in place": (
         {f"{JOB}.podFailurePolicy": {"rules": []}},
         "PodFailurePolicyNeedsNever",
@@ -58,7 +58,7 @@ FAILS = {
         {f"{POD}.initContainers": [{"name": "i", "resources": {"requests": {"amd.com/gpu": 1}}}]},
         "ExtendedResourceUnequal",
     ),
-    "a resource that no node offers": ({RESOURCES: {"limits": {"gpu": 1}}}, "ResourceUnknown"),
+    "a resource that no node offers": ({RESOURCES: {"limits": {"gpu": 1}}}, "UnknownResource"),
     "more memory than the limit": (
         {RESOURCES: {"requests": {"memory": "8G"}, "limits": {"memory": "2Gi"}}},
         "RequestExceedsLimit",
@@ -69,14 +69,14 @@ FAILS = {
     ),
     "value beside valueFrom": (
         {f"{CONTAINER}.env": [{"name": "A", "value": "1", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}]},
-        "EnvValueAndValueFrom",
+        "ValueAndValueFrom",
     ),
     "a volume called by 64 characters": (
         {f"{POD}.volumes": [{"name": "v" * 64, "emptyDir": {}}]},
         "DerivedNameTooLong",
     ),
     "a label of 64 characters": ({f"{JOB}.template.metadata.labels": {"a": "v" * 64}}, "DerivedNameTooLong"),
-    "a label with a slash": ({f"{JOB}.template.metadata.labels": {"a": "a/b"}}, "LabelInvalid"),
+    "a label with a slash": ({f"{JOB}.template.metadata.labels": {"a": "a/b"}}, "InvalidLabel"),
 }
 
 
@@ -122,13 +122,13 @@ def test_it_works(bend: Bend, edits: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(("version", "reported"), [("0.8", False), ("0.10", True), ("0.11", True), ("0.12", True)])
 def test_message_patterns_are_read_where_the_version_has_them(bend: Bend, version: str, reported: bool) -> None:
-    assert codes(bend(pattern("(")), version) == (["MessagePatternInvalid"] if reported else [])
+    assert codes(bend(pattern("(")), version) == (["InvalidMessagePattern"] if reported else [])
 
 
 @pytest.mark.parametrize("version", ["0.8", "0.10"])
 def test_an_old_jobset_accepts_a_coordinator_whose_address_is_no_label(bend: Bend, version: str) -> None:
     edits = {"spec.coordinator": {"replicatedJob": "node"}, "spec.network.subdomain": "s" * 51}
-    assert codes(bend(edits), version) == ["CoordinatorLabelInvalid"]
+    assert codes(bend(edits), version) == ["InvalidCoordinatorLabel"]
 
 
 @pytest.mark.parametrize("severity", ["error", "warning"])

@@ -162,13 +162,6 @@ def test_a_manifest_without_the_webhooks_defaults_is_refused_and_told_why(bend: 
     }
 
 
-def test_the_new_object_must_be_valid_in_itself(refusals: Refusals) -> None:
-    after = {"spec.startupPolicy": None, "spec.suspend": True}
-    assert refusals({}, after) == []
-    in_order = refusals({"spec.startupPolicy.startupPolicyOrder": "InOrder"}, {"spec.suspend": True})
-    assert [f.code for f in in_order] == ["DependsOnWithInOrder"]
-
-
 def test_long_values_are_cut_short_in_the_message(refusals: Refusals) -> None:
     (finding,) = refusals({}, {f"{CONTAINER}.image": "x" * 500})
     assert len(finding.message) < 150

@@ -50,7 +50,7 @@ def _message_patterns(jobset: JobSet, severity: Severity) -> Iterator[Finding]:
             if isinstance(pattern, str) and (error := re2_error(pattern)):
                 path = ("spec", "failurePolicy", "rules", i, "onJobFailureMessagePatterns", k)
                 message = f"pattern {pattern!r} does not compile, and JobSet skips it: {error}"
-                yield Finding("MessagePatternInvalid", severity, message, "write it in RE2 syntax, as Go has it", path)
+                yield Finding("InvalidMessagePattern", severity, message, "write it in RE2 syntax, as Go has it", path)
 
 
 def _job(job: ReplicatedJob, severity: Severity) -> Iterator[Finding]:
@@ -58,7 +58,7 @@ def _job(job: ReplicatedJob, severity: Severity) -> Iterator[Finding]:
     if isinstance(policy, str) and policy not in ("", "Never", "OnFailure"):
         message = f"a Job's pods cannot have restartPolicy {policy!r}"
         path = (*job.pod_path, "restartPolicy")
-        yield Finding("RestartPolicyInvalid", severity, message, "choose Never or OnFailure", path)
+        yield Finding("InvalidRestartPolicy", severity, message, "choose Never or OnFailure", path)
     if job.job_spec.get("podFailurePolicy") is not None and policy != "Never":
         message = f"podFailurePolicy needs pods that are not restarted, and restartPolicy is {policy!r}"
         path = (*job.job_path, "podFailurePolicy")
@@ -83,7 +83,7 @@ def _pod_template(jobset: JobSet, job: ReplicatedJob, severity: Severity) -> Ite
         if not is_label_value(text(value)):
             path = (*job.job_path, "template", "metadata", "labels", key)
             message = f"{value!r} cannot be a label's value"
-            yield Finding("LabelInvalid", severity, message, f"use {LABEL_VALUE_FORM}", path)
+            yield Finding("InvalidLabel", severity, message, f"use {LABEL_VALUE_FORM}", path)
     yield from _volumes(job, severity)
     for container_path, container in containers(job):
         yield from _env(container_path, container, severity)
@@ -102,4 +102,4 @@ def _env(container_path: Path, container: Mapping[str, Any], severity: Severity)
     for i, variable in enumerate(map(mapping, items(container.get("env")))):
         if variable.get("value") and variable.get("valueFrom") is not None:
             message = f"variable {text(variable.get('name'))!r} has both value and valueFrom"
-            yield Finding("EnvValueAndValueFrom", severity, message, "keep one of them", (*container_path, "env", i))
+            yield Finding("ValueAndValueFrom", severity, message, "keep one of them", (*container_path, "env", i))

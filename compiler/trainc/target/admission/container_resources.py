@@ -41,7 +41,7 @@ def _one(name: str, amount: Quantity, path: Path, severity: Severity) -> Iterato
     if "/" not in name and name not in _STANDARD and not name.startswith(_HUGE_PAGES):
         message = f"a container cannot ask for a resource called {name!r}"
         hint = "use cpu, memory, ephemeral-storage, or a device's full name such as nvidia.com/gpu"
-        yield Finding("ResourceUnknown", severity, message, hint, path)
+        yield Finding("UnknownResource", severity, message, hint, path)
     elif _is_extended(name) and amount.nanos % NANOS_PER_UNIT:
         message = f"{name} is counted in whole devices, and {amount} is none"
         yield Finding("ExtendedResourceNotInteger", severity, message, "ask for a whole number", path)

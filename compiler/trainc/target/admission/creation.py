@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainc.diagnostics import Finding
-from trainc.target.admission.jobset import JobSet, read_jobset
+from trainc.target.admission.jobset import read_jobset
 from trainc.target.admission.rules_coordinator import check_coordinator
-from trainc.target.admission.rules_depends_on import check_depends_on, check_startup_order
+from trainc.target.admission.rules_depends_on import check_depends_on
 from trainc.target.admission.rules_names import check_names
 from trainc.target.admission.rules_network import check_managed_by, check_network
 from trainc.target.admission.rules_policies import check_policies
-from trainc.target.admission.rules_volume_claims import check_claim_namespaces, check_volume_claims
-from trainc.target.admission.versions import JobSetVersion, jobset_version
+from trainc.target.admission.rules_volume_claims import check_volume_claims
+from trainc.target.admission.versions import jobset_version
 
 
 def creation_refusals(jobset: Mapping[str, Any], version: str) -> list[Finding]:
     """Why that JobSet minor would refuse `jobset`, whose webhook defaults are baked in; empty if it would not.
 
-    What the CRD's schema refuses (types, enums, list keys, bounds) is the schema stage's to say.
+    What the CRD's schema refuses (types, enums, list keys, bounds, CEL rules) is the schema stage's to say.
     """
     view, facts = read_jobset(jobset), jobset_version(version)
     return [
@@ -30,11 +30,4 @@ def creation_refusals(jobset: Mapping[str, Any], version: str) -> list[Finding]:
         *check_policies(view, facts),
         *check_coordinator(view, facts),
         *(check_volume_claims(view) if facts.has_volume_claims else ()),
-        *crd_refusals(view, facts),
     ]
-
-
-def crd_refusals(jobset: JobSet, version: JobSetVersion) -> list[Finding]:
-    """Why the CRD's CEL rules refuse the object itself, on creation and on every update."""
-    claims = check_claim_namespaces(jobset) if version.has_volume_claims else ()
-    return [*check_startup_order(jobset), *claims]

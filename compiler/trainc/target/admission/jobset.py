@@ -53,6 +53,7 @@ class JobSet:
     """A JobSet whose webhook defaults have been applied (`defaults.bake_defaults`)."""
 
     name: str
+    generates_name: bool
     spec: Json
     jobs: tuple[ReplicatedJob, ...]
 
@@ -76,7 +77,8 @@ def read_jobset(document: Json) -> JobSet:
     """The rules' view of a JobSet document."""
     spec = mapping(document.get("spec"))
     jobs = tuple(_replicated_job(i, mapping(job)) for i, job in enumerate(items(spec.get("replicatedJobs"))))
-    return JobSet(text(mapping(document.get("metadata")).get("name")), spec, jobs)
+    metadata = mapping(document.get("metadata"))
+    return JobSet(text(metadata.get("name")), bool(metadata.get("generateName")), spec, jobs)
 
 
 def _replicated_job(index: int, job: Json) -> ReplicatedJob:

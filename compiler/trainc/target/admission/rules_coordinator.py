@@ -32,7 +32,7 @@ def _place(jobset: JobSet) -> Iterator[Finding]:
     if job is None:
         hint = f"name one of {', '.join(jobset.job_names) or 'the replicated jobs, of which there are none'}"
         message = f"the coordinator is to run in {name!r}, which is no replicated job"
-        yield Finding("TargetJobUnknown", "error", message, hint, (*_PATH, "replicatedJob"))
+        yield Finding("UnknownTargetJob", "error", message, hint, (*_PATH, "replicatedJob"))
         return
     replica, pod = number(coordinator.get("jobIndex"), 0), number(coordinator.get("podIndex"), 0)
     if not 0 <= replica < job.replicas:
@@ -47,7 +47,7 @@ def _place(jobset: JobSet) -> Iterator[Finding]:
 
 def _index(field: str, value: int, have: str) -> Finding:
     message = f"{field} {value} is out of range: {have}, counted from 0"
-    return Finding("CoordinatorIndexInvalid", "error", message, f"set {field} to 0", (*_PATH, field))
+    return Finding("InvalidCoordinatorIndex", "error", message, f"set {field} to 0", (*_PATH, field))
 
 
 def coordinator_label_problem(jobset: JobSet, severity: Severity) -> Iterator[Finding]:
@@ -56,7 +56,7 @@ def coordinator_label_problem(jobset: JobSet, severity: Severity) -> Iterator[Fi
     if label is None or (label.spare >= 0 and is_label_value(label.value)):
         return
     if label.spare < 0:
-        yield Finding("CoordinatorLabelInvalid", severity, str(label), shorter_name(jobset), label.path)
+        yield Finding("InvalidCoordinatorLabel", severity, str(label), shorter_name(jobset), label.path)
     else:
         message = f"the coordinator's address {label.value!r} cannot be a label's value"
-        yield Finding("CoordinatorLabelInvalid", severity, message, f"use {LABEL_VALUE_FORM}", label.path)
+        yield Finding("InvalidCoordinatorLabel", severity, message, f"use {LABEL_VALUE_FORM}", label.path)

@@ -1,7 +1,7 @@
-"""Refused on creation: dependencies on jobs that do not come before, and dependencies beside InOrder (J1, J2, J4).
+"""Refused on creation: dependencies of the first job, and on jobs that do not come before (J1, J2).
 
-The number of dependencies, their status and their uniqueness (J3) are in the CRD's schema.
-Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go, ValidateCreate; the CEL rule on `spec` in the CRD.
+The number of dependencies, their status and their uniqueness (J3) and `startupPolicy: InOrder` beside them (J4) are in
+the CRD's schema. Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go, ValidateCreate.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainc.diagnostics import Finding
-from trainc.target.admission.jobset import JobSet, mapping
+from trainc.target.admission.jobset import JobSet
 from trainc.target.admission.versions import JobSetVersion
 
 
@@ -41,16 +41,3 @@ def _unknown(jobset: JobSet, job: str, name: str, path: tuple[str | int, ...]) -
     where = "comes later in replicatedJobs" if known else "is not in replicatedJobs"
     hint = f"put {name!r} before {job!r}" if known else f"the jobs are {', '.join(jobset.job_names)}"
     return Finding("DependsOnUnknown", "error", f"{job!r} depends on {name!r}, which {where}", hint, path)
-
-
-def check_startup_order(jobset: JobSet) -> Iterator[Finding]:
-    """`startupPolicy: InOrder` beside `dependsOn`, which the CRD refuses on creation and on every update."""
-    in_order = mapping(jobset.spec.get("startupPolicy")).get("startupPolicyOrder") == "InOrder"
-    if in_order and any(job.depends_on is not None for job in jobset.jobs):
-        yield Finding(
-            "DependsOnWithInOrder",
-            "error",
-            "startupPolicy InOrder and dependsOn both order the jobs, and JobSet takes only one of them",
-            "drop startupPolicy, or every dependsOn",
-            ("spec", "startupPolicy", "startupPolicyOrder"),
-        )

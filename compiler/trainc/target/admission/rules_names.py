@@ -17,18 +17,20 @@ from trainc.target.admission.versions import JobSetVersion
 def check_names(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding]:
     """What is wrong with the names of a JobSet's Jobs, pods and groups."""
     if not jobset.name:
-        yield Finding(
-            "JobSetNameMissing",
-            "error",
-            "the JobSet has no name, and JobSet checks the names of its Jobs as if it were empty",
-            "set metadata.name; generateName cannot be applied from git",
-            ("metadata", "name"),
-        )
+        yield from _no_name(jobset)
         return
     for job in jobset.jobs:
         if version.has_groups:
             yield from _group(job)
         yield from _job_and_pod(jobset, job)
+
+
+def _no_name(jobset: JobSet) -> Iterator[Finding]:
+    # Without generateName either, the schema stage already says that the name is missing.
+    if jobset.generates_name:
+        message = "JobSet checks the names of the Jobs before generateName is completed, and refuses them"
+        hint = "set metadata.name; generateName cannot be applied from git either"
+        yield Finding("MissingJobSetName", "error", message, hint, ("metadata", "generateName"))
 
 
 def _group(job: ReplicatedJob) -> Iterator[Finding]:
@@ -37,7 +39,7 @@ def _group(job: ReplicatedJob) -> Iterator[Finding]:
         return
     why = f"has {length(job.group)} of {LABEL_LIMIT} characters, {excess} too many" if excess > 0 else "is malformed"
     yield Finding(
-        "GroupNameInvalid",
+        "InvalidGroupName",
         "error",
         f"group name {job.group!r} {why}",
         f"use at most {LABEL_LIMIT} characters: {DNS_1035_FORM}",
@@ -49,7 +51,7 @@ def _job_and_pod(jobset: JobSet, job: ReplicatedJob) -> Iterator[Finding]:
     name = job_name(jobset, job)
     if not is_dns1035_label(name.value):
         yield Finding(
-            "JobNameInvalid",
+            "InvalidJobName",
             "error",
             f"the Job would be called {name.value!r}, which no Job of a JobSet may be",
             f"in the name of the JobSet and of {job.name!r}, use {DNS_1035_FORM}",

@@ -28,7 +28,7 @@ def check_network(jobset: JobSet) -> Iterator[Finding]:
         return
     message = str(service) if service.spare < 0 else f"no Service can be called {jobset.subdomain!r}"
     hint = f"use at most {LABEL_LIMIT} characters: {DNS_1035_FORM}"
-    yield Finding("SubdomainInvalid", "error", message, hint, service.path)
+    yield Finding("InvalidSubdomain", "error", message, hint, service.path)
 
 
 def check_managed_by(jobset: JobSet) -> Iterator[Finding]:
@@ -39,7 +39,7 @@ def check_managed_by(jobset: JobSet) -> Iterator[Finding]:
     path = ("spec", "managedBy")
     if not is_domain_prefixed_path(manager):
         message = f"managedBy {manager!r} is not a domain, a slash and a path"
-        yield Finding("ManagedByInvalid", "error", message, "write it as in kueue.x-k8s.io/multikueue", path)
+        yield Finding("InvalidManagedBy", "error", message, "write it as in kueue.x-k8s.io/multikueue", path)
     if (excess := length(manager) - MANAGED_BY_LIMIT) > 0:
         message = f"managedBy has {length(manager)} of {MANAGED_BY_LIMIT} characters, {excess} too many"
-        yield Finding("ManagedByInvalid", "error", message, f"drop at least {excess} characters", path)
+        yield Finding("InvalidManagedBy", "error", message, f"drop at least {excess} characters", path)

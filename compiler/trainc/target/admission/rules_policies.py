@@ -63,7 +63,7 @@ def _unknown_targets(jobset: JobSet, path: Path, targets: Any) -> Iterator[Findi
         if name not in jobset.job_names:
             hint = f"name one of {', '.join(jobset.job_names) or 'the replicated jobs, of which there are none'}"
             message = f"the policy names {name!r}, which is no replicated job"
-            yield Finding("TargetJobUnknown", "error", message, hint, (*path, i))
+            yield Finding("UnknownTargetJob", "error", message, hint, (*path, i))
 
 
 def _feature_gates(policy: Json, version: JobSetVersion) -> Iterator[Finding]:
@@ -84,17 +84,17 @@ def _rule_name(name: str, path: Path) -> Iterator[Finding]:
     excess = length(name) - RULE_NAME_LIMIT
     if excess > 0:
         message = f"the rule's name has {length(name)} of {RULE_NAME_LIMIT} characters, {excess} too many"
-        yield Finding("FailureRuleNameInvalid", "error", message, f"drop at least {excess} characters", path)
+        yield Finding("InvalidFailureRuleName", "error", message, f"drop at least {excess} characters", path)
     if not _RULE_NAME.fullmatch(name):
         hint = "use letters, digits, '_', ',' and ':', with a letter first and no ',' or ':' last"
-        yield Finding("FailureRuleNameInvalid", "error", f"the rule's name {name!r} is malformed", hint, path)
+        yield Finding("InvalidFailureRuleName", "error", f"the rule's name {name!r} is malformed", hint, path)
 
 
 def _reasons(rule: Json, path: Path) -> Iterator[Finding]:
     for i, reason in enumerate(items(rule.get("onJobFailureReasons"))):
         if reason not in FAILURE_REASONS:
             message, hint = f"no Job fails for the reason {reason!r}", f"use one of {', '.join(FAILURE_REASONS)}"
-            yield Finding("FailureReasonUnknown", "error", message, hint, (*path, i))
+            yield Finding("UnknownFailureReason", "error", message, hint, (*path, i))
 
 
 def _repeated_names(rules: list[Json]) -> Iterator[Finding]:
@@ -105,7 +105,7 @@ def _repeated_names(rules: list[Json]) -> Iterator[Finding]:
         for i in repeats:
             message = f"rule {i} is called {name!r} as rule {first} is"
             yield Finding(
-                "FailureRuleNameTaken",
+                "DuplicateFailureRule",
                 "error",
                 message,
                 "give every rule a name of its own, or none",

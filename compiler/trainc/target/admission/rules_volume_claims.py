@@ -1,7 +1,8 @@
 """Refused on creation: volume claim templates that clash, that nothing mounts, or whose claims are misnamed (J17).
 
-JobSet also compares each template with a claim that already exists in the cluster, which cannot be known offline.
-Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go, validateVolumeClaimPolicies; the CEL rule in the CRD.
+JobSet also compares each template with a claim that already exists in the cluster, which cannot be known offline. That
+a template names no namespace is in the CRD's schema.
+Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go, validateVolumeClaimPolicies.
 """
 
 from __future__ import annotations
@@ -23,22 +24,14 @@ def check_volume_claims(jobset: JobSet) -> Iterator[Finding]:
         name_path = (*path, "metadata", "name")
         if name in taken:
             message = f"another claim template is called {name!r}"
-            yield Finding("VolumeClaimNameTaken", "error", message, "give every template a name of its own", name_path)
+            yield Finding("DuplicateVolumeClaim", "error", message, "give every template a name of its own", name_path)
         taken.add(name)
         if not is_dns1123_subdomain(name) or length(name) > SUBDOMAIN_LIMIT:
             message = f"no claim template can be called {name!r}"
-            yield Finding("VolumeClaimNameInvalid", "error", message, f"use {DNS_1123_FORM}", name_path)
+            yield Finding("InvalidVolumeClaimName", "error", message, f"use {DNS_1123_FORM}", name_path)
         if (claim := claim_name(jobset, path, template)).spare < 0:
             yield Finding("VolumeClaimNameTooLong", "error", str(claim), shorter_name(jobset), name_path)
         yield from _mounts(jobset, name, name_path)
-
-
-def check_claim_namespaces(jobset: JobSet) -> Iterator[Finding]:
-    """Claim templates with a namespace, which the CRD refuses on creation and on every update."""
-    for path, template in claim_templates(jobset):
-        if mapping(template.get("metadata")).get("namespace"):
-            message = "a claim template cannot choose a namespace: the claim is made in the JobSet's"
-            yield Finding("VolumeClaimNamespaced", "error", message, "drop it", (*path, "metadata", "namespace"))
 
 
 def _mounts(jobset: JobSet, name: str, path: Path) -> Iterator[Finding]:
@@ -46,7 +39,7 @@ def _mounts(jobset: JobSet, name: str, path: Path) -> Iterator[Finding]:
         for i, volume in enumerate(items(job.pod_spec.get("volumes"))):
             if mapping(volume).get("name") == name:
                 yield Finding(
-                    "VolumeClaimVolumeTaken",
+                    "VolumeClaimShadowsVolume",
                     "error",
                     f"the pods of {job.name!r} already have a volume {name!r}, which JobSet would add for the claim",
                     "drop the volume, or rename it with its mounts",

@@ -1,4 +1,4 @@
-"""Why the API server would refuse an update of a JobSet: immutable fields, and what is checked of any new object.
+"""Why the API server would refuse an update of a JobSet that is valid in itself: what must not change.
 
 The CRD freezes five fields with CEL, which compares documents as they are stored and only where old and new both hold
 the field. The webhook freezes the replicated jobs, which it compares as Go values.
@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from trainc.diagnostics import Finding, Path
-from trainc.target.admission.creation import crd_refusals
 from trainc.target.admission.defaults import bake_defaults
-from trainc.target.admission.jobset import Json, items, mapping, read_jobset, text
+from trainc.target.admission.jobset import Json, items, mapping, text
 from trainc.target.admission.semantic_equality import differences
 from trainc.target.admission.versions import jobset_version
 
@@ -48,7 +47,8 @@ class Submitted:
 def update_refusals(old: Submitted, new: Submitted, version: str) -> list[Finding]:
     """Why that JobSet minor would refuse to replace `old` by `new`; empty if it would not.
 
-    The CREATE webhook's defaults are not applied to `new`: the webhook does not see updates.
+    The CREATE webhook's defaults are not applied to `new`: the webhook does not see updates. What the CRD's schema and
+    CEL rules refuse in `new` itself is the schema stage's to say; the webhook's other rules do not run on updates.
     """
     facts = jobset_version(version)
     frozen = [f for f in _FROZEN if facts.has_volume_claims or f != _FROZEN_SINCE_CLAIMS]
@@ -57,7 +57,6 @@ def update_refusals(old: Submitted, new: Submitted, version: str) -> list[Findin
         *_frozen_fields(old.document, new.document, frozen, bake_defaults(new.document, version)),
         *_replicated_jobs(old.typed, new.typed, bake_defaults(new.typed, version)),
         *_managed_by(_spec(old.document), _spec(new.document)),
-        *crd_refusals(read_jobset(new.document), facts),
     ]
 
 
