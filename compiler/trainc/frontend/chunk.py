@@ -1,0 +1,76 @@
+"""The text of one document inside its file, and the split of a file into such chunks."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from trainc.diagnostics import Diagnostic, Source
+
+# kubectl splits at every line that begins so, before it parses (k8s.io/apimachinery pkg/util/yaml YAMLReader); in
+# valid YAML no scalar can hold such a line.
+_SEPARATOR = re.compile(r"^---(.*)$", re.MULTILINE)
+_LINE_END = re.compile(r"\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """`text` begins at `line` and `column` of `file`, both from 1, and ends with a line feed."""
+
+    text: str
+    file: str
+    line: int = 1
+    column: int = 1
+    _starts: list[int] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    def source(self, index: int) -> Source:
+        """The place of the character `text[index]`; columns count characters."""
+        if not self._starts:  # Where lines start; found once, as a document may have an error on every line.
+            self._starts.extend((0, *(match.end() for match in _LINE_END.finditer(self.text))))
+        line = bisect_right(self._starts, index) - 1
+        column = index - self._starts[line] + (1 if line else self.column)
+        return Source(self.file, self.line + line, column)
+
+    def error(self, code: str, index: int, message: str, hint: str) -> Diagnostic:
+        """An error about the character `text[index]`."""
+        return Diagnostic(code, "error", message, hint, source=self.source(index))
+
+    def around(self, index: int) -> tuple[str, str]:
+        """The line that holds `text[index]`, before it and from it on."""
+        start = self.text.rfind("\n", 0, index) + 1
+        return self.text[start:index], self.text[index:].partition("\n")[0]
+
+    def part(self, start: int, end: int) -> Chunk:
+        """The text from `start` to `end` as a chunk of its own."""
+        place = self.source(start)
+        return Chunk(self.text[start:end], self.file, place.line, place.column)
+
+
+def split(text: str, file: str) -> Iterator[Chunk | Diagnostic]:
+    """The documents of a file, in order; a diagnostic in the place of one whose separator kubectl refuses."""
+    if not text.endswith("\n"):
+        text += "\n"  # As kubectl does: a block scalar's last line then ends with a line feed.
+    if "\n---" not in text and not text.startswith("---"):
+        yield Chunk(text.removeprefix("\ufeff"), file)
+        return
+    start, line, trailer = 0, 1, ""
+    for separator in _SEPARATOR.finditer(text):
+        if start or separator.start():  # A file that begins with `---` has no document before it.
+            yield _chunk(text[start : separator.start()], file, line, trailer)
+        line += text.count("\n", start, separator.end() + 1)
+        start, trailer = separator.end() + 1, separator[1].strip()
+    yield _chunk(text[start:], file, line, trailer)
+
+
+def _chunk(text: str, file: str, line: int, trailer: str) -> Chunk | Diagnostic:
+    if trailer and not trailer.startswith("#"):
+        return Diagnostic(
+            "YAMLSyntax",
+            "error",
+            "a line that begins with `---` separates documents and must hold nothing else",
+            "Leave `---` alone on its line and begin the document on the next one.",
+            source=Source(file, line - 1, 1),
+        )
+    return Chunk(text.removeprefix("\ufeff"), file, line)

@@ -1,0 +1,160 @@
+"""A tree of nodes to its value, with every problem of the document reported at its place.
+
+Follows go.yaml.in/yaml/v2 decode.go and sigs.k8s.io/yaml, and is stricter in two things: a key may stand only once,
+and a tag that kubectl would ignore is refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Any
+
+from trainc.diagnostics import Diagnostic
+from trainc.frontend.chunk import Chunk
+from trainc.frontend.nodes import Node
+from trainc.frontend.scalars import MERGE, NotFiniteError, Scalar, decimal, float_key, integer, plain, through_json
+
+_PREFIX = "tag:yaml.org,2002:"
+_COLLECTION_TAGS = {"mapping": (None, "!", _PREFIX + "map"), "sequence": (None, "!", _PREFIX + "seq")}
+TEMPLATE_HINT = "This looks like a template: render it first, or name the file `.yaml.j2` for an overlay to render."
+_TAG_HINT = "Remove the tag; Kubernetes knows text, numbers, booleans and null."
+_MERGE_HINT = "`<<` takes an alias of a mapping, a mapping, or a list of those."
+
+
+def construct(node: Node, chunk: Chunk) -> tuple[Any, list[Diagnostic]]:
+    """The value of a whole document and what is wrong with it; the value means nothing if anything is."""
+    constructor = _Constructor(chunk)
+    return constructor.value(node), list(dict.fromkeys(constructor.problems))
+
+
+def is_merge(key: Node) -> bool:
+    """Whether a mapping's key is the merge key, by itself or by its tag."""
+    return key.kind == "scalar" and key.text == MERGE and (key.plain or key.tag == _PREFIX + "merge")
+
+
+def key_text(key: Node) -> str | None:
+    """The text that kubectl makes of a key; None where it refuses the key."""
+    key = key.resolved()
+    if key.kind != "scalar":
+        return None
+    if not key.plain:
+        return key.text
+    value = plain(key.text)
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if (whole := integer(key.text)) is not None:
+        return str(whole) if whole < 2**63 else None
+    return float_key(fraction) if (fraction := decimal(key.text)) is not None else None
+
+
+class _Constructor:
+    def __init__(self, chunk: Chunk) -> None:
+        self.chunk = chunk
+        self.problems: list[Diagnostic] = []
+
+    def value(self, node: Node) -> Any:
+        node = node.resolved()
+        if node.kind == "scalar":
+            return self._scalar(node)
+        if node.tag not in _COLLECTION_TAGS[node.kind]:
+            self._unsupported_tag(node)
+        if node.kind == "sequence":
+            return [self.value(child) for child in node.children]
+        mapping: dict[str, Any] = {}
+        self._fill(mapping, node)
+        return mapping
+
+    def _fill(self, mapping: dict[str, Any], node: Node) -> None:
+        """Set the entries of `node` in order. A merge key acts where it stands: it overwrites what came before it."""
+        seen: dict[str, Node] = {}
+        for key, value in node.pairs():
+            if is_merge(key):
+                self._merge(mapping, value)
+            elif (name := self._key(key)) is not None:
+                if name in seen:
+                    self._duplicate(name, key, seen[name])
+                seen.setdefault(name, key)
+                mapping[name] = self.value(value)
+
+    def _merge(self, mapping: dict[str, Any], value: Node) -> None:
+        # A list of mappings must be written in place: an alias may stand for a mapping only (decode.go merge).
+        sources = value.children if value.kind == "sequence" else [value]
+        for source in reversed(sources):
+            if source.resolved().kind == "mapping":
+                self._fill(mapping, source.resolved())
+            else:
+                message = "the merge key `<<` is given something that is no mapping"
+                self._report("YAMLSyntax", source, message, _MERGE_HINT)
+
+    def _key(self, key: Node) -> str | None:
+        scalar = key.resolved()
+        if scalar.tag not in (None, "!", _PREFIX + "str"):
+            self._unsupported_tag(scalar)
+            return None
+        try:
+            name = key_text(scalar)
+        except NotFiniteError:
+            name = None
+        if name is None:
+            what = (scalar.text or "nothing") if scalar.kind == "scalar" else f"a {scalar.kind}"
+            template = self.chunk.text.startswith("{{", key.index - 1)
+            hint = TEMPLATE_HINT if template else "Keys are text; put the key in quotes."
+            self._report("UnsupportedKey", key, f"{what} cannot be a key", hint)
+        return name
+
+    def _scalar(self, node: Node) -> Scalar:
+        try:
+            return plain(node.text) if node.plain else self._tagged(node)
+        except NotFiniteError:
+            hint = "Kubernetes has finite numbers only; quote it if text is meant."
+            self._report("NonFiniteNumber", node, f"{node.text} is not a finite number", hint)
+            return None
+
+    def _tagged(self, node: Node) -> Scalar:
+        tag, text = (node.tag or "!").removeprefix(_PREFIX), node.text
+        if tag in ("!", "str"):
+            return text
+        value = plain(text)
+        whole = integer(text) if text else None
+        if tag == "int" and whole is not None:
+            return through_json(whole)
+        if tag == "float" and isinstance(value, int | float) and not isinstance(value, bool):
+            return value
+        if (tag == "bool" and isinstance(value, bool)) or (tag == "null" and value is None):
+            return value
+        if tag == "binary":
+            return self._binary(node)
+        if tag in ("int", "float", "bool", "null"):
+            self._report("UnsupportedTag", node, f"{text!r} is not what its tag {_shown(node)} says", _TAG_HINT)
+        else:
+            self._unsupported_tag(node)
+        return None
+
+    def _binary(self, node: Node) -> str | None:
+        try:
+            return base64.b64decode(node.text.replace("\n", "").encode(), validate=True).decode()
+        except (binascii.Error, UnicodeError):
+            hint = "Remove the tag and write the text, or its base64 as a string."
+            self._report("UnsupportedTag", node, "the !!binary value is not base64 of UTF-8 text", hint)
+            return None
+
+    def _duplicate(self, name: str, key: Node, first: Node) -> None:
+        line = self.chunk.source(first.index).line
+        message = f"the key {name!r} already stands in this mapping, on line {line}"
+        self._report("DuplicateKey", key, message, "Keep one of the two; kubectl would silently use the last.")
+
+    def _unsupported_tag(self, node: Node) -> None:
+        message = f"the tag {_shown(node)} is not supported here"
+        self._report("UnsupportedTag", node, message, _TAG_HINT)
+
+    def _report(self, code: str, node: Node, message: str, hint: str) -> None:
+        self.problems.append(self.chunk.error(code, node.index, message, hint))
+
+
+def _shown(node: Node) -> str:
+    """A tag as it is written: `!!int` or `!mine`."""
+    tag = node.tag or ""
+    return f"!!{tag.removeprefix(_PREFIX)}" if tag.startswith(_PREFIX) else tag

@@ -1,0 +1,32 @@
+"""A document as it was read: what every later stage is given, with a way back to its place in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from trainc.diagnostics import Path, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One mapping out of one file.
+
+    `locate(path)` is where `path` stands in that file: the key of a mapping's entry, the first character of a
+    list's item; for a path that does not exist, its nearest ancestor that does; None where there is no text.
+    It reads the text again at its first call, so call it only for a diagnostic.
+    """
+
+    data: dict[str, Any]
+    file: str
+    locate: Callable[[Path], Source | None]
+
+    @classmethod
+    def of(cls, data: dict[str, Any]) -> Document:
+        """A document that was handed over as data and stands in no file."""
+        return cls(data, "", _nowhere)
+
+
+def _nowhere(path: Path) -> None:
+    return None

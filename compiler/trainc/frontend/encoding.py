@@ -1,0 +1,42 @@
+"""Bytes to text: the encodings that kubectl reads, and the characters that no document may hold."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+from trainc.diagnostics import Diagnostic
+from trainc.frontend.chunk import Chunk
+
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_LOST = "\ud800"  # Marks the place where decoding had to stop.
+_FORBIDDEN = re.compile("[^\t\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def decode(data: bytes) -> str:
+    """The text of a file, its line ends made `\\n`. Bytes that are no text become lone surrogates, one each."""
+    text = _decode_utf16(data) if data.startswith(_UTF16) else data.decode("utf-8-sig", "surrogateescape")
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def damage(chunk: Chunk) -> Diagnostic | None:
+    """The error about the first character that is no text or that YAML does not allow."""
+    if (found := _FORBIDDEN.search(chunk.text)) is None:
+        return None
+    character = ord(found[0])
+    message = f"the control character U+{character:04X} is not allowed"
+    hint = f'Remove it, or write it as an escape inside double quotes: "\\u{character:04X}".'
+    if found[0] == _LOST:
+        message, hint = "from here on the bytes are no UTF-16", "Save the file as UTF-8."
+    elif 0xD800 <= character <= 0xDFFF:
+        message, hint = f"the byte 0x{character - 0xDC00:02X} is no UTF-8", "Save the file as UTF-8."
+    elif character == 0:
+        hint = "Save the file as UTF-8; it looks like UTF-16 or UTF-32, or it is no text file at all."
+    return chunk.error("InvalidEncoding", found.start(), message, hint)
+
+
+def _decode_utf16(data: bytes) -> str:
+    try:
+        return data.decode("utf-16")
+    except UnicodeDecodeError as error:
+        return data[: error.start].decode("utf-16") + _LOST

@@ -1,0 +1,144 @@
+"""Paths to documents: which files are read, under which names, and what is wrong with a path itself."""
+
+# os.path, not pathlib: it keeps paths as the user wrote them, and starts faster.
+# ruff: noqa: PTH112, PTH113, PTH116, PTH118, PTH123, PTH208
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO
+
+from trainc.diagnostics import Diagnostic
+from trainc.frontend.document import Document
+from trainc.frontend.yaml_reader import read_documents
+from trainc.options import Limits
+
+STDIN = "-"
+_SUFFIXES = (".yaml", ".yml", ".json")
+
+
+def read_paths(
+    paths: Sequence[str | os.PathLike[str]],
+    limits: Limits,
+    *,
+    stdin: BinaryIO | None = None,
+    skip: str | os.PathLike[str] | None = None,
+    allow_outside: bool = False,
+) -> tuple[list[Document], list[Diagnostic]]:
+    """The documents of every file under `paths`, in order, and everything that is wrong with them.
+
+    A folder is walked in the order of its names for .yaml, .yml and .json; what is hidden and the folder `skip` are
+    left out. `-` is `stdin`. A file that is met twice, be it through a link, is read once. A link that leaves the
+    folder it was found under is refused unless `allow_outside`.
+    """
+    walk = _Walk(skip, allow_outside)
+    documents: list[Document] = []
+    for path in paths:
+        for file in walk.files(os.fspath(path)):
+            if (data := walk.read(file, stdin)) is not None:
+                found, problems = read_documents(data, _shown(file), limits, already=len(documents))
+                documents += found
+                walk.diagnostics += problems
+                if any(problem.code == "TooManyDocuments" for problem in problems):
+                    return documents, walk.diagnostics
+    return documents, walk.diagnostics
+
+
+class _Walk:
+    """One run over the paths: remembers what it has met, and collects what is wrong."""
+
+    def __init__(self, skip: str | os.PathLike[str] | None, allow_outside: bool) -> None:
+        self.diagnostics: list[Diagnostic] = []
+        self._allow_outside = allow_outside
+        # What is never entered again, by real path: the output folder from the start, then all that was met.
+        self._met = set() if skip is None else {os.path.realpath(skip)}
+
+    def files(self, path: str) -> Iterator[str]:
+        """The files that `path`, as the user gave it, stands for."""
+        try:
+            folder = path != STDIN and stat.S_ISDIR(os.stat(path).st_mode)
+        except (FileNotFoundError, NotADirectoryError, ValueError):
+            self.diagnostics.append(_no_such_path(path))
+        except OSError as error:
+            self._unreadable(path, error)
+        else:
+            if folder:
+                yield from self._under(path)
+            elif self._is_new(path):
+                yield path
+
+    def read(self, file: str, stdin: BinaryIO | None) -> bytes | None:
+        """The bytes of a file; None, and a diagnostic, if they cannot be had."""
+        try:
+            if file == STDIN:
+                return stdin.read() if stdin else b""
+            with open(file, "rb") as stream:
+                return stream.read()
+        except OSError as error:
+            self._unreadable(file, error)
+            return None
+
+    def _under(self, root: str) -> Iterator[str]:
+        real_root = os.path.realpath(root)
+        waiting = [root]
+        while waiting:
+            path = waiting.pop()
+            if os.path.isdir(path):
+                if self._is_inside(path, real_root) and self._is_new(path):
+                    waiting += [os.path.join(path, name) for name in self._names(path)]
+            elif path.endswith(_SUFFIXES) and self._is_inside(path, real_root) and self._is_new(path):
+                if os.path.isfile(path):
+                    yield path
+                else:
+                    self._unreadable(path, "it is no regular file")
+
+    def _names(self, folder: str) -> list[str]:
+        """What a folder holds, the last name first: the next one to look at is taken from the end."""
+        try:
+            return sorted((name for name in os.listdir(folder) if not name.startswith(".")), reverse=True)
+        except OSError as error:
+            self._unreadable(folder, error)
+            return []
+
+    def _is_new(self, path: str) -> bool:
+        real = path if path == STDIN else os.path.realpath(path)
+        new = real not in self._met
+        self._met.add(real)
+        return new
+
+    def _is_inside(self, path: str, root: str) -> bool:
+        real = os.path.realpath(path)
+        if self._allow_outside or real == root or real.startswith(os.path.join(root, "")):
+            return True
+        message = f"{_shown(path)} is a link that leads outside the folder it was found under"
+        hint = "Copy the file into the folder, or name the link's target as an input of its own."
+        self.diagnostics.append(Diagnostic("OutsideRoot", "error", message, hint))
+        return False
+
+    def _unreadable(self, path: str, reason: OSError | str) -> None:
+        what = reason if isinstance(reason, str) else (reason.strerror or type(reason).__name__).lower()
+        message = f"{_shown(path)} cannot be read: {what}"
+        self.diagnostics.append(Diagnostic("UnreadableFile", "error", message, "Check its type and its permissions."))
+
+
+def _no_such_path(path: str) -> Diagnostic:
+    from difflib import get_close_matches
+
+    parent, name = os.path.split(path.rstrip("/" + os.sep))
+    try:
+        near = get_close_matches(name, sorted(os.listdir(parent or ".")))
+    except (OSError, ValueError):
+        near = []
+    if near:
+        hint = "Did you mean " + " or ".join(_shown(os.path.join(parent, other)) for other in near) + "?"
+    else:
+        hint = "Paths are files, folders, or `-` for the standard input."
+    return Diagnostic("NoSuchPath", "error", f"{_shown(path)} does not exist", hint)
+
+
+def _shown(path: str) -> str:
+    """A path as diagnostics name it: forward slashes, without the `.` of the default folder, always printable."""
+    text = path.replace(os.sep, "/").removeprefix("./")
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -1,0 +1,35 @@
+"""Text that lost its indentation, as a copy from a web page does: one clear error in place of many odd ones.
+
+Such text still looks like YAML, and may even parse: `spec:` is then empty and its fields stand beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from trainc.diagnostics import Diagnostic
+from trainc.frontend.chunk import Chunk
+
+_CONTENT = re.compile(r"^([ \t]*)([^\s#].*)$", re.MULTILINE)
+_EMPTY_KEY = re.compile(r"[\w./-]+:\s*(?:#.*)?")
+_KEY = re.compile(r"[\w./-]+(?=:(?:\s|$))")
+# Fields that stand beside each other in any manifest, so that one after an empty one shows nothing.
+_ROOT_KEYS = frozenset(("apiVersion", "kind", "metadata", "spec", "status", "data"))
+
+
+def flattened(chunk: Chunk) -> Diagnostic | None:
+    """The error `FlattenedYAML` if every line of the document starts in one column though keys are left empty."""
+    lines = list(_CONTENT.finditer(chunk.text))
+    if len({len(line[1]) for line in lines}) != 1:
+        return None
+    for parent, child in pairwise(lines):
+        key = _KEY.match(child[2])
+        if _EMPTY_KEY.fullmatch(parent[2]) and key and key[0] not in _ROOT_KEYS:
+            return chunk.error(
+                "FlattenedYAML",
+                parent.start(2),
+                f"the indentation is lost: `{parent[2].partition(':')[0]}:` is empty and `{key[0]}:` stands in the same column",
+                "Copy the document again with its indentation; where fields belong cannot be guessed.",
+            )
+    return None

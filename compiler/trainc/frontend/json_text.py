@@ -1,0 +1,71 @@
+"""JSON to values. What begins with `{` is JSON first, one object after the other, and YAML only where that fails.
+
+As kubectl has it (k8s.io/apimachinery pkg/util/yaml YAMLOrJSONDecoder). It matters for strings: JSON pairs surrogate
+escapes, which YAML refuses, and knows no line ends beyond ASCII.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from trainc.frontend.chunk import Chunk
+from trainc.frontend.scalars import number
+
+_SPACE = re.compile(r"\s*")
+_SURROGATE_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+_TWO_ESCAPES = r"\\u0020\\u0020"
+
+
+def read_objects(chunk: Chunk, depth: int) -> Iterator[tuple[Any, Chunk]]:
+    """Each leading object with its own text; last, None with the text that is left, which is to be read as YAML.
+
+    Left, too, is what JSON would accept and trainc refuses, so that the reader of YAML says why: a key twice, too
+    much depth, half a surrogate pair. In the texts, surrogate pairs have become escapes that YAML can read.
+    """
+    decoder = json.JSONDecoder(
+        object_pairs_hook=_unique, parse_int=_number, parse_float=_number, parse_constant=_number
+    )
+    at = _after_space(chunk.text, 0)
+    while chunk.text.startswith("{", at):
+        try:
+            value, end = decoder.raw_decode(chunk.text, at)
+        except (ValueError, RecursionError):
+            break
+        part = chunk.part(at, end)
+        part = replace(part, text=_SURROGATE_PAIR.sub(_TWO_ESCAPES, part.text))
+        if _SURROGATE.search(part.text) or _deeper(value, depth):
+            break
+        yield value, part
+        at = _after_space(chunk.text, end)
+    yield None, chunk.part(at, len(chunk.text))
+
+
+def _after_space(text: str, index: int) -> int:
+    return match.end() if (match := _SPACE.match(text, index)) else index
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
+        raise ValueError
+    return mapping
+
+
+def _number(text: str) -> int | float:
+    value = number(text)
+    if isinstance(value, str):
+        raise ValueError(text)  # noqa: TRY004 - NaN, Infinity, or more than a float holds
+    return value
+
+
+def _deeper(value: Any, depth: int) -> bool:
+    level = [value]
+    for _ in range(depth):
+        inner = [child for item in level for child in (item.values() if isinstance(item, dict) else item)]
+        level = [child for child in inner if isinstance(child, dict | list)]
+    return bool(level)

@@ -1,0 +1,153 @@
+"""YAML text to a tree that keeps tags, aliases and places: what `construct` judges and `positions` searches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+)
+
+from trainc.diagnostics import Diagnostic
+from trainc.frontend.chunk import Chunk
+from trainc.frontend.event_parser import EventParser
+from trainc.options import Limits
+
+# How many nodes aliases may stand for, per alias allowed: 400,000 by default, go.yaml.in/yaml/v2 decode.go's own bound.
+_NODES_PER_ALIAS = 40
+
+Kind: TypeAlias = Literal["scalar", "sequence", "mapping", "alias"]
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """One node. `children` of a mapping are its keys and values in turn; an alias has only its `target`.
+
+    `index` counts characters from the start of the text. `plain` is whether the text decides on its own type.
+    `nodes`, `aliases` and `height` measure the tree below it, every alias expanded.
+    """
+
+    kind: Kind
+    index: int
+    text: str = ""
+    tag: str | None = None
+    plain: bool = False
+    children: list[Node] = field(default_factory=list)
+    target: Node | None = None
+    nodes: int = 1
+    aliases: int = 0
+    height: int = 0
+
+    def resolved(self) -> Node:
+        """The node itself, or the one that its alias stands for."""
+        return self.target or self
+
+    def pairs(self) -> Iterator[tuple[Node, Node]]:
+        """Keys and values of a mapping."""
+        return zip(self.children[::2], self.children[1::2], strict=True)
+
+
+class RefusedError(Exception):
+    """The text is YAML, but no document that trainc reads."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic.message)
+        self.diagnostic = diagnostic
+
+
+def compose(chunk: Chunk, limits: Limits) -> Node | None:
+    """The tree of the document in `chunk`; None if there is none. YAMLError or RefusedError where it cannot be read."""
+    composer = _Composer(chunk, limits)
+    parser = EventParser(chunk.text)
+    while (event := parser.get_event()) is not None:
+        composer.take(event)
+    return next(iter(composer.open[0].children), None)
+
+
+class _Composer:
+    """Builds the tree event by event, with a stack of its own: depth is a limit, never a crash."""
+
+    def __init__(self, chunk: Chunk, limits: Limits) -> None:
+        self.chunk = chunk
+        self.limits = limits
+        self.anchors: dict[str, Node] = {}
+        self.open = [Node("sequence", 0)]  # Innermost last; the first stands for the stream.
+        self.aliases = self.aliased_nodes = 0
+
+    def take(self, event: Any) -> None:
+        if isinstance(event, ScalarEvent):
+            self._add(self._anchored(self._scalar(event), event))
+        elif isinstance(event, MappingStartEvent):
+            self._start("mapping", event)
+        elif isinstance(event, SequenceStartEvent):
+            self._start("sequence", event)
+        elif isinstance(event, MappingEndEvent | SequenceEndEvent):
+            self._add(self.open.pop())
+        elif isinstance(event, AliasEvent):
+            self._add(self._alias(event))
+        elif isinstance(event, DocumentStartEvent) and self.open[0].children:
+            message = "a second document begins without a `---` line before it"
+            raise self._refused("YAMLSyntax", event, message, "Put a line `---` between documents.")
+
+    def _scalar(self, event: Any) -> Node:
+        index, tag = event.start_mark.index, event.tag
+        if tag is None and event.implicit[0] and self.chunk.text.startswith("!", index):
+            tag = "!"
+        return Node("scalar", index, event.value, tag, event.implicit[0] and tag is None)
+
+    def _start(self, kind: Kind, event: Any) -> None:
+        if len(self.open) > self.limits.depth:
+            raise self._too_deep(event)
+        self.open.append(self._anchored(Node(kind, event.start_mark.index, tag=event.tag), event))
+
+    def _alias(self, event: Any) -> Node:
+        name = event.anchor
+        target = self.anchors.get(name)
+        if target is None:
+            hint = "Define the anchor earlier in the same document."
+            raise self._refused("YAMLSyntax", event, f"the alias *{name} has no anchor &{name} before it", hint)
+        if target in self.open:
+            hint = "Write the value out instead of referring to what encloses it."
+            raise self._refused("YAMLSyntax", event, f"the anchor &{name} contains itself", hint)
+        if len(self.open) - 1 + target.height > self.limits.depth:
+            raise self._too_deep(event)
+        node = Node("alias", event.start_mark.index, "", target=target)
+        node.nodes, node.aliases, node.height = target.nodes, target.aliases + 1, target.height
+        self._count(node, event)
+        return node
+
+    def _count(self, alias: Node, event: Any) -> None:
+        limit = self.limits.alias_expansions
+        self.aliases += alias.aliases
+        self.aliased_nodes += alias.nodes
+        if self.aliases > limit or self.aliased_nodes > limit * _NODES_PER_ALIAS:
+            message = f"aliases expand to more than {limit:,} copies or {limit * _NODES_PER_ALIAS:,} values"
+            hint = "Write the repeated parts out, or raise the limit if it is meant so."
+            raise self._refused("TooManyAliases", event, message, hint)
+
+    def _anchored(self, node: Node, event: Any) -> Node:
+        if event.anchor is not None:
+            self.anchors[event.anchor] = node
+        return node
+
+    def _add(self, node: Node) -> None:
+        parent = self.open[-1]
+        parent.children.append(node)
+        parent.nodes += node.nodes
+        parent.aliases += node.aliases
+        parent.height = max(parent.height, node.height + 1)
+
+    def _too_deep(self, event: Any) -> RefusedError:
+        message = f"the document nests deeper than {self.limits.depth:,} levels"
+        return self._refused("TooDeep", event, message, "Flatten it, or raise the depth limit if it is meant so.")
+
+    def _refused(self, code: str, event: Any, message: str, hint: str) -> RefusedError:
+        return RefusedError(self.chunk.error(code, event.start_mark.index, message, hint))

@@ -1,0 +1,109 @@
+"""Plain scalars to values, by the rules kubectl reads them with.
+
+The rules are those of go.yaml.in/yaml/v2 resolve.go, followed by the way through JSON that sigs.k8s.io/yaml takes:
+a number without a fraction becomes an integer if it fits 64 bits and a float if not.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+
+Scalar = str | int | float | bool | None
+
+WORDS: dict[str, bool | None] = {
+    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
+    **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+}
+NUMBER_START = frozenset("+-.0123456789")
+MERGE = "<<"
+
+_INTEGER = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|([1-9][0-9]*|0))")
+_BASES = (16, 2, 8, 10)
+_DECIMAL = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_LEADING_POINT = re.compile(r"\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?")
+_SIGNED_BINARY = re.compile(r"0b([-+][01]+)")  # A quirk of resolve.go: the sign may follow the prefix.
+_NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+_INT64 = range(-(2**63), 2**63)
+_UINT64_END = 2**64
+
+
+class NotFiniteError(ValueError):
+    """The scalar is an infinity or no number, which JSON and therefore Kubernetes cannot hold."""
+
+
+def plain(text: str) -> Scalar:
+    """What kubectl reads for an unquoted scalar. NotFiniteError for `.inf` and `.nan`."""
+    if text in WORDS:
+        return WORDS[text]
+    return number(text) if text[0] in NUMBER_START else text
+
+
+def number(text: str) -> str | int | float:
+    """The number that `text`, which begins as one, is; else `text` itself. NotFiniteError as in `plain`."""
+    value: float | None = integer(text)
+    if value is None:
+        value = decimal(text)
+    return text if value is None else through_json(value)
+
+
+def integer(text: str) -> int | None:
+    """`text` as an integer of 64 bits, in any of Go's notations and with underscores anywhere; None if it is none."""
+    bare = text.replace("_", "")
+    if (match := _INTEGER.fullmatch(bare)) is not None:
+        digits, base = next((digits, base) for digits, base in zip(match.groups()[1:], _BASES, strict=True) if digits)
+        if len(digits) > 64 and len(digits := digits.lstrip("0")) > 64:
+            return None
+        value = int(digits or "0", base) * (-1 if match[1] == "-" else 1)
+        unsigned_end = _UINT64_END if not match[1] else 0  # Go's ParseUint takes no sign.
+        return value if value in _INT64 or 0 <= value < unsigned_end else None
+    if (match := _SIGNED_BINARY.fullmatch(bare)) is not None and (value := int(match[1], 2)) in _INT64:
+        return value
+    return None
+
+
+def decimal(text: str) -> float | None:
+    """`text` as a decimal fraction; None if it is none or too large. NotFiniteError as in `plain`."""
+    match = _LEADING_POINT.fullmatch(text) if text[0] == "." else _DECIMAL.fullmatch(text.replace("_", ""))
+    if match:
+        value = float(match[0])
+        return value if math.isfinite(value) else None
+    if _NOT_FINITE.fullmatch(text):
+        raise NotFiniteError(text)
+    return None
+
+
+def through_json(value: float) -> int | float:
+    """A number after Go has written it as JSON and read it again: integral means integer, where 64 bits hold it."""
+    if isinstance(value, int):
+        return value if value in _INT64 else float(value)
+    if not value.is_integer() or abs(value) >= 2**63:
+        return value
+    # Go writes the shortest digits that identify the float and pads with zeros; `int(value)` would show them all.
+    digits, _, exponent = repr(value).partition("e")
+    whole, _, fraction = digits.partition(".")
+    return int(whole + fraction.rstrip("0").ljust(int(exponent or 0), "0"))
+
+
+def float_key(value: float) -> str:
+    """A float as a mapping's key: Go's `FormatFloat(value, 'g', -1, 32)`."""
+    try:
+        single = struct.unpack("<f", struct.pack("<f", value))[0]
+    except OverflowError:
+        return "-.inf" if value < 0 else ".inf"
+    shortest = next(text for text in (f"{single:.{n}e}" for n in range(9)) if _single(text) == single)
+    mantissa, _, exponent = shortest.partition("e")
+    if -4 <= int(exponent) < 6:
+        fraction = len(mantissa.partition(".")[2])
+        return f"{float(shortest):.{max(fraction - int(exponent), 0)}f}"
+    return shortest
+
+
+def _single(text: str) -> float:
+    try:
+        value: float = struct.unpack("<f", struct.pack("<f", float(text)))[0]
+    except OverflowError:
+        return math.inf
+    return value

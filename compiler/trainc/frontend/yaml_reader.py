@@ -1,0 +1,131 @@
+"""Files' bytes to documents, read exactly as kubectl reads them, every problem reported.
+
+A file is split at its `---` lines first, so a document that cannot be read never hides another one. A document
+goes the short way, text to value, unless something about it needs judging; then it is read again by way of a tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from yaml.error import YAMLError
+
+from trainc.diagnostics import CompileError, Diagnostic
+from trainc.frontend import json_text
+from trainc.frontend.chunk import Chunk, split
+from trainc.frontend.construct import construct
+from trainc.frontend.document import Document
+from trainc.frontend.encoding import damage, decode
+from trainc.frontend.events import read_events
+from trainc.frontend.flattened import flattened
+from trainc.frontend.lists import items
+from trainc.frontend.nodes import RefusedError, compose
+from trainc.frontend.positions import Locator, Positions
+from trainc.frontend.syntax_errors import syntax_error
+from trainc.options import Limits
+
+
+def read_documents(
+    text: bytes, file: str, limits: Limits, *, already: int = 0
+) -> tuple[list[Document], list[Diagnostic]]:
+    """The documents of one file and everything that is wrong with its text.
+
+    `file` is the name to show; `already` is how many documents other files of the same run have brought.
+    """
+    room = limits.documents - already
+    documents: list[Document] = []
+    diagnostics: list[Diagnostic] = []
+    for chunk in split(decode(text), file):
+        if isinstance(chunk, Diagnostic):
+            diagnostics.append(chunk)
+            continue
+        for value, part, problems in _read_chunk(chunk, limits):
+            if problems:
+                diagnostics += problems
+            elif value is not None:
+                _take(value, part, limits, documents, diagnostics)
+        if len(documents) > room:
+            diagnostics.append(_too_many(documents[room], limits))
+            return documents[:room], diagnostics
+    return documents, diagnostics
+
+
+def read_value(text: str) -> Any:
+    """The value of the one document in `text`, of any type; CompileError if it cannot be read."""
+    limits = Limits()
+    chunk = Chunk(text if text.endswith("\n") else text + "\n", "")
+    value, problems = _read_yaml(chunk, limits)
+    if problems:
+        raise CompileError(problems)
+    return value
+
+
+def _read_chunk(chunk: Chunk, limits: Limits) -> Iterator[tuple[Any, Chunk, list[Diagnostic]]]:
+    """Each document of a chunk with its own text: one, or none, or JSON objects without anything between them."""
+    if (problem := _too_large(chunk, limits) or damage(chunk)) is not None:
+        yield None, chunk, [problem]
+        return
+    if chunk.text.lstrip().startswith("{"):
+        for value, part in json_text.read_objects(chunk, limits.depth):
+            if value is not None:
+                yield value, part, []
+            else:
+                chunk = part
+    value, problems = _read_yaml(chunk, limits)
+    yield value, chunk, problems
+
+
+def _read_yaml(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
+    value, problems = _read_short(chunk, limits) or _read_long(chunk, limits)
+    # An empty field at the top, or any error, may come from lost indentation; good documents are not looked at twice.
+    if (problems or (isinstance(value, dict) and None in value.values())) and (lost := flattened(chunk)):
+        return None, [lost]
+    return value, problems
+
+
+def _read_short(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]] | None:
+    try:
+        values = read_events(chunk.text, limits.depth)
+    except (YAMLError, ValueError):
+        return None
+    return (values[0] if values else None, []) if len(values) < 2 else None
+
+
+def _read_long(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
+    try:
+        root = compose(chunk, limits)
+    except YAMLError as error:
+        return None, [syntax_error(error, chunk)]
+    except RefusedError as refused:
+        return None, [refused.diagnostic]
+    return (None, []) if root is None else construct(root, chunk)
+
+
+def _take(value: Any, chunk: Chunk, limits: Limits, documents: list[Document], diagnostics: list[Diagnostic]) -> None:
+    positions = Positions(chunk, limits)
+    for path, item in items(value):
+        locate = Locator(positions, path)
+        if isinstance(item, dict):
+            documents.append(Document(item, chunk.file, locate))
+        else:
+            message = f"a document must be a mapping, and this is {_NAMES.get(type(item), 'a value')}"
+            hint = "A manifest begins with apiVersion, kind and metadata."
+            diagnostics.append(Diagnostic("NotAnObject", "error", message, hint, source=locate(())))
+
+
+_NAMES = {list: "a list", str: "a text", int: "a number", float: "a number", bool: "a boolean", type(None): "null"}
+
+
+def _too_large(chunk: Chunk, limits: Limits) -> Diagnostic | None:
+    limit = limits.document_bytes
+    if len(chunk.text) * 4 <= limit or (size := len(chunk.text.encode("utf-8", "surrogatepass"))) <= limit:
+        return None
+    message = f"the document has {size:,} bytes, and {limit:,} are allowed"
+    return chunk.error("DocumentTooLarge", 0, message, "Split it, or raise the limit if it is meant so.")
+
+
+def _too_many(first: Document, limits: Limits) -> Diagnostic:
+    message = f"more than {limits.documents:,} documents; nothing from here on was read"
+    hint = "Build fewer files at a time, or raise the limit if it is meant so."
+    return Diagnostic("TooManyDocuments", "error", message, hint, source=first.locate(()))

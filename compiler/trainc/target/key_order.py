@@ -1,0 +1,44 @@
+"""The order of a manifest's keys, whichever order its input had.
+
+- at the top: apiVersion, kind, metadata;
+- in `metadata`: name, namespace, labels, annotations;
+- anywhere else: name;
+
+each of them first, and then all others by code point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+TOP = ("apiVersion", "kind", "metadata")
+_METADATA = ("name", "namespace", "labels", "annotations")
+_ELSEWHERE = ("name",)
+
+
+def leading(key: str) -> tuple[str, ...]:
+    """The keys that come first in the mapping that stands under `key`."""
+    return _METADATA if key == "metadata" else _ELSEWHERE
+
+
+def in_order(mapping: Mapping[str, Any], first: tuple[str, ...]) -> list[str]:
+    """The keys of `mapping`, those of `first` in front. ValueError if one is no string."""
+    try:
+        keys = sorted(mapping)
+    except TypeError:
+        raise ValueError("a manifest's keys are all strings") from None
+    for key in reversed(first):
+        if key in mapping:
+            keys.remove(key)
+            keys.insert(0, key)
+    return keys
+
+
+def ordered(value: Any, first: tuple[str, ...] = _ELSEWHERE) -> Any:
+    """A copy of `value` with the keys of every mapping in order. ValueError as in `in_order`."""
+    if isinstance(value, dict):
+        if not all(isinstance(key, str) for key in value):
+            raise ValueError("a manifest's keys are all strings")
+        return {key: ordered(value[key], leading(key)) for key in in_order(value, first)}
+    return [ordered(item) for item in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,97 @@
+"""Manifests to text, the last stage: the same manifests give the same bytes everywhere, and every reader the same values.
+
+Block style, two spaces, list dashes in the column of their key as kustomize and kubectl write them, line feeds, no
+folding. Keys come in the order of `key_order`, strings in the form of `yaml_scalars`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from trainc.target.key_order import TOP, in_order, leading, ordered
+from trainc.target.yaml_scalars import atom, inline, literal
+
+# A reader looks 1,024 characters ahead for the colon after a key; a longer one is announced by `?`.
+_LONGEST_KEY = 1000
+
+
+def dump_yaml(manifests: Iterable[Mapping[str, Any]]) -> str:
+    """One YAML document per manifest, with `---` between them. ValueError for what YAML cannot hold."""
+    return "---\n".join(map(_Writer().document, manifests))
+
+
+def dump_json(manifests: Iterable[Mapping[str, Any]]) -> str:
+    """All manifests as one JSON document, a v1 List, keys in the order of the YAML. ValueError as above."""
+    items = [ordered(manifest, TOP) for manifest in manifests]
+    document = {"apiVersion": "v1", "kind": "List", "items": items}
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False, default=atom) + "\n"
+    text.encode()  # Half a surrogate pair is a ValueError here, not somewhere behind the caller's back.
+    return text
+
+
+class _Inline(dict[str, str]):
+    """Strings in their one-line form, each worked out once per call: keys and values repeat a lot."""
+
+    def __missing__(self, text: object) -> str:
+        if not isinstance(text, str):
+            raise ValueError(f"{text!r} is no string, and a manifest's keys are")  # noqa: TRY004 - one kind of error
+        form = self[text] = inline(text)
+        return form
+
+
+class _Writer:
+    """Writes documents. `lead` is what stands before a collection's first entry, `indent` before all others."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._inline = _Inline()
+
+    def document(self, manifest: Mapping[str, Any]) -> str:
+        self._lines = []
+        if manifest:
+            self._mapping(manifest, "", "", TOP)
+        else:
+            self._lines.append("{}")
+        return "\n".join((*self._lines, ""))
+
+    def _mapping(self, mapping: Mapping[str, Any], lead: str, indent: str, first: tuple[str, ...]) -> None:
+        for key in in_order(mapping, first):
+            value = mapping[key]
+            name = self._inline[key]
+            head = f"{lead}{name}:" if len(name) < _LONGEST_KEY else f"{lead}? {name}\n{indent}:"
+            lead = indent
+            if isinstance(value, str):
+                text = self._text(value, indent) if "\n" in value else self._inline[value]
+                self._lines.append(f"{head} {text}")
+            elif isinstance(value, dict) and value:
+                self._lines.append(head)
+                deeper = indent + "  "
+                self._mapping(value, deeper, deeper, leading(key))
+            elif isinstance(value, list | tuple) and value:
+                self._lines.append(head)
+                self._sequence(value, indent, indent)
+            else:
+                self._lines.append(f"{head} {_empty_or_atom(value)}")
+
+    def _sequence(self, items: Sequence[Any], lead: str, indent: str) -> None:
+        for item in items:
+            if isinstance(item, str):
+                self._lines.append(f"{lead}- {self._text(item, indent)}")
+            elif isinstance(item, dict) and item:
+                self._mapping(item, lead + "- ", indent + "  ", leading(""))
+            elif isinstance(item, list | tuple) and item:
+                self._sequence(item, lead + "- ", indent + "  ")
+            else:
+                self._lines.append(f"{lead}- {_empty_or_atom(item)}")
+            lead = indent
+
+    def _text(self, text: str, indent: str) -> str:
+        return (literal(text, indent + "  ") if "\n" in text else None) or self._inline[text]
+
+
+def _empty_or_atom(value: object) -> str:
+    if isinstance(value, dict):
+        return "{}"
+    return "[]" if isinstance(value, list | tuple) else atom(value)

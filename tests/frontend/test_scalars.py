@@ -1,0 +1,123 @@
+"""Plain scalars: every recorded one, the quirks of Go's number syntax, and whatever hypothesis can think of."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kubectl import Kubectl, as_json_numbers
+
+from trainc.frontend.scalars import NotFiniteError, float_key, integer, plain, through_json
+
+# Characters that numbers, words and timestamps are made of in some dialect.
+NUMBERS = st.text(alphabet="0123456789+-._eExXoObBaf:", min_size=1, max_size=8)
+WORDS = st.sampled_from(["y", "n", "yes", "no", "on", "off", "true", "false", "null", "~", ".inf", ".nan", "<<", "="])
+CASED = st.tuples(WORDS, st.sampled_from([str.upper, str.title, str.lower, str.swapcase])).map(
+    lambda pair: pair[1](pair[0])
+)
+
+
+def test_every_recorded_scalar_reads_as_kubectl_read_it(vectors: Path) -> None:
+    recorded: dict[str, Any] = json.loads((vectors / "yaml-scalars.json").read_text(encoding="utf-8"))["reads"]
+    read = {text: as_json_numbers(plain(text)) for text in recorded}
+    assert read == as_json_numbers(recorded)
+    assert {text: type(value) for text, value in read.items()} == {
+        text: type(as_json_numbers(value)) for text, value in recorded.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("", None),
+        ("YES", True),
+        ("N", False),
+        ("yEs", "yEs"),
+        ("0b11", 3),
+        ("0B11", 3),
+        ("0b-11", -3),
+        ("-0b-1", "-0b-1"),
+        ("0O17", 15),
+        ("-0o17", -15),
+        ("-_1", -1),
+        ("0_x1F", 31),
+        ("1__0", 10),
+        ("1_.5", 1.5),
+        (".5_0", 0.5),
+        ("._5", "._5"),
+        (".5_", ".5_"),
+        ("0_8", 8),
+        ("0999999999999999999", 10**18),
+        ("1e400", "1e400"),
+        (".5e400", ".5e400"),
+        ("1e-400", 0),
+        ("1e18", 10**18),
+        ("1e21", 1e21),
+        ("-0.0", 0),
+        ("4611686018427387904.0", 4611686018427388000),
+        ("-9223372036854775808", -(2**63)),
+        ("-9223372036854775809", -9223372036854775808.0),
+        ("18446744073709551615", 18446744073709551615.0),
+        ("+18446744073709551615", 18446744073709551615.0),
+        ("+0xFFFFFFFFFFFFFFFF", "+0xFFFFFFFFFFFFFFFF"),
+        ("0xFFFFFFFFFFFFFFFFF", "0xFFFFFFFFFFFFFFFFF"),
+        ("07777777777777777777777777", 7.777777777777778e24),
+        ("0" * 100 + "1", 1),
+        ("9" * 5000, "9" * 5000),
+        ("2001-1-1", "2001-1-1"),
+        ("190:20:30.15", "190:20:30.15"),
+        ("+.nan", "+.nan"),
+        ("\u0661", "\u0661"),
+    ],
+)
+def test_a_plain_scalar_reads_as_go_reads_it(text: str, value: object) -> None:
+    read = plain(text)
+    assert (read, type(read)) == (value, type(value))
+
+
+@pytest.mark.parametrize("text", [".inf", "-.Inf", "+.INF", ".nan", ".NaN", ".NAN"])
+def test_what_is_no_finite_number_is_refused(text: str) -> None:
+    with pytest.raises(NotFiniteError):
+        plain(text)
+
+
+def test_integers_are_those_of_64_bits() -> None:
+    assert integer(str(2**63)) == 2**63
+    assert integer(str(2**64)) is None
+    assert type(through_json(2**63)) is float
+    assert type(through_json(2**63 - 1)) is int
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1.5, "1.5"),
+        (1000.0, "1000"),
+        (1e6, "1e+06"),
+        (123456789.0, "1.2345679e+08"),
+        (1e-5, "1e-05"),
+        (0.0001, "0.0001"),
+        (0.0, "0"),
+        (1e39, ".inf"),
+        (-1e39, "-.inf"),
+    ],
+)
+def test_a_float_as_a_key_has_the_digits_of_single_precision(value: float, text: str) -> None:
+    assert float_key(value) == text
+
+
+@settings(max_examples=3, deadline=None, derandomize=True, database=None)
+@given(st.lists(NUMBERS | CASED, min_size=300, max_size=300))
+def test_scalars_of_any_form_read_as_kubectl_reads_them(kubectl: Kubectl, texts: list[str]) -> None:
+    ours: dict[str, object] = {}
+    for text in texts:
+        try:
+            ours[text] = plain(text)
+        except NotFiniteError:
+            continue
+    asked = [text for text in ours if text != "-" and not text.endswith(":")]  # Those two are no scalars to YAML.
+    assert as_json_numbers([ours[text] for text in asked]) == as_json_numbers(kubectl.read_values(asked))
