@@ -15,13 +15,13 @@ SUBSTITUTE = "kustomize.toolkit.fluxcd.io/substitute"
 MPI = runtime(job("launcher"), job("node", None), policy={"mpi": {}}, gang={"coscheduling": {}})
 
 
-def annotations(result: Any) -> dict[str, dict[str, str]]:
+def annotations_by_kind(result: Any) -> dict[str, dict[str, str]]:
     return {m["kind"]: m["metadata"].get("annotations", {}) for m in result.manifests}
 
 
 def test_what_pods_need_comes_in_earlier_waves_than_the_jobset() -> None:
     result = compiled(trainjob(), MPI, secrets="external-secrets")
-    waves = {kind: found[WAVE] for kind, found in annotations(result).items()}
+    waves = {kind: found[WAVE] for kind, found in annotations_by_kind(result).items()}
     assert waves == {"SSHKey": "-3", "ExternalSecret": "-2", "ConfigMap": "-2", "PodGroup": "-1", "JobSet": "0"}
 
 
@@ -36,12 +36,12 @@ def test_objects_are_written_in_the_order_of_their_waves() -> None:
 def test_a_wave_of_the_trainjob_moves_all_objects_together(wave: int) -> None:
     document = trainjob()
     document["metadata"]["annotations"] = {WAVE: str(wave)}
-    waves = {kind: int(found[WAVE]) for kind, found in annotations(compiled(document, MPI)).items()}
+    waves = {kind: int(found[WAVE]) for kind, found in annotations_by_kind(compiled(document, MPI)).items()}
     assert waves == {"ConfigMap": wave - 2, "PodGroup": wave - 1, "JobSet": wave}
 
 
 def test_sync_options_share_one_annotation_and_reach_what_they_are_about() -> None:
-    found = annotations(compiled(trainjob(), MPI, sync_options=("Replace", "Prune=false")))
+    found = annotations_by_kind(compiled(trainjob(), MPI, sync_options=("Replace", "Prune=false")))
     assert found["JobSet"][OPTIONS] == "Replace=true,Prune=false"
     assert found["ConfigMap"][OPTIONS] == found["PodGroup"][OPTIONS] == "Prune=false"
 
@@ -49,27 +49,27 @@ def test_sync_options_share_one_annotation_and_reach_what_they_are_about() -> No
 def test_what_the_author_says_of_an_option_stands() -> None:
     document = trainjob()
     document["metadata"]["annotations"] = {OPTIONS: "Prune=confirm, Validate=false"}
-    found = annotations(compiled(document, MPI, sync_options=("Prune=false", "Delete=false")))
+    found = annotations_by_kind(compiled(document, MPI, sync_options=("Prune=false", "Delete=false")))
     assert found["JobSet"][OPTIONS] == "Prune=confirm,Validate=false,Delete=false"
 
 
 def test_an_option_of_another_annotation_goes_there() -> None:
-    found = annotations(compiled(trainjob(), MPI, sync_options=("IgnoreExtraneous", "Prune=false")))
+    found = annotations_by_kind(compiled(trainjob(), MPI, sync_options=("IgnoreExtraneous", "Prune=false")))
     assert found["JobSet"]["argocd.argoproj.io/compare-options"] == "IgnoreExtraneous"
 
 
 def test_hooks_take_no_sync_options() -> None:
     result = compiled(trainjob(), MPI, secrets="presync-job", keygen_image="x", sync_options=("Prune=false",))
-    assert OPTIONS not in annotations(result)["Job"]
+    assert OPTIONS not in annotations_by_kind(result)["Job"]
 
 
 def test_kubectl_gets_no_annotations() -> None:
-    assert all(found == {} for found in annotations(compiled(trainjob(), MPI, delivery="kubectl")).values())
+    assert all(found == {} for found in annotations_by_kind(compiled(trainjob(), MPI, delivery="kubectl")).values())
 
 
 def test_the_controller_adds_none() -> None:
     result = compiled(trainjob(), MPI, semantics="controller")
-    assert all(found == {} for found in annotations(result).values())
+    assert all(found == {} for found in annotations_by_kind(result).values())
 
 
 def test_options_that_the_controller_does_not_know_are_named() -> None:
@@ -92,13 +92,13 @@ def test_options_that_the_controller_does_not_know_are_named() -> None:
 )
 def test_flux_leaves_variables_of_the_shell_alone(word: str, exempt: bool) -> None:
     result = compiled(trainjob({"command": ["echo", word]}), runtime(), delivery="flux")
-    assert (annotations(result)["JobSet"].get(SUBSTITUTE) == "disabled") is exempt
+    assert (annotations_by_kind(result)["JobSet"].get(SUBSTITUTE) == "disabled") is exempt
     assert [d.severity for d in result.diagnostics if d.code == "FluxSubstitution"] == (["info"] if exempt else [])
 
 
 def test_only_objects_with_variables_are_exempt() -> None:
     result = compiled(trainjob({"numNodes": 2}), runtime(policy={"flux": {}}), delivery="flux")
-    found = annotations(result)
+    found = annotations_by_kind(result)
     assert SUBSTITUTE not in found["JobSet"]
     assert found["ConfigMap"].get(SUBSTITUTE) == ("disabled" if "${" in str(one(result, "ConfigMap")["data"]) else None)
 
@@ -107,7 +107,7 @@ def test_an_author_who_wants_substitution_is_warned() -> None:
     document = trainjob({"command": ["echo", "${RANK}"]})
     document["metadata"]["annotations"] = {SUBSTITUTE: "enabled"}
     result = compiled(document, runtime(), delivery="flux")
-    assert annotations(result)["JobSet"][SUBSTITUTE] == "enabled"
+    assert annotations_by_kind(result)["JobSet"][SUBSTITUTE] == "enabled"
     assert [d.severity for d in result.diagnostics if d.code == "FluxSubstitution"] == ["warning"]
 
 
@@ -120,7 +120,7 @@ def test_other_tools_substitute_nothing() -> None:
 
 def test_flux_options_are_annotations_of_their_own() -> None:
     result = compiled(trainjob(), MPI, delivery="flux", sync_options=("force=enabled", "prune=disabled"))
-    found = annotations(result)
+    found = annotations_by_kind(result)
     prefix = "kustomize.toolkit.fluxcd.io/"
     assert found["JobSet"] == {f"{prefix}force": "enabled", f"{prefix}prune": "disabled"}
     assert found["PodGroup"] == {f"{prefix}prune": "disabled"}
