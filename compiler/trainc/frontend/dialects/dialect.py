@@ -1,0 +1,59 @@
+"""What a dialect is: the documents it claims, and what makes them differ from trainer.kubeflow.org/v1alpha1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from trainc.diagnostics import Finding
+from trainc.frontend.dialects.moves import Move
+from trainc.frontend.naming import NAMED, Naming
+from trainc.ir.info import Info
+from trainc.ir.release import Release
+from trainc.ir.trainjob import TrainJob
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a conversion may know of the rest of the input: where each base model is stored, by name."""
+
+    base_models: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """A document as trainer.kubeflow.org/v1alpha1 would have it.
+
+    `moves` says where its fields were; the paths of `findings` lie in the document as written.
+    """
+
+    data: dict[str, Any]
+    moves: tuple[Move, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+Convert: TypeAlias = Callable[[Json, str, Surroundings], Conversion]
+# What only shows once a job and its runtime have met.
+Fit: TypeAlias = Callable[[TrainJob, Info], tuple[TrainJob, list[Finding]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """An API group that documents may be written in. `kinds` maps its kinds to those of trainer.kubeflow.org.
+
+    `convert` gets a document, its kind in trainer.kubeflow.org and the surroundings.
+    """
+
+    group: str
+    api_versions: tuple[str, ...]
+    kinds: Mapping[str, str]
+    convert: Convert
+    fit: Fit | None = None
+    naming: Naming = NAMED
+
+    def behaviour(self, release: Release) -> Release:
+        """The release's facts for a runtime of this dialect: its initializers mount a volume of any name."""
+        return replace(release, initializer_needs_mount=False)
