@@ -97,8 +97,11 @@ RUNTIME = runtime(
 )
 
 
-def emitted(release: str) -> Json:
-    return one(compile_trainjob(trainjob(), [RUNTIME], Options(release=release)), "JobSet")
+def emitted(release: str, **labels: str) -> Json:
+    document = trainjob()
+    document["metadata"]["labels"] = labels
+    manifest: Json = one(compile_trainjob(document, [RUNTIME], Options(release=release)), "JobSet")
+    return manifest
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -148,7 +151,7 @@ def test_without_a_webhook_default_in_its_lists_a_second_apply_is_refused(releas
 
 
 def test_what_kueue_does_to_a_live_object_survives_a_second_apply() -> None:
-    manifest = emitted("2.3")
+    manifest = emitted("2.3", **{"kueue.x-k8s.io/queue-name": "gpus"})
     live = live_object(manifest, "2.3")
     live["spec"] = {**live["spec"], "suspend": True}
     assert client_side_patch(manifest, manifest, live) == {}
