@@ -49,14 +49,15 @@ def refusals(old: dict[str, Any], new: dict[str, Any], options: Options = Option
     release = options.release or NEWEST_RELEASE
     _require_jobset(old)
     _require_jobset(new)
-    before, _ = _submitted(old, release)
-    after, findings = _submitted(new, release)
+    before, _ = as_submitted(old, release)
+    after, findings = as_submitted(new, release)
     found = [f for f in findings if f.severity == "error"]
     found.extend(update_refusals(before, after, release_facts(release).jobset))
     return in_order(_place(new, found))
 
 
-def _submitted(jobset: dict[str, Any], release: str) -> tuple[Submitted, list[Finding]]:
+def as_submitted(jobset: dict[str, Any], release: str) -> tuple[Submitted, list[Finding]]:
+    """The body of a PUT in the forms that updates are compared in, and what the CRD's schema finds wrong with it."""
     typed, findings = check(jobset, _KIND, release, prune=True)
     unknown = [f.path for f in findings if f.code == _UNKNOWN_FIELD]
     return Submitted(_completed(_without(jobset, unknown), typed), typed), findings
