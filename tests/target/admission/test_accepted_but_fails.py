@@ -137,6 +137,11 @@ def test_the_caller_picks_the_severity(bend: Bend, severity: Severity) -> None:
     assert {f.severity for f in later_failures(jobset, "0.12", severity)} == {severity}
 
 
+def test_more_than_the_limit_is_never_an_error(bend: Bend) -> None:
+    jobset = bend({RESOURCES: {"requests": {"cpu": 2}, "limits": {"cpu": 1}}})
+    assert [f.severity for f in later_failures(jobset, "0.12", "error")] == ["warning"]
+
+
 def test_a_derived_volume_name_is_mended_by_a_shorter_jobset(bend: Bend) -> None:
     name = "j" * 40
     jobset = bend({f"{POD}.volumes": [{"name": f"{name}-{'x' * 24}"}]}, name=name)
