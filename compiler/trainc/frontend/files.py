@@ -13,6 +13,7 @@ from typing import BinaryIO
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.document import Document
 from trainc.frontend.yaml_reader import read_documents
+from trainc.near_names import near_names
 from trainc.options import Limits
 
 STDIN = "-"
@@ -124,11 +125,9 @@ class _Walk:
 
 
 def _no_such_path(path: str) -> Diagnostic:
-    from difflib import get_close_matches
-
     parent, name = os.path.split(path.rstrip("/" + os.sep))
     try:
-        near = get_close_matches(name, sorted(os.listdir(parent or ".")))
+        near = near_names(name, sorted(os.listdir(parent or ".")))
     except (OSError, ValueError):
         near = []
     if near:

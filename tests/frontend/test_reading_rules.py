@@ -1,0 +1,30 @@
+"""The reader's own rules: the text called wrong gives its code, the one called right does not."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+import pytest
+from reading import errors_of
+
+CODES = [
+    "YAMLSyntax",
+    "FlattenedYAML",
+    "DuplicateKey",
+    "UnsupportedTag",
+    "UnsupportedKey",
+    "NonFiniteNumber",
+    "NotAnObject",
+    "InvalidEncoding",
+    "TooDeep",
+    "TooManyAliases",
+]
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_the_one_error_of_what_is_wrong_is_the_rules_own(code: str) -> None:
+    text = (files("trainc") / "rules" / f"{code}.md").read_text(encoding="utf-8")
+    wrong, right = re.findall(r"```yaml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert {found for found, _, _ in errors_of(wrong)} == {code}
+    assert errors_of(right) == []
