@@ -60,7 +60,7 @@ def _against_limit(
             hint = "keep the limit alone, or make them equal"
             yield Finding("ExtendedResourceUnequal", severity, message, hint, path)
     elif limit is not None and request.nanos > limit.nanos:
-        # Always a warning: many clusters have a policy that rewrites processors and memory of Jobs; none rewrites devices.
+        # Always a warning: clusters often have a policy that rewrites the processors and memory of Jobs.
         message = f"{request} of {name} is requested, more than the limit of {limit}, which no Job may do"
         yield Finding("RequestExceedsLimit", "warning", message, "raise the limit, or lower the request", path)
 
