@@ -1,0 +1,85 @@
+"""MPI: nodes, keys, hostfile and slots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainc.ir import names
+from trainc.report.provenance.inputs.row import Row
+from trainc.report.provenance.readings import (
+    because,
+    host_domain,
+    job_name,
+    ml_policy,
+    mpi_slots,
+    namespace,
+    nodes,
+    pods_of,
+)
+from trainc.report.provenance.situation import InRuntime, Ref, Situation
+
+_ON = ml_policy("mpi")
+_AS_NODE = ml_policy("mpi", "runLauncherAsNode")
+_KEYS_AT = ml_policy("mpi", "sshAuthMountPath")
+
+
+def _launches(s: Situation) -> bool:
+    return s.pod_set is not None and s.pod_set.role == names.LAUNCHER
+
+
+def _pods(s: Situation) -> Iterator[Ref]:
+    """`gitops`: one launcher, and hosts that count it where it is one."""
+    if _launches(s) and s.info.gitops:
+        yield from because("mpirun starts from one launcher")(s)
+        return
+    yield from nodes(s)
+    yield InRuntime(("spec", "mlPolicy", "mpi", "runLauncherAsNode"))
+
+
+def _sized(s: Situation) -> str:
+    if _launches(s):
+        return "mpi-nodes-size-the-nodes"
+    asked = s.job.trainer.num_nodes if s.job.trainer else None
+    if asked is None:
+        return "mpi-nodes-size-the-nodes"
+    return "mpi-one-node-is-one-host" if asked == 1 and s.value == 0 else ""
+
+
+def _hosts(s: Situation) -> Iterator[Ref]:
+    for pod_set in s.info.pod_sets:
+        if pod_set.role == names.NODE:
+            parallelism, replicas = pods_of(pod_set)
+            yield parallelism
+            if pod_set.count and (s.info.gitops or s.info.release.hostfile_counts_replicas):
+                yield replicas
+    yield from _AS_NODE(s)
+
+
+def _lines(s: Situation) -> Iterator[Ref]:
+    """What every line of the hostfile says, if there is one."""
+    if s.value:
+        yield from (*host_domain(s), *mpi_slots(s))
+
+
+def _mount(s: Situation) -> Iterator[Ref]:
+    keys = (s.info.policy("mpi") or {}).get("sshAuthMountPath", "/root/.ssh")
+    yield from _KEYS_AT(s) if keys in s.path else _ON(s)
+
+
+PASS = (
+    Row("...template.spec.parallelism", (_pods,), lambda s: _sized(s) if s.info.gitops else ""),
+    Row("...template.spec.completions", (_pods,), lambda s: _sized(s) if s.info.gitops else ""),
+    Row("...volumes[mpi-ssh-auth].secret.secretName", (job_name,)),
+    Row("...volumes[mpi-hostfile].configMap.name", (job_name,)),
+    Row("...volumes[mpi-*]", (_ON,)),
+    Row("...volumeMounts", (_mount,)),
+    Row("...env[OMPI_MCA_orte_set_default_slots].value", (mpi_slots,)),
+    Row("...env[OMPI_*]", (_ON,)),
+)
+
+BUILD = (
+    Row("metadata.name", (job_name,)),
+    Row("metadata.namespace", (namespace,)),
+    Row("data", (_lines, _hosts)),
+    Row("...", (_ON,)),
+)

@@ -1,0 +1,102 @@
+"""What is said about a field: the chain of those who set it, each with what it was taken from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from trainc.diagnostics import Path, Source
+from trainc.report.paths import FieldPath
+
+Kind: TypeAlias = Literal[
+    "runtime", "overlay", "patch", "trainjob", "plugin", "default", "admission", "deviation", "delivery"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class InputDocument:
+    """A document of the input: as it was read, and as its schema completed it."""
+
+    label: str
+    file: str
+    raw: Mapping[str, Any]
+    data: Mapping[str, Any]
+    locate: Callable[[Path], Source | None] = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A field of a document, or the rule that answered because no document did.
+
+    `object` reads "TrainJob team-a/llm" and is empty for a rule; `index` is the path as diagnostics write it.
+    """
+
+    object: str
+    path: FieldPath
+    index: Path
+    value: Any
+    source: Source | None = None
+    rule: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who set a field, to which value.
+
+    `by` is the plugin, the patch's manager, or the document; `at` the extension point of a plugin; `rule` names a
+    default or says why the value is what it is; `deviation` is an id of ir.deviations.
+    """
+
+    kind: Kind
+    by: str
+    value: Any
+    at: str = ""
+    rule: str = ""
+    deviation: str = ""
+    inputs: tuple[Input, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectName:
+    """An object of the output."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedField:
+    """A leaf of the output. `origins` is never empty and begins with who set it last."""
+
+    path: FieldPath
+    index: Path
+    value: Any
+    origins: tuple[Origin, ...]
+
+    @property
+    def origin(self) -> Origin:
+        """Who set it last."""
+        return self.origins[0]
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedObject:
+    """An object of the output with every leaf, in document order."""
+
+    name: ObjectName
+    fields: tuple[ExplainedField, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Where every field of one job's objects comes from."""
+
+    job: str
+    runtime: str
+    source: Source | None
+    release: str
+    semantics: str
+    objects: tuple[ExplainedObject, ...]

@@ -1,0 +1,111 @@
+"""Finding who writes a value that was already there: change it under the step's hands, and see whether it comes back.
+
+Comparing a projection before and after a step shows what changed. A step that writes what already stood there
+changes nothing, and yet decides: with numNodes 1 in the runtime and in the TrainJob, only the second one counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from trainc.diagnostics import Path
+from trainc.ir.container import Container
+from trainc.ir.info import Info
+from trainc.ir.podset import PodSet
+from trainc.report.paths import KEYS, FieldPath, Item, Leaf, Leaves, at, exists
+
+_CONTAINER_FIELDS = ("image", "command", "args", "env", "resources", "volumeMounts", "ports")
+_POD_SPEC: Path = ("template", "spec", "template", "spec")
+_POD_METADATA: Path = ("template", "spec", "template", "metadata")
+
+
+def candidates(before: Leaves, after: Leaves) -> Iterator[Leaf]:
+    """Leaves that a step may have written as they were: those that lowering, passes and building can reach."""
+    for path, leaf in after.items():
+        if path in before and before[path].value == leaf.value and _reachable(path) and other(leaf) is not None:
+            yield leaf
+
+
+def other(leaf: Leaf) -> Any:
+    """Another value of the leaf's type that breaks nothing, None where there is none."""
+    if isinstance(leaf.value, bool):
+        return not leaf.value
+    if isinstance(leaf.value, int):
+        return leaf.value + 1
+    if isinstance(leaf.value, str):
+        if "resources" in leaf.path:
+            return "2" if leaf.value == "1" else "1"
+        return leaf.value + "~"
+    return None
+
+
+def _reachable(path: FieldPath) -> bool:
+    if path[:2] != ("spec", "replicatedJobs") or len(path) < 4:
+        return False
+    inside = path[3:]
+    if inside == ("replicas",) or inside in (("template", "spec", "parallelism"), ("template", "spec", "completions")):
+        return True
+    if inside[:4] == _POD_METADATA:
+        return not str(path[-1]).startswith("trainer.kubeflow.org/")
+    if inside[:4] != _POD_SPEC or len(inside) < 7 or _is_key(path):
+        return False
+    return inside[4] == "volumes" or (inside[4] in ("containers", "initContainers") and inside[6] in _CONTAINER_FIELDS)
+
+
+def _is_key(path: FieldPath) -> bool:
+    return isinstance(path[-2], Item) and KEYS.get(str(path[-3])) == path[-1]
+
+
+def overwritten(
+    found: Iterator[Leaf], untouched: Callable[[Leaf, Any], Any], stepped: Callable[[Leaf, Any], Any]
+) -> list[FieldPath]:
+    """The leaves that a step writes whatever was there.
+
+    `untouched(leaf, value)` and `stepped(leaf, value)` are the JobSet with `value` at the leaf, without and with the
+    step. Where the value does not show without the step, somebody later decides, and the step is not asked.
+    """
+    return [
+        leaf.path
+        for leaf in found
+        for value in (other(leaf),)
+        if at(untouched(leaf, value), leaf.index) == value and at(stepped(leaf, value), leaf.index) != value
+    ]
+
+
+def replaced(tree: Any, index: Path, value: Any) -> Any:
+    """`tree` with another value at a path of indexes; what does not change is shared."""
+    if not index:
+        return value
+    if isinstance(tree, Mapping):
+        return {**tree, index[0]: replaced(tree[index[0]], index[1:], value)}
+    return [replaced(item, index[1:], value) if i == index[0] else item for i, item in enumerate(tree)]
+
+
+def with_value(info: Info, leaf: Leaf, value: Any) -> Info:
+    """An Info whose JobSet has `value` at a leaf, wherever the Info keeps it."""
+    _, _, position, *rest = leaf.index
+    if exists(info.template, leaf.index[1:]):
+        info = replace(info, template=replaced(info.template, leaf.index[1:], value))
+    pod_sets = [_pod_set(p, tuple(rest), value) if i == position else p for i, p in enumerate(info.pod_sets)]
+    return replace(info, pod_sets=tuple(pod_sets))
+
+
+def _pod_set(pod_set: PodSet, index: Path, value: Any) -> PodSet:
+    if index in (("template", "spec", "parallelism"), ("template", "spec", "completions")):
+        return pod_set.with_count(value)
+    if index[:4] == _POD_METADATA:
+        known = pod_set.labels if index[4] == "labels" else pod_set.annotations
+        return replace(pod_set, **{str(index[4]): {**known, index[5]: value}}) if index[5] in known else pod_set
+    if index[:4] != _POD_SPEC:
+        return pod_set
+    inside = index[4:]
+    if inside[0] == "volumes":
+        return replace(pod_set, volumes=tuple(replaced(list(pod_set.volumes), inside[1:], value)))
+    field = {"containers": "containers", "initContainers": "init_containers"}[str(inside[0])]
+    containers = [
+        Container(replaced(c.fields, inside[2:], value)) if i == inside[1] and exists(c.fields, inside[2:]) else c
+        for i, c in enumerate(getattr(pod_set, field))
+    ]
+    return replace(pod_set, **{field: tuple(containers)})

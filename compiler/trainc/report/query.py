@@ -1,0 +1,87 @@
+"""The fields that a user asks for: exact paths, prefixes, globs, and `...` for any steps in between."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+
+from trainc.report.paths import FieldPath, Item, format_field
+
+ANY_STEPS = "..."
+_TOKEN = re.compile(r"""\.\.\.|\["((?:[^"\\]|\\.)*)"\]|\[([^\]]*)\]|\.?([^.\[]+)""")
+
+
+class QueryError(ValueError):
+    """A field expression that cannot be read."""
+
+
+@cache
+def parse(text: str) -> tuple[str, ...]:
+    """The steps of an expression: `...`, or the text of a key or item, in which `*` and `?` stand for characters."""
+    steps: list[str] = []
+    position = 0
+    while position < len(text):
+        token = _TOKEN.match(text, position)
+        if token is None:
+            raise QueryError(f"cannot read {text[position:]!r} of {text!r} as a field path")
+        quoted, item, key = token.groups()
+        if token[0] == ANY_STEPS:
+            steps.append(ANY_STEPS)
+        elif quoted is not None:
+            steps.append(re.sub(r"\\(.)", r"\1", quoted))
+        else:
+            steps.append(item if item is not None else key)
+        position = token.end()
+    return tuple(steps)
+
+
+def matches(pattern: Sequence[str], path: FieldPath, index: FieldPath | None = None, *, whole: bool = False) -> bool:
+    """Whether `pattern` names `path` or, unless `whole`, something it lies in. `index` is the path with indexes."""
+    numbers = path if index is None else index
+    return _matches(tuple(pattern), tuple(zip(map(str, path), map(str, numbers), strict=True)), whole)
+
+
+def _matches(pattern: tuple[str, ...], steps: tuple[tuple[str, str], ...], whole: bool) -> bool:
+    if not pattern:
+        return not (whole and steps)
+    if pattern[0] == ANY_STEPS:
+        return any(_matches(pattern[1:], steps[skip:], whole) for skip in range(len(steps) + 1))
+    if not steps or not any(_same(pattern[0], name) for name in steps[0]):
+        return False
+    return _matches(pattern[1:], steps[1:], whole)
+
+
+def _same(pattern: str, text: str) -> bool:
+    if "*" not in pattern and "?" not in pattern:
+        return pattern == text
+    return _glob(pattern).fullmatch(text) is not None
+
+
+@cache
+def _glob(pattern: str) -> re.Pattern[str]:
+    return re.compile(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."), re.DOTALL)
+
+
+def near(text: str, paths: Iterable[FieldPath], count: int = 3) -> list[str]:
+    """What the user may have meant: existing fields, or parts of them, that read like `text`."""
+    wanted = [step for step in parse(text) if step != ANY_STEPS]
+    if not wanted:
+        return []
+    known: dict[str, str] = {}
+    for path in paths:
+        for end in range(1, len(path) + 1):
+            for start in range(max(0, end - len(wanted)), end):
+                known.setdefault(".".join(map(str, path[start:end])), _shortest(path, start, end))
+    found = difflib.get_close_matches(".".join(wanted), known, n=count, cutoff=0.6)
+    if not found:
+        found = difflib.get_close_matches(wanted[-1], known, n=count, cutoff=0.6)
+    return list(dict.fromkeys(known[name] for name in found))
+
+
+def _shortest(path: FieldPath, start: int, end: int) -> str:
+    """Part of a path, complete enough to be asked for as it stands."""
+    while start and isinstance(path[start], int | Item):
+        start -= 1
+    return format_field(path[start:end])
