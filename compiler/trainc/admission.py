@@ -8,7 +8,7 @@ from typing import Any
 
 from trainc.compilation import Compilation, CompiledJob
 from trainc.diagnostics import CompileError, Diagnostic, Finding, Path, format_path, has_errors, in_order
-from trainc.frontend.intake import label_of
+from trainc.frontend.checked import label_of
 from trainc.frontend.schema import check
 from trainc.ir.names import JOBSET_API
 from trainc.ir.release import Release, release_facts

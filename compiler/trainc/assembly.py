@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from trainc.admission import admit_compiled
 from trainc.compilation import Manifest
 from trainc.diagnostics import Finding
+from trainc.frontend.checked import label_of
 from trainc.frontend.document import Document
-from trainc.frontend.intake import label_of
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.lints.ttl_rerun import ttl_rerun

@@ -12,10 +12,10 @@ from trainc.assembly import assemble
 from trainc.compilation import Compilation, CompiledJob
 from trainc.diagnostics import CompileError, Diagnostic, Finding, has_errors, in_order
 from trainc.frontend import resolve
+from trainc.frontend.checked import Checked
 from trainc.frontend.document import Document
-from trainc.frontend.intake import Catalog, Checked, Intake, take_in, with_catalog
+from trainc.frontend.intake import Catalog, Intake, take_in, with_catalog
 from trainc.frontend.lowering import lower, lower_job
-from trainc.frontend.naming import LABELLED
 from trainc.frontend.patches import apply_patches
 from trainc.frontend.roles import as_inferred, as_named
 from trainc.ir import names
@@ -100,7 +100,8 @@ def compile_job(job: Checked, intake: Intake, options: Options, observer: Observ
     ):
         return _handed_over(lowered), [job.place(_MANAGED_ELSEWHERE)]
     info, found = prepare(lowered, runtime, release, options)
-    findings += found + engine.validate(lowered, info)
+    lowered, unserved = job.fit(lowered, info)
+    findings += found + unserved + engine.validate(lowered, info)
     if options.semantics == "controller":
         findings += controller_defects(lowered, info)
     diagnostics = [(runtime if f.about == "runtime" else job).place(f) for f in findings]
@@ -125,16 +126,18 @@ def find_runtime(job: Checked, intake: Intake, release: Release) -> tuple[Checke
     runtime = intake.runtimes.get(key)
     if runtime is None:
         return None, [resolve.not_found(job.data, intake.runtimes, intake.catalog_misses.get(key, ""))]
-    return runtime, list(resolve.deprecated(runtime.data)) if release.warns_deprecated_runtime else []
+    findings += resolve.group_mismatch(job.document.data, runtime.document.data)
+    findings += resolve.deprecated(runtime.data) if release.warns_deprecated_runtime else ()
+    return runtime, findings
 
 
 def prepare(job: TrainJob, runtime: Checked, release: Release, options: Options) -> tuple[Info, list[Finding]]:
     """Patch the runtime, label its steps, and lower it."""
-    spec = runtime.data["spec"]
+    spec, release = runtime.data["spec"], runtime.behaviour(release)
     patched = apply_patches(spec.get("template", {}).get("spec") or {}, job.patches, release)
     if options.semantics == "controller":
         return lower(job, runtime.data, as_named(patched), release, options), []
-    template, findings = as_inferred(patched, spec.get("mlPolicy"), LABELLED)
+    template, findings = as_inferred(patched, spec.get("mlPolicy"), runtime.naming)
     return lower(job, runtime.data, template, release, options), findings
 
 

@@ -2,44 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from trainc.diagnostics import Diagnostic, Finding, format_path, has_errors
+from trainc.diagnostics import Diagnostic, Finding
+from trainc.frontend.checked import Checked, check_document, is_ours
+from trainc.frontend.dialects import surroundings_of
 from trainc.frontend.document import Document
-from trainc.frontend.resolve import RUNTIME_KINDS, Key, runtime_key, wanted_key
-from trainc.frontend.schema import check
-from trainc.frontend.schema.runtime_rules import runtime_rules
-from trainc.ir import names
-from trainc.near_names import near_names
+from trainc.frontend.resolve import Key, runtime_key, wanted_key
 from trainc.options import Options
 
-Json = Mapping[str, Any]
 # name, release -> the catalog's runtime document, or why the catalog has none
 Catalog: TypeAlias = Callable[[str, str], Document | str]
-KINDS = ("TrainJob", *RUNTIME_KINDS)
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """A document that passed its schema: `data` is defaulted, `document` the one that was read."""
-
-    document: Document
-    data: Json
-
-    @property
-    def label(self) -> str:
-        """What diagnostics call it: "TrainJob team-a/llm"."""
-        return label_of(self.data)
-
-    def place(self, finding: Finding) -> Diagnostic:
-        """A finding about this document, with its name and its position in the source."""
-        return place(finding, self.document, self.label)
-
-    def place_built(self, label: str, finding: Finding) -> Diagnostic:
-        """A finding about an object built from this document: its path lies in that object, its position here."""
-        return replace(self.place(replace(finding, source_path=("metadata", "name"))), object=label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,27 +31,6 @@ class Intake:
     catalog_misses: Mapping[Key, str] = field(default_factory=dict)
 
 
-def label_of(data: Json) -> str:
-    """`kind namespace/name` as far as the document says."""
-    metadata = data.get("metadata")
-    known = metadata if isinstance(metadata, Mapping) else {}
-    name = "/".join(str(known[part]) for part in ("namespace", "name") if known.get(part))
-    return f"{data.get('kind', 'document')} {name}".rstrip()
-
-
-def place(finding: Finding, document: Document, label: str) -> Diagnostic:
-    """A finding as a diagnostic of one document."""
-    return Diagnostic(
-        finding.code,
-        finding.severity,
-        finding.message,
-        finding.hint,
-        label,
-        format_path(finding.path),
-        document.locate(finding.source_path or finding.path),
-    )
-
-
 def take_in(
     documents: Sequence[Document], sources: Sequence[Sequence[Document]], release: str, options: Options
 ) -> Intake:
@@ -85,13 +39,15 @@ def take_in(
     others: list[Document] = []
     jobs: dict[tuple[str, str], Checked] = {}
     runtimes: dict[Key, Checked] = {}
+    surroundings = surroundings_of(document.data for source in (documents, *sources) for document in source)
     for depth, source in enumerate((documents, *sources)):
         known_before = dict(runtimes)
         for document in source:
-            if not _is_ours(document.data):
+            if not is_ours(document.data):
                 others.append(document)
                 continue
-            checked = _checked(document, release, options, diagnostics)
+            checked, found = check_document(document, release, options, surroundings)
+            diagnostics += found
             if checked is None:
                 continue
             if checked.data["kind"] == "TrainJob":
@@ -119,44 +75,6 @@ def with_catalog(intake: Intake, catalog: Catalog, release: str, options: Option
             misses[key] = answer
     shipped = take_in(found, (), release, options)
     return replace(intake, runtimes={**shipped.runtimes, **intake.runtimes}, catalog_misses=misses)
-
-
-def _is_ours(data: Json) -> bool:
-    group = str(data.get("apiVersion", "")).partition("/")[0]
-    return group == names.TRAINER_GROUP or (data.get("kind") in KINDS and group.endswith("kubeflow.org"))
-
-
-def _checked(document: Document, release: str, options: Options, diagnostics: list[Diagnostic]) -> Checked | None:
-    data = document.data
-    findings = list(_wrong_type(data))
-    if not findings:
-        data = _with_namespace(data, options.namespace)
-        data, found = check(data, data["kind"], release)
-        findings.extend(found)
-        if not has_errors(found) and data["kind"] != "TrainJob":
-            findings.extend(runtime_rules(data, release))
-    diagnostics.extend(place(finding, document, label_of(document.data)) for finding in findings)
-    return None if has_errors(findings) else Checked(document, data)
-
-
-def _wrong_type(data: Json) -> Iterator[Finding]:
-    """A document of ours whose apiVersion or kind names nothing that exists."""
-    version, kind = data.get("apiVersion"), data.get("kind")
-    if version != names.TRAINER_API:
-        message = f"apiVersion {version!r} has never existed" if version else "apiVersion is missing"
-        yield Finding("UnknownAPIVersion", "error", message, f"write apiVersion: {names.TRAINER_API}", ("apiVersion",))
-    if kind not in KINDS:
-        near = near_names(str(kind), KINDS, 1, 0.4)
-        message = f"kind {kind!r} does not exist in {names.TRAINER_GROUP}" if kind else "kind is missing"
-        yield Finding("UnknownKind", "error", message, f"write kind: {near[0] if near else 'TrainJob'}", ("kind",))
-
-
-def _with_namespace(data: Json, namespace: str | None) -> Json:
-    """The document in `namespace` where it names none and is of a kind that lives in one."""
-    metadata = data.get("metadata")
-    if not namespace or data["kind"] == "ClusterTrainingRuntime" or not isinstance(metadata, Mapping):
-        return data
-    return data if metadata.get("namespace") else {**data, "metadata": {**metadata, "namespace": namespace}}
 
 
 def _add_job(jobs: dict[tuple[str, str], Checked], job: Checked, diagnostics: list[Diagnostic]) -> None:

@@ -59,6 +59,20 @@ def unsupported_reference(job: Json) -> Iterator[Finding]:
         )
 
 
+def group_mismatch(job: Json, runtime: Json) -> Iterator[Finding]:
+    """A job that asks for a runtime of another API group than the found one was written in; both as written."""
+    stated = job["spec"]["runtimeRef"].get("apiGroup")
+    group = str(runtime["apiVersion"]).partition("/")[0]
+    if stated and stated != group:
+        yield Finding(
+            "RuntimeRefGroupMismatch",
+            "warning",
+            f"apiGroup is {stated}, and the runtime of that kind and name is written in {group}; it is taken",
+            "write both documents in one API group, or leave apiGroup out",
+            ("spec", "runtimeRef", "apiGroup"),
+        )
+
+
 def not_found(job: Json, known: Iterable[Key], catalog_miss: str = "") -> Finding:
     """Why no runtime answers the reference, with the nearest that would."""
     kind, namespace, name = wanted_key(job)
@@ -83,7 +97,10 @@ def _mend(known: list[Key], kind: str, namespace: str, name: str) -> str:
             place = f"namespace {other_namespace!r}" if other_namespace else "no namespace"
             return f"one of that name has {place}; a TrainingRuntime serves its own namespace only"
     candidates = [n for k, ns, n in known if k == kind and ns == namespace]
-    return did_you_mean(name, candidates, 0.5) or "add the runtime to the input, or name a folder that has it with --runtimes"
+    return (
+        did_you_mean(name, candidates, 0.5)
+        or "add the runtime to the input, or name a folder that has it with --runtimes"
+    )
 
 
 def deprecated(runtime: Json) -> Iterator[Finding]:

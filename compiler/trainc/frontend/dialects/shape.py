@@ -5,11 +5,11 @@ Only what a conversion moves or drops is described; Kubernetes' own types and Tr
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from trainc.diagnostics import Finding, Path
+from trainc.near_names import near_names
 
 ANY = "anything"
 TEXT = "a string"
@@ -82,5 +82,5 @@ def _hints(name: str, shape: Shape) -> Iterator[str]:
     for field, inner in shape.items():
         if isinstance(inner, Mapping) and name in inner:
             yield f"indent {name} under {field}"
-    for near in difflib.get_close_matches(name, shape, n=1):
+    for near in near_names(name, shape, 1, 0.6):
         yield f"did you mean {near}?"

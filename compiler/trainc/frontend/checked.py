@@ -1,0 +1,178 @@
+"""One document: read, converted from its dialect, checked against its release's schema, and placed in diagnostics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from trainc.diagnostics import Diagnostic, Finding, Path, Source, format_path, has_errors
+from trainc.frontend.dialects import Conversion, Dialect, Surroundings, claimed_by, dialect_of
+from trainc.frontend.dialects.moves import Move, as_written
+from trainc.frontend.document import Document
+from trainc.frontend.honoured import check_honouring
+from trainc.frontend.naming import LABELLED, Naming
+from trainc.frontend.resolve import RUNTIME_KINDS
+from trainc.frontend.schema import check
+from trainc.frontend.schema.runtime_rules import runtime_rules
+from trainc.ir import names
+from trainc.ir.info import Info
+from trainc.ir.release import Release
+from trainc.ir.trainjob import TrainJob
+from trainc.near_names import near_names
+from trainc.options import Options
+
+Json = Mapping[str, Any]
+KINDS = ("TrainJob", *RUNTIME_KINDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A document that passed its schema: `data` is defaulted and Trainer's own API, `document` the one that was read.
+
+    `dialect` is None for Trainer's own API; `moves` lead from `data` back to a document of another dialect.
+    """
+
+    document: Document
+    data: Json
+    dialect: Dialect | None = None
+    moves: tuple[Move, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """What diagnostics call it: "TrainJob team-a/llm"."""
+        return label_of({**self.data, "kind": self.document.data.get("kind")})
+
+    @property
+    def naming(self) -> Naming:
+        """What a runtime of this dialect calls the parts of a job."""
+        return LABELLED if self.dialect is None else self.dialect.naming
+
+    def behaviour(self, release: Release) -> Release:
+        """What the release does with a runtime of this dialect."""
+        return release if self.dialect is None else self.dialect.behaviour(release)
+
+    def fit(self, job: TrainJob, info: Info) -> tuple[TrainJob, list[Finding]]:
+        """This TrainJob as its dialect has it beside the runtime it has got, and what that changed."""
+        return (job, []) if self.dialect is None or self.dialect.fit is None else self.dialect.fit(job, info)
+
+    def written(self, path: Path) -> Path:
+        """Where the author wrote what `data` has at `path`."""
+        return as_written(path, self.moves)
+
+    def locate(self, path: Path) -> Source | None:
+        """The position in the file of what `data` has at `path`."""
+        return self.document.locate(self.written(path))
+
+    def place(self, finding: Finding) -> Diagnostic:
+        """A finding about this document, with its name and its position in the source."""
+        return place(finding, self.document, self.label, self.moves)
+
+    def place_built(self, label: str, finding: Finding) -> Diagnostic:
+        """A finding about an object built from this document: its path lies in that object, its position here."""
+        return Diagnostic(
+            finding.code,
+            finding.severity,
+            finding.message,
+            finding.hint,
+            label,
+            format_path(finding.path),
+            self.document.locate(("metadata", "name")),
+        )
+
+
+def label_of(data: Json) -> str:
+    """`kind namespace/name` as far as the document says."""
+    metadata = data.get("metadata")
+    known = metadata if isinstance(metadata, Mapping) else {}
+    name = "/".join(str(known[part]) for part in ("namespace", "name") if known.get(part))
+    return f"{data.get('kind', 'document')} {name}".rstrip()
+
+
+def place(finding: Finding, document: Document, label: str, moves: tuple[Move, ...] = ()) -> Diagnostic:
+    """A finding as a diagnostic of one document; its paths are those before `moves`."""
+    path = as_written(finding.path, moves)
+    source_path = path if finding.source_path is None else as_written(finding.source_path, moves)
+    return Diagnostic(
+        finding.code,
+        finding.severity,
+        finding.message,
+        finding.hint,
+        label,
+        format_path(path),
+        document.locate(source_path),
+    )
+
+
+def is_ours(data: Json) -> bool:
+    """Whether a document is a TrainJob or runtime of any dialect, or means to be one."""
+    group = str(data.get("apiVersion", "")).partition("/")[0]
+    if group == names.TRAINER_GROUP or (data.get("kind") in KINDS and group.endswith("kubeflow.org")):
+        return True
+    return claimed_by(data) is not None
+
+
+def check_document(
+    document: Document, release: str, options: Options, surroundings: Surroundings
+) -> tuple[Checked | None, list[Diagnostic]]:
+    """A document that `is_ours`, checked; None with at least one error."""
+    label = label_of(document.data)
+    dialect = dialect_of(document.data)
+    wrong = list(_wrong_dialect(document.data, dialect, options))
+    if wrong:
+        return None, [place(finding, document, label) for finding in wrong]
+    converted = Conversion(dict(document.data))
+    if dialect is not None:
+        converted = dialect.convert(document.data, dialect.kinds[document.data["kind"]], surroundings)
+    data, findings = _schema(converted.data, dialect, release, options)
+    diagnostics = [place(finding, document, label) for finding in converted.findings]
+    diagnostics += [place(finding, document, label, converted.moves) for finding in findings]
+    checked = None if has_errors(diagnostics) else Checked(document, data, dialect, converted.moves)
+    return checked, diagnostics
+
+
+def _schema(data: Json, dialect: Dialect | None, release: str, options: Options) -> tuple[Json, list[Finding]]:
+    data = _with_namespace(data, options.namespace)
+    kind = data["kind"]
+    if options.semantics == "controller":
+        data, findings = check(data, kind, release)
+    else:
+        data, findings = check_honouring(data, kind, release, older_dialect=dialect is not None)
+    # The webhooks' rules are about labels, which older dialects do not know.
+    if kind != "TrainJob" and dialect is None and not has_errors(findings):
+        findings = [*findings, *runtime_rules(data, release)]
+    return data, findings
+
+
+def _wrong_dialect(data: Json, dialect: Dialect | None, options: Options) -> Iterator[Finding]:
+    """A document of ours in a dialect that does not exist, or that these semantics do not have."""
+    version, kind = data.get("apiVersion"), data.get("kind")
+    if dialect is not None:
+        if options.semantics == "controller":
+            message = f"no controller of Trainer {options.release or ''}".rstrip() + f" reads {version}"
+            hint = f"compile with --semantics gitops, or move the document to {names.TRAINER_API} with `trainc migrate`"
+            yield Finding("DialectNeedsGitOps", "error", message, hint, ("apiVersion",))
+        return
+    if version != names.TRAINER_API:
+        claiming = claimed_by(data)
+        right = (
+            names.TRAINER_API
+            if claiming is None or claiming.group.endswith("kubeflow.org")
+            else claiming.api_versions[0]
+        )
+        message = f"apiVersion {version!r} has never existed" if version else "apiVersion is missing"
+        yield Finding("UnknownAPIVersion", "error", message, f"write apiVersion: {right}", ("apiVersion",))
+        if claiming is not None:
+            return
+    if kind not in KINDS:
+        near = near_names(str(kind), KINDS, 1, 0.4)
+        message = f"kind {kind!r} does not exist in {names.TRAINER_GROUP}" if kind else "kind is missing"
+        yield Finding("UnknownKind", "error", message, f"write kind: {near[0] if near else 'TrainJob'}", ("kind",))
+
+
+def _with_namespace(data: Json, namespace: str | None) -> Json:
+    """The document in `namespace` where it names none and is of a kind that lives in one."""
+    metadata = data.get("metadata")
+    if not namespace or data["kind"] == "ClusterTrainingRuntime" or not isinstance(metadata, Mapping):
+        return data
+    return data if metadata.get("namespace") else {**data, "metadata": {**metadata, "namespace": namespace}}

@@ -1,0 +1,76 @@
+"""Fields that no Trainer release has and that are honoured under `gitops`: taken out, checked and handed back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from trainc.diagnostics import Finding, Path, has_errors
+from trainc.frontend.nested import take, value_at
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Extended:
+    """A runtime without its extensions, and the extensions with their places."""
+
+    rest: Json
+    taken: tuple[tuple[Path, Any], ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+Extension: TypeAlias = Callable[[Json, str, bool], Extended]
+
+_VOLCANO: Path = ("spec", "podGroupPolicy", "volcano")
+_VOLCANO_FIELDS: Mapping[str, type] = {"minMember": int, "queue": str, "priorityClassName": str}
+_IMPLEMENTATION: Path = ("spec", "mlPolicy", "mpi", "mpiImplementation")
+_OTHER_IMPLEMENTATIONS = ("Intel", "MPICH")
+
+
+def volcano_fields(document: Json, release: str, older_dialect: bool) -> Extended:
+    """Size, queue and priority of Volcano's gang; Trainer has only the network topology there, and since 2.1."""
+    policy = value_at(document, _VOLCANO)
+    if not isinstance(policy, Mapping):
+        return Extended(document)
+    own = {name: policy[name] for name in _VOLCANO_FIELDS if policy.get(name) is not None}
+    rest = document
+    for name in own:
+        rest = take(rest, (*_VOLCANO, name))
+    if older_dialect and release == "2.0":
+        rest = take(rest, _VOLCANO)
+    findings = tuple(_wrong_types(own))
+    if own:
+        message = f"{', '.join(own)}: no Trainer release has it; the PodGroup gets it, a cluster's controller would not"
+        hint = "keep it for what trainc compiles; the annotation scheduling.volcano.sh/queue-name works in both for a queue"
+        findings = (Finding("VolcanoFieldsNotInTrainer", "warning", message, hint, _VOLCANO), *findings)
+    taken = () if has_errors(findings) else tuple(((*_VOLCANO, name), value) for name, value in own.items())
+    # An empty policy still chooses Volcano.
+    return Extended(rest, taken or (((_VOLCANO, {}),) if rest is not document else ()), findings)
+
+
+def _wrong_types(fields: Json) -> Iterator[Finding]:
+    for name, value in fields.items():
+        wanted = _VOLCANO_FIELDS[name]
+        if not isinstance(value, wanted) or isinstance(value, bool):
+            expected = "a whole number" if wanted is int else "a string"
+            yield Finding("WrongType", "error", f"expected {expected}, got {value!r}", "", (*_VOLCANO, name))
+
+
+def mpi_implementation(document: Json, release: str, older_dialect: bool) -> Extended:
+    """Intel MPI and MPICH, which v2alpha1 and OME name and Trainer's own API refuses."""
+    chosen = value_at(document, _IMPLEMENTATION)
+    if not older_dialect or chosen not in _OTHER_IMPLEMENTATIONS:
+        return Extended(document)
+    warning = Finding(
+        "MPIImplementationNotInTrainer",
+        "warning",
+        f"no Trainer release runs {chosen}; trainc sets up its hostfile, variables and search domain itself",
+        "use OpenMPI if the runtime is to work with the controller too",
+        _IMPLEMENTATION,
+    )
+    return Extended(take(document, _IMPLEMENTATION), ((_IMPLEMENTATION, chosen),), (warning,))
+
+
+EXTENSIONS: tuple[Extension, ...] = (volcano_fields, mpi_implementation)

@@ -1,0 +1,33 @@
+"""Values inside nested mappings: read, left out and put in by path, the given document unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from trainc.diagnostics import Path
+
+Json = Mapping[str, Any]
+
+
+def value_at(document: Any, path: Path) -> Any:
+    """The value at `path`; None where a mapping on the way, or the last key, is missing."""
+    for step in path:
+        document = document.get(step) if isinstance(document, Mapping) else None
+    return document
+
+
+def take(document: Json, path: Path) -> dict[str, Any]:
+    """`document` without what is at `path`, which exists."""
+    key = str(path[0])
+    rest = {name: value for name, value in document.items() if name != key}
+    return rest if len(path) == 1 else {**document, key: take(document[key], path[1:])}
+
+
+def put(document: Json, path: Path, value: Any) -> dict[str, Any]:
+    """`document` with `value` at `path`, which need not exist."""
+    key = str(path[0])
+    if len(path) == 1:
+        return {**document, key: value}
+    inner = document.get(key)
+    return {**document, key: put(inner if isinstance(inner, Mapping) else {}, path[1:], value)}
