@@ -31,6 +31,7 @@ def test_lost_indentation_is_the_one_error(text: str, line: int) -> None:
         "kind: List\nitems:\n- {kind: A}\n",
         "kind: A\nmetadata:\nspec:\n",
         "spec:\nmlPolicy:\n  numNodes: 2\n",
+        "kind: StorageClass\nmetadata: {name: x}\nparameters:\nprovisioner: y\n",
         "a:\n\tb: 1\nc: 1\n",
         "a: 1\nb: 2\na: 3\n",
         '{\n"metadata":\n{\n"name": "x"\n}\n}\n',

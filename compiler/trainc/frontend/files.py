@@ -1,7 +1,6 @@
 """Paths to documents: which files are read, under which names, and what is wrong with a path itself."""
 
 # os.path, not pathlib: it keeps paths as the user wrote them, and starts faster.
-# ruff: noqa: PTH112, PTH113, PTH116, PTH118, PTH123, PTH208
 
 from __future__ import annotations
 

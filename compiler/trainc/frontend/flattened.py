@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
+from typing import Any
 
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.chunk import Chunk
@@ -16,6 +17,14 @@ _EMPTY_KEY = re.compile(r"[\w./-]+:\s*(?:#.*)?")
 _KEY = re.compile(r"[\w./-]+(?=:(?:\s|$))")
 # Fields that stand beside each other in any manifest, so that one after an empty one shows nothing.
 _ROOT_KEYS = frozenset(("apiVersion", "kind", "metadata", "spec", "status", "data"))
+
+
+def looks_flattened(value: Any) -> bool:
+    """Whether a document that could be read is worth a second look: its metadata or spec is empty, or it is a fragment."""
+    if not isinstance(value, dict):
+        return False
+    fields = ("metadata", "spec") if "kind" in value else value
+    return any(key in value and value[key] is None for key in fields)
 
 
 def flattened(chunk: Chunk) -> Diagnostic | None:

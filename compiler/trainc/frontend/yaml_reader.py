@@ -18,7 +18,7 @@ from trainc.frontend.construct import construct
 from trainc.frontend.document import Document
 from trainc.frontend.encoding import damage, decode
 from trainc.frontend.events import read_events
-from trainc.frontend.flattened import flattened
+from trainc.frontend.flattened import flattened, looks_flattened
 from trainc.frontend.lists import items
 from trainc.frontend.nodes import RefusedError, compose
 from trainc.frontend.positions import Locator, Positions
@@ -78,8 +78,7 @@ def _read_chunk(chunk: Chunk, limits: Limits) -> Iterator[tuple[Any, Chunk, list
 
 def _read_yaml(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
     value, problems = _read_short(chunk, limits) or _read_long(chunk, limits)
-    # An empty field at the top, or any error, may come from lost indentation; good documents are not looked at twice.
-    if (problems or (isinstance(value, dict) and None in value.values())) and (lost := flattened(chunk)):
+    if (problems or looks_flattened(value)) and (lost := flattened(chunk)):
         return None, [lost]
     return value, problems
 
