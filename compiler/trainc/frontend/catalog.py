@@ -1,0 +1,77 @@
+"""The catalog: the runtimes that trainc ships, by name and release, read one file at a time.
+
+A runtime is `<name>.yaml`, or `<name>/<release>.yaml` for each release in which its content changes; each file says
+in the annotation `trainc/releases` which releases it serves.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from trainc.frontend.document import Document
+from trainc.frontend.yaml_reader import read_documents
+from trainc.near_names import did_you_mean
+from trainc.options import RELEASES, Limits
+
+RELEASES_ANNOTATION = "trainc/releases"
+_SUFFIX = ".yaml"
+
+
+def find(name: str, release: str) -> Document | str:
+    """The runtime called `name` as it is in `release`, or a sentence that says what the catalog has instead."""
+    for path in reversed(_files(name)):
+        document = _read(path)
+        if release in releases_of(document):
+            return document
+    serving = served_releases(name)
+    if serving:
+        first, last = serving[0], serving[-1]
+        when = f"since Trainer {first}" if first > release else f"only until Trainer {last}"
+        return f"trainc's catalog has it {when}"
+    return did_you_mean(name, names(), 0.5) and f"of the catalog, {did_you_mean(name, names(), 0.5)}"
+
+
+def names(release: str | None = None) -> list[str]:
+    """Names of all runtimes, or of those that `release` has, in alphabetical order."""
+    found = sorted({entry.removesuffix(_SUFFIX) for entry in os.listdir(_root()) if not entry.startswith((".", "_"))})
+    return found if release is None else [name for name in found if release in served_releases(name)]
+
+
+def served_releases(name: str) -> tuple[str, ...]:
+    """The releases that have a runtime of this name, oldest first; none for an unknown name."""
+    served = {release for path in _files(name) for release in releases_of(_read(path))}
+    return tuple(release for release in RELEASES if release in served)
+
+
+def releases_of(document: Document) -> tuple[str, ...]:
+    """The releases that one file of the catalog serves."""
+    annotations = document.data["metadata"]["annotations"]
+    return tuple(str(annotations[RELEASES_ANNOTATION]).split())
+
+
+def _files(name: str) -> list[str]:
+    """The files that hold a runtime, the oldest release first."""
+    if not name or os.sep in name or name.startswith("."):
+        return []
+    single, folder = os.path.join(_root(), name + _SUFFIX), os.path.join(_root(), name)
+    if os.path.isfile(single):
+        return [single]
+    return [os.path.join(folder, entry) for entry in sorted(os.listdir(folder))] if os.path.isdir(folder) else []
+
+
+def _read(path: str) -> Document:
+    with open(path, "rb") as stream:
+        documents, _ = read_documents(stream.read(), f"catalog:{os.path.relpath(path, _root())}", Limits())
+    return documents[0]
+
+
+def _root() -> str:
+    """The catalog's folder: inside the package once built, at the top of the repository before."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    return next(path for path in _candidates(package) if os.path.isdir(path))
+
+
+def _candidates(package: str) -> Iterator[str]:
+    yield os.path.join(package, "catalog")
+    yield os.path.join(os.path.dirname(os.path.dirname(package)), "runtimes")

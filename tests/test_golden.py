@@ -1,0 +1,112 @@
+"""Golden cases: every file of tests/cases compiled, compared with golden/, and held to the same invariants."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ruamel.yaml import YAML
+from syrupy.assertion import SnapshotAssertion
+from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+
+from trainc import Options
+from trainc.compilation import Compilation
+from trainc.frontend.catalog import find, names
+from trainc.frontend.yaml_reader import read_documents
+from trainc.options import Limits
+from trainc.pipeline import compile_documents
+
+ROOT = Path(__file__).parents[1]
+CASES = {path.stem: path for path in sorted((ROOT / "tests" / "cases").glob("*.yaml"))}
+
+
+def options_of(case: str) -> Options:
+    """The options that the first line of a case names, as flags of `trainc build`."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--release", required=True)
+    parser.add_argument("--semantics", default="gitops")
+    first_line = CASES[case].read_text(encoding="utf-8").partition("\n")[0]
+    return Options(**vars(parser.parse_args(shlex.split(first_line.removeprefix("# trainc:")))))
+
+
+def compile_case(case: str) -> Compilation:
+    documents, problems = read_documents(CASES[case].read_bytes(), f"tests/cases/{case}.yaml", Limits())
+    assert not problems
+    before = json.dumps([document.data for document in documents])
+    result = compile_documents(documents, (), options_of(case), find)
+    assert json.dumps([document.data for document in documents]) == before, "the inputs were changed"
+    return result
+
+
+class GoldenExtension(SingleFileSnapshotExtension):
+    """One YAML file per case, at the top level of the repository."""
+
+    _write_mode = WriteMode.TEXT
+    file_extension = "yaml"
+
+    @classmethod
+    def dirname(cls, *, test_location: Any) -> str:  # noqa: ARG003 - syrupy's signature
+        return str(ROOT / "golden")
+
+    @classmethod
+    def get_snapshot_name(cls, *, test_location: Any, index: Any = 0) -> str:  # noqa: ARG003 - as above
+        return str(index)
+
+    def serialize(self, data: Any, **_: Any) -> str:
+        return str(data)
+
+
+# syrupy expects snapshots beside the test; ours have a folder of their own that people read.
+@pytest.mark.filterwarnings(r"ignore:\s*Can not relate snapshot:UserWarning")
+@pytest.mark.parametrize("case", CASES)
+def test_a_case_compiles_to_its_golden(case: str, snapshot: SnapshotAssertion) -> None:
+    golden = snapshot.use_extension(GoldenExtension)
+    assert compile_case(case).to_yaml() == golden(name=case)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_output_reads_the_same_under_yaml_1_1_and_1_2(case: str) -> None:
+    result = compile_case(case)
+    text = result.to_yaml()
+    assert list(yaml.safe_load_all(text)) == result.manifests
+    assert list(YAML(typ="safe", pure=True).load_all(StringIO(text))) == result.manifests
+
+
+def test_every_runtime_of_the_catalog_has_a_case() -> None:
+    compiled_from = {
+        line.split("{name: ")[1].split("}")[0].split(",")[0]
+        for path in CASES.values()
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if "runtimeRef: {name: " in line
+    }
+    assert set(names()) - compiled_from == set()
+
+
+@pytest.mark.parametrize(
+    ("variant", "environment"),
+    [
+        ("another hash seed", {"PYTHONHASHSEED": "4242"}),
+        ("another locale", {"LC_ALL": "tr_TR.UTF-8", "PYTHONUTF8": "0", "PYTHONHASHSEED": "7"}),
+    ],
+)
+def test_the_bytes_are_the_same_elsewhere(variant: str, environment: dict[str, str], tmp_path: Path) -> None:
+    program = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import test_golden as t\n"
+    program += "sys.stdout.buffer.write(''.join(t.compile_case(c).to_yaml() for c in t.CASES).encode())"
+    here = "".join(compile_case(case).to_yaml() for case in CASES)
+    there = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={**os.environ, **environment},
+        capture_output=True,
+        check=True,
+    )
+    assert there.stdout.decode() == here, variant
