@@ -159,4 +159,10 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "the defaults of JobSet's webhook are written out",
         "the webhook sees CREATE only: a second client-side apply takes them away, and is refused as a change",
     ),
+    Deviation(
+        "elastic-policy-honoured",
+        "torch.elasticPolicy gives torchrun its range of nodes, and the JobSet and the gang theirs",
+        "the controller never reads it: the job has a fixed size and torchrun waits for all of it",
+        "ElasticPolicyIgnored",
+    ),
 )

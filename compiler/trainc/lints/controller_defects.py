@@ -160,6 +160,10 @@ def _flux_flattened(job: TrainJob, info: Info) -> Path | None:
     return (*_TRAINER, "command") if any(len(word.split()) != 1 for word in words) else None
 
 
+def _elastic_ignored(job: TrainJob, info: Info) -> Path | None:
+    return _RUNTIME_REF if "elasticPolicy" in (info.policy("torch") or {}) else None
+
+
 _DETECTORS: dict[str, Detect] = {
     "gang-of-pods-that-run-together": _gang_never_complete,
     "gang-counts-replicas": _gang_ignores_replicas,
@@ -176,5 +180,6 @@ _DETECTORS: dict[str, Detect] = {
     "env-sources-kept": _env_source_lost,
     "flux-gpus-per-task": _flux_gpus,
     "flux-command-words": _flux_flattened,
+    "elastic-policy-honoured": _elastic_ignored,
     **CARRIED_FIELDS,
 }

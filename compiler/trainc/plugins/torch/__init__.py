@@ -16,6 +16,7 @@ from trainc.ir.rendezvous import master_host, with_trainer_port
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.plugin import Plugin
 from trainc.plugins.torch import torchtune
+from trainc.plugins.torch.elastic import elastic_range, environment, sized
 from trainc.plugins.torch.processes import processes_per_node
 from trainc.plugins.torch.validation import validate
 
@@ -26,8 +27,12 @@ def enforce_ml_policy(job: TrainJob, info: Info) -> Info:
     if policy is None:
         return info
     info = info.with_trainer_count(job.trainer.num_nodes if job.trainer else None)
-    pet = _pet_env(job, info)
-    master = _master_env(job, info)
+    elastic = elastic_range(job, info)
+    if elastic is None:
+        pet, master = _pet_env(job, info), _master_env(job, info)
+    else:
+        info = sized(info, elastic)
+        pet, master = environment(job, info, elastic, processes_per_node(job, info)), ()
     if job.trainer is not None or info.gitops:
         tunes = torchtune.applies(job)
         injected = (*trainer_env(job, info.semantics), *pet, *(() if tunes else master))

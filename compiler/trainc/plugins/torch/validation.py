@@ -14,7 +14,7 @@ from trainc.ir.info import Info
 from trainc.ir.panics import controller_panics
 from trainc.ir.reserved import reserved_env
 from trainc.ir.trainjob import Trainer, TrainJob
-from trainc.plugins.torch import torchtune
+from trainc.plugins.torch import elastic, torchtune
 from trainc.plugins.torch.processes import AUTO, asked_processes
 
 RESERVED = frozenset(
@@ -33,6 +33,7 @@ def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
     yield from _missing_targets(info, policy)
     if info.gitops and (asked_processes(job, info) == AUTO or torchtune.applies(job)):
         yield from ambiguous_gpus(job, info)
+    yield from elastic.validate(job, info)
     trainer = job.trainer
     if trainer is None:
         return
@@ -40,7 +41,8 @@ def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
     if info.release.torch_checks_need_num_proc and trainer.num_proc_per_node is None and not info.gitops:
         return
     yield from _unknown_word(trainer)
-    yield from reserved_env(trainer, RESERVED, "torchrun's rendezvous")
+    reserved = RESERVED if elastic.elastic_range(job, info) is None else RESERVED | elastic.RESERVED
+    yield from reserved_env(trainer, reserved, "torchrun's rendezvous")
     if torchtune.applies(job):
         yield from _torchtune(job, trainer, info)
 

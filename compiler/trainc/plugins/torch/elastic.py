@@ -1,0 +1,131 @@
+"""Elastic torch: a range of nodes instead of a number, joined through torchrun's c10d rendezvous. `gitops` only.
+
+No Trainer release ever ran `elasticPolicy`. The variables are those of torch distributed/run.py, whose static default
+rendezvous takes the largest size for the only one; the pods of a JobSet stay as many as it starts with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from trainc.diagnostics import Finding, Path
+from trainc.ir import names
+from trainc.ir.env import EnvVar, literal
+from trainc.ir.info import Info
+from trainc.ir.rendezvous import master_host
+from trainc.ir.trainjob import TrainJob
+
+RESERVED = frozenset({"PET_RDZV_BACKEND", "PET_RDZV_ENDPOINT", "PET_RDZV_ID", "PET_MAX_RESTARTS"})
+_NODES: Path = ("spec", "mlPolicy", "numNodes")
+_POLICY: Path = ("spec", "mlPolicy", "torch", "elasticPolicy")
+
+
+@dataclass(frozen=True, slots=True)
+class ElasticRange:
+    """How many nodes the job may have and how many it starts with; `restarts` is None where nobody says."""
+
+    fewest: int
+    most: int
+    start: int
+    restarts: int | None
+    metrics: Sequence[Mapping[str, Any]]
+
+
+def elastic_range(job: TrainJob, info: Info) -> ElasticRange | None:
+    """The range of an elastic job; None where the policy asks for none, or the controller would not see it.
+
+    One missing bound equals the other; without bounds the job has the size it would have anyway.
+    """
+    policy = (info.policy("torch") or {}).get("elasticPolicy")
+    if policy is None or not info.gitops:
+        return None
+    asked = job.trainer.num_nodes if job.trainer else None
+    size = asked if asked is not None else (info.ml_policy or {}).get("numNodes")
+    fewest, most = policy.get("minNodes"), policy.get("maxNodes")
+    if fewest is None:
+        fewest = most if most is not None else (1 if size is None else size)
+    if most is None:
+        most = fewest
+    start = fewest if size is None else size
+    return ElasticRange(fewest, most, start, policy.get("maxRestarts"), policy.get("metrics") or ())
+
+
+def sized(info: Info, elastic: ElasticRange) -> Info:
+    """The trainer with the pods that it starts with, of which a gang waits for the fewest; restarts on the JobSet."""
+    trainer = info.trainer
+    if trainer is None:
+        return info
+    info = info.with_pod_set(replace(trainer.with_count(elastic.start), min_count=elastic.fewest))
+    policy = info.template.get("failurePolicy") or {}
+    if not elastic.restarts or "maxRestarts" in policy:
+        return info
+    return replace(info, template={**info.template, "failurePolicy": {**policy, "maxRestarts": elastic.restarts}})
+
+
+def environment(job: TrainJob, info: Info, elastic: ElasticRange, processes: int | str) -> tuple[EnvVar, ...]:
+    """The variables of torchrun. Rank and master belong to the static rendezvous; c10d finds both by itself."""
+    restarts = () if elastic.restarts is None else (literal("PET_MAX_RESTARTS", elastic.restarts),)
+    return (
+        literal("PET_NNODES", f"{elastic.fewest}:{elastic.most}"),
+        literal("PET_NPROC_PER_NODE", processes),
+        literal("PET_RDZV_BACKEND", "c10d"),
+        literal("PET_RDZV_ENDPOINT", f"{master_host(job, info)}:{names.TRAINER_PORT}"),
+        literal("PET_RDZV_ID", job.name),
+        *restarts,
+    )
+
+
+def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """A range that torchrun would refuse, and what of the policy nothing can do."""
+    elastic = elastic_range(job, info)
+    if elastic is None:
+        return
+    yield from _impossible(job, elastic)
+    template_restarts = (info.template.get("failurePolicy") or {}).get("maxRestarts")
+    if elastic.restarts and template_restarts is not None and template_restarts != elastic.restarts:
+        yield Finding(
+            "ElasticMaxRestartsConflict",
+            "warning",
+            f"torch restarts workers {elastic.restarts} times and the JobSet everything {template_restarts} times",
+            "make elasticPolicy.maxRestarts and failurePolicy.maxRestarts equal; note that the two multiply",
+            (*_POLICY, "maxRestarts"),
+            about="runtime",
+        )
+    if elastic.metrics:
+        yield _metrics(elastic, info)
+
+
+def _impossible(job: TrainJob, elastic: ElasticRange) -> Iterator[Finding]:
+    message, path = "", _POLICY
+    if not 1 <= elastic.fewest <= elastic.most:
+        message = f"the range of {elastic.fewest} to {elastic.most} nodes is none"
+    elif elastic.restarts is not None and elastic.restarts < 0:
+        message, path = f"maxRestarts is {elastic.restarts}", (*_POLICY, "maxRestarts")
+    if message:
+        hint = "use 1 <= minNodes <= maxNodes and maxRestarts >= 0, as torchrun demands"
+        yield Finding("ElasticRangeInvalid", "error", message, hint, path, about="runtime")
+    elif not elastic.fewest <= elastic.start <= elastic.most:
+        message = f"{elastic.start} nodes to start with are outside the range of {elastic.fewest} to {elastic.most}"
+        hint = "keep numNodes in the range, or drop it to start with minNodes"
+        if job.trainer is not None and job.trainer.num_nodes is not None:
+            yield Finding("ElasticRangeInvalid", "error", message, hint, ("spec", "trainer", "numNodes"))
+        else:
+            yield Finding("ElasticRangeInvalid", "error", message, hint, _NODES, about="runtime")
+
+
+def _metrics(elastic: ElasticRange, info: Info) -> Finding:
+    container = info.trainer_container
+    requests = (container.resources.get("requests") or {}) if container else {}
+    measured = [str((metric.get("resource") or {}).get("name", "")) for metric in elastic.metrics]
+    unasked = sorted({name for name in measured if name and name not in requests})
+    also = f", and the trainer requests no {', '.join(unasked)} to measure against" if unasked else ""
+    return Finding(
+        "ElasticMetricsNotEmitted",
+        "warning",
+        f"no autoscaler is written for these metrics: a JobSet has no scale subresource{also}",
+        f"remove metrics; the job keeps the {elastic.start} nodes that it starts with",
+        (*_POLICY, "metrics"),
+        about="runtime",
+    )
