@@ -22,7 +22,7 @@ class PodSet:
     is labelled with; `role` is "launcher" or "node" where it has that part in an MPI or Flux job, else empty;
     `main` the container that takes the step's settings; `requests` what one pod asks of the scheduler; `min_count`
     the pods of one replica that a gang waits for where that is fewer than `count`; `labels` and `annotations` what
-    schedulers add to its pods; `endpoints` its DNS names, known from the pre-build sync on.
+    schedulers add to its pods.
     """
 
     name: str
@@ -38,7 +38,6 @@ class PodSet:
     min_count: int | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
-    endpoints: tuple[str, ...] = ()
 
     def container(self, name: str) -> Container | None:
         """The container called `name`; regular containers are searched before init containers."""

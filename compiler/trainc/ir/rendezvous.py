@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from trainc.ir import names
 from trainc.ir.info import Info
 from trainc.ir.keyed import Item, controller_port_match, port_match
+from trainc.ir.podset import PodSet
 from trainc.ir.trainjob import TrainJob
 
 PORT: Item = {"containerPort": names.TRAINER_PORT}
@@ -26,6 +29,15 @@ def master_host(job: TrainJob, info: Info) -> str:
     if info.gitops and trainer is not None:
         return names.first_host(job.name, trainer.name, subdomain(job, info))
     return names.first_host(job.name, names.NODE, job.name)
+
+
+def endpoints(pod_set: PodSet, job: TrainJob, info: Info) -> Iterator[str]:
+    """The DNS name of every pod of a pod set, replica by replica. Until 2.2 the controller knows the first only."""
+    domain = subdomain(job, info)
+    replicas = pod_set.replicas if info.release.hostfile_counts_replicas or info.gitops else 1
+    for replica in range(replicas):
+        for index in range(pod_set.count):
+            yield f"{names.pod_host(job.name, pod_set.name, replica, index)}.{domain}"
 
 
 def with_trainer_port(info: Info) -> Info:

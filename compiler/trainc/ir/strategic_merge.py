@@ -45,7 +45,7 @@ def _merge_value(key: str, base: Any, patch: Any) -> Any:
         if key in MERGE_KEYS:
             return _merge_keyed(base, patch, MERGE_KEYS[key])
         if key in _MERGED_SETS:
-            return _in_merge_order(patch, [item for item in base if item not in patch], base)
+            return in_merge_order(patch, [item for item in base if item not in patch], base)
     return patch
 
 
@@ -54,11 +54,11 @@ def _merge_keyed(base: Sequence[Mapping[str, Any]], patch: Sequence[Mapping[str,
     before = {item.get(key): item for item in base}
     merged = {item.get(key): strategic_merge(before.get(item.get(key), {}), item) for item in patch}
     untouched = [item.get(key) for item in base if item.get(key) not in merged]
-    order = _in_merge_order(list(merged), untouched, list(before))
+    order = in_merge_order(list(merged), untouched, list(before))
     return [merged[k] if k in merged else before[k] for k in order]
 
 
-def _in_merge_order(patched: list[Any], untouched: list[Any], before: list[Any]) -> list[Any]:
+def in_merge_order(patched: list[Any], untouched: list[Any], before: list[Any]) -> list[Any]:
     """Interleave patched and untouched items as upstream's normalizeElementOrder does.
 
     Patched items keep the patch's order. An untouched one goes first only when the item it meets was in the base

@@ -30,6 +30,7 @@ def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
         return
     if info.gitops and counts_gpus(job, info):
         yield from ambiguous_gpus(job, info)
+    yield from _too_many_hosts(job, info)
     if trainer is None:
         return
     if isinstance(trainer.num_proc_per_node, str):
@@ -51,6 +52,21 @@ def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
         )
     if info.release.mpi_env_reserved or info.gitops:
         yield from reserved_env(trainer, implementation(policy).reserved, "mpirun")
+
+
+def _too_many_hosts(job: TrainJob, info: Info) -> Iterator[Finding]:
+    node = info.pod_set_in_role(names.NODE)
+    asked = job.trainer.num_nodes if job.trainer else None
+    nodes = asked if asked is not None else (info.ml_policy or {}).get("numNodes", node.count if node else 1)
+    hosts = nodes * (node.replicas if node else 1)
+    if hostfile.is_too_large(job, hosts):
+        yield Finding(
+            "HostfileTooLarge",
+            "error",
+            f"a hostfile of {hosts} hosts is larger than the 1 MiB that a ConfigMap holds",
+            "run several jobs, or fewer and larger nodes",
+            ("spec", "trainer", "numNodes") if asked is not None else ("spec", "runtimeRef"),
+        )
 
 
 def enforce_ml_policy(job: TrainJob, info: Info) -> Info:

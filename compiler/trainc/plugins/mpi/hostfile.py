@@ -5,10 +5,13 @@ from __future__ import annotations
 from trainc.ir import names
 from trainc.ir.info import Info
 from trainc.ir.keyed import Item
+from trainc.ir.rendezvous import endpoints
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.mpi.implementations import HOSTFILE_DIR, HOSTFILE_NAME, implementation
 from trainc.plugins.plugin import Manifest
 
+# kubernetes/kubernetes pkg/apis/core/validation: MaxSecretSize, which bounds ConfigMaps too.
+CONFIG_MAP_BYTES = 1024 * 1024
 VOLUME = "mpi-hostfile"
 MOUNT: Item = {"name": VOLUME, "mountPath": HOSTFILE_DIR}
 
@@ -16,6 +19,11 @@ MOUNT: Item = {"name": VOLUME, "mountPath": HOSTFILE_DIR}
 def config_map_name(job: TrainJob) -> str:
     """Name of the ConfigMap that holds the hostfile."""
     return f"{job.name}-mpi-hostfile"
+
+
+def is_too_large(job: TrainJob, hosts: int) -> bool:
+    """Whether a hostfile of so many hosts exceeds what a ConfigMap holds; each line has the job's name in it twice."""
+    return hosts * 2 * len(job.name) > CONFIG_MAP_BYTES
 
 
 def volume(job: TrainJob) -> Item:
@@ -29,7 +37,7 @@ def config_map(job: TrainJob, info: Info, slots: int) -> Manifest:
     policy = info.policy("mpi") or {}
     roles = (names.NODE, names.LAUNCHER) if policy.get("runLauncherAsNode") else (names.NODE,)
     line = implementation(policy).host_line
-    hosts = [host for pod_set in info.pod_sets if pod_set.role in roles for host in pod_set.endpoints]
+    hosts = (host for pod_set in info.pod_sets if pod_set.role in roles for host in endpoints(pod_set, job, info))
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
