@@ -6,7 +6,7 @@ from typing import Any
 
 from trainc.frontend.schema.accept_values import Accept
 from trainc.frontend.schema.constraints import integer_bounds, limits
-from trainc.frontend.schema.scalars import Refused, as_integer, as_text, is_time
+from trainc.frontend.schema.scalars import Refused, as_integer, as_text, is_time, text_or_integer
 from trainc.frontend.schema.shapes import ScalarType
 from trainc.ir.quantity import canonical
 
@@ -82,13 +82,9 @@ def _boolean(keeps_zero: bool) -> Accept:
 
 def _quantity(value: Any) -> str:
     try:
-        return canonical(value if type(value) is str else _text_or_integer(value))
+        return canonical(value if type(value) is str else text_or_integer(value))
     except ValueError:
         raise Refused from None
-
-
-def _text_or_integer(value: Any) -> str | int:
-    return str(value) if isinstance(value, str) else as_integer(value)
 
 
 def _int_or_string(key: str, release: str) -> Accept:

@@ -85,7 +85,8 @@ def _completion(release: str, name: str, marshalled: bool) -> Callable[[Json, di
 
 def _added(release: str, name: str, marshalled: bool) -> tuple[tuple[str, Default], ...]:
     """What a struct gets where the document is silent: CRD defaults, less the zero values that Go drops again."""
-    defaults = defaults_of(release).get(name, {})
+    known = definition(release, name).fields
+    defaults = {field: value for field, value in defaults_of(release).get(name, {}).items() if field in known}
     if not marshalled:
         return tuple(defaults.items())
     kept = {field: value for field, value in defaults.items() if value or f"{name}.{field}" in KEEPS_ZERO}

@@ -8,7 +8,7 @@ from typing import Any
 
 from trainc.diagnostics import Finding, Path, Severity
 from trainc.frontend.schema.list_keys import LIST_MAP_KEYS, SETS
-from trainc.frontend.schema.scalars import is_time
+from trainc.frontend.schema.scalars import Refused, is_time, text_or_integer
 from trainc.frontend.schema.shapes import ROOTS, ListOf, MapOf, Scalar, Struct
 from trainc.frontend.schema.structure import structural_findings
 from trainc.frontend.schema.tables import defaults_of, rules_of
@@ -24,10 +24,10 @@ def explain(
     document: Mapping[str, Any], kind: str, release: str, *, prune: bool
 ) -> tuple[list[Finding], dict[str, Any]]:
     """Every problem of `document`, and the document less its nulls and, with `prune`, its unknown fields."""
-    remaining = without_nulls(dict(document))
     shape = Struct(ROOTS[kind])
     severity: Severity = "warning" if prune else "error"
-    findings = list(unknown_fields(Node(remaining, shape, (), kind), release, severity))
+    findings = list(unknown_fields(Node(dict(document), shape, (), kind), release, severity))
+    remaining = without_nulls(dict(document))
     if prune:
         remaining = without_unknown(remaining, shape, release)
     structure = list(dict.fromkeys(structural_findings(remaining, kind, release)))
@@ -54,9 +54,7 @@ def _known_wrong(path: Path, wrong: set[Path]) -> bool:
 def _value_findings(node: Node, release: str) -> Iterator[Finding]:
     """What a single value or list can have wrong and jsonschema does not say."""
     match node.shape, node.value:
-        case Scalar("quantity"), str():
-            yield from _quantity(node.value, node.path)
-        case Scalar("quantity"), int() if not isinstance(node.value, bool):
+        case Scalar("quantity"), _:
             yield from _quantity(node.value, node.path)
         case Scalar("time"), str() if not is_time(node.value):
             hint = "write it as 2026-01-31T12:00:00Z"
@@ -70,9 +68,11 @@ def _value_findings(node: Node, release: str) -> Iterator[Finding]:
                     yield Finding("WrongType", "error", "expected a string as key", f'quote it: "{name}"', path)
 
 
-def _quantity(value: str | int, path: Path) -> Iterator[Finding]:
+def _quantity(value: Any, path: Path) -> Iterator[Finding]:
     try:
-        canonical(value)
+        canonical(text_or_integer(value))
+    except Refused:
+        return  # jsonschema says that the type is wrong
     except ValueError as error:
         yield Finding("InvalidQuantity", "error", str(error), 'write an amount such as "500m", 4 or 16Gi', path)
 

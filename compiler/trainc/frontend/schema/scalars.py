@@ -28,6 +28,11 @@ def as_integer(value: Any) -> int:
     raise Refused
 
 
+def text_or_integer(value: Any) -> str | int:
+    """`value` as a plain string or an integer. Refused if it is neither."""
+    return str(value) if isinstance(value, str) else as_integer(value)
+
+
 def is_time(text: str) -> bool:
     """Whether `text` is an RFC 3339 time with a zone."""
     return _RFC3339.fullmatch(text) is not None

@@ -32,6 +32,8 @@ _REQUIRED_TOO = dict.fromkeys(ROOTS.values(), ("apiVersion", "kind")) | {
 }
 # Go structs without fields, such as `jax: {}`.
 EMPTY_STRUCT = "meta.EmptyStruct"
+# A Go struct that one release left without fields; it keeps its name here, so that hints know what it had before.
+_EMPTIED = {("trainer.MLPolicy", "torch"): "trainer.TorchMLPolicySource"}
 
 ScalarType: TypeAlias = Literal["string", "integer", "boolean", "time", "quantity", "int-or-string", "any"]
 
@@ -89,8 +91,9 @@ def definition_names(release: str) -> tuple[str, ...]:
 def _definition_texts(release: str) -> dict[str, dict[str, str]]:
     text = (_DATA / f"{release}.json").read_text(encoding="utf-8")
     texts: dict[str, dict[str, str]] = json.loads(text)["definitions"]
-    metadata = texts["meta.ObjectMeta"]
-    return {**texts, EMBEDDED_METADATA: {field: metadata[field] for field in _EMBEDDED_FIELDS}, EMPTY_STRUCT: {}}
+    embedded = {field: texts["meta.ObjectMeta"][field] for field in _EMBEDDED_FIELDS}
+    without_fields: dict[str, dict[str, str]] = {name: {} for name in (EMPTY_STRUCT, *_EMPTIED.values())}
+    return {**without_fields, **texts, EMBEDDED_METADATA: embedded}
 
 
 def _shape(owner: str, field: str, text: str) -> Shape:
@@ -102,5 +105,5 @@ def _shape(owner: str, field: str, text: str) -> Shape:
     if text == "meta.ObjectMeta" and owner not in ROOTS.values():
         return Struct(EMBEDDED_METADATA)
     if text == "object":
-        return Struct(EMPTY_STRUCT)
+        return Struct(_EMPTIED.get((owner, field), EMPTY_STRUCT))
     return Struct(text) if "." in text else Scalar(text)  # type: ignore[arg-type]

@@ -75,9 +75,8 @@ def _type(failure: _Failure) -> Iterator[Finding]:
         return
     names = [wanted] if isinstance(wanted, str) else wanted
     expected = " or ".join(_EXPECTED[name] for name in names)
-    yield Finding(
-        "WrongType", "error", f"expected {expected}, got {described(value)}", _type_hint(names, value), failure.path
-    )
+    hint = _FIELD_HINTS.get(failure.path) or _type_hint(names, value)
+    yield Finding("WrongType", "error", f"expected {expected}, got {described(value)}", hint, failure.path)
 
 
 def _type_hint(wanted: list[str], value: Any) -> str:
