@@ -66,6 +66,14 @@ class Info:
         """The pod set of the replicated job called `name`."""
         return next((p for p in self.pod_sets if p.name == name), None)
 
+    def pod_spec(self, name: str) -> Json:
+        """The template's pod spec of the replicated job called `name`, as it was before any pass."""
+        for job in self.template.get("replicatedJobs", ()):
+            if job["name"] == name:
+                spec: Json = job.get("template", {}).get("spec", {}).get("template", {}).get("spec", {})
+                return spec
+        return {}
+
     def pod_set_in_role(self, role: str) -> PodSet | None:
         """The pod set with a part in an MPI or Flux job: names.LAUNCHER or names.NODE."""
         return next((p for p in self.pod_sets if p.role == role), None)

@@ -22,7 +22,7 @@ class PodSet:
     is labelled with; `role` is "launcher" or "node" where it has that part in an MPI or Flux job, else empty;
     `main` the container that takes the step's settings; `requests` what one pod asks of the scheduler; `min_count`
     the pods of one replica that a gang waits for where that is fewer than `count`; `labels` and `annotations` what
-    schedulers add to its pods.
+    schedulers add to its pods; `pod_fields` what plugins set in their specs.
     """
 
     name: str
@@ -38,6 +38,7 @@ class PodSet:
     min_count: int | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
+    pod_fields: Mapping[str, Any] = field(default_factory=dict)
 
     def container(self, name: str) -> Container | None:
         """The container called `name`; regular containers are searched before init containers."""
@@ -64,6 +65,10 @@ class PodSet:
     def with_pod_annotations(self, annotations: Mapping[str, str]) -> PodSet:
         """With annotations added to its pods."""
         return replace(self, annotations={**self.annotations, **annotations})
+
+    def with_pod_fields(self, **fields: Any) -> PodSet:
+        """With fields of its pods' spec set, in place of the template's."""
+        return replace(self, pod_fields={**self.pod_fields, **fields})
 
     def with_volumes(self, volumes: Iterable[Mapping[str, Any]]) -> PodSet:
         """A volume of the same name is replaced in place, new ones are appended."""

@@ -55,7 +55,8 @@ def _pod_template(template: Json, pod_set: PodSet, job: TrainJob, info: Info) ->
         "initContainers": [dict(c.fields) for c in init_containers],
         "volumes": list(pod_set.volumes),
     }
-    spec = {**template.get("spec", {}), **{field: items for field, items in written.items() if items}}
+    filled = {field: items for field, items in written.items() if items}
+    spec = {**template.get("spec", {}), **pod_set.pod_fields, **filled}
     result: dict[str, Any] = {**template, "spec": spec}
     metadata = dict(template.get("metadata", {}))
     added = {"labels": pod_set.labels, "annotations": pod_set.annotations}

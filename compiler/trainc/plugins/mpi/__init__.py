@@ -5,7 +5,8 @@ Source: kubeflow/trainer pkg/runtime/framework/plugins/mpi.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from trainc.diagnostics import Finding
 from trainc.ir import names
@@ -18,6 +19,7 @@ from trainc.ir.reserved import reserved_env
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.mpi import hostfile, ssh
 from trainc.plugins.mpi.implementations import implementation
+from trainc.plugins.mpi.search_domain import missing_namespace, with_search_domain
 from trainc.plugins.mpi.slots import counts_gpus, slots_per_node
 from trainc.plugins.plugin import Manifest, Plugin
 
@@ -31,6 +33,9 @@ def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
     if info.gitops and counts_gpus(job, info):
         yield from ambiguous_gpus(job, info)
     yield from _too_many_hosts(job, info)
+    yield from _missing_part(job, info, policy)
+    if implementation(policy).hydra:
+        yield from missing_namespace(job, implementation(policy).name)
     if trainer is None:
         return
     if isinstance(trainer.num_proc_per_node, str):
@@ -41,17 +46,27 @@ def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
             "write the number of slots per node, without quotes",
             ("spec", "trainer", "numProcPerNode"),
         )
-    both_roles = info.pod_set_in_role(names.LAUNCHER) and info.pod_set_in_role(names.NODE)
-    if (trainer.num_nodes or 1) >= 2 and policy.get("runLauncherAsNode") and not both_roles:
-        yield Finding(
-            "MissingLauncher",
-            "error",
-            f"{trainer.num_nodes} nodes with runLauncherAsNode need both a job 'launcher' and a job 'node'",
-            "add the missing job to the runtime, or set numNodes to 1",
-            ("spec", "trainer", "numNodes"),
-        )
     if info.release.mpi_env_reserved or info.gitops:
         yield from reserved_env(trainer, implementation(policy).reserved, "mpirun")
+
+
+def _missing_part(job: TrainJob, info: Info, policy: Mapping[str, Any]) -> Iterator[Finding]:
+    """Several nodes without a launcher, or a launcher with nobody to launch on. Upstream looks at one case of it."""
+    asked = job.trainer.num_nodes if job.trainer else None
+    node = info.pod_set_in_role(names.NODE)
+    both = node is not None and info.pod_set_in_role(names.LAUNCHER) is not None
+    nodes = asked or 1
+    if info.gitops and asked is None:
+        nodes = (info.ml_policy or {}).get("numNodes", node.count if node else 1)
+    if both or nodes < 2 or not (info.gitops or policy.get("runLauncherAsNode")):
+        return
+    yield Finding(
+        "MissingLauncher",
+        "error",
+        f"{nodes} nodes need both a job 'launcher', where mpirun runs, and a job 'node', where it starts processes",
+        "add the missing job to the runtime, or set numNodes to 1",
+        ("spec", "trainer", "numNodes") if asked is not None else ("spec", "runtimeRef"),
+    )
 
 
 def _too_many_hosts(job: TrainJob, info: Info) -> Iterator[Finding]:
@@ -106,16 +121,19 @@ def _sized_by_policy(job: TrainJob, info: Info, launcher_is_node: bool) -> Info:
 
 def _equipped(pod_set: PodSet, job: TrainJob, info: Info, slots: int) -> PodSet:
     policy = info.policy("mpi") or {}
+    chosen = implementation(policy)
     launches = pod_set.role == names.LAUNCHER
     pod_set = pod_set.with_volumes(ssh.volumes(job, info))
     if launches:
         pod_set = pod_set.with_volumes((hostfile.volume(job),))
+    if chosen.hydra:
+        pod_set = with_search_domain(pod_set, job, info)
 
     def equip(container: Container) -> Container:
         container = container.with_mounts((ssh.mount(policy),))
         if not launches:
-            return container
-        return container.with_mounts((hostfile.MOUNT,)).with_env(implementation(policy).launcher_env(slots))
+            return container.with_env(chosen.role_env("worker"))
+        return container.with_mounts((hostfile.MOUNT,)).with_env(chosen.launcher_env(slots))
 
     return pod_set.with_main(equip)
 

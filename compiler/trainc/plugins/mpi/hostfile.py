@@ -33,9 +33,10 @@ def volume(job: TrainJob) -> Item:
 
 
 def config_map(job: TrainJob, info: Info, slots: int) -> Manifest:
-    """Hosts in the order of the runtime's jobs; the launcher's only where it runs training itself."""
+    """Hosts in the order of the runtime's jobs; the launcher's only where it runs training itself, or is alone."""
     policy = info.policy("mpi") or {}
-    roles = (names.NODE, names.LAUNCHER) if policy.get("runLauncherAsNode") else (names.NODE,)
+    alone = info.gitops and info.pod_set_in_role(names.NODE) is None
+    roles = (names.NODE, names.LAUNCHER) if policy.get("runLauncherAsNode") or alone else (names.NODE,)
     line = implementation(policy).host_line
     hosts = (host for pod_set in info.pod_sets if pod_set.role in roles for host in endpoints(pod_set, job, info))
     return {

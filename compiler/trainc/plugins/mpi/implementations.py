@@ -1,4 +1,8 @@
-"""What distinguishes one MPI from another: hostfile line, launcher environment, reserved names."""
+"""What distinguishes one MPI from another: hostfile line, environment, reserved names, how pods are called back.
+
+Source: kubeflow/trainer pkg/runtime/framework/plugins/mpi for OpenMPI; kubeflow/mpi-operator
+pkg/controller/mpi_job_controller.go at caa3c47f for Intel MPI and MPICH, which Trainer does not have.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +15,31 @@ from trainc.ir.env import EnvVar, literal
 HOSTFILE_DIR = "/etc/mpi"
 HOSTFILE_NAME = "hostfile"
 HOSTFILE = f"{HOSTFILE_DIR}/{HOSTFILE_NAME}"
+_ROLE = "K_MPI_JOB_ROLE"
 # Pods of one job start together; a node's sshd may need a few tries until it listens.
 _SSH_ARGS = "-o ConnectionAttempts=10"
 
 
 @dataclass(frozen=True, slots=True)
 class Implementation:
-    """One MPI: how it reads a host and its slots, and what its mpirun must be told."""
+    """One MPI: how it reads a host and its slots, and what its mpirun must be told.
+
+    With `hydra`, the process manager of Intel MPI and MPICH, nodes call the launcher back by its bare hostname, and
+    the images of mpi-operator ask a variable for the pod's part.
+    """
 
     name: str
     host_line: Callable[[str, int], str]
-    launcher_env: Callable[[int], tuple[EnvVar, ...]]
+    variables: Callable[[int], tuple[EnvVar, ...]]
+    hydra: bool = False
+
+    def launcher_env(self, slots: int) -> tuple[EnvVar, ...]:
+        """The launcher's variables for nodes with that many slots."""
+        return (*self.role_env("launcher"), *self.variables(slots))
+
+    def role_env(self, role: str) -> tuple[EnvVar, ...]:
+        """The variable that tells a pod its part, where the implementation's images want one."""
+        return (literal(_ROLE, role),) if self.hydra else ()
 
     @property
     def reserved(self) -> frozenset[str]:
@@ -43,6 +61,28 @@ def _openmpi_env(slots: int) -> tuple[EnvVar, ...]:
     )
 
 
+def _intel_env(slots: int) -> tuple[EnvVar, ...]:
+    return (
+        literal("I_MPI_HYDRA_HOST_FILE", HOSTFILE),
+        literal("I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS", _SSH_ARGS),
+        literal("I_MPI_PERHOST", slots),
+    )
+
+
+def _mpich_env(slots: int) -> tuple[EnvVar, ...]:
+    return literal("HYDRA_HOST_FILE", HOSTFILE), literal("HYDRA_LAUNCH_EXTRA_ARGS", _SSH_ARGS)
+
+
+def _openmpi_line(host: str, slots: int) -> str:
+    return f"{host} slots={slots}\n"
+
+
+def _hydra_line(host: str, slots: int) -> str:
+    return f"{host}:{slots}\n"
+
+
 _IMPLEMENTATIONS = {
-    "OpenMPI": Implementation("OpenMPI", lambda host, slots: f"{host} slots={slots}\n", _openmpi_env),
+    "OpenMPI": Implementation("OpenMPI", _openmpi_line, _openmpi_env),
+    "Intel": Implementation("Intel", _hydra_line, _intel_env, hydra=True),
+    "MPICH": Implementation("MPICH", _hydra_line, _mpich_env, hydra=True),
 }
