@@ -261,3 +261,13 @@ def test_annotations_have_a_limit_together() -> None:
     document = trainjob()
     document["metadata"]["annotations"] = {f"a{i}": "x" * 100_000 for i in range(3)}
     assert told(document) == [("TooLong", "metadata.annotations")]
+
+
+@pytest.mark.parametrize("fields", [{"image": 0}, {"unknown": 0}, {"env": 0}, {"resourcesPerNode": {"limits": 0}}])
+def test_trees_deeper_than_python_can_follow_are_refused_like_any_other(fields: Json) -> None:
+    deep: Any = []
+    for _ in range(5_000):
+        deep = {"x": [deep]}
+    document = trainjob({name: {"limits": {"cpu": deep}} if inner else deep for name, inner in fields.items()})
+    (finding,) = findings(document)
+    assert finding.code in ("WrongType", "UnknownField", "InvalidQuantity")

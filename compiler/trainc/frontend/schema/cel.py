@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from trainc.diagnostics import Finding
 from trainc.frontend.schema.by_release import Rows
 from trainc.frontend.schema.object_meta import jobset_metadata, object_metadata, trainjob_metadata
+from trainc.frontend.schema.scalars import shown
 
 Struct: TypeAlias = Mapping[str, Any]
 Rule: TypeAlias = Callable[[Struct], Iterator[Finding]]
@@ -46,7 +47,7 @@ def torch_processes(torch: Struct) -> Iterator[Finding]:
     processes = torch.get("numProcPerNode")
     if processes is None or processes in _NPROC_WORDS or (not isinstance(processes, str) and processes > 0):
         return
-    message = f"{processes!r} is no number of processes"
+    message = f"{shown(str(processes))} is no number of processes"
     hint = f"write a number above 0 (unquoted) or one of {', '.join(_NPROC_WORDS)}"
     yield Finding("UnsupportedValue", "error", message, hint, ("numProcPerNode",))
 
@@ -56,7 +57,7 @@ def storage_uri(initializer: Struct) -> Iterator[Finding]:
     uri = initializer.get("storageUri")
     if uri and not _URI.match(uri):
         hint = "start with a scheme, as in hf://organisation/dataset or s3://bucket/path"
-        yield Finding("InvalidStorageUri", "error", f"{uri!r} is no URI", hint, ("storageUri",))
+        yield Finding("InvalidStorageUri", "error", f"{shown(uri)} is no URI", hint, ("storageUri",))
 
 
 def injection_targets(target: Struct) -> Iterator[Finding]:

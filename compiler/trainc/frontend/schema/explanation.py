@@ -8,7 +8,7 @@ from typing import Any
 
 from trainc.diagnostics import Finding, Path, Severity
 from trainc.frontend.schema.list_keys import LIST_MAP_KEYS, SETS
-from trainc.frontend.schema.scalars import Refused, is_time, text_or_integer
+from trainc.frontend.schema.scalars import Refused, is_time, shown, text_or_integer
 from trainc.frontend.schema.shapes import ROOTS, ListOf, MapOf, Scalar, Struct
 from trainc.frontend.schema.structure import structural_findings
 from trainc.frontend.schema.tables import defaults_of, rules_of
@@ -27,7 +27,7 @@ def explain(
     shape = Struct(ROOTS[kind])
     severity: Severity = "warning" if prune else "error"
     findings = list(unknown_fields(Node(dict(document), shape, (), kind), release, severity))
-    remaining = without_nulls(dict(document))
+    remaining = without_nulls(dict(document), shape, release)
     if prune:
         remaining = without_unknown(remaining, shape, release)
     structure = list(dict.fromkeys(structural_findings(remaining, kind, release)))
@@ -58,7 +58,7 @@ def _value_findings(node: Node, release: str) -> Iterator[Finding]:
             yield from _quantity(node.value, node.path)
         case Scalar("time"), str() if not is_time(node.value):
             hint = "write it as 2026-01-31T12:00:00Z"
-            yield Finding("InvalidTime", "error", f"{node.value!r} is no RFC 3339 time", hint, node.path)
+            yield Finding("InvalidTime", "error", f"{shown(node.value)} is no RFC 3339 time", hint, node.path)
         case ListOf(item), list():
             yield from _duplicates(node, item, release)
         case MapOf(), dict():
@@ -88,7 +88,9 @@ def _duplicates(node: Node, item: object, release: str) -> Iterator[Finding]:
         if identity is None:
             continue
         if identity in first:
-            label = ", ".join(f"{name} {part!r}" for name, part in zip(names or ("item",), identity, strict=True))
+            label = ", ".join(
+                f"{name} {shown(str(part))}" for name, part in zip(names or ("item",), identity, strict=True)
+            )
             message = f"{label} occurs twice in this list; the first is item {first[identity]}"
             yield Finding("DuplicateItem", "error", message, "remove or rename one of them", (*node.path, index))
         first.setdefault(identity, index)

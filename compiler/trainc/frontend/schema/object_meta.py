@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainc.diagnostics import Finding, Path
+from trainc.frontend.schema.scalars import shown
 
 Json = Mapping[str, Any]
 
@@ -41,7 +42,7 @@ def trainjob_metadata(trainjob: Json) -> Iterator[Finding]:
         )
     if name and not _SERVICE_NAME.fullmatch(name):
         hint = "use lowercase letters, digits and '-', starting with a letter and ending with a letter or digit"
-        yield Finding("InvalidName", "error", f"{name!r} is no RFC 1035 label", hint, _NAME)
+        yield Finding("InvalidName", "error", f"{shown(name)} is no RFC 1035 label", hint, _NAME)
     yield from _object_meta(metadata)
 
 
@@ -70,18 +71,18 @@ def _required_name(metadata: Json, hint: str) -> Iterator[Finding]:
 def _subdomain_name(metadata: Json) -> Iterator[Finding]:
     name = metadata.get("name")
     if name and not (len(name) <= _LONGEST_SUBDOMAIN and _DNS_SUBDOMAIN.fullmatch(name)):
-        yield Finding("InvalidName", "error", f"{name!r} is no RFC 1123 subdomain", f"{_LOWERCASE}, or '.'", _NAME)
+        yield Finding("InvalidName", "error", f"{shown(name)} is no RFC 1123 subdomain", f"{_LOWERCASE}, or '.'", _NAME)
 
 
 def _object_meta(metadata: Json) -> Iterator[Finding]:
     namespace = metadata.get("namespace")
     if namespace and not _DNS_LABEL.fullmatch(namespace):
-        message = f"{namespace!r} is no RFC 1123 label of at most 63 characters"
+        message = f"{shown(namespace)} is no RFC 1123 label of at most 63 characters"
         yield Finding("InvalidName", "error", message, _LOWERCASE, ("metadata", "namespace"))
     for key, value in (metadata.get("labels") or {}).items():
         yield from _key(key, ("metadata", "labels", key))
         if value and not _LABEL_VALUE.fullmatch(value):
-            message = f"{value!r} cannot be the value of a label"
+            message = f"{shown(value)} cannot be the value of a label"
             hint = "at most 63 letters, digits, '-', '_' and '.'; put longer or free text into an annotation"
             yield Finding("InvalidLabel", "error", message, hint, ("metadata", "labels", key))
     annotations = metadata.get("annotations") or {}
@@ -97,6 +98,6 @@ def _key(key: str, path: Path) -> Iterator[Finding]:
     prefix, slash, name = key.rpartition("/")
     prefix_fits = len(prefix) <= _LONGEST_SUBDOMAIN and _DNS_SUBDOMAIN.fullmatch(prefix) if slash else True
     if not (prefix_fits and _QUALIFIED.fullmatch(name)):
-        message = f"{path[-1]!r} cannot be the key of a label or annotation"
+        message = f"{shown(str(path[-1]))} cannot be the key of a label or annotation"
         hint = "write an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.'"
         yield Finding("InvalidLabel", "error", message, hint, path)

@@ -7,6 +7,8 @@ from typing import Any
 
 _RFC3339 = re.compile(r"\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-6]\d(?:\.\d+)?(?:Z|[+-][0-2]\d:[0-5]\d)")
 
+_LONGEST_SHOWN = 80
+
 
 class Refused(Exception):
     """A value does not fit its schema; explanation.py says why."""
@@ -36,3 +38,8 @@ def text_or_integer(value: Any) -> str | int:
 def is_time(text: str) -> bool:
     """Whether `text` is an RFC 3339 time with a zone."""
     return _RFC3339.fullmatch(text) is not None
+
+
+def shown(text: str) -> str:
+    """`text` in quotes, cut where it is too long to read in a message."""
+    return repr(text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "...")

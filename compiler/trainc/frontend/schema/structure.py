@@ -11,6 +11,7 @@ import jsonschema
 
 from trainc.diagnostics import Finding, Path
 from trainc.frontend.schema.editor_schema import QUANTITY_FORMAT, json_schema
+from trainc.frontend.schema.scalars import shown
 
 _EXPECTED = {
     "object": "a mapping",
@@ -57,7 +58,7 @@ def described(value: Any) -> str:
         case bool():
             return str(value).lower()
         case str():
-            return f"the string {value[:40]!r}"
+            return f"the string {shown(value)}"
         case int() | float():
             return f"the number {value}"[:60]
         case list():
@@ -99,7 +100,7 @@ def _enum(failure: _Failure) -> Iterator[Finding]:
     if isinstance(failure.value, str):
         allowed = ", ".join(repr(value) for value in failure.wanted)
         yield Finding(
-            "UnsupportedValue", "error", f"{failure.value!r} is not supported", f"use {allowed}", failure.path
+            "UnsupportedValue", "error", f"{shown(failure.value)} is not supported", f"use {allowed}", failure.path
         )
 
 

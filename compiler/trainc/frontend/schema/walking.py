@@ -42,13 +42,24 @@ def nodes(node: Node, release: str) -> Iterator[Node]:
                 yield from nodes(Node(value, shape, (*node.path, str(name)), f"{node.key}{{}}", node.structs), release)
 
 
-def without_nulls(value: Any) -> Any:
-    """A copy without the null entries of mappings, which the API server prunes."""
-    if isinstance(value, dict):
-        return {name: without_nulls(item) for name, item in value.items() if item is not None}
-    if isinstance(value, list):
-        return [without_nulls(item) for item in value]
-    return value
+def without_nulls(value: Any, shape: Shape, release: str) -> Any:
+    """A copy without the null entries of mappings, which the API server prunes.
+
+    It goes no deeper than the schema: a mapping or list where the schema has none is emptied, for nothing inside it
+    matters and it may be deeper than Python can follow.
+    """
+    match shape, value:
+        case Struct(name), dict():
+            fields = definition(release, name).fields
+            kept = {n: item for n, item in value.items() if item is not None}
+            return {n: without_nulls(item, fields[n], release) if n in fields else item for n, item in kept.items()}
+        case ListOf(inner), list():
+            return [without_nulls(item, inner, release) for item in value]
+        case MapOf(inner), dict():
+            return {n: without_nulls(item, inner, release) for n, item in value.items() if item is not None}
+        case Scalar("any"), _:
+            return value
+    return type(value)() if isinstance(value, dict | list) else value
 
 
 def without_unknown(value: Any, shape: Shape, release: str) -> Any:
