@@ -31,6 +31,7 @@ class Limits:
     documents: int = 100_000
     depth: int = 100
     alias_expansions: int = 10_000
+    template_steps: int = 100_000
 
 
 @dataclass(frozen=True, slots=True)

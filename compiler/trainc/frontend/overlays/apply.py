@@ -1,0 +1,118 @@
+"""Overlays applied: patches first, then namespace, names, labels, annotations and images, as kustomize orders them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from trainc.diagnostics import Diagnostic, Path, format_path
+from trainc.frontend.overlays.edited import Edited, Origin, identity
+from trainc.frontend.overlays.json_patch import apply_operations
+from trainc.frontend.overlays.merge import PatchFailedError, merge
+from trainc.frontend.overlays.overlay import Overlay, Patch
+from trainc.frontend.overlays.selectors import exact_target
+from trainc.frontend.overlays.transforms import image_names, transformed
+
+# What identifies the document that a patch is for; none of it is a change.
+_IDENTITY = ("apiVersion", "kind")
+_IDENTITY_METADATA = ("name", "namespace")
+
+
+class Layer:
+    """One overlay on its way over documents: remembers which of its patches and images met one."""
+
+    def __init__(self, overlay: Overlay, patches: Sequence[Patch]) -> None:
+        self._overlay = overlay
+        self._patches = patches
+        self._used_patches: set[int] = set()
+        self._used_images: set[int] = set()
+        self.diagnostics: list[Diagnostic] = []
+
+    def apply(self, documents: Iterable[Edited]) -> list[Edited]:
+        """The documents after this overlay; one that a patch deletes is gone."""
+        patched = (self._patched(document) for document in documents)
+        return [transformed(d, self._overlay, self._used_images) for d in patched if d is not None]
+
+    def unused(self, documents: Sequence[Edited]) -> list[Diagnostic]:
+        """An error for each patch that addresses nothing, a warning for each image that nobody uses."""
+        patches = [p for i, p in enumerate(self._patches) if i not in self._used_patches]
+        images = [c for i, c in enumerate(self._overlay.images) if i not in self._used_images]
+        return [
+            *(self._missing_target(patch, documents) for patch in patches),
+            *(self._missing_image(change.name, change.path, documents) for change in images),
+        ]
+
+    def _patched(self, document: Edited) -> Edited | None:
+        found: Edited | None = document
+        for index, patch in enumerate(self._patches):
+            if found is not None and patch.target.fits(found):
+                self._used_patches.add(index)
+                found = self._apply_patch(found, patch)
+        return found
+
+    def _apply_patch(self, document: Edited, patch: Patch) -> Edited | None:
+        try:
+            if isinstance(patch.body, Mapping):
+                data, written = merge(document.data, _change(patch.body))
+            else:
+                data, written = apply_operations(document.data, patch.body)
+        except PatchFailedError as failed:
+            self._failed(document, patch, failed)
+            return document
+        if data is None:
+            return None
+        origins = [(path, Origin(patch.document, (*patch.prefix, *place))) for path, place in written]
+        return document.with_data(data, origins)
+
+    def _failed(self, document: Edited, patch: Patch, failed: PatchFailedError) -> None:
+        namespace, name = identity(document.data)
+        what = f"{document.data.get('kind')} {'/'.join(part for part in (namespace, name) if part)}"
+        path = (*patch.prefix, *failed.path)
+        self.diagnostics.append(
+            Diagnostic(
+                "PatchFailed",
+                "error",
+                f"the patch cannot be applied to {what}: {failed}",
+                "mend the patch, or narrow its target to the documents that it fits",
+                self._overlay.label,
+                format_path(path),
+                patch.document.locate(path),
+            )
+        )
+
+    def _missing_target(self, patch: Patch, documents: Sequence[Edited]) -> Diagnostic:
+        names = list(dict.fromkeys(identity(document.data)[1] for document in documents))
+        wanted = patch.body.get("metadata", {}).get("name", "") if isinstance(patch.body, Mapping) else ""
+        near = get_close_matches(str(wanted), names, n=1)
+        known = ", ".join(f"{d.data.get('kind')} {identity(d.data)[1]}" for d in documents[:5]) or "none"
+        hint = (
+            f"did you mean {near[0]}?" if near else f"documents here: {known}{' and others' if documents[5:] else ''}"
+        )
+        path = patch.entry.path
+        place = self._overlay.document.locate(path)
+        message = "the patch addresses no document"
+        return Diagnostic("PatchTargetMissing", "error", message, hint, self._overlay.label, format_path(path), place)
+
+    def _missing_image(self, name: str, path: Path, documents: Sequence[Edited]) -> Diagnostic:
+        names = image_names(documents)
+        near = get_close_matches(name, names, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"images here: {', '.join(names[:5]) or 'none'}"
+        place = self._overlay.document.locate(path)
+        message = f"no container uses the image {name!r}"
+        return Diagnostic("ImageNotUsed", "warning", message, hint, self._overlay.label, format_path(path), place)
+
+
+def _change(body: Mapping[str, Any]) -> dict[str, Any]:
+    """A strategic merge patch less what only identifies its document."""
+    change = {key: value for key, value in body.items() if key not in _IDENTITY}
+    metadata = change.get("metadata")
+    if isinstance(metadata, Mapping):
+        change["metadata"] = {key: value for key, value in metadata.items() if key not in _IDENTITY_METADATA}
+    return change
+
+
+def target_of_body(body: Any) -> Any:
+    """The target that a patch without one names itself; None where it does not."""
+    named = isinstance(body, Mapping) and body.get("kind") and isinstance(body.get("metadata"), Mapping)
+    return exact_target(body) if named and body["metadata"].get("name") else None

@@ -1,0 +1,67 @@
+"""Templates: `*.yaml.j2` files become text, bounded in time and memory, with every place traced back to the template."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from trainc.diagnostics import Diagnostic, Path, Source
+from trainc.frontend.document import Document
+from trainc.frontend.encoding import decode
+from trainc.frontend.templates.failure import TemplateFailedError
+from trainc.frontend.yaml_reader import read_documents
+from trainc.options import Limits
+
+SUFFIXES = (".yaml.j2", ".yml.j2", ".json.j2")
+
+__all__ = ["SUFFIXES", "read_template", "render"]
+
+
+def render(text: str, file: str, values: Mapping[str, Any], limits: Limits) -> str:
+    """The text that a template yields for `values`; TemplateFailedError, with the place, for one that does not."""
+    # Jinja2 takes long to import, and most inputs are no templates.
+    from trainc.frontend.templates.rendering import rendered
+
+    return rendered(text, file, values, limits)
+
+
+def read_template(
+    data: bytes, file: str, values: Mapping[str, Any], limits: Limits, *, already: int = 0
+) -> tuple[list[Document], list[Diagnostic]]:
+    """The documents of a rendered template, as `yaml_reader.read_documents` gives those of a file.
+
+    Places are those of the template: a line that an expression has made counts as the line that holds it.
+    """
+    text = decode(data)
+    try:
+        output = render(text, file, values, limits)
+    except TemplateFailedError as failed:
+        return [], [failed.diagnostic]
+    lines = _Lines(text, output, file, values, limits)
+    documents, diagnostics = read_documents(output.encode("utf-8", "surrogateescape"), file, limits, already=already)
+    placed = [replace(d, source=lines.place(d.source)) for d in diagnostics]
+    return [replace(document, locate=lines.locator(document.locate)) for document in documents], placed
+
+
+class _Lines:
+    """Lines of the output to lines of the template, found only when a diagnostic needs one."""
+
+    def __init__(self, text: str, output: str, file: str, values: Mapping[str, Any], limits: Limits) -> None:
+        self._of = (text, output, file, values, limits)
+        self._lines: list[int] | None = None
+
+    def locator(self, locate: Callable[[Path], Source | None]) -> Callable[[Path], Source | None]:
+        """A document's `locate` in terms of the template."""
+        return lambda path: self.place(locate(path))
+
+    def place(self, source: Source | None) -> Source | None:
+        """A place in the output as a place in the template."""
+        if source is None:
+            return None
+        if self._lines is None:
+            from trainc.frontend.templates.rendering import template_lines
+
+            self._lines = template_lines(*self._of)
+        line = self._lines[min(source.line, len(self._lines)) - 1]
+        return replace(source, line=line)

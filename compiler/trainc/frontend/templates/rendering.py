@@ -1,0 +1,85 @@
+"""Rendering: a template, parsed, bounded, run, and its failures turned into diagnostics with the line they arose on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+
+from jinja2 import Template, TemplateError, TemplateSyntaxError, UndefinedError, nodes
+from jinja2.visitor import NodeTransformer
+
+from trainc.frontend.templates.failure import TemplateFailedError, TooMuchError
+from trainc.frontend.templates.sandbox import BoundedEnvironment, Bounding
+from trainc.options import Limits
+
+_NAME = "<template>"
+# What an expression of a template can raise besides Jinja2's own errors: 1/0, {}[[]], 'a' + 1, and the like.
+_EXPRESSION_ERRORS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+_MARK = re.compile("\ue000([0-9]+)\ue001")
+
+
+def rendered(text: str, file: str, values: Mapping[str, Any], limits: Limits) -> str:
+    """The text that a template yields; TemplateFailedError where it yields none."""
+    try:
+        return _run(text, values, limits, ())
+    except TemplateSyntaxError as error:
+        hint = "see the template syntax of Jinja2; a brace that is meant to be seen is {{ '{{' }}"
+        raise TemplateFailedError(file, error.lineno, f"the template is malformed: {error.message}", hint) from None
+    except UndefinedError as error:
+        hint = "set it under `values` in an overlay, or give it a default: {{ x | default(1) }}"
+        raise TemplateFailedError(file, _line(error.__traceback__), str(error), hint) from None
+    except TooMuchError as error:
+        hint = "write what it repeats into several templates, or raise the limit if it is meant so"
+        raise TemplateFailedError(file, _line(error.__traceback__), f"the template is stopped: {error}", hint) from None
+    except (TemplateError, *_EXPRESSION_ERRORS) as error:
+        message = str(error) or type(error).__name__
+        hint = "templates run in a sandbox without files and without Python's own functions"
+        raise TemplateFailedError(file, _line(error.__traceback__), f"the template fails: {message}", hint) from None
+
+
+def template_lines(text: str, output: str, file: str, values: Mapping[str, Any], limits: Limits) -> list[int]:
+    """For each line of `output`, which `text` has yielded, the line of the template that it came from.
+
+    The template is run again with marks at its line ends. Where a mark has changed the outcome, all lines are the first.
+    """
+    marked = _run(text, values, limits, (_Marking(),))
+    if _MARK.sub("", marked) != output:
+        return [1]
+    lines: list[int] = []
+    current = 1
+    for line in marked.split("\n"):
+        found = _MARK.search(line)
+        current = int(found[1]) if found else current
+        lines.append(current)
+    return lines
+
+
+def _run(text: str, values: Mapping[str, Any], limits: Limits, changes: tuple[NodeTransformer, ...]) -> str:
+    environment = BoundedEnvironment(limits.template_steps, limits.document_bytes)
+    tree: Any = environment.parse(text, _NAME, _NAME)
+    for change in (Bounding(), *changes):
+        tree = change.visit(tree)
+    code = environment.compile(tree, _NAME, _NAME)
+    return Template.from_code(environment, code, environment.make_globals(None)).render(**values)
+
+
+class _Marking(NodeTransformer):
+    """Writes the line after every line end of the template's own text."""
+
+    def visit_TemplateData(self, node: nodes.TemplateData) -> nodes.Node:  # noqa: N802
+        """Text between tags; `lineno` is the line that it begins on."""
+        first, *rest = node.data.split("\n")
+        lines = (f"\n\ue000{node.lineno + i}\ue001{line}" for i, line in enumerate(rest, start=1))
+        return nodes.TemplateData(first + "".join(lines), lineno=node.lineno)
+
+
+def _line(traceback: TracebackType | None) -> int:
+    """The innermost line of the template in a traceback; 1 where it holds none."""
+    line = 1
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == _NAME:
+            line = traceback.tb_lineno
+        traceback = traceback.tb_next
+    return line
