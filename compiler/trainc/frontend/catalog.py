@@ -15,6 +15,8 @@ from trainc.near_names import did_you_mean
 from trainc.options import RELEASES, Limits
 
 RELEASES_ANNOTATION = "trainc/releases"
+# What stands before a path inside the catalog where a diagnostic names a file.
+SHOWN_FOLDER = "catalog:"
 _SUFFIX = ".yaml"
 
 
@@ -24,7 +26,7 @@ def find(name: str, release: str) -> Document | str:
         document = _read(path)
         if release in releases_of(document):
             return document
-    serving = served_releases(name)
+    serving = releases(name)
     if serving:
         first, last = serving[0], serving[-1]
         when = f"since Trainer {first}" if first > release else f"only until Trainer {last}"
@@ -35,10 +37,10 @@ def find(name: str, release: str) -> Document | str:
 def names(release: str | None = None) -> list[str]:
     """Names of all runtimes, or of those that `release` has, in alphabetical order."""
     found = sorted({entry.removesuffix(_SUFFIX) for entry in os.listdir(_root()) if not entry.startswith((".", "_"))})
-    return found if release is None else [name for name in found if release in served_releases(name)]
+    return found if release is None else [name for name in found if release in releases(name)]
 
 
-def served_releases(name: str) -> tuple[str, ...]:
+def releases(name: str) -> tuple[str, ...]:
     """The releases that have a runtime of this name, oldest first; none for an unknown name."""
     served = {release for path in _files(name) for release in releases_of(_read(path))}
     return tuple(release for release in RELEASES if release in served)
@@ -48,6 +50,12 @@ def releases_of(document: Document) -> tuple[str, ...]:
     """The releases that one file of the catalog serves."""
     annotations = document.data["metadata"]["annotations"]
     return tuple(str(annotations[RELEASES_ANNOTATION]).split())
+
+
+def text_of(shown: str) -> str:
+    """The text of a file of the catalog as `Document.file` names it."""
+    with open(os.path.join(_root(), shown.removeprefix(SHOWN_FOLDER)), encoding="utf-8") as stream:
+        return stream.read()
 
 
 def _files(name: str) -> list[str]:
@@ -62,7 +70,7 @@ def _files(name: str) -> list[str]:
 
 def _read(path: str) -> Document:
     with open(path, "rb") as stream:
-        documents, _ = read_documents(stream.read(), f"catalog:{os.path.relpath(path, _root())}", Limits())
+        documents, _ = read_documents(stream.read(), SHOWN_FOLDER + os.path.relpath(path, _root()), Limits())
     return documents[0]
 
 

@@ -6,17 +6,20 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
-from typing import BinaryIO
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, BinaryIO
 
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.document import Document
+from trainc.frontend.templates import SUFFIXES as TEMPLATE_SUFFIXES
+from trainc.frontend.templates import read_template
 from trainc.frontend.yaml_reader import read_documents
 from trainc.near_names import near_names
 from trainc.options import Limits
 
 STDIN = "-"
-_SUFFIXES = (".yaml", ".yml", ".json")
+OVERLAY_FILE = "overlay.yaml"
+_SUFFIXES = (".yaml", ".yml", ".json", *TEMPLATE_SUFFIXES)
 
 
 def read_paths(
@@ -26,19 +29,25 @@ def read_paths(
     stdin: BinaryIO | None = None,
     skip: str | os.PathLike[str] | None = None,
     allow_outside: bool = False,
+    values: Mapping[str, Any] | None = None,
 ) -> tuple[list[Document], list[Diagnostic]]:
     """The documents of every file under `paths`, in order, and everything that is wrong with them.
 
-    A folder is walked in the order of its names for .yaml, .yml and .json; what is hidden and the folder `skip` are
-    left out. `-` is `stdin`. A file that is met twice, be it through a link, is read once. A link that leaves the
-    folder it was found under is refused unless `allow_outside`.
+    A folder is walked in the order of its names for .yaml, .yml and .json; what is hidden, the folder `skip` and
+    folders of overlays are left out. `-` is `stdin`. A file that is met twice, be it through a link, is read once. A
+    link that leaves the folder it was found under is refused unless `allow_outside`. Templates (.yaml.j2 and so on)
+    are rendered with `values`.
     """
-    walk = _Walk(skip, allow_outside)
+    walk = Walk(skip, allow_outside)
     documents: list[Document] = []
     for path in paths:
         for file in walk.files(os.fspath(path)):
             if (data := walk.read(file, stdin)) is not None:
-                found, problems = read_documents(data, _shown(file), limits, already=len(documents))
+                shown, already = _shown(file), len(documents)
+                if file.endswith(TEMPLATE_SUFFIXES):
+                    found, problems = read_template(data, shown, values or {}, limits, already=already)
+                else:
+                    found, problems = read_documents(data, shown, limits, already=already)
                 documents += found
                 walk.diagnostics += problems
                 if any(problem.code == "TooManyDocuments" for problem in problems):
@@ -46,10 +55,15 @@ def read_paths(
     return documents, walk.diagnostics
 
 
-class _Walk:
+def is_overlay_folder(path: str) -> bool:
+    """Whether a folder holds an overlay."""
+    return os.path.isfile(os.path.join(path, OVERLAY_FILE))
+
+
+class Walk:
     """One run over the paths: remembers what it has met, and collects what is wrong."""
 
-    def __init__(self, skip: str | os.PathLike[str] | None, allow_outside: bool) -> None:
+    def __init__(self, skip: str | os.PathLike[str] | None = None, allow_outside: bool = False) -> None:
         self.diagnostics: list[Diagnostic] = []
         self._allow_outside = allow_outside
         # What is never entered again, by real path: the output folder from the start, then all that was met.
@@ -86,6 +100,8 @@ class _Walk:
         while waiting:
             path = waiting.pop()
             if os.path.isdir(path):
+                if path != root and is_overlay_folder(path):
+                    continue  # Its patches are no documents of their own.
                 if self._is_inside(path, real_root) and self._is_new(path):
                     waiting += [os.path.join(path, name) for name in self._names(path)]
             elif path.endswith(_SUFFIXES) and self._is_inside(path, real_root) and self._is_new(path):

@@ -1,0 +1,99 @@
+"""Rewrite files of older releases and dialects in the newest API, comments, order and style kept.
+
+Only lines that must change are written. What the newest API cannot express stays as it is and is reported. Running it
+again changes nothing. After it, `trainc build` gives the same manifests; where a dialect's jobs get the names that
+Trainer's controller serves, it says so.
+
+examples:
+  trainc migrate jobs/ runtimes/
+  trainc migrate --diff old-runtime.yaml
+  trainc migrate - < job.yaml > new.yaml
+
+exit status: 0 done; 1 something could not be migrated, or with --check something would change.
+"""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Iterator
+
+from trainc.cli.arguments import FILE, add_limits, add_reporting, completed_by
+from trainc.cli.colour import Paint
+from trainc.cli.command import Status, Streams, UsageError
+from trainc.cli.excerpt import Files
+from trainc.cli.report_text import text_report
+from trainc.cli.settings import limits_of
+from trainc.diagnostics import Diagnostic, in_order
+from trainc.frontend.encoding import decode
+from trainc.frontend.files import STDIN, Walk
+from trainc.frontend.migration.files import MigratedFile, migrate_text
+
+_NOT_MIGRATED = ("CannotMigrate",)
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Files, and whether to write."""
+    help_text = "file, folder or - (stdin to stdout)"
+    completed_by(parser.add_argument("paths", metavar="PATH", nargs="+", help=help_text), FILE)
+    writing = parser.add_mutually_exclusive_group()
+    writing.add_argument("--diff", action="store_true", help="show what would change, and write nothing")
+    writing.add_argument("--check", action="store_true", help="write nothing; exit 1 if anything would change")
+    add_limits(parser)
+    add_reporting(parser)
+
+
+def run(arguments: Namespace, streams: Streams) -> Status:
+    """Migrate every file; a file that cannot be read is left alone and reported."""
+    if STDIN in arguments.paths and len(arguments.paths) > 1:
+        raise UsageError("- stands for all input; name no other path beside it")
+    diagnostics: list[Diagnostic] = []
+    changed = 0
+    for file, text in _texts(arguments.paths, streams, diagnostics):
+        migrated = migrate_text(text, file, limits_of(arguments))
+        diagnostics += migrated.diagnostics
+        changed += migrated.text != text
+        _deliver(file, text, migrated, arguments, streams)
+    report = text_report(in_order(diagnostics), Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
+    streams.err.write(report)
+    if changed and not arguments.quiet:
+        verb = "would change" if arguments.diff or arguments.check else "changed"
+        streams.err.write(f"{changed} {'file' if changed == 1 else 'files'} {verb}\n")
+    refused = any(d.severity == "error" or d.code in _NOT_MIGRATED for d in diagnostics)
+    return Status.DIAGNOSED if refused or (arguments.check and changed) else Status.DONE
+
+
+def _texts(paths: Iterable[str], streams: Streams, diagnostics: list[Diagnostic]) -> Iterator[tuple[str, str]]:
+    """Every YAML file under the paths with its text; what cannot be read is added to `diagnostics`."""
+    walk = Walk()
+    for path in paths:
+        for file in walk.files(path):
+            data = walk.read(file, streams.stdin)
+            if data is not None and not file.endswith(".json"):
+                yield file, decode(data)
+    diagnostics += walk.diagnostics
+
+
+def _deliver(file: str, text: str, migrated: MigratedFile, arguments: Namespace, streams: Streams) -> None:
+    if arguments.diff:
+        streams.out.write(_difference(file, text, migrated.text).encode())
+    elif file == STDIN and not arguments.check:
+        streams.out.write(migrated.text.encode())
+    elif migrated.text != text and not arguments.check:
+        _replace(file, migrated.text)
+
+
+def _difference(file: str, old: str, new: str) -> str:
+    from difflib import unified_diff
+
+    lines = (text.splitlines(keepends=True) for text in (old, new))
+    return "".join(unified_diff(*lines, fromfile=f"{file} (now)", tofile=f"{file} (migrated)"))
+
+
+def _replace(file: str, text: str) -> None:
+    """Write a file whole or not at all: beside it first, then in its place."""
+    beside = f"{file}.trainc-migrate"
+    with open(beside, "w", encoding="utf-8", newline="") as stream:
+        stream.write(text)
+    os.chmod(beside, os.stat(file).st_mode)
+    os.replace(beside, file)

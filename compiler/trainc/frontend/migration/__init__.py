@@ -1,0 +1,1 @@
+"""Migration: documents of older releases and dialects, rewritten in the newest API with their comments kept."""

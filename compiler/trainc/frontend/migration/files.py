@@ -1,0 +1,68 @@
+"""Files: every document of a file in the newest API, the rest of the file as it was."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from trainc.diagnostics import Diagnostic
+from trainc.frontend.checked import label_of, place
+from trainc.frontend.document import Document
+from trainc.frontend.migration.newest import in_newest_api
+from trainc.frontend.yaml_reader import read_documents
+from trainc.options import Limits
+
+Change = tuple[tuple[str | int, ...], Mapping[str, Any], Mapping[str, Any]]
+# At the first column these three dashes end a document wherever they stand, block scalars included.
+_SEPARATOR = re.compile(r"^---(?:[ \t][^\n]*)?\n", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class MigratedFile:
+    """A file's text in the newest API; the same text where nothing had to change."""
+
+    text: str
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def migrate_text(text: str, file: str, limits: Limits) -> MigratedFile:
+    """Every TrainJob and runtime of `text` in the newest API, with what could not be expressed."""
+    documents, diagnostics = read_documents(text.encode(), file, limits)
+    if diagnostics:
+        return MigratedFile(text, tuple(diagnostics))
+    said: list[Diagnostic] = []
+    for document in documents:
+        migrated = in_newest_api(document.data)
+        said += [place(finding, document, label_of(document.data)) for finding in migrated.findings]
+    return MigratedFile("".join(_migrated_parts(text, limits)), tuple(said))
+
+
+def _migrated_parts(text: str, limits: Limits) -> Iterator[str]:
+    """The text document by document, separators included."""
+    start = 0
+    for separator in _SEPARATOR.finditer(text):
+        yield _migrated_part(text[start : separator.start()], limits)
+        yield separator[0]
+        start = separator.end()
+    yield _migrated_part(text[start:], limits)
+
+
+def _migrated_part(part: str, limits: Limits) -> str:
+    documents, problems = read_documents(part.encode(), "", limits)
+    changes = [] if problems else list(_changes(documents))
+    if not changes:
+        return part
+    from trainc.frontend.migration.rewriting import rewrite
+
+    return rewrite(part, changes)
+
+
+def _changes(documents: list[Document]) -> Iterator[Change]:
+    for index, document in enumerate(documents):
+        wanted = in_newest_api(document.data).data
+        if wanted != document.data:
+            # Several documents of one part are the items of a List.
+            path: tuple[str | int, ...] = ("items", index) if len(documents) > 1 else ()
+            yield path, document.data, wanted

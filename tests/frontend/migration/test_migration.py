@@ -1,0 +1,194 @@
+"""Migration: the newest API, the same manifests, and every line that need not change as it was."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from builders import job, runtime, trainjob
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainc import Options
+from trainc.frontend.migration.files import MigratedFile, migrate_text
+from trainc.frontend.yaml_reader import read_documents
+from trainc.options import Limits
+from trainc.pipeline import compile_documents
+from trainc.target.yaml_writer import dump_yaml
+
+RUNTIME = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: ClusterTrainingRuntime
+metadata: {name: rt}
+spec:
+  mlPolicy:
+    torch:
+      numProcPerNode: auto   # the default
+  template:
+    spec:
+      replicatedJobs:
+        - name: node
+          template:
+            metadata:
+              labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}
+            spec:
+              template:
+                spec:
+                  containers:
+                    - {name: node, image:   "example.com/train:1"}
+"""
+OVERRIDES = """\
+# Our first job.
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata:
+    name: llm
+    namespace: team-a   # ours
+spec:
+    runtimeRef: {name: rt}
+    labels:
+        team: 'a'
+    trainer:
+        numNodes:   4
+        numProcPerNode: "8"
+    podTemplateOverrides:
+        - targetJobs: [{name: node}]
+          metadata:
+              annotations: {note: "yes"}
+          # The fast nodes.
+          spec:
+              nodeSelector: {pool: fast}
+"""
+
+
+def migrated(text: str) -> MigratedFile:
+    return migrate_text(text, "input.yaml", Limits())
+
+
+def compiled(text: str) -> str:
+    documents, problems = read_documents(text.encode(), "input.yaml", Limits())
+    assert not problems
+    return compile_documents(documents, (), Options(release="2.3")).to_yaml()
+
+
+@pytest.mark.parametrize("text", [f"{OVERRIDES}---\n{RUNTIME}", f"---\n{RUNTIME}---\n{OVERRIDES}"])
+def test_a_migrated_file_compiles_to_the_same_manifests_and_does_not_change_again(text: str) -> None:
+    once = migrated(text)
+    assert once.diagnostics == ()
+    assert compiled(once.text) == compiled(text)
+    assert migrated(once.text).text == once.text
+
+
+def test_lines_that_need_not_change_are_as_they_were() -> None:
+    new = migrated(OVERRIDES).text.splitlines()
+    kept = ["# Our first job.", "    namespace: team-a   # ours", "    runtimeRef: {name: rt}", "        numNodes:   4"]
+    assert [line for line in new if line in kept] == kept
+    assert any("# The fast nodes." in line for line in new)
+    assert any("team: 'a'" in line for line in new)
+
+
+def test_old_fields_become_patches_in_their_order() -> None:
+    (document,), _ = read_documents(migrated(OVERRIDES).text.encode(), "x", Limits())
+    spec = document.data["spec"]
+    assert not {"labels", "podTemplateOverrides"} & set(spec)
+    assert [p["manager"] for p in spec["runtimePatches"]] == [
+        "migrated.trainer.kubeflow.org/1",
+        "migrated.trainer.kubeflow.org/2",
+    ]
+    assert spec["trainer"]["numProcPerNode"] == 8
+
+
+def test_a_patch_that_is_there_already_stays_last() -> None:
+    text = OVERRIDES + "    runtimePatches:\n        - manager: migrated.trainer.kubeflow.org/1\n"
+    (document,), _ = read_documents(migrated(text).text.encode(), "x", Limits())
+    managers = [p["manager"].rpartition("/")[2] for p in document.data["spec"]["runtimePatches"]]
+    assert managers == ["2", "3", "1"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "path"),
+    [
+        ("{torch: {numProcPerNode: 4}}", "spec.mlPolicy.torch.numProcPerNode"),
+        ("{torch: {elasticPolicy: {minNodes: 1, maxNodes: 2}}}", "spec.mlPolicy.torch.elasticPolicy"),
+    ],
+)
+def test_what_cannot_be_expressed_stays_and_is_reported(policy: str, path: str) -> None:
+    text = RUNTIME.replace("    torch:\n      numProcPerNode: auto   # the default\n", "").replace(
+        "  mlPolicy:\n", f"  mlPolicy: {policy}\n"
+    )
+    result = migrated(text)
+    assert [(d.code, d.path) for d in result.diagnostics] == [("CannotMigrate", path)]
+    assert result.text == text
+
+
+def test_a_dialect_that_trainer_would_refuse_is_left_alone() -> None:
+    text = """\
+apiVersion: ome.io/v1beta1
+kind: ClusterTrainingRuntime
+metadata: {name: rt}
+spec:
+  mlPolicy: {mpi: {mpiImplementation: Intel}}
+  template: {spec: {replicatedJobs: []}}
+"""
+    result = migrated(text)
+    assert [d.code for d in result.diagnostics] == ["CannotMigrate"]
+    assert result.text == text
+
+
+def test_a_dialects_runtime_gets_the_names_that_the_controller_serves() -> None:
+    text = """\
+apiVersion: kubeflow.org/v2alpha1
+kind: TrainingRuntime
+metadata: {name: rt, namespace: team-a}
+spec:
+  template:
+    spec:
+      successPolicy: {operator: All, targetReplicatedJobs: [trainer-node]}
+      replicatedJobs:
+        - name: trainer-node
+          template: {spec: {template: {spec: {containers: [{name: trainer, image: "example.com/x:1"}]}}}}
+"""
+    result = migrated(text)
+    (document,), _ = read_documents(result.text.encode(), "x", Limits())
+    spec = document.data["spec"]["template"]["spec"]
+    assert document.data["apiVersion"] == "trainer.kubeflow.org/v1alpha1"
+    assert spec["successPolicy"]["targetReplicatedJobs"] == ["node"]
+    (replicated_job,) = spec["replicatedJobs"]
+    assert replicated_job["name"] == "node"
+    assert replicated_job["template"]["spec"]["template"]["spec"]["containers"][0]["name"] == "node"
+    assert [d.code for d in result.diagnostics] == ["JobRenamed"]
+    assert migrated(result.text).text == result.text
+
+
+def test_items_of_a_list_and_other_documents_are_kept() -> None:
+    items = "".join("- " + line if i == 0 else "  " + line for i, line in enumerate(RUNTIME.splitlines(keepends=True)))
+    text = f"apiVersion: v1\nkind: List\nitems:\n{items}---\nkind: Other   # untouched\nvalue:   1\n"
+    result = migrated(text)
+    assert "kind: Other   # untouched\nvalue:   1\n" in result.text
+    assert "numProcPerNode" not in result.text
+
+
+def test_a_file_with_an_error_is_left_alone() -> None:
+    text = OVERRIDES + "  wrong: [indentation\n"
+    result = migrated(text)
+    assert result.text == text
+    assert result.diagnostics
+
+
+_LABELS = st.dictionaries(st.sampled_from("abc"), st.sampled_from(["1", "yes", "0x1F"]), max_size=3)
+
+
+@given(_LABELS, _LABELS, st.booleans())
+def test_any_mixture_of_old_fields_compiles_to_the_same_manifests(
+    labels: dict[str, str], selector: dict[str, str], pod_spec: bool
+) -> None:
+    override: dict[str, Any] = {"targetJobs": [{"name": "node"}]}
+    override |= {"nodeSelector": selector} if pod_spec else {"spec": {"nodeSelector": selector}}
+    field = "podSpecOverrides" if pod_spec else "podTemplateOverrides"
+    document = trainjob({"numNodes": 2}, labels=labels, **{field: [override]})
+    text = dump_yaml([document, runtime(job(), policy={"torch": {}})])
+    result = migrated(text)
+    assert json.dumps(list(result.diagnostics)) == "[]"
+    assert compiled(result.text) == compiled(text)
+    assert migrated(result.text).text == result.text
