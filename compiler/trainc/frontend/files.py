@@ -22,7 +22,7 @@ OVERLAY_FILE = "overlay.yaml"
 _SUFFIXES = (".yaml", ".yml", ".json", *TEMPLATE_SUFFIXES)
 
 
-def read_paths(
+def read_paths(  # noqa: PLR0913 - all but two go by their names
     paths: Sequence[str | os.PathLike[str]],
     limits: Limits,
     *,

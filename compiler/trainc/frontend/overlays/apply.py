@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
-from trainc.diagnostics import Diagnostic, Path, format_path
+from trainc.diagnostics import Diagnostic, Path, Severity, format_path
 from trainc.frontend.overlays.edited import Edited, Origin, identity
 from trainc.frontend.overlays.json_patch import apply_operations
 from trainc.frontend.overlays.merge import PatchFailedError, merge
-from trainc.frontend.overlays.overlay import Overlay, Patch
+from trainc.frontend.overlays.overlay import ImageChange, Overlay, Patch
 from trainc.frontend.overlays.selectors import exact_target
 from trainc.frontend.overlays.transforms import image_names, transformed
+from trainc.near_names import did_you_mean
 
 # What identifies the document that a patch is for; none of it is a change.
 _IDENTITY = ("apiVersion", "kind")
@@ -40,7 +40,7 @@ class Layer:
         images = [c for i, c in enumerate(self._overlay.images) if i not in self._used_images]
         return [
             *(self._missing_target(patch, documents) for patch in patches),
-            *(self._missing_image(change.name, change.path, documents) for change in images),
+            *(self._missing_image(change, documents) for change in images),
         ]
 
     def _patched(self, document: Edited) -> Edited | None:
@@ -82,25 +82,23 @@ class Layer:
         )
 
     def _missing_target(self, patch: Patch, documents: Sequence[Edited]) -> Diagnostic:
-        names = list(dict.fromkeys(identity(document.data)[1] for document in documents))
+        names = [identity(document.data)[1] for document in documents]
         wanted = patch.body.get("metadata", {}).get("name", "") if isinstance(patch.body, Mapping) else ""
-        near = get_close_matches(str(wanted), names, n=1)
-        known = ", ".join(f"{d.data.get('kind')} {identity(d.data)[1]}" for d in documents[:5]) or "none"
-        hint = (
-            f"did you mean {near[0]}?" if near else f"documents here: {known}{' and others' if documents[5:] else ''}"
+        some = ", ".join(f"{d.data.get('kind')} {identity(d.data)[1]}" for d in documents[:5]) or "none"
+        hint = did_you_mean(str(wanted), names) or f"documents here: {some}{' and others' if documents[5:] else ''}"
+        return self._diagnostic(
+            "PatchTargetMissing", "error", "the patch addresses no document", hint, patch.entry.path
         )
-        path = patch.entry.path
-        place = self._overlay.document.locate(path)
-        message = "the patch addresses no document"
-        return Diagnostic("PatchTargetMissing", "error", message, hint, self._overlay.label, format_path(path), place)
 
-    def _missing_image(self, name: str, path: Path, documents: Sequence[Edited]) -> Diagnostic:
+    def _missing_image(self, change: ImageChange, documents: Sequence[Edited]) -> Diagnostic:
         names = image_names(documents)
-        near = get_close_matches(name, names, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"images here: {', '.join(names[:5]) or 'none'}"
+        hint = did_you_mean(change.name, names) or f"images here: {', '.join(names[:5]) or 'none'}"
+        message = f"no container uses the image {change.name!r}"
+        return self._diagnostic("ImageNotUsed", "warning", message, hint, change.path)
+
+    def _diagnostic(self, code: str, severity: Severity, message: str, hint: str, path: Path) -> Diagnostic:
         place = self._overlay.document.locate(path)
-        message = f"no container uses the image {name!r}"
-        return Diagnostic("ImageNotUsed", "warning", message, hint, self._overlay.label, format_path(path), place)
+        return Diagnostic(code, severity, message, hint, self._overlay.label, format_path(path), place)
 
 
 def _change(body: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import Any, TypeAlias, TypeVar
 
 from trainc.diagnostics import Diagnostic, Path, format_path
 from trainc.frontend.document import Document
+from trainc.near_names import did_you_mean
 
 Json: TypeAlias = Mapping[str, Any]
 _T = TypeVar("_T")
@@ -74,8 +74,7 @@ class TypedFields:
         """Report every field that is not in `known`; `hints` knows better than a likely spelling."""
         for name in data:
             if name not in known:
-                near = get_close_matches(str(name), known, n=1)
-                hint = f"did you mean {near[0]}?" if near else f"known here: {', '.join(known)}"
+                hint = did_you_mean(str(name), known) or f"known here: {', '.join(known)}"
                 self.report((*path, name), f"there is no field {name!r} here", (hints or {}).get(name, hint))
 
     def _one_text(self, item: Any, path: Path) -> str | None:
