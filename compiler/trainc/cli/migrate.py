@@ -86,8 +86,8 @@ def _deliver(file: str, text: str, migrated: MigratedFile, arguments: Namespace,
 def _difference(file: str, old: str, new: str) -> str:
     from difflib import unified_diff
 
-    lines = (text.splitlines(keepends=True) for text in (old, new))
-    return "".join(unified_diff(*lines, fromfile=f"{file} (now)", tofile=f"{file} (migrated)"))
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    return "".join(unified_diff(before, after, fromfile=f"{file} (now)", tofile=f"{file} (migrated)"))
 
 
 def _replace(file: str, text: str) -> None:

@@ -51,7 +51,7 @@ spec:
         team: 'a'
     trainer:
         numNodes:   4
-        numProcPerNode: "8"
+        numProcPerNode: auto
     podTemplateOverrides:
         - targetJobs: [{name: node}]
           metadata:
@@ -96,7 +96,13 @@ def test_old_fields_become_patches_in_their_order() -> None:
         "migrated.trainer.kubeflow.org/1",
         "migrated.trainer.kubeflow.org/2",
     ]
-    assert spec["trainer"]["numProcPerNode"] == 8
+    assert "numProcPerNode" not in spec["trainer"]
+
+
+def test_a_number_of_processes_that_was_quoted_becomes_a_number() -> None:
+    text = OVERRIDES.replace("numProcPerNode: auto", 'numProcPerNode: "8"')
+    (document,), _ = read_documents(migrated(text).text.encode(), "x", Limits())
+    assert document.data["spec"]["trainer"]["numProcPerNode"] == 8
 
 
 def test_a_patch_that_is_there_already_stays_last() -> None:

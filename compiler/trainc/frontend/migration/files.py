@@ -9,9 +9,9 @@ from typing import Any
 
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.checked import label_of, place
-from trainc.frontend.document import Document
+from trainc.frontend.lists import items
 from trainc.frontend.migration.newest import in_newest_api
-from trainc.frontend.yaml_reader import read_documents
+from trainc.frontend.yaml_reader import read_documents, read_value
 from trainc.options import Limits
 
 Change = tuple[tuple[str | int, ...], Mapping[str, Any], Mapping[str, Any]]
@@ -50,8 +50,7 @@ def _migrated_parts(text: str, limits: Limits) -> Iterator[str]:
 
 
 def _migrated_part(part: str, limits: Limits) -> str:
-    documents, problems = read_documents(part.encode(), "", limits)
-    changes = [] if problems else list(_changes(documents))
+    changes = list(_changes(part, limits))
     if not changes:
         return part
     from trainc.frontend.migration.rewriting import rewrite
@@ -59,10 +58,12 @@ def _migrated_part(part: str, limits: Limits) -> str:
     return rewrite(part, changes)
 
 
-def _changes(documents: list[Document]) -> Iterator[Change]:
-    for index, document in enumerate(documents):
-        wanted = in_newest_api(document.data).data
-        if wanted != document.data:
-            # Several documents of one part are the items of a List.
-            path: tuple[str | int, ...] = ("items", index) if len(documents) > 1 else ()
-            yield path, document.data, wanted
+def _changes(part: str, limits: Limits) -> Iterator[Change]:
+    """Every object of one document that has to change, with its place: a List holds several."""
+    documents, problems = read_documents(part.encode(), "", limits)
+    if problems or not documents:
+        return
+    for path, value in items(read_value(part)):
+        wanted = in_newest_api(value).data if isinstance(value, Mapping) else value
+        if wanted != value:
+            yield path, value, wanted
