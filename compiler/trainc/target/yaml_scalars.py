@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import dataclass
+from functools import cache
 
 # What every YAML version prints, less what a reader of a diff could not see: spaces other than the plain one, line
 # and paragraph separators, joiners, direction marks, private and unassigned code points.
@@ -17,26 +19,52 @@ _VISIBLE = (
     "\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufdff\ufe10-\ufefe\uff01-\uffef"
     "\U00010000-\U0001fffd\U00020000-\U0002fffd\U00030000-\U0003fffd"
 )
-_INSIDE = f"[!-9;-~{_VISIBLE}]"  # All that is visible but the colon.
-_BARE = re.compile(
-    f"(?:[A-Za-z_/$({_VISIBLE}]|--?[A-Za-z]|\\.\\.?/){_INSIDE}*(?:(?::+| +(?!#)){_INSIDE}+)*"
-    "|[0-9]+(?:\\.[0-9]+)?(?:m|[KMGTPE]i|[kMGTP])"  # Quantities; no dialect has numbers of this form.
-)
 _WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf", "infinity"))
-_BLOCK = re.compile(f"[\t\n -~{_VISIBLE}]*")
-_INVISIBLE = re.compile(f"[^ -~{_VISIBLE}]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Forms:
+    """What a string may look like to be written bare or as a block, and what must be escaped."""
+
+    bare: re.Pattern[str]
+    block: re.Pattern[str]
+    invisible: re.Pattern[str]
+
+
+def _forms(visible: str) -> _Forms:
+    """The forms of strings of printable ASCII and of the `visible` characters beyond it."""
+    inside = f"[!-9;-~{visible}]"  # All that is visible but the colon.
+    return _Forms(
+        bare=re.compile(
+            f"(?:[A-Za-z_/$({visible}]|--?[A-Za-z]|\\.\\.?/){inside}*(?:(?::+| +(?!#)){inside}+)*"
+            "|[0-9]+(?:\\.[0-9]+)?(?:m|[KMGTPE]i|[kMGTP])"  # Quantities; no dialect has numbers of this form.
+        ),
+        block=re.compile(f"[\t\n -~{visible}]*"),
+        invisible=re.compile(f"[^ -~{visible}]"),
+    )
+
+
+_ASCII = _forms("")
+
+
+@cache
+def _unicode() -> _Forms:
+    """Compiled when the first string asks for it: the classes take longer to compile than a job to write."""
+    return _forms(_VISIBLE)
 
 
 def inline(text: str) -> str:
     """A string on one line: bare where that is safe, in double quotes elsewhere. ValueError for half a surrogate pair."""
-    if _BARE.fullmatch(text) and text.lower() not in _WORDS:
+    forms = _ASCII if text.isascii() else _unicode()
+    if forms.bare.fullmatch(text) and text.lower() not in _WORDS:
         return text
-    return _INVISIBLE.sub(_escape, json.dumps(text, ensure_ascii=False))
+    return forms.invisible.sub(_escape, json.dumps(text, ensure_ascii=False))
 
 
 def literal(text: str, indent: str) -> str | None:
     """A string of several lines as a block after `|`, its lines behind `indent`; None where a block cannot hold it."""
-    if not _BLOCK.fullmatch(text) or not text.strip("\n"):
+    forms = _ASCII if text.isascii() else _unicode()
+    if not forms.block.fullmatch(text) or not text.strip("\n"):
         return None
     lines = text.split("\n")
     if lines[-1]:
