@@ -7,10 +7,10 @@ import pytest
 from trainc.frontend.schema import constraints, zero_values
 from trainc.frontend.schema.by_release import Rows, in_force
 from trainc.frontend.schema.cel import RULES
-from trainc.frontend.schema.constraints import integer_bounds
 from trainc.frontend.schema.defaults import DEFAULTS
 from trainc.frontend.schema.descriptions import DESCRIPTIONS
 from trainc.frontend.schema.known_fields import REPLACEMENTS, releases_with
+from trainc.frontend.schema.limits import integer_bounds
 from trainc.frontend.schema.list_keys import LIST_MAP_KEYS, SETS
 from trainc.frontend.schema.shapes import ListOf, MapOf, Scalar, Shape, Struct, definition, definition_names
 from trainc.options import RELEASES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from trainc.frontend.schema.constraints import limits
+from trainc.frontend.schema.limits import limits
 from trainc.frontend.schema.list_keys import LIST_MAP_KEYS, SETS
 from trainc.frontend.schema.scalars import Refused, as_text
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from trainc.frontend.schema.accept_scalars import accept_scalar
 from trainc.frontend.schema.accept_values import Accept, accept_list, accept_map, accept_sized, omit_if_empty
-from trainc.frontend.schema.constraints import limits
 from trainc.frontend.schema.defaults import Default
+from trainc.frontend.schema.limits import limits
 from trainc.frontend.schema.scalars import Refused
 from trainc.frontend.schema.shapes import Definition, ListOf, MapOf, Scalar, Shape, Struct, definition
 from trainc.frontend.schema.tables import defaults_of, rules_of

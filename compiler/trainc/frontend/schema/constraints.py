@@ -6,10 +6,7 @@ kubernetes-sigs/jobset at the tags that PORT.yaml pins. Rules that look at more 
 
 from __future__ import annotations
 
-from functools import cache
-from typing import NamedTuple
-
-from trainc.frontend.schema.by_release import Rows, in_force
+from trainc.frontend.schema.by_release import Rows
 from trainc.frontend.schema.shapes import API_VERSIONS, ROOTS
 
 # Integers are int32 but for these: int64 in the CRD, or a Go `int`, which has no format there.
@@ -177,35 +174,3 @@ MIN_PROPERTIES: Rows[int] = (
         },
     ),
 )
-
-
-class Limits(NamedTuple):
-    """What one release demands of single values, by "group.Definition.field"; see the tables of this module."""
-
-    minimum: dict[str, int]
-    enum: dict[str, tuple[str, ...]]
-    min_length: dict[str, int]
-    max_length: dict[str, int]
-    min_items: dict[str, int]
-    max_items: dict[str, int]
-    min_properties: dict[str, int]
-
-
-@cache
-def limits(release: str) -> Limits:
-    """The tables of this module as they hold in `release`."""
-    return Limits(
-        in_force(MINIMUM, release),
-        in_force(ENUM, release),
-        in_force(MIN_LENGTH, release),
-        in_force(MAX_LENGTH, release),
-        in_force(MIN_ITEMS, release),
-        in_force(MAX_ITEMS, release),
-        in_force(MIN_PROPERTIES, release),
-    )
-
-
-def integer_bounds(key: str, release: str) -> tuple[int, int]:
-    """The smallest and the largest integer that the field `key` takes."""
-    bits = 63 if key in INT64 else 31
-    return limits(release).minimum.get(key, -(1 << bits)), (1 << bits) - 1
