@@ -12,7 +12,11 @@ from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
 from trainc.frontend.catalog import find
 from trainc.frontend.document import Document
 from trainc.frontend.files import read_paths
-from trainc.options import Limits, Options
+from trainc.frontend.intake import Catalog
+from trainc.frontend.overlays.load import Loaded, load_overlays, read_contents, values_of
+from trainc.frontend.overlays.settings import decided, overlaid_options
+from trainc.frontend.overlays.stack import apply_overlays
+from trainc.options import NEWEST_RELEASE, Options
 from trainc.pipeline import compile_documents
 
 AnyPath: TypeAlias = "str | os.PathLike[str]"
@@ -20,45 +24,65 @@ AnyPath: TypeAlias = "str | os.PathLike[str]"
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What was read: the documents to compile, the runtimes of each further source, and what is wrong with them."""
+    """What was read: the documents to compile, the runtimes of each further source, and what is wrong with them.
+
+    `catalog` is trainc's own, as the overlays leave it.
+    """
 
     documents: list[Document]
     runtime_sources: list[list[Document]]
     diagnostics: list[Diagnostic]
+    catalog: Catalog = find
 
 
-def read_inputs(
+def read_inputs(  # noqa: PLR0913 - the last three go by their names
     paths: Sequence[AnyPath],
     runtimes: Sequence[AnyPath] = (),
-    limits: Limits = Limits(),
+    options: Options = Options(),
     *,
+    overlays: Sequence[Loaded] = (),
     stdin: BinaryIO | None = None,
     skip: AnyPath | None = None,
 ) -> Inputs:
-    """Read `paths`, then each folder of `runtimes` as a source of its own. `-` is `stdin`; `skip` is not entered."""
-    documents, diagnostics = read_paths(paths, limits, stdin=stdin, skip=skip)
+    """Read `paths`, then each folder of `runtimes` as a source of its own, then what `overlays` add, and apply them.
+
+    `-` is `stdin`; `skip` is not entered.
+    """
+    values = values_of(overlays) if overlays else {}
+    documents, diagnostics = read_paths(paths, options.limits, stdin=stdin, skip=skip, values=values)
     sources: list[list[Document]] = []
-    for folder in runtimes:
-        found, problems = read_paths([folder], limits)
+    for folder in (*runtimes, *(folder for overlay in overlays for folder in overlay.all_runtimes)):
+        found, problems = read_paths([folder], options.limits, values=values)
         sources.append(found)
         diagnostics += problems
-    return Inputs(documents, sources, diagnostics)
+    if not overlays:
+        return Inputs(documents, sources, diagnostics)
+    contents, problems = read_contents(overlays, values, options.limits)
+    overlaid = apply_overlays(contents, documents, sources, find, options.release or NEWEST_RELEASE)
+    diagnostics += [*problems, *overlaid.diagnostics]
+    return Inputs(overlaid.documents, overlaid.sources, diagnostics, overlaid.catalog)
 
 
 def compile_paths(
     paths: Sequence[AnyPath],
     *,
     runtimes: Sequence[AnyPath] = (),
+    overlays: Sequence[AnyPath] = (),
     options: Options = Options(),
 ) -> Compilation:
-    """Compile every TrainJob in the files and folders of `paths`.
+    """Compile every TrainJob in the files and folders of `paths`, as changed by `overlays`, one after the other.
 
-    Runtimes come from the same input, then from each folder of `runtimes`, then from the catalog that trainc ships.
+    Runtimes come from the same input, then from each folder of `runtimes`, then from the catalog that trainc ships. An
+    overlay's settings hold where `options` has its default.
     Raises CompileError with every problem of every file. Amounts are Kubernetes quantities, times are seconds.
     """
-    inputs = read_inputs(paths, runtimes, options.limits)
+    loaded, problems = load_overlays(overlays, options.limits) if overlays else ([], [])
+    options, contradictions = overlaid_options(options, loaded, decided(options))
+    if has_errors([*problems, *contradictions]):
+        raise CompileError([*problems, *contradictions])
+    inputs = read_inputs(paths, runtimes, options, overlays=loaded)
     try:
-        compiled = compile_documents(inputs.documents, inputs.runtime_sources, options, find)
+        compiled = compile_documents(inputs.documents, inputs.runtime_sources, options, inputs.catalog)
     except CompileError as error:
         raise CompileError([*inputs.diagnostics, *error.diagnostics]) from None
     if has_errors(inputs.diagnostics):

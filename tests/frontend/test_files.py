@@ -19,7 +19,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for name in ("jobs/b.yaml", "jobs/a/z.yml", "jobs/a.json", "jobs/B.yaml", "other/c.yaml"):
         write(tmp_path / name)
-    for name in ("jobs/.hidden/x.yaml", "jobs/.hidden.yaml", "jobs/notes.txt", "jobs/t.yaml.j2"):
+    for name in ("jobs/.hidden/x.yaml", "jobs/.hidden.yaml", "jobs/notes.txt", "jobs/t.j2"):
         write(tmp_path / name, "not: [yaml")
     return tmp_path
 

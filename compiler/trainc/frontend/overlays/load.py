@@ -27,7 +27,7 @@ AnyPath: TypeAlias = "str | os.PathLike[str]"
 class Loaded:
     """An overlay with what it refers to: `bases` are overlays among its resources, which are applied first.
 
-    `files` are its other resources and `runtimes` its runtime folders, as paths that can be opened.
+    `files` are its other resources, as paths that can be opened.
     """
 
     overlay: Overlay
@@ -43,9 +43,19 @@ class Loaded:
         return (*(loaded for base in self.bases for loaded in base.in_order), self)
 
     @property
-    def runtimes(self) -> tuple[str, ...]:
-        """Its folders of runtimes."""
-        return tuple(_beside(self.folder, path) for path in self.overlay.runtimes)
+    def brings_input(self) -> bool:
+        """Whether it has resources, so that nothing else needs to be read."""
+        return any(one.overlay.resources for one in self.in_order)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it and its bases say about how to compile: fields of Options."""
+        return {name: value for one in self.in_order for name, value in one.overlay.settings.items()}
+
+    @property
+    def all_runtimes(self) -> tuple[str, ...]:
+        """The folders of runtimes that it and its bases name."""
+        return tuple(_beside(one.folder, path) for one in reversed(self.in_order) for path in one.overlay.runtimes)
 
 
 def load_overlays(paths: Sequence[AnyPath], limits: Limits) -> tuple[list[Loaded], list[Diagnostic]]:

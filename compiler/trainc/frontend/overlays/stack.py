@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.document import Document
+from trainc.frontend.intake import Catalog
 from trainc.frontend.overlays.apply import Layer
 from trainc.frontend.overlays.edited import Edited, identity
 from trainc.frontend.overlays.load import Loaded
 
-Catalog: TypeAlias = Callable[[str, str], "Document | str"]
 _DELETED = "an overlay deletes it"
 
 
