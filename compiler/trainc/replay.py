@@ -18,7 +18,7 @@ from trainc.options import Options
 from trainc.plugins import engine
 from trainc.plugins.plugin import ExtensionPoint
 from trainc.plugins.registry import PLUGINS
-from trainc.report.paths import FieldPath, Leaf, at, leaves
+from trainc.report.paths import FieldPath, Leaf, at, is_item_name, leaves
 from trainc.report.provenance import probe
 from trainc.report.provenance.attribute import by_document, by_label, by_patch, by_plugin
 from trainc.report.provenance.history import Attribute, History
@@ -143,7 +143,8 @@ class Replay:
     def _patch(self, patch: Patch, jobset: Manifest) -> None:
         written = patch_leaves(patch)
         found = leaves(jobset)
-        kept = [path for path in written if path in found]
+        # Naming an item that is there addresses it; it sets nothing.
+        kept = [path for path in written if path in found and not is_item_name(path)]
         self._step(jobset, lambda leaf: by_patch(self._trainjob, patch, written, leaf), kept)
 
     def _in_runtime(self, leaf: Leaf) -> Origin:

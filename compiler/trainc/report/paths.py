@@ -60,6 +60,11 @@ def _items(path: FieldPath, values: list[Any] | tuple[Any, ...]) -> list[str | i
     return list(range(len(values)))
 
 
+def is_item_name(path: FieldPath) -> bool:
+    """Whether a leaf is the merge key that its list item is called by."""
+    return len(path) > 2 and isinstance(path[-2], Item) and KEYS.get(str(path[-3])) == path[-1]
+
+
 def at(tree: Any, index: Path) -> Any:
     """The value at a path of indexes; None where there is none."""
     for step in index:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 
+from trainc.near_names import near_names
 from trainc.report.paths import FieldPath, Item, format_field
 
 ANY_STEPS = "..."
@@ -74,9 +74,7 @@ def near(text: str, paths: Iterable[FieldPath], count: int = 3) -> list[str]:
         for end in range(1, len(path) + 1):
             for start in range(max(0, end - len(wanted)), end):
                 known.setdefault(".".join(map(str, path[start:end])), _shortest(path, start, end))
-    found = difflib.get_close_matches(".".join(wanted), known, n=count, cutoff=0.6)
-    if not found:
-        found = difflib.get_close_matches(wanted[-1], known, n=count, cutoff=0.6)
+    found = near_names(".".join(wanted), known, count) or near_names(wanted[-1], known, count)
     return list(dict.fromkeys(known[name] for name in found))
 
 

@@ -11,7 +11,7 @@ from trainc.report.paths import FieldPath, Leaf, exists
 from trainc.report.provenance.inputs import TABLES
 from trainc.report.provenance.inputs.row import Row
 from trainc.report.provenance.model import InputDocument, Kind, Origin
-from trainc.report.provenance.situation import Because, Situation, default_rule, input_of
+from trainc.report.provenance.situation import Situation, default_rule, input_of
 
 POINTS: Mapping[str, str] = {
     "enforce_ml_policy": "EnforceMLPolicy",
@@ -58,11 +58,12 @@ def by_plugin(plugin: str, point: str, situation: Situation, leaf: Leaf) -> Orig
 
 def _from_row(row: Row, plugin: str, point: str, s: Situation, leaf: Leaf) -> Origin:
     refs = list(row.refs(s))
-    rules = [ref.rule for ref in refs if isinstance(ref, Because)]
-    inputs = s.inputs(ref for ref in refs if not isinstance(ref, Because))
+    inputs = s.inputs(refs)
     deviation = row.deviation(s)
-    rule = "; ".join([*rules, *dict.fromkeys(i.rule for i in inputs if i.rule)])
     written = tuple(i for i in inputs if not i.rule)
+    # A rule behind another field of the JobSet says something only where nothing else does.
+    rules = [i.rule for i in inputs if i.rule and not (i.object and written)]
+    rule = "; ".join(dict.fromkeys(rules))
     if row.verbatim and not written and rule.startswith("default of"):
         return Origin("default", s.trainjob.label, leaf.value, rule=rule)
     if row.verbatim and len(written) == 1:

@@ -29,7 +29,8 @@ class InputDocument:
 class Input:
     """A field of a document, or the rule that answered because no document did.
 
-    `object` reads "TrainJob team-a/llm" and is empty for a rule; `index` is the path as diagnostics write it.
+    `object` reads "TrainJob team-a/llm"; for a rule it is empty, or "JobSet" where another field of it has that rule.
+    `index` is the path as diagnostics write it.
     """
 
     object: str

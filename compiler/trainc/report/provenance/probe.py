@@ -14,7 +14,7 @@ from trainc.diagnostics import Path
 from trainc.ir.container import Container
 from trainc.ir.info import Info
 from trainc.ir.podset import PodSet
-from trainc.report.paths import KEYS, FieldPath, Item, Leaf, Leaves, at, exists
+from trainc.report.paths import FieldPath, Leaf, Leaves, at, exists, is_item_name
 
 _CONTAINER_FIELDS = ("image", "command", "args", "env", "resources", "volumeMounts", "ports")
 _POD_SPEC: Path = ("template", "spec", "template", "spec")
@@ -49,13 +49,9 @@ def _reachable(path: FieldPath) -> bool:
         return True
     if inside[:4] == _POD_METADATA:
         return not str(path[-1]).startswith("trainer.kubeflow.org/")
-    if inside[:4] != _POD_SPEC or len(inside) < 7 or _is_key(path):
+    if inside[:4] != _POD_SPEC or len(inside) < 7 or is_item_name(path):
         return False
     return inside[4] == "volumes" or (inside[4] in ("containers", "initContainers") and inside[6] in _CONTAINER_FIELDS)
-
-
-def _is_key(path: FieldPath) -> bool:
-    return isinstance(path[-2], Item) and KEYS.get(str(path[-3])) == path[-1]
 
 
 def overwritten(

@@ -76,7 +76,9 @@ class Situation:
             return (Input("", (), (), None, rule=ref.rule),)
         if isinstance(ref, InJobSet):
             origin = self.origin_of(ref.path)
-            return origin.inputs if origin else ()
+            if origin is None or origin.inputs:
+                return origin.inputs if origin else ()
+            return (Input("JobSet", ref.path, (), origin.value, rule=origin.rule),)
         document = self.trainjob if isinstance(ref, InTrainJob) else self.runtime
         return (input_of(document, ref.path),)
 

@@ -50,7 +50,7 @@ def _hosts(s: Situation) -> Iterator[Ref]:
         if pod_set.role == names.NODE:
             parallelism, replicas = pods_of(pod_set)
             yield parallelism
-            if pod_set.count and (s.info.gitops or s.info.release.hostfile_counts_replicas):
+            if pod_set.count > 0 and (s.info.gitops or s.info.release.hostfile_counts_replicas):
                 yield replicas
     yield from _AS_NODE(s)
 

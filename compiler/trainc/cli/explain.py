@@ -1,0 +1,77 @@
+"""Say which file, patch or plugin set each field of a job's output, and who had set it before.
+
+FIELD is a path as in the output, with list items by name: the whole of it, its beginning, or with `...` for any steps
+in between and `*` for any name. It speaks of the JobSet; `PodGroup:FIELD` and `ConfigMap/NAME:FIELD` of other objects.
+
+Examples:
+  trainc explain jobs/llm.yaml
+  trainc explain jobs/#team-a/llm 'spec.replicatedJobs[node]...env[PET_NNODES]'
+  trainc explain jobs/llm.yaml parallelism
+  trainc explain jobs/llm.yaml PodGroup:spec.minMember --format json
+"""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+
+from trainc.cli.arguments import add_shaping
+from trainc.cli.colour import Paint, Part
+from trainc.cli.command import Status, Streams
+from trainc.cli.one_job import add_job, compiled_job
+from trainc.explanation import explanation
+from trainc.report.explain.choice import Nothing, choose
+from trainc.report.explain.text import Role, explanation_text
+from trainc.report.provenance.model import Explanation
+from trainc.report.query import QueryError
+
+_LOOKS: dict[Role, Part] = {
+    "heading": "heading",
+    "value": "value",
+    "faint": "faint",
+    "default": "faint",
+    "plugin": "plugin",
+    "trainjob": "trainjob",
+    "runtime": "runtime",
+    "deviation": "deviation",
+}
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The job, the field, and how to show it."""
+    add_job(parser)
+    parser.add_argument("field", metavar="FIELD", nargs="?", help="which fields (default: all)")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
+    add_shaping(parser)
+
+
+def run(arguments: Namespace, streams: Streams) -> Status:
+    """Print the fields that are asked for."""
+    found = compiled_job(arguments, streams)
+    if found is None:
+        return Status.DIAGNOSED
+    job, settings = found
+    try:
+        chosen = choose(explanation(job.recorder, settings.options), arguments.field)
+    except QueryError as error:
+        streams.err.write(f"trainc explain: {error}\n")
+        return Status.USAGE
+    if isinstance(chosen, Nothing):
+        hint = f"did you mean {' or '.join(chosen.near)}?" if chosen.near else "without FIELD all of them are shown"
+        streams.err.write(f"trainc explain: no field is called {arguments.field}; {hint}\n")
+        return Status.DIAGNOSED
+    streams.out.write(_shown(chosen, arguments, streams).encode())
+    return Status.DONE
+
+
+def _shown(chosen: Explanation, arguments: Namespace, streams: Streams) -> str:
+    if arguments.format == "json":
+        from trainc.report.explain.as_json import explanation_json
+
+        return json.dumps(explanation_json(chosen), indent=2, ensure_ascii=False) + "\n"
+    paint = Paint(arguments.color, streams.out)
+
+    def look(text: str, role: Role) -> str:
+        return paint(_LOOKS[role], text) if role in _LOOKS else text
+
+    return explanation_text(chosen, look)

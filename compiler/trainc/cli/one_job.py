@@ -1,0 +1,43 @@
+"""What commands about a single TrainJob share: their JOB argument, and how it is read and compiled."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from trainc.cli.arguments import FILE, add_input, add_reporting, completed_by
+from trainc.cli.colour import Paint
+from trainc.cli.command import Streams, UsageError
+from trainc.cli.excerpt import Files
+from trainc.cli.report_text import text_report
+from trainc.cli.settings import Settings, settings_of
+from trainc.diagnostics import CompileError
+from trainc.inputs import read_inputs
+from trainc.one_job import NoSuchJobError, OneJob, compile_one, split_job
+
+
+def add_job(parser: ArgumentParser) -> None:
+    """JOB, and everything that says how to compile it."""
+    job = parser.add_argument(
+        "job", metavar="JOB", help="PATH[#[NAMESPACE/]NAME]: where the TrainJob is, and which it is"
+    )
+    completed_by(job, FILE)
+    add_input(parser, paths=False)
+    add_reporting(parser)
+
+
+def compiled_job(arguments: Namespace, streams: Streams) -> tuple[OneJob, Settings] | None:
+    """The compiled job; None where the input was refused, which has then been said. UsageError if there is no such job."""
+    path, wanted = split_job(arguments.job)
+    arguments.paths = [path]
+    try:
+        settings = settings_of(arguments)
+        inputs = read_inputs(
+            settings.paths, settings.runtimes, settings.options, overlays=settings.overlays, stdin=streams.stdin
+        )
+        return compile_one(inputs, wanted, settings.options), settings
+    except CompileError as error:
+        paint = Paint(arguments.color, streams.err)
+        streams.err.write(text_report(error.diagnostics, Files(), paint, quiet=arguments.quiet))
+        return None
+    except NoSuchJobError as error:
+        raise UsageError(str(error)) from None

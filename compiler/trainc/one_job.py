@@ -1,0 +1,81 @@
+"""One TrainJob out of an input: chosen by name, and compiled under observation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trainc.compilation import CompiledJob
+from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
+from trainc.explanation import Recorder
+from trainc.frontend.catalog import find
+from trainc.frontend.checked import Checked
+from trainc.frontend.intake import take_in, with_catalog
+from trainc.inputs import Inputs
+from trainc.near_names import did_you_mean
+from trainc.options import NEWEST_RELEASE, Options
+from trainc.pipeline import compile_job
+
+
+class NoSuchJobError(Exception):
+    """The input has no such TrainJob, or several; the message says which there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneJob:
+    """A TrainJob that was compiled, what was seen on the way, and its warnings."""
+
+    compiled: CompiledJob
+    recorder: Recorder
+    diagnostics: list[Diagnostic]
+
+
+def split_job(text: str) -> tuple[str, str | None]:
+    """`PATH#NAMESPACE/NAME` as path and job; None where no job is named."""
+    path, separator, job = text.rpartition("#")
+    return (path, job) if separator and path else (text, None)
+
+
+def compile_one(inputs: Inputs, wanted: str | None, options: Options) -> OneJob:
+    """Compile the TrainJob that `wanted` names, as `NAMESPACE/NAME` or `NAME`; None means the only one.
+
+    Other documents may be wrong. Raises CompileError where this job is refused, NoSuchJobError where it is not there.
+    """
+    release = options.release or NEWEST_RELEASE
+    intake = with_catalog(take_in(inputs.documents, inputs.runtime_sources, release, options), find, release, options)
+    read = [*inputs.diagnostics, *intake.diagnostics]
+    job = _chosen(intake.jobs, wanted, read)
+    recorder = Recorder()
+    compiled, diagnostics = compile_job(job, intake, options, recorder)
+    if compiled is None:
+        # The runtime may be missing because its document was refused.
+        raise CompileError([*read, *diagnostics])
+    if not recorder.stages:
+        raise NoSuchJobError(f"{job.label} has no objects: {'; '.join(d.message for d in diagnostics)}")
+    return OneJob(compiled, recorder, in_order(diagnostics))
+
+
+def _chosen(jobs: Sequence[Checked], wanted: str | None, read: Sequence[Diagnostic]) -> Checked:
+    found = [job for job in jobs if wanted is None or wanted in _names(job)]
+    if len(found) == 1:
+        return found[0]
+    if not found and has_errors(read):
+        raise CompileError(read)
+    known = [_names(job)[0] for job in jobs]
+    if not jobs:
+        raise NoSuchJobError("the input has no TrainJob")
+    if not found:
+        assert wanted is not None
+        hint = did_you_mean(wanted, [name for job in jobs for name in _names(job)])
+        raise NoSuchJobError(f"the input has no TrainJob {wanted}; {hint or 'it has ' + _some(known)}")
+    raise NoSuchJobError(f"the input has several TrainJobs; name one as PATH#NAME: {_some(known)}")
+
+
+def _names(job: Checked) -> list[str]:
+    metadata = job.data["metadata"]
+    name, namespace = metadata["name"], metadata.get("namespace", "")
+    return [f"{namespace}/{name}", name] if namespace else [name, f"/{name}"]
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
