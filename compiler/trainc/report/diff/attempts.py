@@ -10,13 +10,13 @@ from trainc.diagnostics import Finding
 from trainc.report.diff.changes import Change, compare_manifests
 from trainc.report.diff.kueue import kueue_refusals
 from trainc.report.diff.normal import Manifest, normal
-from trainc.report.diff.rules import ClusterRules, Stored
+from trainc.report.diff.rules import ClusterRules, Stored, suspended
 from trainc.report.diff.submission import Apply, submitted
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One update: its refusals now, those that stay while the JobSet is suspended, and what it changes in the store.
+    """One update: its refusals now, those that stay where git suspends the JobSet first, and what it changes in the store.
 
     `effective` counts defaults in, so that a field which only spells out its default is not among them.
     """
@@ -32,7 +32,7 @@ class JobSetUpdate:
 
     def __init__(self, before: Manifest, after: Manifest, rules: ClusterRules) -> None:
         self._before, self._after, self._rules = before, after, rules
-        self._attempts: list[Attempt] = []
+        self._attempts: dict[Apply, Attempt] = {}
 
     @cached_property
     def invalid(self) -> bool:
@@ -41,18 +41,20 @@ class JobSetUpdate:
 
     def by(self, apply: Apply) -> Attempt:
         """The update by one way to apply; two ways that send the same share their answer."""
+        if apply in self._attempts:
+            return self._attempts[apply]
         sent = submitted(apply, self._live.document, self._before, self._after)
-        for attempt in self._attempts:
-            if attempt.sent == sent:
-                return attempt
+        same = next((attempt for attempt in self._attempts.values() if attempt.sent == sent), None)
+        return self._attempts.setdefault(apply, same or self._attempt(apply, sent))
+
+    def _attempt(self, apply: Apply, sent: Manifest) -> Attempt:
         becomes, refusals = self._update(self._live, sent)
         again: Sequence[Finding] = ()
         if refusals:
             paused = self._live.suspended()
-            _, again = self._update(paused, submitted(apply, paused.document, self._before, self._after))
+            _, again = self._update(paused, submitted(apply, paused.document, self._before, suspended(self._after)))
         effective, _ = compare_manifests(normal(self._live.document), normal(becomes.document))
-        self._attempts.append(Attempt(sent, tuple(refusals), tuple(again), effective))
-        return self._attempts[-1]
+        return Attempt(sent, tuple(refusals), tuple(again), effective)
 
     def is_forbidden(self, refusals: Sequence[Finding]) -> bool:
         """Whether the API server answers 403 to an update that is refused for these reasons."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from trainc.report.diff.changes import compare_manifests
+from trainc.report.diff.changes import Change, compare_manifests
 from trainc.report.diff.content_hash import with_new_names
 from trainc.report.diff.jobs import JobPairs, by_job
 from trainc.report.diff.model import Diff, JobDiff, ObjectDiff, Side, Status, Versions
@@ -69,8 +70,18 @@ def _object_diff(pair: Pair, rules: ClusterRules) -> ObjectDiff:
         verdicts = judge(pair.before, pair.after, (), rules)
         return ObjectDiff(pair.key, "added" if before is None else "removed", (), (), verdicts)
     changes, moves = compare_manifests(before, after)
+    verdicts = judge(pair.before, pair.after, changes, rules)
     status: Status = "changed" if changes or renamed else "unchanged"
-    return ObjectDiff(pair.key, status, changes, moves, judge(pair.before, pair.after, changes, rules), renamed)
+    shown = tuple(map(_hidden, changes)) if pair.key.kind == "Secret" else changes
+    return ObjectDiff(pair.key, status, shown, moves, verdicts, renamed)
+
+
+def _hidden(change: Change) -> Change:
+    """A change of a Secret without what it holds."""
+    if change.path[0] == "metadata":
+        return change
+    before, after = (None if value is None else "(not shown)" for value in (change.before, change.after))
+    return replace(change, before=before, after=after)
 
 
 def _name(manifest: Manifest | None) -> str:

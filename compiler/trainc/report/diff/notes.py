@@ -9,7 +9,7 @@ from trainc.report.diff.changes import Change
 from trainc.report.diff.jobs import JobPairs
 from trainc.report.diff.model import JobDiff, ObjectDiff
 from trainc.report.diff.rules import ClusterRules
-from trainc.report.diff.ways import ARGOCD, ARGOCD_REPLACE, KUBECTL, NAME_HASH
+from trainc.report.diff.ways import ARGOCD, ARGOCD_REPLACE, KUBECTL
 from trainc.report.paths import format_field
 
 _REFUSED = ("needs-suspend", "immutable", "invalid")
@@ -102,8 +102,6 @@ def _left_running(job: JobDiff) -> Iterator[str]:
             f"{new} starts beside {old}, which goes when the tool prunes, and never under {KUBECTL.label}. Until then "
             "both need their GPUs."
         )
-    elif job.outcomes[NAME_HASH.id] == "re-created" and job.outcomes[KUBECTL.id] in _REFUSED:
-        yield "With a content hash in its name the new run starts beside the old one, until the tool prunes that."
 
 
 def _live_gang(job: JobDiff) -> Iterator[str]:

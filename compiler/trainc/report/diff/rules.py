@@ -19,10 +19,11 @@ class Stored:
 
     def suspended(self) -> Stored:
         """The same, suspended."""
-        return Stored(_suspended(self.document), _suspended(self.typed))
+        return Stored(suspended(self.document), suspended(self.typed))
 
 
-def _suspended(jobset: Manifest) -> Manifest:
+def suspended(jobset: Manifest) -> Manifest:
+    """The JobSet with `suspend` set."""
     return {**jobset, "spec": {**jobset.get("spec", {}), "suspend": True}}
 
 
