@@ -26,6 +26,7 @@ from trainc.options import Limits
 from trainc.pipeline import compile_documents
 
 ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.golden
 CASES = {path.stem: path for path in sorted((ROOT / "tests" / "cases").glob("*.yaml"))}
 
 

@@ -1,0 +1,56 @@
+# Everything a contributor does, as one word. `make help` lists the words.
+# A fresh machine needs Python 3.11 or newer, and make; the rest is installed into .venv.
+
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
+	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+VECTORS ?= $(or $(TRAINC_VECTORS),../shared/vectors)
+PROCESSES ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format golden schemas conformance dist clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(READY) ## install trainc and what its development needs into .venv
+
+$(READY): pyproject.toml
+	@test -n "$(PYTHON)" || { echo 'trainc needs Python 3.11 or newer; name one with make PYTHON=/path/to/python' >&2; exit 2; }
+	@echo 'setting up $(VENV); this takes about a minute, once' >&2
+	@$(PYTHON) -m venv $(VENV) >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' >&2
+	@touch $@
+
+demo: $(READY) ## compile a realistic TrainJob of 16 nodes with 8 GPUs each, to stdout
+	@$(BIN)/trainc build tests/cases/torch-llm-pretrain.yaml --release 2.3
+
+test: lint $(READY) ## run every check and every test
+	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup
+
+lint: $(READY) ## check style and types
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check .
+	@$(BIN)/mypy
+
+format: $(READY) ## bring the code into its form
+	@$(BIN)/ruff check --fix --quiet .
+	@$(BIN)/ruff format --quiet .
+
+golden: $(READY) ## write golden/ anew; read the diff before you commit it
+	@$(BIN)/python -m pytest -q -m golden --snapshot-update
+	@git --no-pager diff --stat -- golden
+
+schemas: $(READY) ## generate the API schemas anew from the published packages
+	@$(BIN)/python scripts/generate_schemas.py
+
+conformance: $(READY) ## score trainc on the recorded behaviour of the controllers
+	@$(BIN)/python $(VECTORS)/check_vectors.py $(wildcard $(VECTORS)/*.jsonl.gz)
+
+dist: $(READY) ## build the wheel and the source distribution
+	@$(BIN)/python -m build --outdir dist .
+
+clean: ## remove what the other targets have made, .venv included
+	@rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
