@@ -124,6 +124,8 @@ def find_runtime(job: Checked, intake: Intake, release: Release) -> tuple[Checke
         return None, findings
     key = resolve.wanted_key(job.data)
     runtime = intake.runtimes.get(key)
+    if runtime is None and key in intake.refused:
+        return None, []
     if runtime is None:
         return None, [resolve.not_found(job.data, intake.runtimes, intake.catalog_misses.get(key, ""))]
     findings += resolve.group_mismatch(job.document.data, runtime.document.data)

@@ -132,15 +132,15 @@ def check_document(
 
 
 def _schema(data: Json, dialect: Dialect | None, release: str, options: Options) -> tuple[Json, list[Finding]]:
-    data = _with_namespace(data, options.namespace)
-    kind = data["kind"]
+    written = _with_namespace(data, options.namespace)
+    kind = written["kind"]
     if options.semantics == "controller":
-        data, findings = check(data, kind, release)
+        data, findings = check(written, kind, release)
     else:
-        data, findings = check_honouring(data, kind, release, older_dialect=dialect is not None)
+        data, findings = check_honouring(written, kind, release, older_dialect=dialect is not None)
     # The webhooks' rules are about labels, which older dialects do not know.
     if kind != "TrainJob" and dialect is None and not has_errors(findings):
-        findings = [*findings, *runtime_rules(data, release)]
+        findings = [*findings, *runtime_rules(written, release)]
     return data, findings
 
 

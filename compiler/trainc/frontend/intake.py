@@ -21,7 +21,8 @@ Catalog: TypeAlias = Callable[[str, str], Document | str]
 class Intake:
     """Everything that was read: jobs by (namespace, name), runtimes by key, and the documents of other kinds.
 
-    `catalog_misses` says, for a runtime that the catalog was asked for and has not got, what it has instead.
+    `catalog_misses` says, for a runtime that the catalog was asked for and has not got, what it has instead;
+    `refused` are the keys of runtimes that are there and wrong, so that nobody reports them as missing too.
     """
 
     jobs: tuple[Checked, ...]
@@ -29,6 +30,7 @@ class Intake:
     diagnostics: tuple[Diagnostic, ...]
     others: tuple[Document, ...] = ()
     catalog_misses: Mapping[Key, str] = field(default_factory=dict)
+    refused: frozenset[Key] = frozenset()
 
 
 def take_in(
@@ -39,6 +41,7 @@ def take_in(
     others: list[Document] = []
     jobs: dict[tuple[str, str], Checked] = {}
     runtimes: dict[Key, Checked] = {}
+    refused: set[Key] = set()
     surroundings = surroundings_of(document.data for source in (documents, *sources) for document in source)
     for depth, source in enumerate((documents, *sources)):
         known_before = dict(runtimes)
@@ -49,6 +52,7 @@ def take_in(
             checked, found = check_document(document, release, options, surroundings)
             diagnostics += found
             if checked is None:
+                refused.add(_intended_key(document.data, options))
                 continue
             if checked.data["kind"] == "TrainJob":
                 if depth == 0:
@@ -56,7 +60,7 @@ def take_in(
                 continue
             _add_runtime(runtimes, known_before, checked, diagnostics)
     ordered = tuple(jobs[key] for key in sorted(jobs))
-    return Intake(ordered, runtimes, tuple(diagnostics), tuple(others))
+    return Intake(ordered, runtimes, tuple(diagnostics), tuple(others), refused=frozenset(refused))
 
 
 def with_catalog(intake: Intake, catalog: Catalog, release: str, options: Options) -> Intake:
@@ -64,17 +68,43 @@ def with_catalog(intake: Intake, catalog: Catalog, release: str, options: Option
     wanted = dict.fromkeys(wanted_key(job.data) for job in intake.jobs)
     found: list[Document] = []
     misses: dict[Key, str] = {}
+    shadowed: list[Diagnostic] = []
     for key in wanted:
         kind, _, name = key
-        if kind != "ClusterTrainingRuntime" or key in intake.runtimes:
+        if kind != "ClusterTrainingRuntime" or key in intake.refused:
             continue
         answer = catalog(name, release)
-        if isinstance(answer, Document):
-            found.append(answer)
-        else:
+        if not isinstance(answer, Document):
             misses[key] = answer
+        elif key in intake.runtimes:
+            shadowed.append(intake.runtimes[key].place(_SHADOWS_CATALOG))
+        else:
+            found.append(answer)
     shipped = take_in(found, (), release, options)
-    return replace(intake, runtimes={**shipped.runtimes, **intake.runtimes}, catalog_misses=misses)
+    return replace(
+        intake,
+        runtimes={**shipped.runtimes, **intake.runtimes},
+        catalog_misses=misses,
+        diagnostics=(*intake.diagnostics, *shadowed),
+    )
+
+
+_SHADOWS_CATALOG = Finding(
+    "ShadowedRuntime",
+    "info",
+    "trainc's catalog has a runtime of this name too; this one is used",
+    "rename it if the catalog's is meant",
+    ("metadata", "name"),
+)
+
+
+def _intended_key(data: Json, options: Options) -> Key:
+    """The key that a refused document would have had, as far as it can be told."""
+    metadata = data.get("metadata")
+    known = metadata if isinstance(metadata, Mapping) else {}
+    kind = str(data.get("kind"))
+    namespace = "" if kind == "ClusterTrainingRuntime" else str(known.get("namespace") or options.namespace or "")
+    return kind, namespace, str(known.get("name"))
 
 
 def _add_job(jobs: dict[tuple[str, str], Checked], job: Checked, diagnostics: list[Diagnostic]) -> None:
