@@ -13,7 +13,7 @@ from trainc.frontend.catalog import find
 from trainc.frontend.document import Document
 from trainc.frontend.files import read_paths
 from trainc.frontend.intake import Catalog
-from trainc.frontend.overlays.load import Loaded, load_overlays, read_contents, values_of
+from trainc.frontend.overlays.load import Loaded, load_overlays, values_of
 from trainc.frontend.overlays.settings import decided, overlaid_options
 from trainc.frontend.overlays.stack import apply_overlays
 from trainc.options import NEWEST_RELEASE, Options
@@ -57,9 +57,8 @@ def read_inputs(  # noqa: PLR0913 - the last three go by their names
         diagnostics += problems
     if not overlays:
         return Inputs(documents, sources, diagnostics)
-    contents, problems = read_contents(overlays, values, options.limits)
-    overlaid = apply_overlays(contents, documents, sources, find, options.release or NEWEST_RELEASE)
-    diagnostics += [*problems, *overlaid.diagnostics]
+    overlaid = apply_overlays(overlays, documents, sources, find, options.release or NEWEST_RELEASE)
+    diagnostics += overlaid.diagnostics
     return Inputs(overlaid.documents, overlaid.sources, diagnostics, overlaid.catalog)
 
 

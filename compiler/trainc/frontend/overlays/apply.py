@@ -68,7 +68,7 @@ class Layer:
     def _failed(self, document: Edited, patch: Patch, failed: PatchFailedError) -> None:
         namespace, name = identity(document.data)
         what = f"{document.data.get('kind')} {'/'.join(part for part in (namespace, name) if part)}"
-        path = (*patch.prefix, *failed.path)
+        in_place = ("patch", *failed.path) if patch.entry.file is None else ("path",)
         self.diagnostics.append(
             Diagnostic(
                 "PatchFailed",
@@ -76,8 +76,8 @@ class Layer:
                 f"the patch cannot be applied to {what}: {failed}",
                 "mend the patch, or narrow its target to the documents that it fits",
                 self._overlay.label,
-                format_path(path),
-                patch.document.locate(path),
+                format_path((*patch.entry.path, *in_place)),
+                patch.document.locate((*patch.prefix, *failed.path)),
             )
         )
 

@@ -27,13 +27,13 @@ AnyPath: TypeAlias = "str | os.PathLike[str]"
 class Loaded:
     """An overlay with what it refers to: `bases` are overlays among its resources, which are applied first.
 
-    `files` are its other resources, as paths that can be opened.
+    `files` are its other resources, each with its place in the list of resources.
     """
 
     overlay: Overlay
     folder: str
     bases: tuple[Loaded, ...] = ()
-    files: tuple[str, ...] = ()
+    files: tuple[tuple[int, str], ...] = ()
     patches: tuple[Patch, ...] = ()
     resources: tuple[Document, ...] = ()
 
@@ -59,10 +59,16 @@ class Loaded:
 
 
 def load_overlays(paths: Sequence[AnyPath], limits: Limits) -> tuple[list[Loaded], list[Diagnostic]]:
-    """What the overlays at `paths`, folders or files, say; their templates are not rendered yet."""
+    """The overlays at `paths`, folders or files, with everything they refer to, and what is wrong with any of it.
+
+    Templates among resources and patches see the values of all of them.
+    """
     loader = _Loader(limits)
-    loaded = [loader.load(os.fspath(path), ()) for path in paths]
-    return [overlay for overlay in loaded if overlay is not None], loader.diagnostics
+    found = [loader.load(os.fspath(path), ()) for path in paths]
+    overlays = [overlay for overlay in found if overlay is not None]
+    contents = _Contents(values_of(overlays), limits)
+    loaded = [contents.read(overlay) for overlay in overlays]
+    return loaded, [*loader.diagnostics, *contents.diagnostics]
 
 
 def values_of(overlays: Sequence[Loaded]) -> dict[str, Any]:
@@ -81,14 +87,6 @@ def _merge_values(config: Any, path: list[Any], before: dict[str, Any], after: d
     for name, value in after.items():
         merged[name] = config.value_strategy([*path, name], merged[name], value) if name in merged else value
     return merged
-
-
-def read_contents(
-    overlays: Sequence[Loaded], values: Mapping[str, Any], limits: Limits
-) -> tuple[list[Loaded], list[Diagnostic]]:
-    """The overlays with their resources and patches read, templates among them rendered with `values`."""
-    reader = _Contents(values, limits)
-    return [reader.read(overlay) for overlay in overlays], reader.diagnostics
 
 
 class _Loader:
@@ -113,12 +111,12 @@ class _Loader:
 
     def _followed(self, loaded: Loaded, above: tuple[str, ...]) -> Loaded:
         bases: list[Loaded] = []
-        files: list[str] = []
+        files: list[tuple[int, str]] = []
         for index, resource in enumerate(loaded.overlay.resources):
             path = _beside(loaded.folder, resource)
             file = os.path.join(path, OVERLAY_FILE) if is_overlay_folder(path) else path
             if os.path.basename(file) != OVERLAY_FILE:
-                files.append(path)
+                files.append((index, path))
             elif os.path.realpath(file) in above:
                 hint = "leave the way back out of one of them"
                 self._report(loaded.overlay, ("resources", index), f"{resource} leads back to this overlay", hint)
@@ -139,11 +137,16 @@ class _Contents:
         self.diagnostics: list[Diagnostic] = []
 
     def read(self, loaded: Loaded) -> Loaded:
-        resources, problems = read_paths(loaded.files, self._limits, values=self._values)
-        self.diagnostics += problems
+        resources = [document for index, path in loaded.files for document in self._resource(loaded, index, path)]
         patches = tuple(patch for entry in loaded.overlay.patches for patch in self._patches(loaded, entry))
         bases = tuple(self.read(base) for base in loaded.bases)
         return replace(loaded, bases=bases, patches=patches, resources=tuple(resources))
+
+    def _resource(self, loaded: Loaded, index: int, path: str) -> list[Document]:
+        documents, problems = read_paths([path], self._limits, values=self._values)
+        place = loaded.overlay.document.locate(("resources", index))
+        self.diagnostics += [p if p.source else replace(p, source=place) for p in problems]
+        return documents
 
     def _patches(self, loaded: Loaded, entry: PatchEntry) -> list[Patch]:
         overlay = loaded.overlay
