@@ -19,7 +19,8 @@ from trainc.options import Limits
 
 STDIN = "-"
 OVERLAY_FILE = "overlay.yaml"
-_SUFFIXES = (".yaml", ".yml", ".json", *TEMPLATE_SUFFIXES)
+# What a folder is searched for.
+READ_SUFFIXES = (".yaml", ".yml", ".json", *TEMPLATE_SUFFIXES)
 
 
 def read_paths(  # noqa: PLR0913 - all but two go by their names
@@ -104,7 +105,7 @@ class Walk:
                     continue  # Its patches are no documents of their own.
                 if self._is_inside(path, real_root) and self._is_new(path):
                     waiting += [os.path.join(path, name) for name in self._names(path)]
-            elif path.endswith(_SUFFIXES) and self._is_inside(path, real_root) and self._is_new(path):
+            elif path.endswith(READ_SUFFIXES) and self._is_inside(path, real_root) and self._is_new(path):
                 if os.path.isfile(path):
                     yield path
                 else:
