@@ -66,7 +66,9 @@ def explanation(recorder: Recorder, options: Options) -> Explanation:
 
 def _document(checked: Checked) -> InputDocument:
     document = checked.document
-    return InputDocument(checked.label, document.file, document.data, checked.data, document.locate)
+    return InputDocument(
+        checked.label, document.file, document.data, checked.data, checked.written, document.locate
+    )
 
 
 def _name(manifest: Manifest) -> ObjectName:

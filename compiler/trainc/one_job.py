@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from trainc.compilation import CompiledJob
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
 from trainc.explanation import Recorder
-from trainc.frontend.catalog import find
 from trainc.frontend.checked import Checked
 from trainc.frontend.intake import take_in, with_catalog
 from trainc.inputs import Inputs
@@ -42,7 +41,8 @@ def compile_one(inputs: Inputs, wanted: str | None, options: Options) -> OneJob:
     Other documents may be wrong. Raises CompileError where this job is refused, NoSuchJobError where it is not there.
     """
     release = options.release or NEWEST_RELEASE
-    intake = with_catalog(take_in(inputs.documents, inputs.runtime_sources, release, options), find, release, options)
+    intake = take_in(inputs.documents, inputs.runtime_sources, release, options)
+    intake = with_catalog(intake, inputs.catalog, release, options)
     read = [*inputs.diagnostics, *intake.diagnostics]
     job = _chosen(intake.jobs, wanted, read)
     recorder = Recorder()

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from trainc.diagnostics import Path
 from trainc.ir.patch import Patch
-from trainc.report.paths import FieldPath, Leaf, exists
+from trainc.report.paths import FieldPath, Leaf
 from trainc.report.provenance.inputs import TABLES
 from trainc.report.provenance.inputs.row import Row
 from trainc.report.provenance.model import InputDocument, Kind, Origin
-from trainc.report.provenance.situation import Situation, default_rule, input_of
+from trainc.report.provenance.situation import Situation, input_of
 
 POINTS: Mapping[str, str] = {
     "enforce_ml_policy": "EnforceMLPolicy",
@@ -26,9 +26,9 @@ def by_document(document: InputDocument, leaf: Leaf, index: Path, kind: Kind = "
 
     A position in another file is an overlay's: the field was written over before the document was checked.
     """
-    if not exists(document.raw, index):
-        return Origin("default", document.label, leaf.value, rule=default_rule(document, index))
     given = input_of(document, index)
+    if given.rule:
+        return Origin("default", document.label, leaf.value, rule=given.rule)
     if given.source is not None and given.source.file != document.file:
         return Origin("overlay", given.source.file, leaf.value, inputs=(given,))
     return Origin(kind, document.label, leaf.value, inputs=(given,))

@@ -16,12 +16,16 @@ Kind: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class InputDocument:
-    """A document of the input: as it was read, and as its schema completed it."""
+    """A document of the input: `raw` as it was read, `data` as it was converted and its schema completed it.
+
+    `written` leads from a path in `data` to the same field in `raw`, and `locate` from there to the file.
+    """
 
     label: str
     file: str
     raw: Mapping[str, Any]
     data: Mapping[str, Any]
+    written: Callable[[Path], Path] = field(compare=False)
     locate: Callable[[Path], Source | None] = field(compare=False)
 
 

@@ -75,6 +75,37 @@ def nodes(s: Situation) -> Iterator[Ref]:
         yield Because("one node, where numNodes is set nowhere")
 
 
+def elastic(*bounds: str) -> Reading:
+    """The elastic policy's fields that are there; without any of them the job has the size it would have anyway."""
+
+    def read(s: Situation) -> Iterator[Ref]:
+        policy = (s.info.policy("torch") or {}).get("elasticPolicy") or {}
+        found = [InRuntime((*_POLICY, "torch", "elasticPolicy", bound)) for bound in bounds if bound in policy]
+        yield from found or nodes(s)
+
+    return read
+
+
+def is_elastic(s: Situation) -> bool:
+    """Whether the job runs on a range of nodes."""
+    return s.info.gitops and (s.info.policy("torch") or {}).get("elasticPolicy") is not None
+
+
+def torch_nodes(s: Situation) -> Iterator[Ref]:
+    """The size that torchrun is told: a range, or a number."""
+    yield from elastic("minNodes", "maxNodes")(s) if is_elastic(s) else trainer_nodes(s)
+
+
+def torch_pods(s: Situation) -> Iterator[Ref]:
+    """How many pods a torch job starts with: numNodes, else the smallest size of an elastic job."""
+    asked = s.job.trainer is not None and s.job.trainer.num_nodes is not None
+    if not is_elastic(s) or asked or "numNodes" in (s.info.ml_policy or {}):
+        yield from nodes(s)
+        return
+    policy = (s.info.policy("torch") or {}).get("elasticPolicy") or {}
+    yield from elastic("minNodes" if "minNodes" in policy else "maxNodes")(s)
+
+
 def trainer_nodes(s: Situation) -> Iterator[Ref]:
     """As `nodes`; without a job labelled as trainer nobody can be sized, and it is one."""
     if s.info.trainer is None:

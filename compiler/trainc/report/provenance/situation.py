@@ -85,8 +85,10 @@ class Situation:
 
 def input_of(document: InputDocument, index: Path) -> Input:
     """A field of a document as an input; the default's rule where the document as read does not have it."""
-    if exists(document.raw, index):
-        return Input(document.label, named(document.raw, index), index, at(document.raw, index), document.locate(index))
+    written = document.written(index)
+    if exists(document.raw, written):
+        path, value = named(document.raw, written), at(document.raw, written)
+        return Input(document.label, path, written, value, document.locate(written))
     if index == ("metadata", "namespace"):
         return Input("", (), (), at(document.data, index), rule="--namespace, for a TrainJob that names none")
     return Input("", (), (), at(document.data, index), rule=default_rule(document, index))

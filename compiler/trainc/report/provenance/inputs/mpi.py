@@ -19,6 +19,7 @@ from trainc.report.provenance.readings import (
 from trainc.report.provenance.situation import InRuntime, Ref, Situation
 
 _ON = ml_policy("mpi")
+_CHOSEN = ml_policy("mpi", "mpiImplementation")
 _AS_NODE = ml_policy("mpi", "runLauncherAsNode")
 _KEYS_AT = ml_policy("mpi", "sshAuthMountPath")
 
@@ -74,7 +75,9 @@ PASS = (
     Row("...volumes[mpi-*]", (_ON,)),
     Row("...volumeMounts", (_mount,)),
     Row("...env[OMPI_MCA_orte_set_default_slots].value", (mpi_slots,)),
-    Row("...env[OMPI_*]", (_ON,)),
+    Row("...env[I_MPI_PERHOST].value", (mpi_slots,)),
+    Row("...env", (_CHOSEN,)),
+    Row("...template.spec.template.spec.dnsConfig", (host_domain, namespace)),
 )
 
 BUILD = (

@@ -10,8 +10,11 @@ from trainc.report.provenance.inputs.jobset import COUNTS, trainer_env
 from trainc.report.provenance.inputs.row import Row, when
 from trainc.report.provenance.readings import (
     devices,
+    job_name,
     master,
     ml_policy,
+    torch_nodes,
+    torch_pods,
     torch_processes,
     trainer_nodes,
 )
@@ -85,8 +88,14 @@ def _runtime_words(s: Situation, word: str) -> Iterator[Ref]:
 
 
 TORCH = (
-    *COUNTS,
-    Row("...env[PET_NNODES].value", (trainer_nodes,), UNASKED),
+    Row("...template.spec.parallelism", (torch_pods,)),
+    Row("...template.spec.completions", (torch_pods,)),
+    Row("...env[PET_NNODES].value", (torch_nodes,), UNASKED),
+    Row("...env[PET_RDZV_ENDPOINT].value", (master,)),
+    Row("...env[PET_RDZV_ID].value", (job_name,)),
+    Row("...env[PET_RDZV_BACKEND]", (ml_policy("torch", "elasticPolicy"),)),
+    Row("...env[PET_MAX_RESTARTS].value", (ml_policy("torch", "elasticPolicy", "maxRestarts"),)),
+    Row("spec.failurePolicy.maxRestarts", (ml_policy("torch", "elasticPolicy", "maxRestarts"),)),
     Row("...env[PET_NPROC_PER_NODE].value", (torch_processes,), _counts_deviation),
     Row("...env[PET_MASTER_ADDR].value", (master,), _address_deviation),
     Row("...env[PET_*]", (ml_policy("torch"),), UNASKED),
