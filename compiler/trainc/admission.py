@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from trainc.compilation import Compilation, CompiledJob
-from trainc.diagnostics import CompileError, Diagnostic, Finding, Path, format_path, has_errors, in_order
+from trainc.diagnostics import CompileError, Diagnostic, Finding, Path, Severity, format_path, has_errors, in_order
 from trainc.frontend.checked import label_of
 from trainc.frontend.schema import check
 from trainc.ir.names import JOBSET_API
@@ -27,18 +27,26 @@ def admit(jobset: dict[str, Any], options: Options = Options()) -> Compilation:
     Raises CompileError with every reason why the API server or JobSet's webhook would refuse it.
     """
     release = options.release or NEWEST_RELEASE
-    version = release_facts(release).jobset
     _require_jobset(jobset)
-    # The webhook's defaults come before the CRD's validation, which may require what they fill in.
-    baked = bake_defaults(jobset, version)
-    stored, findings = check(baked, _KIND, release, prune=True)
-    findings = [*findings, *creation_refusals(baked, version), *later_failures(baked, version, "warning")]
+    stored, findings = judge(jobset, release_facts(release), "warning")
     diagnostics = _place(jobset, findings)
     if has_errors(diagnostics):
         raise CompileError(diagnostics)
     metadata = stored["metadata"]
     job = CompiledJob(metadata.get("namespace", ""), metadata["name"], (stored,))
     return Compilation((job,), in_order(diagnostics))
+
+
+def judge(jobset: Mapping[str, Any], release: Release, later: Severity) -> tuple[dict[str, Any], list[Finding]]:
+    """A JobSet as the API server would store it, and everything there is to say of it, with paths inside it.
+
+    `later` is how bad it is to fail after admission. With errors among the findings nothing would be stored.
+    """
+    # The webhook's defaults come before the CRD's validation, which may require what they fill in.
+    baked = bake_defaults(jobset, release.jobset)
+    stored, findings = check(baked, _KIND, release.minor, prune=True)
+    refused = creation_refusals(baked, release.jobset)
+    return stored, [*findings, *refused, *later_failures(baked, release.jobset, later)]
 
 
 def refusals(old: dict[str, Any], new: dict[str, Any], options: Options = Options()) -> list[Diagnostic]:

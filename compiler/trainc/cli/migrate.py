@@ -4,12 +4,12 @@ Only lines that must change are written. What the newest API cannot express stay
 again changes nothing. After it, `trainc build` gives the same manifests; where a dialect's jobs get the names that
 Trainer's controller serves, it says so.
 
-examples:
+Examples:
   trainc migrate jobs/ runtimes/
   trainc migrate --diff old-runtime.yaml
   trainc migrate - < job.yaml > new.yaml
 
-exit status: 0 done; 1 something could not be migrated, or with --check something would change.
+Exit status: 0 done; 1 something could not be migrated, or with --check something would change.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from trainc.diagnostics import Diagnostic, Finding
 from trainc.frontend.checked import Checked, check_document, is_ours
@@ -98,7 +98,7 @@ _SHADOWS_CATALOG = Finding(
 )
 
 
-def _intended_key(data: Json, options: Options) -> Key:
+def _intended_key(data: Mapping[str, Any], options: Options) -> Key:
     """The key that a refused document would have had, as far as it can be told."""
     metadata = data.get("metadata")
     known = metadata if isinstance(metadata, Mapping) else {}

@@ -1,0 +1,134 @@
+"""Arguments that several commands take, in the groups in which --help shows them.
+
+An argument that is not given is None, so that trainc.yaml can speak for it; settings.py puts the two together.
+"""
+
+from __future__ import annotations
+
+from argparse import Action, ArgumentParser, ArgumentTypeError
+from collections.abc import Callable
+from dataclasses import fields
+from typing import get_args
+
+from trainc.options import RELEASES, Delivery, Limits, SecretsMode, Semantics, normalize_release
+
+COLOURS = ("auto", "always", "never")
+
+# What a shell should complete, where it is neither a choice nor a file: read by completion.
+FOLDER, FILE, RUNTIME, CODE = "folder", "file", "runtime", "code"
+
+
+def completed_by(action: Action, what: str) -> None:
+    """Say what values an argument takes, for the shell's completion."""
+    action.completes = what  # type: ignore[attr-defined]
+
+
+def add_input(parser: ArgumentParser, *, paths: bool = True) -> None:
+    """What to read, and for which release; without `paths` for a command that names its input itself."""
+    group = parser.add_argument_group("input")
+    if paths:
+        help_text = "file, folder or - for stdin (default: `sources` of trainc.yaml, else .)"
+        completed_by(group.add_argument("paths", metavar="PATH", nargs="*", help=help_text), FILE)
+    completed_by(
+        group.add_argument(
+            "--runtimes",
+            metavar="DIR",
+            action="append",
+            help="where to look for runtimes that the input does not have; before trainc's own catalog; repeatable",
+        ),
+        FOLDER,
+    )
+    completed_by(
+        group.add_argument(
+            "--overlay",
+            metavar="DIR",
+            action="append",
+            help="a folder with an overlay.yaml to apply; repeatable, later ones win",
+        ),
+        FOLDER,
+    )
+    add_release(group.add_argument)
+    group.add_argument(
+        "--semantics",
+        choices=get_args(Semantics),
+        help="gitops (default): what should be in git; controller: field for field what the controller would create",
+    )
+    group.add_argument("--namespace", metavar="NAME", help="for documents without a namespace; others keep theirs")
+    completed_by(
+        group.add_argument("--config", metavar="FILE", help="settings (default: trainc.yaml, searched upward)"), FILE
+    )
+
+
+def add_release(add_argument: Callable[..., Action]) -> None:
+    """`--release`, which names a Trainer minor in any of its spellings."""
+    add_argument(
+        "--release",
+        type=_release,
+        choices=RELEASES,
+        metavar="MINOR",
+        help=f"the Trainer release to compile for: {', '.join(RELEASES)}; v2.3 and 2.3.1 mean 2.3",
+    )
+
+
+def add_shaping(parser: ArgumentParser) -> None:
+    """How the output is meant to travel to the cluster; for gitops semantics only."""
+    group = parser.add_argument_group("delivery (gitops semantics)")
+    group.add_argument(
+        "--delivery", choices=get_args(Delivery), help="the tool that applies the output (default: argocd)"
+    )
+    group.add_argument(
+        "--sync-option",
+        metavar="NAME",
+        action="append",
+        help="what the delivery tool is told about the job, for example Prune=false; repeatable",
+    )
+    group.add_argument(
+        "--secrets",
+        choices=get_args(SecretsMode),
+        help="where the keys that the pods mount come from (default: existing; trainc never writes a key)",
+    )
+    group.add_argument("--keygen-image", metavar="IMAGE", help="what makes the keys under --secrets presync-job")
+    group.add_argument(
+        "--name-hash",
+        action="store_true",
+        default=None,
+        help="append a hash of the content to names, so that a changed job is a new job",
+    )
+    group.add_argument("--cluster-domain", metavar="DOMAIN", help="the cluster's DNS domain (default: cluster.local)")
+
+
+def add_limits(parser: ArgumentParser) -> None:
+    """Bounds on input."""
+    group = parser.add_argument_group("limits")
+    for limit in fields(Limits):
+        what = limit.name.replace("_", " ")
+        default = f"{getattr(Limits(), limit.name):,}"
+        group.add_argument(
+            f"--max-{limit.name.replace('_', '-')}",
+            dest=limit.name,
+            type=_positive,
+            metavar="N",
+            help=f"refuse input beyond this bound on {what} (default: {default})",
+        )
+
+
+def add_reporting(parser: ArgumentParser) -> None:
+    """How diagnostics are shown."""
+    group = parser.add_argument_group("diagnostics")
+    loudness = group.add_mutually_exclusive_group()
+    loudness.add_argument("-q", "--quiet", action="store_true", help="show errors only")
+    loudness.add_argument("-v", "--verbose", action="store_true", help="say what was read and written too")
+    group.add_argument("--color", choices=COLOURS, default="auto", help="default: auto; NO_COLOR and FORCE_COLOR count")
+
+
+def _release(text: str) -> str:
+    try:
+        return normalize_release(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None
+
+
+def _positive(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise ArgumentTypeError(f"{text!r} is no positive whole number")
+    return int(text)

@@ -1,0 +1,160 @@
+"""Compile every TrainJob found under PATH into the manifests that run on a cluster.
+
+Runtimes come from the same input, then from each --runtimes folder, then from trainc's own catalog. Diagnostics go to
+stderr; manifests are written only if nothing is wrong, so that `kubectl apply -f <(trainc build .)` is safe.
+
+Examples:
+  trainc build train.yaml --release 2.3
+  trainc build jobs/ --runtimes platform/runtimes -o rendered/
+  trainc build jobs/ -o rendered/ --check
+  trainc build --overlay overlays/prod -o rendered/prod
+  trainc build - < train.yaml | kubectl diff -f -
+
+With -o DIR each TrainJob has a file DIR/NAMESPACE/NAME.yaml. Only files that trainc wrote are replaced or removed.
+
+Exit status: 0 done; 1 the input was refused, or --check found a difference; 2 wrong usage; 3 a defect in trainc.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable
+from typing import IO, BinaryIO, cast
+
+from trainc.cli.arguments import FOLDER, add_input, add_limits, add_reporting, add_shaping, completed_by
+from trainc.cli.command import Status, Streams, UsageError
+from trainc.cli.compiling import Run, paint_for, start
+from trainc.cli.excerpt import Files
+from trainc.cli.report_text import counted_noun, text_report
+from trainc.cli.settings import settings_of
+from trainc.compilation import CompiledJob
+from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
+
+STDOUT = "-"
+_IN_MEMORY = 8_000_000
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Input, output, and how the two relate."""
+    add_input(parser)
+    output = parser.add_argument_group("output")
+    where = output.add_argument(
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="one file per TrainJob under DIR; - for one stream on stdout (default: `output` of trainc.yaml, else -)",
+    )
+    completed_by(where, FOLDER)
+    output.add_argument("--check", action="store_true", help="write nothing; exit 1 with a diff if DIR would change")
+    output.add_argument("--format", choices=("yaml", "json"), default="yaml", help="json: one v1 List (default: yaml)")
+    output.add_argument("--allow-empty", action="store_true", help="finding no TrainJob is fine")
+    add_shaping(parser)
+    add_limits(parser)
+    add_reporting(parser)
+
+
+def run(arguments: Namespace, streams: Streams) -> Status:
+    """Compile everything, and write it if nothing is wrong."""
+    try:
+        settings = settings_of(arguments)
+    except CompileError as error:
+        return _refuse(error.diagnostics, Files(), arguments, streams)
+    target = arguments.output or settings.configuration.output or STDOUT
+    if target == STDOUT and arguments.check:
+        raise UsageError("--check compares with an output folder: name one with -o, or as `output` in trainc.yaml")
+    if target != STDOUT and arguments.format == "json":
+        raise UsageError("--format json is for stdout; files in an output folder are YAML")
+    compilation = start(settings, streams, None if target == STDOUT else target)
+    if target == STDOUT:
+        return _to_stdout(compilation, arguments, streams)
+    return _to_folder(compilation, target, arguments, streams)
+
+
+def _to_stdout(compilation: Run, arguments: Namespace, streams: Streams) -> Status:
+    with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as spool:
+        _spool(compilation.jobs(), arguments.format, spool)
+        if _is_refused(compilation, arguments):
+            return _refuse(compilation.diagnostics, compilation.files, arguments, streams)
+        _report(compilation, arguments, streams)
+        spool.seek(0)
+        shutil.copyfileobj(cast("BinaryIO", spool), streams.out)
+    return Status.DONE
+
+
+def _spool(jobs: Iterable[CompiledJob], form: str, spool: IO[bytes]) -> None:
+    """Every job's text, held in memory while it is small and in a temporary file beyond."""
+    from trainc.target.yaml_writer import dump_json, dump_yaml
+
+    if form == "json":
+        spool.write(dump_json(manifest for job in jobs for manifest in job.manifests).encode())
+        return
+    for job in jobs:
+        if job.manifests:
+            spool.write(b"---\n" if spool.tell() else b"")
+            spool.write(dump_yaml(job.manifests).encode())
+
+
+def _to_folder(compilation: Run, target: str, arguments: Namespace, streams: Streams) -> Status:
+    from trainc.output.folder import carry_out, file_name, plan
+    from trainc.target.yaml_writer import dump_yaml
+
+    wanted = {file_name(job.namespace, job.name): dump_yaml(job.manifests) for job in compilation.jobs()}
+    if _is_refused(compilation, arguments):
+        return _refuse(compilation.diagnostics, compilation.files, arguments, streams)
+    planned = plan(target, wanted)
+    compilation.diagnostics += planned.refused
+    if planned.refused:
+        return _refuse(compilation.diagnostics, compilation.files, arguments, streams)
+    _report(compilation, arguments, streams)
+    if arguments.check:
+        for path, text in planned.new.items():
+            streams.out.write(_difference(f"{target}/{path}", planned.old[path], text).encode())
+    else:
+        carry_out(planned)
+    if not arguments.quiet:
+        _say_changes(list(planned.described()), target, arguments, streams)
+    return Status.DIAGNOSED if arguments.check and planned.changes else Status.DONE
+
+
+def _say_changes(changes: list[tuple[str, str]], target: str, arguments: Namespace, streams: Streams) -> None:
+    verbs = [verb for verb, _ in changes]
+    for verb, path in changes if arguments.verbose else ():
+        streams.err.write(f"{verb} {target}/{path}\n")
+    counts = [f"{counted_noun(verbs.count(verb), 'file')} {verb}" for verb in ("created", "changed", "removed")]
+    said = ", ".join(count for count in counts if not count.startswith("0 ")) or "nothing to do"
+    streams.err.write(f"{target}: {said}{' (not written: --check)' if arguments.check and changes else ''}\n")
+
+
+def _is_refused(compilation: Run, arguments: Namespace) -> bool:
+    """Whether anything is wrong; no TrainJob at all is wrong too, since a GitOps tool would prune everything."""
+    if not compilation.compiled and not arguments.allow_empty and not has_errors(compilation.diagnostics):
+        paths = ", ".join(compilation.settings.paths) or "the overlay's resources"
+        message = f"no TrainJob was found in {paths}; with pruning on, empty output deletes what runs"
+        hint = "name the folder that holds the TrainJobs, or say --allow-empty"
+        compilation.diagnostics.append(Diagnostic("NoTrainJob", "error", message, hint))
+    return has_errors(compilation.diagnostics)
+
+
+def _report(compilation: Run, arguments: Namespace, streams: Streams) -> None:
+    paint = paint_for(arguments, streams)
+    found = in_order(compilation.diagnostics)
+    streams.err.write(text_report(found, compilation.files, paint, quiet=arguments.quiet))
+    if arguments.verbose:
+        documents = counted_noun(len(compilation.inputs.documents), "document")
+        streams.err.write(f"{documents} read, {counted_noun(compilation.compiled, 'TrainJob')} compiled\n")
+
+
+def _refuse(diagnostics: Iterable[Diagnostic], files: Files, arguments: Namespace, streams: Streams) -> Status:
+    report = text_report(in_order(diagnostics), files, paint_for(arguments, streams), quiet=arguments.quiet)
+    streams.err.write(report)
+    return Status.DIAGNOSED
+
+
+def _difference(name: str, old: str | None, new: str | None) -> str:
+    from difflib import unified_diff
+
+    before, after = (old or "").splitlines(keepends=True), (new or "").splitlines(keepends=True)
+    sides = (name if old is not None else "/dev/null", name if new is not None else "/dev/null")
+    return "".join(unified_diff(before, after, *sides))

@@ -1,0 +1,78 @@
+"""Validate and lint everything under PATH, and write nothing.
+
+TrainJobs are compiled as `trainc build` would; runtimes are checked whether or not a job uses them; JobSets that are
+there already are checked for what JobSet's admission would refuse and for names that lead nowhere; a fragment such as
+`mlPolicy:` alone is checked in its parent's place.
+
+Examples:
+  trainc check jobs/ runtimes/
+  trainc check --format github .
+  trainc check --format sarif jobs/ > trainc.sarif
+
+Exit status: 0 nothing is wrong (warnings allowed); 1 there are errors; 2 wrong usage; 3 a defect in trainc.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+
+from trainc.cli.arguments import add_input, add_limits, add_reporting, add_shaping
+from trainc.cli.command import Status, Streams
+from trainc.cli.compiling import paint_for, start
+from trainc.cli.excerpt import Files
+from trainc.cli.report_text import counted_noun, text_report
+from trainc.cli.settings import settings_of
+from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
+from trainc.rendered import check_rendered
+
+FORMATS = ("text", "json", "github", "sarif")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Input, and the form of the report."""
+    add_input(parser)
+    add_shaping(parser)
+    add_limits(parser)
+    add_reporting(parser)
+    parser.add_argument("--format", choices=FORMATS, default="text", help="of the report; all but text go to stdout")
+
+
+def run(arguments: Namespace, streams: Streams) -> Status:
+    """Compile, throw the manifests away, and report."""
+    try:
+        settings = settings_of(arguments)
+    except CompileError as error:
+        return _report(error.diagnostics, Files(), arguments, streams)
+    checking = start(settings, streams)
+    for _ in checking.jobs():
+        pass
+    checking.diagnostics += check_rendered(checking.inputs.documents, settings.options)
+    status = _report(checking.diagnostics, checking.files, arguments, streams)
+    if arguments.format == "text" and not arguments.quiet and not has_errors(checking.diagnostics):
+        documents = counted_noun(len(checking.inputs.documents), "document")
+        streams.err.write(f"{documents} checked, {counted_noun(checking.compiled, 'TrainJob')} compiled\n")
+    return status
+
+
+def _report(diagnostics: Sequence[Diagnostic], files: Files, arguments: Namespace, streams: Streams) -> Status:
+    found = in_order(diagnostics)
+    if arguments.format == "text":
+        streams.err.write(text_report(found, files, paint_for(arguments, streams), quiet=arguments.quiet))
+    else:
+        streams.out.write(_formatted(found, arguments.format).encode())
+    return Status.DIAGNOSED if has_errors(found) else Status.DONE
+
+
+def _formatted(diagnostics: Sequence[Diagnostic], form: str) -> str:
+    if form == "json":
+        from trainc.cli.report_json import json_report
+
+        return json_report(diagnostics)
+    if form == "github":
+        from trainc.cli.report_github import github_report
+
+        return github_report(diagnostics)
+    from trainc.cli.report_sarif import sarif_report
+
+    return sarif_report(diagnostics)

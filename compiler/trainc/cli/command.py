@@ -1,0 +1,71 @@
+"""What a command is, and which there are: the table of contents of the command line.
+
+A command is a module of this package with two functions, imported when somebody asks for that command only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, BinaryIO, Protocol, TextIO
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+
+
+class Status(IntEnum):
+    """Exit codes: done; input refused, or `--check` differs; wrong usage; a defect in trainc."""
+
+    DONE = 0
+    DIAGNOSED = 1
+    USAGE = 2
+    DEFECT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """Where a command reads and writes. Products go to `out` as bytes, what there is to say about them to `err`."""
+
+    stdin: BinaryIO
+    out: BinaryIO
+    err: TextIO
+
+
+class UsageError(Exception):
+    """Arguments that are fine each and make no sense together; the message is what to tell."""
+
+
+class CommandModule(Protocol):
+    """What the module of a command offers."""
+
+    add_arguments: Callable[[ArgumentParser], None]
+    run: Callable[[Namespace, Streams], Status]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command's name, its line in the overview, and its module in trainc.cli."""
+
+    name: str
+    summary: str
+    module: str
+
+    def load(self) -> CommandModule:
+        """The command's module; its docstring is the text of its --help."""
+        from importlib import import_module
+        from typing import cast
+
+        return cast("CommandModule", import_module(f"trainc.cli.{self.module}"))
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command("build", "compile TrainJobs into manifests", "build"),
+    Command("check", "validate and lint, and write nothing", "check"),
+    Command("explain", "say which file, patch or plugin set each field of the output", "explain"),
+    Command("migrate", "rewrite older releases and dialects in the newest API", "migrate"),
+    Command("diff", "what changes between two inputs, and what the cluster does about it", "diff"),
+    Command("rule", "explain a diagnostic code", "rule"),
+    Command("runtimes", "list or show the runtimes that trainc ships", "runtimes"),
+    Command("completion", "print a completion script for a shell", "completion"),
+)

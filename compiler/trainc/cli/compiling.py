@@ -1,0 +1,85 @@
+"""What `build` and `check` share: settings, inputs, and every job compiled, one at a time."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from trainc.cli.colour import Paint
+from trainc.cli.command import Streams
+from trainc.cli.excerpt import STDIN, Files
+from trainc.cli.report_text import counted_noun
+from trainc.cli.settings import Settings
+from trainc.compilation import CompiledJob
+from trainc.diagnostics import Diagnostic
+from trainc.frontend.document import Document
+from trainc.inputs import Inputs, read_inputs
+from trainc.pipeline import compile_each
+
+
+@dataclass(slots=True)
+class Run:
+    """One compilation under way: what was read, and what there is to say so far."""
+
+    settings: Settings
+    inputs: Inputs
+    files: Files
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    compiled: int = 0
+
+    def jobs(self) -> Iterator[CompiledJob]:
+        """Every job that compiles, by (namespace, name); what is wrong with the others is in `diagnostics`."""
+        inputs = self.inputs
+        for job, found in compile_each(inputs.documents, inputs.runtime_sources, self.settings.options, inputs.catalog):
+            self.diagnostics += found
+            if job is not None:
+                self.compiled += 1
+                yield job
+
+
+def start(settings: Settings, streams: Streams, skip: str | None = None) -> Run:
+    """Read the input of a command; the folder `skip` is not entered."""
+    stdin = _Remembered(streams) if STDIN in settings.paths else None
+    inputs = read_inputs(
+        settings.paths, settings.runtimes, settings.options, overlays=settings.overlays, stdin=stdin, skip=skip
+    )
+    run = Run(settings, inputs, Files(stdin.data if stdin else b""), list(inputs.diagnostics))
+    run.diagnostics += _others(inputs.documents, settings)
+    return run
+
+
+def paint_for(arguments: Namespace, streams: Streams) -> Paint:
+    """The colours of diagnostics."""
+    return Paint(arguments.color, streams.err)
+
+
+class _Remembered:
+    """Standard input, read once and kept: a diagnostic may show a line of it."""
+
+    def __init__(self, streams: Streams) -> None:
+        self.data = streams.stdin.read()
+
+    def read(self) -> bytes:
+        """All of it."""
+        return self.data
+
+
+def _others(documents: list[Document], settings: Settings) -> Iterator[Diagnostic]:
+    """Documents that are no concern of trainc's: a warning each where the file was named, else one info for all."""
+    from trainc.frontend.checked import is_ours, label_of
+
+    named = {path.removeprefix("./") for path in settings.paths}
+    passed_over = 0
+    for document in documents:
+        if is_ours(document.data) or document.data.get("kind") in ("SealedSecret", "JobSet"):
+            continue
+        if document.file in named:
+            label = label_of(document.data)
+            message = "trainc compiles TrainJobs and runtimes; this document is skipped"
+            source = document.locate(("kind",))
+            yield Diagnostic("SkippedDocument", "warning", message, "leave it out of the input", label, "", source)
+        else:
+            passed_over += 1
+    if passed_over:
+        yield Diagnostic("SkippedDocument", "info", f"{counted_noun(passed_over, 'document')} of other kinds skipped")

@@ -1,0 +1,149 @@
+"""trainc.yaml: what a repository has decided once, so that nobody has to type it."""
+
+# os.path, not pathlib: it starts faster.
+# ruff: noqa: PTH100, PTH112, PTH113, PTH118, PTH120, PTH123
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from trainc.diagnostics import CompileError, Diagnostic, Path, format_path
+from trainc.frontend.document import Document
+from trainc.frontend.yaml_reader import read_documents
+from trainc.near_names import did_you_mean
+from trainc.options import Delivery, Limits, SecretsMode, Semantics, normalize_release
+
+FILE_NAME = "trainc.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """The settings of one trainc.yaml; None where it says nothing. Paths lead from the current folder."""
+
+    file: str | None = None
+    sources: tuple[str, ...] | None = None
+    runtimes: tuple[str, ...] | None = None
+    overlay: tuple[str, ...] | None = None
+    release: str | None = None
+    semantics: Semantics | None = None
+    secrets: SecretsMode | None = None
+    delivery: Delivery | None = None
+    keygen_image: str | None = None
+    name_hash: bool | None = None
+    sync_options: tuple[str, ...] | None = None
+    output: str | None = None
+
+
+def read_configuration(paths: Sequence[str], named: str | None) -> Configuration:
+    """The file that `--config` names, else the nearest trainc.yaml above all of `paths`. CompileError if it is wrong."""
+    file = named or _search(paths)
+    if file is None:
+        return Configuration()
+    document = _read(file)
+    problems = list(_problems(document))
+    if problems:
+        raise CompileError(problems)
+    data = document.data
+    folder = os.path.dirname(file)
+    values: dict[str, Any] = {_FIELDS.get(key, key): value for key, value in data.items() if key in _SCALARS}
+    for key in _PATHS:
+        if key in data:
+            paths = [data[key]] if isinstance(data[key], str) else data[key]
+            values[key] = tuple(os.path.join(folder, path) for path in paths)
+    if "syncOptions" in data:
+        values["sync_options"] = tuple(data["syncOptions"])
+    if "output" in values:
+        values["output"] = os.path.join(folder, values["output"])
+    return Configuration(file, **values)
+
+
+def _search(paths: Sequence[str]) -> str | None:
+    """The nearest trainc.yaml, from the folder that holds all the input upward: where trainc runs makes no difference."""
+    folders = [os.path.abspath(path if os.path.isdir(path) else os.path.dirname(path)) for path in paths if path != "-"]
+    folder = os.path.commonpath(folders) if folders else os.getcwd()  # noqa: PTH109
+    while not os.path.isfile(os.path.join(folder, FILE_NAME)):
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return None
+        folder = parent
+    return os.path.relpath(os.path.join(folder, FILE_NAME))
+
+
+def _read(file: str) -> Document:
+    try:
+        with open(file, "rb") as stream:
+            documents, problems = read_documents(stream.read(), file, Limits())
+    except OSError as error:
+        message = f"{file} cannot be read: {(error.strerror or type(error).__name__).lower()}"
+        raise CompileError([Diagnostic("InvalidConfiguration", "error", message, "check --config")]) from None
+    if problems:
+        raise CompileError(problems)
+    if len(documents) > 1:
+        raise CompileError([_wrong(documents[1], (), "trainc.yaml is one document", "remove the others")])
+    return documents[0] if documents else Document.of({})
+
+
+def _problems(document: Document) -> Iterator[Diagnostic]:
+    for key, value in document.data.items():
+        path: Path = (key,)
+        if key not in _KEYS:
+            hint = did_you_mean(key, _KEYS) or f"the keys are {', '.join(_KEYS)}"
+            yield _wrong(document, path, "trainc.yaml has no such key", hint)
+        elif key in _SCALARS:
+            expected = _SCALARS[key](value)
+            if expected:
+                yield _wrong(document, path, f"{value!r} does not fit", expected)
+        elif not _is_list_of_texts(value) and not (key == "overlay" and isinstance(value, str)):
+            yield _wrong(document, path, "this is no list", "write one item a line, each after a dash")
+
+
+def _wrong(document: Document, path: Path, message: str, hint: str) -> Diagnostic:
+    where = format_path(path)
+    return Diagnostic("InvalidConfiguration", "error", message, hint, FILE_NAME, where, document.locate(path))
+
+
+def _is_list_of_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _a_release(value: Any) -> str:
+    try:
+        normalize_release(value if isinstance(value, str) else repr(value))
+    except ValueError as error:
+        return str(error)
+    return "" if isinstance(value, str) else f'write it in quotes: "{value}"'
+
+
+def _a_text(value: Any) -> str:
+    return "" if isinstance(value, str) and value else "write a text, in quotes where it looks like something else"
+
+
+def _a_truth(value: Any) -> str:
+    return "" if isinstance(value, bool) else "write true or false, without quotes"
+
+
+def _a_path(value: Any) -> str:
+    return "" if isinstance(value, str) and value else "write a folder"
+
+
+def _one_of(choices: tuple[str, ...]) -> Callable[[Any], str]:
+    return lambda value: "" if value in choices else f"choose {' or '.join(choices)}"
+
+
+# Each key's check says what is expected instead, or nothing.
+_SCALARS: Mapping[str, Callable[[Any], str]] = {
+    "release": _a_release,
+    "semantics": _one_of(get_args(Semantics)),
+    "secrets": _one_of(get_args(SecretsMode)),
+    "delivery": _one_of(get_args(Delivery)),
+    "keygenImage": _a_text,
+    "nameHash": _a_truth,
+    "output": _a_path,
+}
+_PATHS = ("sources", "runtimes", "overlay")
+_KEYS = (*_PATHS, "syncOptions", *_SCALARS)
+# Keys whose field of Options is spelled otherwise.
+_FIELDS = {"keygenImage": "keygen_image", "nameHash": "name_hash"}

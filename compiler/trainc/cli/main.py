@@ -1,0 +1,85 @@
+"""Dispatch: from the words of a command line to an exit code.
+
+Only the command that was asked for is imported. The codes are those of command.Status, 130 after Ctrl-C and 141 where
+the reader of the output has gone, as a shell reports both.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from trainc.cli.command import COMMANDS, Command, Status, Streams, UsageError
+
+_INTERRUPTED = 130
+_NO_READER = 141
+
+
+def run() -> NoReturn:
+    """The console script."""
+    sys.exit(main())
+
+
+def main(words: Sequence[str] | None = None, streams: Streams | None = None) -> int:
+    """Run one command line, by default the process's own, and give back its exit code."""
+    if streams is None:
+        streams = Streams(sys.stdin.buffer, sys.stdout.buffer, sys.stderr)
+    try:
+        status = _dispatch(sys.argv[1:] if words is None else list(words), streams)
+        streams.out.flush()
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # What is still buffered has nowhere to go; without this, Python complains about it when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _NO_READER
+    except Exception:  # noqa: BLE001 - the one place where a defect becomes an exit code
+        from trainc.cli.defect import describe_defect
+
+        streams.err.write(describe_defect())
+        return Status.DEFECT
+    return status
+
+
+def _dispatch(words: list[str], streams: Streams) -> int:
+    first = words[0] if words else "--help"
+    if first in ("-h", "--help", "help"):
+        from trainc.cli.overview import overview
+
+        streams.out.write(overview().encode())
+        return Status.DONE
+    if first in ("-V", "--version"):
+        from trainc.cli.version import version_text
+
+        streams.out.write(version_text().encode())
+        return Status.DONE
+    for command in COMMANDS:
+        if command.name == first:
+            return _run(command, words[1:], streams)
+    streams.err.write(_no_such_command(first))
+    return Status.USAGE
+
+
+def _run(command: Command, words: list[str], streams: Streams) -> int:
+    from trainc.cli.parser import parser_of
+
+    module = command.load()
+    parser = parser_of(command)
+    try:
+        return module.run(parser.parse_args(words), streams)
+    except UsageError as error:
+        parser.print_usage(streams.err)
+        streams.err.write(f"trainc {command.name}: error: {error}\n")
+        return Status.USAGE
+    except SystemExit as finished:
+        # argparse has printed its help or what is wrong with the words.
+        return Status.DONE if not finished.code else Status.USAGE
+
+
+def _no_such_command(word: str) -> str:
+    from trainc.near_names import did_you_mean
+
+    hint = did_you_mean(word, [command.name for command in COMMANDS]) or "see trainc --help"
+    return f"trainc: error: there is no command {word!r}; {hint}\n"

@@ -1,0 +1,44 @@
+"""Explain a diagnostic code: what it means, why it matters, and an example of wrong and right input.
+
+examples:
+  trainc rule UnknownField
+  trainc rule --all
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from trainc.cli.arguments import CODE, completed_by
+from trainc.cli.command import Status, Streams, UsageError
+from trainc.cli.rulebook import codes, page, summary_of
+from trainc.near_names import did_you_mean
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """A code, or all."""
+    completed_by(parser.add_argument("code", metavar="CODE", nargs="?", help="as it stands in brackets in a report"), CODE)
+    parser.add_argument("--all", action="store_true", help="list every code with one line each")
+
+
+def run(arguments: Namespace, streams: Streams) -> Status:
+    """Print a page, or the list of pages."""
+    if arguments.all == bool(arguments.code):
+        raise UsageError("name one code, or ask for --all")
+    if arguments.all:
+        width = max(map(len, codes()))
+        streams.out.write("".join(f"{code:<{width}}  {summary_of(code)}\n" for code in codes()).encode())
+        return Status.DONE
+    text = page(arguments.code)
+    if text is None:
+        near = did_you_mean(_as_written(arguments.code), codes())
+        streams.err.write(f"trainc rule: there is no code {arguments.code!r}; {near or 'see trainc rule --all'}\n")
+        return Status.DIAGNOSED
+    streams.out.write(text.encode())
+    return Status.DONE
+
+
+def _as_written(code: str) -> str:
+    """`unknown-field` as UnknownField, so that near names are found however a code is typed."""
+    words = code.replace("_", "-").split("-")
+    return "".join(word[:1].upper() + word[1:] for word in words)

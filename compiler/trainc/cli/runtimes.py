@@ -1,0 +1,56 @@
+"""List the runtimes that trainc ships, or show one of them.
+
+A TrainJob finds them by name when the input has no ClusterTrainingRuntime of that name. They differ between Trainer
+releases, in images above all; without --release the newest release is meant.
+
+examples:
+  trainc runtimes list
+  trainc runtimes list --release 2.1
+  trainc runtimes show torch-distributed > runtimes/torch-distributed.yaml
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from trainc.cli.arguments import RUNTIME, add_release, completed_by
+from trainc.cli.command import Status, Streams
+from trainc.frontend import catalog
+from trainc.options import NEWEST_RELEASE
+
+_FRAMEWORK = "trainer.kubeflow.org/framework"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """list or show."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    listing = actions.add_parser("list", help="names, frameworks and releases", allow_abbrev=False)
+    add_release(listing.add_argument)
+    showing = actions.add_parser("show", help="the YAML of one runtime", allow_abbrev=False)
+    completed_by(showing.add_argument("name", metavar="NAME"), RUNTIME)
+    add_release(showing.add_argument)
+
+
+def run(arguments: Namespace, streams: Streams) -> Status:
+    """Print the list, or the text of one runtime as it is in the catalog."""
+    if arguments.action == "list":
+        streams.out.write(_table(arguments.release).encode())
+        return Status.DONE
+    release = arguments.release or NEWEST_RELEASE
+    found = catalog.find(arguments.name, release)
+    if isinstance(found, str):
+        streams.err.write(f"trainc runtimes: there is no runtime {arguments.name!r}; {found}\n")
+        return Status.DIAGNOSED
+    streams.out.write(catalog.text_of(found.file).encode())
+    return Status.DONE
+
+
+def _table(release: str | None) -> str:
+    rows = [("NAME", "FRAMEWORK", "RELEASES")]
+    for name in catalog.names(release):
+        served = catalog.releases(name)
+        document = catalog.find(name, release or served[-1])
+        framework = "" if isinstance(document, str) else document.data["metadata"]["labels"][_FRAMEWORK]
+        rows.append((name, framework, " ".join(served)))
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    return "".join(f"{name:<{widths[0]}}  {framework:<{widths[1]}}  {served}\n" for name, framework, served in rows)

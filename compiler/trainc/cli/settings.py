@@ -1,0 +1,77 @@
+"""Arguments and trainc.yaml together: what a command works with. An argument wins over the file."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from trainc.cli.command import UsageError
+from trainc.cli.configuration import Configuration, read_configuration
+from trainc.diagnostics import CompileError, has_errors
+from trainc.frontend.files import is_overlay_folder
+from trainc.frontend.overlays.load import Loaded
+from trainc.options import Limits, Options
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What to read, how to compile it, and what trainc.yaml says beyond that."""
+
+    paths: Sequence[str]
+    runtimes: Sequence[str]
+    overlays: Sequence[Loaded]
+    options: Options
+    configuration: Configuration
+
+
+def settings_of(arguments: Namespace) -> Settings:
+    """The settings of a command that reads input. UsageError if arguments contradict; CompileError if the file is wrong."""
+    configuration = read_configuration(arguments.paths, arguments.config)
+    named = [path for path in arguments.paths if is_overlay_folder(path)]
+    given = [path for path in arguments.paths if path not in named]
+    overlays = _overlays([*named, *(arguments.overlay or configuration.overlay or ())], limits_of(arguments))
+    paths = given or ([] if named else configuration.sources)
+    if paths is None:
+        # An overlay with resources says itself what there is to compile, as a kustomization does.
+        paths = [] if any(overlay.brings_input for overlay in overlays) else ["."]
+    runtimes = arguments.runtimes or configuration.runtimes or ()
+    return Settings(paths, runtimes, overlays, _options(arguments, configuration, overlays), configuration)
+
+
+def _overlays(paths: Sequence[str], limits: Limits) -> Sequence[Loaded]:
+    if not paths:
+        return ()
+    from trainc.frontend.overlays.load import load_overlays
+
+    overlays, problems = load_overlays(paths, limits)
+    if has_errors(problems):
+        raise CompileError(problems)
+    return overlays
+
+
+def _options(arguments: Namespace, configuration: Configuration, overlays: Sequence[Loaded]) -> Options:
+    """trainc.yaml's settings under those of overlays, and both under the arguments."""
+    chosen = _decided(configuration)
+    for overlay in overlays:
+        chosen |= overlay.settings
+    chosen |= _decided(arguments)
+    try:
+        return Options(**chosen, limits=limits_of(arguments))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def _decided(source: Namespace | Configuration) -> dict[str, Any]:
+    """The fields of Options that arguments or trainc.yaml have decided."""
+    values = {option.name: getattr(source, option.name, None) for option in fields(Options) if option.name != "limits"}
+    if options := getattr(source, "sync_option", None):
+        values["sync_options"] = tuple(options)
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def limits_of(arguments: Namespace) -> Limits:
+    """The bounds on input that were asked for; the default of each that was not."""
+    raised = {limit.name: getattr(arguments, limit.name, None) for limit in fields(Limits)}
+    return replace(Limits(), **{name: value for name, value in raised.items() if value is not None})
