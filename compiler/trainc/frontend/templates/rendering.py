@@ -42,7 +42,7 @@ def rendered(text: str, file: str, values: Mapping[str, Any], limits: Limits) ->
 def template_lines(text: str, output: str, file: str, values: Mapping[str, Any], limits: Limits) -> list[int]:
     """For each line of `output`, which `text` has yielded, the line of the template that it came from.
 
-    The template is run again with marks at its line ends. Where a mark has changed the outcome, all lines are the first.
+    The template is run again with marks at its lines. Where a mark has changed the outcome, all lines are the first.
     """
     marked = _run(text, values, limits, (_Marking(),))
     if _MARK.sub("", marked) != output:
@@ -66,13 +66,12 @@ def _run(text: str, values: Mapping[str, Any], limits: Limits, changes: tuple[No
 
 
 class _Marking(NodeTransformer):
-    """Writes the line after every line end of the template's own text."""
+    """Writes its line before every line of the template's own text."""
 
     def visit_TemplateData(self, node: nodes.TemplateData) -> nodes.Node:  # noqa: N802
         """Text between tags; `lineno` is the line that it begins on."""
-        first, *rest = node.data.split("\n")
-        lines = (f"\n\ue000{node.lineno + i}\ue001{line}" for i, line in enumerate(rest, start=1))
-        return nodes.TemplateData(first + "".join(lines), lineno=node.lineno)
+        lines = (f"\ue000{node.lineno + i}\ue001{line}" for i, line in enumerate(node.data.split("\n")))
+        return nodes.TemplateData("\n".join(lines), lineno=node.lineno)
 
 
 def _line(traceback: TracebackType | None) -> int:

@@ -7,6 +7,7 @@ filling the memory. Loops, calls and joins are counted here, and what makes larg
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
@@ -47,6 +48,8 @@ _TEXT_FILTERS: Mapping[str, Callable[[str], str]] = {
     "upper": str.upper,
 }
 _INTEGER_BITS = 256
+# What JSON may hold in a string, and YAML refuses there or takes for the end of a line.
+_NOT_PLAIN = re.compile("[\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 
 
 class BoundedEnvironment(ImmutableSandboxedEnvironment):
@@ -176,7 +179,9 @@ def _as_yaml(value: Any) -> str:
         return str(value)
     if value is None or isinstance(value, bool | dict | list | tuple):
         return _to_json(value)
-    raise SecurityError(f"a {type(value).__name__} cannot be written; call it with (), or make a list of it with | list")
+    raise SecurityError(
+        f"a {type(value).__name__} cannot be written; call it with (), or make a list of it with | list"
+    )
 
 
 def _on_text(change: Callable[[str], str]) -> Callable[[Any], str]:
@@ -184,7 +189,8 @@ def _on_text(change: Callable[[str], str]) -> Callable[[Any], str]:
 
 
 def _to_json(value: Any) -> str:
-    return _as_yaml(value) if isinstance(value, Undefined) else json.dumps(value, ensure_ascii=False)
+    text = _as_yaml(value) if isinstance(value, Undefined) else json.dumps(value, ensure_ascii=False)
+    return _NOT_PLAIN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _refuse(reason: str) -> NoReturn:

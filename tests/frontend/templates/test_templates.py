@@ -1,0 +1,221 @@
+"""Templates: what they yield, what they may not do, and the place of everything that is wrong."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainc.frontend.templates import read_template, render
+from trainc.frontend.templates.failure import TemplateFailedError
+from trainc.options import Limits
+
+LIMITS = Limits(template_steps=2000, document_bytes=100_000)
+
+
+def text(template: str, **values: Any) -> str:
+    return render(template, "job.yaml.j2", values, LIMITS)
+
+
+def failure(template: str, **values: Any) -> tuple[int, str]:
+    with pytest.raises(TemplateFailedError) as failed:
+        text(template, **values)
+    diagnostic = failed.value.diagnostic
+    assert diagnostic.code == "TemplateError"
+    assert diagnostic.hint
+    assert diagnostic.source is not None
+    assert diagnostic.source.file == "job.yaml.j2"
+    return diagnostic.source.line, diagnostic.message
+
+
+@pytest.mark.parametrize(
+    ("template", "values", "output"),
+    [
+        ("a: {{ x }}\n", {"x": 1}, "a: 1\n"),
+        ("a: {{ x }}\n", {"x": None}, "a: null\n"),
+        ("a: {{ x }}\n", {"x": True}, "a: true\n"),
+        ("a: {{ x }}\n", {"x": {"gpu": [1, False]}}, 'a: {"gpu": [1, false]}\n'),
+        ("a: {{ x.y['z'] }}", {"x": {"y": {"z": 3}}}, "a: 3"),
+        ("a: {{ x | default(5) }}", {}, "a: 5"),
+        ("{% for i in range(2) %}\n- {{ i }}\n{% endfor %}\nend\n", {}, "- 0\n- 1\nend\n"),
+        ("{% for k, v in x.items() %}{{ k }}={{ v }};{% endfor %}", {"x": {"a": 1}}, "a=1;"),
+        ("{{ 'a' ~ 1 ~ x }}", {"x": True}, "a1true"),
+        ("{{ x | join(',') }} {{ x | map('upper') | list }}", {"x": ["a", "b"]}, 'a,b ["A", "B"]'),
+        ("{{ x | tojson }}", {"x": 'say "hi"'}, '"say \\"hi\\""'),
+        ("s: |\n  {{ x | indent(2) }}\n", {"x": "a\nb"}, "s: |\n  a\n  b\n"),
+        ("{{ x | replace('a', 'b') | upper }}", {"x": "aa"}, "BB"),
+        ("{% macro m(n) %}<{{ n }}>{% endmacro %}{{ m(1) }}{{ m(n=2) }}", {}, "<1><2>"),
+        (
+            "{% set ns = namespace(t=0) %}{% for i in x %}{% set ns.t = ns.t + i %}{% endfor %}{{ ns.t }}",
+            {"x": [1, 2]},
+            "3",
+        ),
+        ("{{ x }}", {"x": "{{ y }}"}, "{{ y }}"),
+        ("{% raw %}{{ x }}{% endraw %}", {}, "{{ x }}"),
+        ("{{ 2 ** 10 }} {{ 7 // 2 }} {{ 7 % 4 }} {{ [1] + [2] }}", {}, "1024 3 3 [1, 2]"),
+    ],
+)
+def test_what_a_template_yields(template: str, values: dict[str, Any], output: str) -> None:
+    assert text(template, **values) == output
+
+
+@pytest.mark.parametrize(
+    ("template", "line", "message"),
+    [
+        ("a: 1\nb: {{ x }}\n", 2, "'x' is undefined"),
+        ("a: 1\n\n{% if x.y.z %}{% endif %}", 3, "'x' is undefined"),
+        ("{% for i in range(2) %}\n- {{ i }}\n{{ nope }}{% endfor %}", 3, "'nope' is undefined"),
+        ("{{ known.nope }}", 1, "has no attribute 'nope'"),
+        ("a: 1\n{% if %}\n", 2, "malformed"),
+        ("a: 1\n{{ 'x' | shout }}", 2, "No filter named 'shout'"),
+        ("{% for %}", 1, "malformed"),
+        ("\n{{ 1 / 0 }}", 2, "division by zero"),
+        ("\n\n{{ 'a' + 1 }}", 3, "the template fails"),
+        ("{{ known() }}", 1, "the template fails"),
+    ],
+)
+def test_what_fails_is_reported_on_its_line(template: str, line: int, message: str) -> None:
+    found, said = failure(template, known={})
+    assert found == line
+    assert message in said
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ ''.__class__.__mro__ }}",
+        "{{ range.__globals__ }}",
+        "{{ ().__class__.__bases__[0].__subclasses__() }}",
+        "{{ x.append(1) }}",
+        "{{ d.update(a=1) }}",
+        "{% include 'other' %}",
+        "{% include '/etc/passwd' %}",
+        "{% import 'other' as o %}",
+        "{% extends 'other' %}",
+        "{{ lipsum() }}",
+        "{{ [1, 2] | random }}",
+        "{{ x.index }}",
+        "{{ self }}",
+        "{{ x | map('upper') }}",
+        "{{ x.index | upper }}",
+        "{{ open('/etc/passwd') }}",
+        "{{ self.__init__.__globals__ }}",
+        "{{ cycler.__init__.__globals__ }}",
+    ],
+)
+def test_a_template_reaches_nothing_outside_itself(template: str) -> None:
+    values: dict[str, Any] = {"x": ["a"], "d": {}}
+    failure(template, **values)
+    assert values == {"x": ["a"], "d": {}}
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{% for i in range(1500) %}{% for j in range(1500) %}{% endfor %}{% endfor %}",
+        "{% for i in range(99999) %}{% endfor %}",
+        "{% for a in x %}{% for b in x %}{% for c in x %}{% endfor %}{% endfor %}{% endfor %}",
+        "{% set ns = namespace(x='a') %}{% for i in range(64) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
+        "{% set ns = namespace(x='a') %}{% for i in range(64) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}",
+        "{% set ns = namespace(x='a') %}{% for i in range(64) %}{% set ns.x %}{{ ns.x }}{{ ns.x }}{% endset %}{% endfor %}",
+        "{% set ns = namespace(x=[1]) %}{% for i in range(64) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
+        "{% set ns = namespace(x=3) %}{% for i in range(64) %}{% set ns.x = ns.x * ns.x %}{% endfor %}",
+        "{% set ns = namespace(x='a') %}{% for i in range(64) %}{% set ns.x = ns.x | replace('a', 'aa') %}{% endfor %}",
+        "{% macro f(n) %}{% if n %}{{ f(n - 1) }}{{ f(n - 1) }}{% endif %}{% endmacro %}{{ f(60) }}",
+        "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
+        "{{ 'a' * 1000000000 }}",
+        "{{ [0] * 1000000000 }}",
+        "{{ 2 ** 1000000000 }}",
+        "{{ '%1000000000d' % 1 }}",
+        "{{ '{:1000000000}'.format(1) }}",
+        "{{ 'a'.ljust(1000000000) }}",
+        "{{ 'a' | center(1000000000) }}",
+        "{{ 'a' | indent(1000000000) }}",
+        "{{ [1] | tojson(1000000000) }}",
+        "{{ (1).to_bytes(1000000000) }}",
+        "{{ 1.5 | round(1000000000, 'ceil') }}",
+        "{% for a in x recursive %}{{ loop(x) }}{% endfor %}",
+        "{{ x | batch(1000000000, 'a') | list }}",
+        "{{ " + "(" * 5000 + ")" * 5000 + " }}",
+        "{% for i in range(1000) %}{{ y }}{% endfor %}",
+    ],
+)
+def test_a_template_is_stopped_before_it_takes_too_much(template: str) -> None:
+    failure(template, x=list(range(100)), y="a" * 1000)
+
+
+def test_the_limits_can_be_raised() -> None:
+    template = "{% for i in range(3000) %}{% endfor %}"
+    failure(template)
+    assert render(template, "t", {}, Limits()) == ""
+
+
+TEMPLATE = """\
+{# A comment
+over two lines. #}
+apiVersion: v1
+{% if true %}
+kind: A
+{% endif %}
+spec:
+{%- for i in range(2) %}
+
+  f{{ i }}: {{ i }}
+{%- endfor %}
+
+  text: |
+    {{ long | indent(4) }}
+  last: x
+"""
+
+
+def test_places_are_those_of_the_template() -> None:
+    (document,), problems = read_template(TEMPLATE.encode(), "t.yaml.j2", {"long": "a\nb\nc"}, Limits())
+    assert problems == []
+    assert document.data["spec"]["text"] == "a\nb\nc\n"
+    lines = TEMPLATE.split("\n")
+    for path, needle in {
+        ("apiVersion",): "apiVersion",
+        ("kind",): "kind",
+        ("spec",): "spec",
+        ("spec", "f0"): "  f{{",
+        ("spec", "f1"): "  f{{",
+        ("spec", "text"): "  text",
+        ("spec", "last"): "  last",
+    }.items():
+        source = document.locate(path)
+        assert source is not None
+        assert (source.file, lines[source.line - 1][: len(needle)]) == ("t.yaml.j2", needle), path
+
+
+def test_what_is_wrong_with_the_rendered_text_is_reported_in_the_template() -> None:
+    _, (problem,) = read_template(b"{% set x = 1 %}\n\n\na: 1\na: {{ x }}\n", "t.yaml.j2", {}, Limits())
+    assert (problem.code, problem.source and problem.source.line) == ("DuplicateKey", 5)
+
+
+@given(st.text(alphabet="ab: -{}%#\n'\"|x", max_size=40))
+def test_any_text_yields_text_or_a_diagnostic(template: str) -> None:
+    documents, problems = read_template(template.encode(), "t.yaml.j2", {"x": "v"}, LIMITS)
+    assert all(problem.source for problem in problems)
+    assert all(document.locate(()) for document in documents)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text(),
+        lambda s: st.lists(s) | st.dictionaries(st.text(), s),
+    )
+)
+def test_tojson_writes_every_value_as_yaml_reads_it(value: Any) -> None:
+    (document,), problems = read_template(b"a: {{ x | tojson }}\n", "t.yaml.j2", {"x": value}, Limits())
+    assert problems == []
+    assert document.data == {"a": value}
+
+
+def test_without_templates_jinja_is_not_imported() -> None:
+    program = "import sys, trainc.inputs; sys.exit('jinja2' in sys.modules or 'deepmerge' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
