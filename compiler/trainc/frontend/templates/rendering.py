@@ -18,6 +18,8 @@ _NAME = "<template>"
 # What an expression of a template can raise besides Jinja2's own errors: 1/0, {}[[]], 'a' + 1, and the like.
 _EXPRESSION_ERRORS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 _MARK = re.compile("\ue000([0-9]+)\ue001")
+# Of several marks before a line's first character the last one counts: the others' text ended where the line begins.
+_MARKS = re.compile(f"(?:{_MARK.pattern})+")
 
 
 def rendered(text: str, file: str, values: Mapping[str, Any], limits: Limits) -> str:
@@ -50,7 +52,7 @@ def template_lines(text: str, output: str, file: str, values: Mapping[str, Any],
     lines: list[int] = []
     current = 1
     for line in marked.split("\n"):
-        found = _MARK.search(line)
+        found = _MARKS.search(line)
         current = int(found[1]) if found else current
         lines.append(current)
     return lines
