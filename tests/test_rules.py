@@ -9,6 +9,11 @@ from pathlib import Path
 import pytest
 from commands import run
 
+from trainc import CompileError, Options, admit, refusals
+from trainc.cli.command import COMMANDS
+from trainc.frontend.yaml_reader import read_documents
+from trainc.options import Limits
+
 RULES = {
     rule.name.removesuffix(".md"): rule.read_text(encoding="utf-8")
     for rule in files("trainc.rules").iterdir()
@@ -19,17 +24,34 @@ _BLOCK = re.compile(r"^## (Wrong|Right)\n+```yaml\n(.*?)^```$", re.MULTILINE | r
 _CODE = re.compile(r"""(?:Finding|Diagnostic)\(\s*f?"([A-Z][A-Za-z]+)\"""")
 
 
+# What is wrong with a path or a file itself cannot be shown in a block of YAML.
+ABOUT_FILES = {"OutsideRoot", "UnreadableFile"}
+
+
 def reported(block: str, tmp_path: Path) -> set[str]:
-    """The codes that `trainc build` reports for a block; its first line may name another command, and flags."""
+    """The codes that a block gives. Its first line may name a command or a function of trainc's, and flags."""
     words = block.partition("\n")[0].removeprefix("# trainc:").split() if block.startswith("# trainc:") else []
+    known = {"admit", "refusals", *(command.name for command in COMMANDS)}
+    command = words.pop(0) if words and words[0] in known else "build"
+    if command in ("admit", "refusals"):
+        return _of_function(command, block)
     path = tmp_path / "example.yaml"
     path.write_text(block, encoding="utf-8")
-    command = [words.pop(0)] if words and not words[0].startswith("-") else ["build"]
-    result = run(*command, str(path), *words)
+    result = run(command, str(path), *words)
     return set(re.findall(r"(?:error|warning|info)\[([A-Za-z]+)\]", result.stderr))
 
 
-@pytest.mark.parametrize("code", sorted(RULES))
+def _of_function(name: str, block: str) -> set[str]:
+    documents = [document.data for document in read_documents(block.encode(), "", Limits())[0]]
+    options = Options(release="2.3")
+    try:
+        found = admit(documents[0], options).diagnostics if name == "admit" else refusals(*documents, options)
+    except CompileError as error:
+        found = error.diagnostics
+    return {diagnostic.code for diagnostic in found}
+
+
+@pytest.mark.parametrize("code", sorted(set(RULES) - ABOUT_FILES))
 def test_a_rule_tells_wrong_from_right(code: str, tmp_path: Path) -> None:
     blocks = dict(_BLOCK.findall(RULES[code]))
     assert RULES[code].startswith(f"# {code}\n\n")
