@@ -109,7 +109,10 @@ def _label_policy(s: Situation) -> Iterator[Ref]:
 
 
 COSCHEDULING_PASS = (Row("...template.metadata.labels", (job_name, _label_policy)),)
-VOLCANO_PASS = (Row("...template.metadata.annotations", (job_name,)),)
+VOLCANO_PASS = (
+    Row("...template.metadata.annotations", (job_name,)),
+    Row("...template.spec.schedulerName", (gang_policy("volcano"),)),
+)
 
 COSCHEDULING_BUILD = (
     Row("metadata.name", (job_name,)),

@@ -74,6 +74,7 @@ BUILD = (
     Row("...template.spec.completions", (_pod_count,), verbatim=True),
     Row("...containers.*.image", (lambda _: (InTrainJob((*_TRAINER, "image")),),), verbatim=True),
     Row("...containers.*.env", (trainer_env,), verbatim=True),
+    Row("...ports", (because("the controller writes each port over those of the same name or number"),)),
     _below("command", (*_TRAINER, "command")),
     _below("args", (*_TRAINER, "args")),
     _below("resources", (*_TRAINER, "resourcesPerNode")),

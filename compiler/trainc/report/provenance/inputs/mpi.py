@@ -34,7 +34,9 @@ def _pods(s: Situation) -> Iterator[Ref]:
         yield from because("mpirun starts from one launcher")(s)
         return
     yield from nodes(s)
-    yield InRuntime(("spec", "mlPolicy", "mpi", "runLauncherAsNode"))
+    asked = s.job.trainer.num_nodes if s.job.trainer else None
+    if s.info.pod_set_in_role(names.LAUNCHER) is not None if s.info.gitops else (asked or 0) > 1:
+        yield InRuntime(("spec", "mlPolicy", "mpi", "runLauncherAsNode"))
 
 
 def _sized(s: Situation) -> str:
@@ -76,6 +78,7 @@ PASS = (
     Row("...volumeMounts", (_mount,)),
     Row("...env[OMPI_MCA_orte_set_default_slots].value", (mpi_slots,)),
     Row("...env[I_MPI_PERHOST].value", (mpi_slots,)),
+    Row("...env[OMPI_*]", (_ON,)),
     Row("...env", (_CHOSEN,)),
     Row("...template.spec.template.spec.dnsConfig", (host_domain, namespace)),
 )

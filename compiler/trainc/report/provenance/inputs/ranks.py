@@ -61,9 +61,12 @@ def _torchtune_word(s: Situation) -> Iterator[Ref]:
 
 def _recipe(s: Situation, *, names_model: bool) -> Iterator[Ref]:
     """The recipe and its configuration: the job's size and its LoRA arguments, and for the latter the model."""
+    word = str(s.value)
     if names_model:
         yield InTrainJob(("spec", "runtimeRef", "name"))
-        yield from trainer_nodes(s)
+        # Only one model trains on several nodes, so that for the others the plain configuration says nothing of them.
+        if not word.endswith("_full") or "70B" in word:
+            yield from trainer_nodes(s)
     if s.info.trainer is None or s.info.trainer.count != 1:
         yield Because("several nodes train the full model")
     else:
@@ -99,7 +102,7 @@ TORCH = (
     Row("...env[PET_NPROC_PER_NODE].value", (torch_processes,), _counts_deviation),
     Row("...env[PET_MASTER_ADDR].value", (master,), _address_deviation),
     Row("...env[PET_*]", (ml_policy("torch"),), UNASKED),
-    Row("...ports[29500]", (ml_policy("torch"),), UNASKED),
+    Row("...ports", (ml_policy("torch"),), UNASKED),
     Row("...command", (_torchtune_word,)),
     Row("...env", (trainer_env,)),
 )
@@ -109,7 +112,7 @@ JAX = (
     Row("...env[JAX_NUM_PROCESSES].value", (trainer_nodes,), UNASKED),
     Row("...env[JAX_COORDINATOR_ADDRESS].value", (master,), _address_deviation),
     Row("...env[JAX_*]", (ml_policy("jax"),), UNASKED),
-    Row("...ports[29500]", (ml_policy("jax"),), UNASKED),
+    Row("...ports", (ml_policy("jax"),), UNASKED),
     Row("...env", (trainer_env,)),
 )
 
@@ -118,5 +121,5 @@ XGBOOST = (
     Row("...env[DMLC_TRACKER_URI].value", (master,), _address_deviation),
     Row("...env[DMLC_NUM_WORKER].value", (trainer_nodes, devices), _counts_deviation),
     Row("...env[DMLC_*]", (ml_policy("xgboost"),), UNASKED),
-    Row("...ports[29500]", (ml_policy("xgboost"),), UNASKED),
+    Row("...ports", (ml_policy("xgboost"),), UNASKED),
 )

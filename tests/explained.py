@@ -1,0 +1,52 @@
+"""Ways to an explanation in tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from trainc.explanation import explanation
+from trainc.frontend.document import Document
+from trainc.inputs import Inputs
+from trainc.one_job import compile_one
+from trainc.options import Options
+from trainc.report.paths import format_field
+from trainc.report.provenance.model import ExplainedField, Explanation, Origin
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """An explanation, and the documents that it is about."""
+
+    explanation: Explanation
+    job: Json
+    runtime: Json
+
+    def field(self, path: str, kind: str = "JobSet") -> ExplainedField:
+        """The field of the one object of a kind whose path ends so."""
+        (found,) = [
+            field
+            for described in self.explanation.objects
+            if described.name.kind == kind
+            for field in described.fields
+            if format_field(field.path).endswith(path)
+        ]
+        return found
+
+    def origin(self, path: str, kind: str = "JobSet") -> Origin:
+        return self.field(path, kind).origin
+
+
+def explain_documents(documents: list[Document], options: Options) -> Explained:
+    job = compile_one(Inputs(documents, [], []), None, options)
+    assert job.recorder.job is not None
+    assert job.recorder.runtime is not None
+    told = explanation(job.recorder, options)
+    return Explained(told, job.recorder.job.document.data, job.recorder.runtime.document.data)
+
+
+def explained(job: Json, *runtimes: Json, release: str = "2.3", semantics: Any = "gitops", **options: Any) -> Explained:
+    documents = [Document.of(document) for document in (*runtimes, job)]
+    return explain_documents(documents, Options(release=release, semantics=semantics, **options))

@@ -1,0 +1,107 @@
+"""Whether the inputs that an origin names are what the field depends on: change one, and the field must change."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from explained import Explained
+from perturb import Json, changed, others, renamed
+
+from trainc import CompileError, Options, compile_trainjob
+from trainc.ir.names import ANCESTOR_LABEL
+from trainc.report.paths import FieldPath, at, exists, format_field, is_item_name, leaves
+from trainc.report.provenance.model import ExplainedField, Input
+
+Leaf = tuple[str, str, FieldPath]
+GONE = object()
+
+
+def insensitive(subject: Explained, options: Options) -> list[str]:
+    """Fields that stay as they are whatever valid value the input they are said to come from is given."""
+    dependents: dict[Input, dict[Leaf, ExplainedField]] = defaultdict(dict)
+    for described in subject.explanation.objects:
+        for field in described.fields:
+            # Under gitops an ancestor label that is dropped comes back.
+            if field.path[-1] != ANCESTOR_LABEL and not _shares_its_name(field, subject):
+                for given in field.origin.inputs:
+                    dependents[_hashable(given)][described.name.kind, described.name.api_version, field.path] = field
+    return [problem for given, fields in dependents.items() for problem in _unmoved(subject, given, fields, options)]
+
+
+def _unmoved(subject: Explained, given: Input, fields: dict[Leaf, ExplainedField], options: Options) -> Iterator[str]:
+    left = dict(fields)
+    tried = False
+    for other, job, runtime in _variants(subject, given):
+        try:
+            output = _values(job, runtime, options)
+        except (CompileError, KeyError):
+            continue
+        # To have none of a resource is valid, and another question than to have more or less of it.
+        tried = tried or other not in ("0", None)
+        left = {leaf: field for leaf, field in left.items() if output.get(leaf, GONE) == field.value}
+        if not left:
+            return
+    for field in left.values():
+        # A name that the API fixes has no other valid value; what is written there stands in the field all the same.
+        no_choice = not tried and (given.index == ("spec", "runtimeRef", "name") or given.index[-2] == "limits")
+        if not no_choice and (tried or str(given.index and at_either(subject, given)) not in str(field.value)):
+            yield f"{format_field(field.path)} does not depend on {given.object} {format_field(given.path)}"
+
+
+def at_either(subject: Explained, given: Input) -> Any:
+    return at(subject.job if given.object.startswith("TrainJob ") else subject.runtime, given.index)
+
+
+def _hashable(given: Input) -> Input:
+    return Input(given.object, given.path, given.index, None)
+
+
+def _shares_its_name(field: ExplainedField, subject: Explained) -> bool:
+    """An item's name that would be there all the same: it was before, or a patch addresses it and so brings it about."""
+    addressed = field.path[-3:-2] == ("replicatedJobs",) and "runtimePatches" in subject.job["spec"]
+    return is_item_name(field.path) and (len(field.origins) > 1 or field.value == "STORAGE_URI" or addressed)
+
+
+def _variants(subject: Explained, given: Input) -> Iterator[tuple[Any, Json, Json]]:
+    job, runtime, index = subject.job, subject.runtime, given.index
+    in_job = at_either(subject, given) is not None and given.object.partition(" ")[0] == job["kind"]
+    document = job if in_job else runtime
+    value = at(document, index)
+    for other in others(index, value):
+        for given_value, variant in _documents(document, index, other):
+            if index == ("spec", "runtimeRef", "name") and other is not None:
+                yield other, variant, changed(runtime, ("metadata", "name"), other)
+            else:
+                yield (given_value, variant, runtime) if in_job else (given_value, job, variant)
+        if isinstance(value, str) and isinstance(other, str) and index[-1] in ("name", "namespace"):
+            yield other, renamed(job, value, other), renamed(runtime, value, other)
+
+
+def _documents(document: Json, index: tuple[str | int, ...], other: Any) -> Iterator[tuple[Any, Json]]:
+    """The document with another value; where limits and requests must agree, with both, and where it counts GPUs, all."""
+    yield other, changed(document, index, other)
+    if index[-2:-1] and index[-2] in ("limits", "requests") and other is not None:
+        twin = (*index[:-2], "limits" if index[-2] == "requests" else "requests", index[-1])
+        if exists(document, twin[:-1]):
+            yield other, changed(changed(document, index, other), twin, other)
+        if "gpu" in str(index[-1]):
+            yield "0", _without_gpus(document, index[:-2])
+
+
+def _without_gpus(document: Json, block: tuple[str | int, ...]) -> Json:
+    for kind in ("limits", "requests"):
+        for name in at(document, (*block, kind)) or {}:
+            if "gpu" in name:
+                document = changed(document, (*block, kind, name), "0")
+    return document
+
+
+def _values(job: Json, runtime: Json, options: Options) -> dict[Leaf, Any]:
+    manifests = compile_trainjob(job, [runtime], options).manifests
+    return {
+        (manifest["kind"], manifest["apiVersion"], path): leaf.value
+        for manifest in manifests
+        for path, leaf in leaves(manifest).items()
+    }
