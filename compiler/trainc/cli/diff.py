@@ -1,0 +1,150 @@
+"""Show what changes between two inputs or outputs, and what the cluster will do about it.
+
+A and B are folders, files, - for stdin, or git:REV[:PATH]; TrainJobs are compiled first, JobSets compared as they are.
+Without B, a revision is compared with the working tree, output with what the sources would give now, and sources with
+the output that trainc.yaml names; without A too, git:HEAD with the working tree. Revisions are read by running `git`.
+Every change is judged for each way of delivery: nothing, in-place, needs suspend, refused as immutable, re-created.
+
+Examples:
+  trainc diff
+  trainc diff git:main
+  trainc diff rendered/ --exit-code
+  trainc diff --releases 2.1..2.3 jobs/
+  trainc diff --runtime torch-distributed=new.yaml
+  trainc diff git:origin/main --format markdown > comment.md
+
+Exit status: 0 compared; 1 an input is broken, or with --exit-code something changes.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from trainc.cli.arguments import FILE, add_input, add_limits, add_reporting, add_shaping, completed_by
+from trainc.cli.colour import Paint
+from trainc.cli.command import Status, Streams, UsageError
+from trainc.cli.diff_sides import ReadSide, Side, read_side, sides_of
+from trainc.cli.excerpt import Files
+from trainc.cli.report_text import text_report
+from trainc.diagnostics import CompileError, Diagnostic
+from trainc.report.diff.model import Diff
+
+FORMATS = ("text", "json", "markdown")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Two sides, or one and what to vary about it."""
+    completed_by(
+        parser.add_argument(
+            "sides", metavar="A B", nargs="*", help="file, folder, - or git:REV[:PATH]; before, then after"
+        ),
+        FILE,
+    )
+    parser.add_argument("--releases", metavar="OLD..NEW", help="compare the input under two Trainer releases")
+    parser.add_argument("--runtime", metavar="NAME=FILE", help="compare the input with one of its runtimes replaced")
+    parser.add_argument("--format", choices=FORMATS, default="text", help="markdown is made for a pull request")
+    parser.add_argument("--exit-code", action="store_true", help="exit 1 if anything changes, as git diff does")
+    add_input(parser, paths=False)
+    add_shaping(parser)
+    add_limits(parser)
+    add_reporting(parser)
+
+
+def run(arguments: Namespace, streams: Streams) -> Status:
+    """Compare two sides; nothing is written unless both could be read."""
+    before, after, diagnostics = _read_both(arguments, streams)
+    if before is None or after is None:
+        report = text_report(diagnostics, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
+        streams.err.write(report)
+        return Status.DIAGNOSED
+    diff = _compared(before, after)
+    streams.out.write(_shown(diff, arguments, streams).encode())
+    _report_new_warnings(before, after, arguments, streams)
+    return Status.DIAGNOSED if arguments.exit_code and diff.has_changes else Status.DONE
+
+
+def _read_both(arguments: Namespace, streams: Streams) -> tuple[ReadSide | None, ReadSide | None, list[Diagnostic]]:
+    first, second = sides_of(arguments)
+    diagnostics: list[Diagnostic] = []
+    before = _read(first, arguments, streams, diagnostics)
+    if (
+        len(arguments.sides) == 1
+        and not (arguments.releases or arguments.runtime)
+        and first.revision is None
+        and before
+    ):
+        return _beside_one(before, second, arguments, streams, diagnostics)
+    return before, _read(second, arguments, streams, diagnostics), diagnostics
+
+
+def _beside_one(
+    given: ReadSide, second: Side, arguments: Namespace, streams: Streams, diagnostics: list[Diagnostic]
+) -> tuple[ReadSide | None, ReadSide | None, list[Diagnostic]]:
+    """One side was named: output is what was before, sources are what comes after the output that trainc.yaml names."""
+    if not given.found.compiled:
+        return given, _read(second, arguments, streams, diagnostics), diagnostics
+    if given.output is None:
+        raise UsageError(
+            f"{given.label} holds sources, and no trainc.yaml says where their output is; "
+            f"name both sides, as in `trainc diff git:HEAD:{given.label} {given.label}`"
+        )
+    output = _read(Side(given.output, given.output), arguments, streams, diagnostics)
+    return output, given, diagnostics
+
+
+def _read(side: Side, arguments: Namespace, streams: Streams, diagnostics: list[Diagnostic]) -> ReadSide | None:
+    try:
+        return read_side(side, arguments, streams)
+    except CompileError as error:
+        diagnostics += error.diagnostics
+        return None
+
+
+def _compared(before: ReadSide, after: ReadSide) -> Diff:
+    from trainc.cluster_rules import JobSetRules
+    from trainc.options import NEWEST_RELEASE
+    from trainc.report.diff.comparison import compare
+    from trainc.report.diff.model import Side as Compared
+    from trainc.report.diff.ways import chosen_way
+
+    release = after.options.release or NEWEST_RELEASE
+    return compare(
+        Compared(_label(before, after), before.found.manifests),
+        Compared(_label(after, before), after.found.manifests),
+        JobSetRules(release),
+        chosen_way(after.options),
+        release,
+    )
+
+
+def _label(side: ReadSide, other: ReadSide) -> str:
+    """What a side is called, with its release where that is what its trainc.yaml has changed."""
+    differ = side.found.compiled and other.found.compiled and side.options.release != other.options.release
+    named = f", Trainer {side.options.release or 'newest'}"
+    return side.label + named if differ and not side.label.endswith(named) else side.label
+
+
+def _shown(diff: Diff, arguments: Namespace, streams: Streams) -> str:
+    if arguments.format == "json":
+        from trainc.report.diff.json_form import diff_json
+
+        return diff_json(diff)
+    if arguments.format == "markdown":
+        from trainc.report.diff.markdown import diff_markdown
+
+        return diff_markdown(diff)
+    from trainc.cli.diff_colours import painter
+    from trainc.report.diff.text import diff_text
+
+    return diff_text(diff, painter(Paint(arguments.color, streams.out)))
+
+
+def _report_new_warnings(before: ReadSide, after: ReadSide, arguments: Namespace, streams: Streams) -> None:
+    """What is warned of after and was not before; `trainc check` tells the rest."""
+    known = {(d.code, d.object, d.path, d.message) for d in before.found.diagnostics}
+    new = [
+        d
+        for d in after.found.diagnostics
+        if d.severity == "warning" and (d.code, d.object, d.path, d.message) not in known
+    ]
+    streams.err.write(text_report(new, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet))

@@ -1,0 +1,209 @@
+"""The two sides of `trainc diff`: what the words of its command line stand for, and how each side is read."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import chdir, contextmanager
+from dataclasses import dataclass, replace
+
+from trainc.cli.command import Streams, UsageError
+from trainc.cli.configuration import FILE_NAME
+from trainc.cli.settings import settings_of
+from trainc.diagnostics import CompileError, Diagnostic, Source, has_errors
+from trainc.frontend.catalog import SHOWN_FOLDER
+from trainc.frontend.document import Document
+from trainc.frontend.files import STDIN, read_paths
+from trainc.frontend.git_tree import Repository, repository_of, write_revision
+from trainc.inputs import read_inputs
+from trainc.manifest_set import ManifestSet, is_runtime, manifest_set, with_runtime
+from trainc.options import RELEASES, Options, normalize_release
+
+_GIT = "git:"
+WORKING_TREE = "working tree"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What one side is read from: a path, or the settings' sources if that is None, in a revision or in the working tree.
+
+    `release` and `runtime`, a name and a file, take the place of what the input has. The folder `skip` is not entered.
+    """
+
+    label: str
+    path: str | None = None
+    revision: str | None = None
+    release: str | None = None
+    runtime: tuple[str, str] | None = None
+    skip: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSide:
+    """A side that has been read: its manifests, how they were compiled and are delivered, and where output belongs."""
+
+    label: str
+    found: ManifestSet
+    options: Options
+    output: str | None
+
+
+def sides_of(arguments: Namespace) -> tuple[Side, Side]:
+    """The sides before and after. UsageError where the words make no two sides."""
+    given = [_side(word) for word in arguments.sides]
+    if arguments.releases or arguments.runtime:
+        if len(given) > 1:
+            raise UsageError("--releases and --runtime compare one input with itself; name one input")
+        return _variants(given[0] if given else Side(WORKING_TREE), arguments)
+    if len(given) > 2:
+        raise UsageError("name two inputs at most")
+    if [side.path for side in given].count(STDIN) > 1:
+        raise UsageError("- can be one of the sides only")
+    if len(given) == 2:
+        return given[0], given[1]
+    before = given[0] if given else Side(f"{_GIT}HEAD", revision="HEAD")
+    if before.revision is None:
+        return before, Side(WORKING_TREE, skip=before.path)
+    path = None if before.path is None else _in_working_tree(before.path)
+    return before, Side(WORKING_TREE if path is None else path, path)
+
+
+def releases_of(text: str) -> tuple[str, str]:
+    """`2.1..2.3` as two releases. UsageError for anything else."""
+    old, dots, new = text.partition("..")
+    if not dots:
+        raise UsageError(f"argument --releases: {text!r} is not OLD..NEW, as {RELEASES[0]}..{RELEASES[-1]} is")
+    try:
+        return normalize_release(old), normalize_release(new)
+    except ValueError as error:
+        raise UsageError(f"argument --releases: {error}") from None
+
+
+def _side(word: str) -> Side:
+    if not word.startswith(_GIT):
+        return Side("stdin" if word == STDIN else word, word)
+    revision, colon, path = word.removeprefix(_GIT).partition(":")
+    if not revision or revision.startswith("-"):
+        raise UsageError(f"{word!r} names no revision; write git:REV or git:REV:PATH")
+    return Side(word, path if colon else None, revision)
+
+
+def _variants(side: Side, arguments: Namespace) -> tuple[Side, Side]:
+    """One input as it is and with another release, another runtime, or both."""
+    before, after = side, side
+    labels = ["", ""]
+    if arguments.releases:
+        old, new = releases_of(arguments.releases)
+        before, after = replace(before, release=old), replace(after, release=new)
+        labels = [f", Trainer {old}", f", Trainer {new}"]
+    if arguments.runtime:
+        name, equals, file = arguments.runtime.partition("=")
+        if not (name and equals and file):
+            raise UsageError(f"argument --runtime: {arguments.runtime!r} is not NAME=FILE")
+        after = replace(after, runtime=(name, os.path.abspath(file)))
+        labels[1] += f", {name} from {file}"
+    return replace(before, label=before.label + labels[0]), replace(after, label=after.label + labels[1])
+
+
+def _in_working_tree(path: str) -> str:
+    repository = _here()
+    return os.path.relpath(os.path.join(repository.top, _from_top(path, repository)))
+
+
+def _from_top(path: str | None, repository: Repository) -> str:
+    """A path of a revision from the repository's top: git reads `./` as the current folder, everything else as the top."""
+    if path is None or path.startswith(("./", "../")) or path in {".", ".."}:
+        return os.path.normpath(os.path.join(repository.prefix, path or "."))
+    return os.path.normpath(path or ".")
+
+
+def _here() -> Repository:
+    return repository_of(".")
+
+
+@contextmanager
+def _inside(revision: str, arguments: Namespace, path: str | None) -> Iterator[tuple[Namespace, str]]:
+    """The current folder as it was in a revision: the arguments as they go there, and the folder's path from the top."""
+    repository = _here()
+    with tempfile.TemporaryDirectory(prefix="trainc-diff-") as folder:
+        tree = os.path.join(os.path.realpath(folder), "tree")
+        here = os.path.join(tree, repository.prefix)
+        os.makedirs(here)
+        # The search for settings goes upward, and must not leave the revision.
+        with open(os.path.join(os.path.dirname(tree), FILE_NAME), "x", encoding="utf-8") as stream:
+            stream.write("{}\n")
+        write_revision(repository, revision, tree)
+        moved = Namespace(**vars(arguments))
+        moved.paths = [] if path is None else [os.path.relpath(_from_top(path, repository), repository.prefix or ".")]
+        moved.config = arguments.config and _moved(arguments.config, repository)
+        for name in ("runtimes", "overlay"):
+            setattr(moved, name, [_moved(p, repository) for p in getattr(arguments, name) or ()] or None)
+        with chdir(here):
+            yield moved, repository.prefix
+
+
+def _moved(path: str, repository: Repository) -> str:
+    """A path of the working tree as the current folder's copy has it; one outside the repository is the same as ever."""
+    inside = os.path.relpath(os.path.realpath(path), os.path.realpath(repository.top))
+    if inside.startswith(os.pardir):
+        return os.path.abspath(path)
+    return os.path.relpath(inside, repository.prefix or ".")
+
+
+def read_side(side: Side, arguments: Namespace, streams: Streams) -> ReadSide:
+    """Read and compile one side. CompileError with all that is wrong with it; files are called as the user calls them."""
+    if side.revision is None:
+        given = Namespace(**{**vars(arguments), "paths": [] if side.path is None else [side.path]})
+        return _read(side, given, streams)
+    with _inside(side.revision, arguments, side.path) as (moved, folder):
+        try:
+            return _read(side, moved, streams)
+        except CompileError as error:
+            raise CompileError(_of_revision(d, side.revision, folder) for d in error.diagnostics) from None
+
+
+def _read(side: Side, arguments: Namespace, streams: Streams) -> ReadSide:
+    arguments.release = side.release or arguments.release
+    settings = settings_of(arguments)
+    output = settings.configuration.output
+    inputs = read_inputs(
+        settings.paths,
+        settings.runtimes,
+        settings.options,
+        overlays=settings.overlays,
+        stdin=streams.stdin,
+        skip=side.skip or _unless_named(output, settings.paths),
+    )
+    if side.runtime:
+        inputs = with_runtime(inputs, side.runtime[0], _one_runtime(side.runtime[1], settings.options))
+    return ReadSide(side.label, manifest_set(inputs, settings.options), settings.options, output)
+
+
+def _unless_named(output: str | None, paths: Sequence[str]) -> str | None:
+    """The output folder, which the walk over sources leaves out; None where a path asks for it."""
+    if output is None:
+        return None
+    folder = os.path.realpath(output)
+    return None if any(os.path.commonpath([os.path.realpath(p), folder]) == folder for p in paths) else output
+
+
+def _one_runtime(file: str, options: Options) -> Document:
+    documents, problems = read_paths([file], options.limits)
+    if has_errors(problems):
+        raise CompileError(problems)
+    runtimes = [document for document in documents if is_runtime(document)]
+    if len(runtimes) != 1:
+        raise UsageError(f"{file} holds {len(runtimes)} runtimes; --runtime takes one")
+    return runtimes[0]
+
+
+def _of_revision(diagnostic: Diagnostic, revision: str, folder: str) -> Diagnostic:
+    source = diagnostic.source
+    if source is None:
+        return replace(diagnostic, message=f"{diagnostic.message} (in {_GIT}{revision})")
+    if os.path.isabs(source.file) or source.file.startswith(SHOWN_FOLDER):
+        return diagnostic
+    file = f"{_GIT}{revision}:{os.path.normpath(os.path.join(folder, source.file))}"
+    return replace(diagnostic, source=Source(file, source.line, source.column))

@@ -1,0 +1,115 @@
+"""Inputs as a set of manifests, for comparison: compiled where they hold TrainJobs, checked where they are output."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
+from trainc.frontend.checked import is_ours, label_of, place
+from trainc.frontend.dialects import claimed_by
+from trainc.frontend.document import Document
+from trainc.frontend.resolve import RUNTIME_KINDS
+from trainc.frontend.schema import check
+from trainc.inputs import Inputs
+from trainc.ir.names import JOBSET_API
+from trainc.options import NEWEST_RELEASE, Options
+from trainc.pipeline import compile_documents
+
+# What trainc's output is made of; a folder of output may hold other objects, which are not trainc's to judge.
+_COMPARED_KINDS = (
+    "ConfigMap",
+    "ExternalSecret",
+    "Job",
+    "JobSet",
+    "PodGroup",
+    "Role",
+    "RoleBinding",
+    "SSHKey",
+    "SealedSecret",
+    "Secret",
+    "ServiceAccount",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestSet:
+    """Manifests, and the warnings that came with them. `compiled` says whether they were sources."""
+
+    manifests: list[dict[str, Any]]
+    diagnostics: list[Diagnostic]
+    compiled: bool
+
+
+def manifest_set(inputs: Inputs, options: Options) -> ManifestSet:
+    """What would be applied of `inputs`; an input without any job is an empty set. CompileError if anything is wrong."""
+    if any(map(_is_trainjob, inputs.documents)):
+        try:
+            compiled = compile_documents(inputs.documents, inputs.runtime_sources, options, inputs.catalog)
+        except CompileError as error:
+            raise CompileError([*inputs.diagnostics, *error.diagnostics]) from None
+        found = ManifestSet(compiled.manifests, [*inputs.diagnostics, *compiled.diagnostics], compiled=True)
+    else:
+        found = _as_they_are(inputs, options.release or NEWEST_RELEASE)
+    if has_errors(found.diagnostics):
+        raise CompileError(found.diagnostics)
+    return replace(found, diagnostics=in_order(found.diagnostics))
+
+
+def with_runtime(inputs: Inputs, name: str, replacement: Document) -> Inputs:
+    """`inputs` with the runtime called `name` replaced, wherever it comes from, by `replacement` under that name."""
+    metadata = replacement.data.get("metadata")
+    named = {**replacement.data, "metadata": {**(metadata if isinstance(metadata, dict) else {}), "name": name}}
+    kept = [document for document in inputs.documents if not _is_runtime(document, name)]
+    sources = [
+        [document for document in source if not _is_runtime(document, name)] for source in inputs.runtime_sources
+    ]
+    return replace(inputs, documents=[*kept, replace(replacement, data=named)], runtime_sources=sources)
+
+
+def is_runtime(document: Document) -> bool:
+    """Whether a document is a runtime of Trainer's own API or of a dialect."""
+    dialect = claimed_by(document.data)
+    kind = document.data.get("kind")
+    return kind in RUNTIME_KINDS or (dialect is not None and dialect.kinds[str(kind)] in RUNTIME_KINDS)
+
+
+def _is_runtime(document: Document, name: str) -> bool:
+    metadata = document.data.get("metadata")
+    return is_runtime(document) and isinstance(metadata, dict) and metadata.get("name") == name
+
+
+def _is_trainjob(document: Document) -> bool:
+    return is_ours(document.data) and not is_runtime(document)
+
+
+def _as_they_are(inputs: Inputs, release: str) -> ManifestSet:
+    manifests: list[dict[str, Any]] = []
+    diagnostics = list(inputs.diagnostics)
+    for document in inputs.documents:
+        data = document.data
+        if data.get("kind") not in _COMPARED_KINDS or not _has_name(data):
+            continue
+        manifests.append(data)
+        if data["kind"] == "JobSet":
+            diagnostics += _problems(document, release)
+    return ManifestSet(manifests, diagnostics, compiled=False)
+
+
+def _problems(document: Document, release: str) -> Sequence[Diagnostic]:
+    """What keeps a JobSet from being compared at all: another version, or a field of another type."""
+    if document.data.get("apiVersion") != JOBSET_API:
+        message = f"this is {document.data.get('apiVersion')} JobSet, not {JOBSET_API} JobSet"
+        hint = f"compare JobSets of {JOBSET_API}"
+        source = document.locate(("apiVersion",))
+        return [Diagnostic("NotAJobSet", "error", message, hint, label_of(document.data), "apiVersion", source)]
+    _, findings = check(document.data, "JobSet", release, prune=True)
+    return [place(f, document, label_of(document.data)) for f in findings if f.severity == "error"]
+
+
+def _has_name(data: dict[str, Any]) -> bool:
+    metadata = data.get("metadata")
+    return (
+        isinstance(metadata, dict) and isinstance(metadata.get("name"), str) and isinstance(data.get("apiVersion"), str)
+    )
