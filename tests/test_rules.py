@@ -29,14 +29,22 @@ ABOUT_FILES = {"OutsideRoot", "UnreadableFile"}
 
 
 def reported(block: str, tmp_path: Path) -> set[str]:
-    """The codes that a block gives. Its first line may name a command or a function of trainc's, and flags."""
+    """The codes that a block gives. Its first line may name a command or a function of trainc's, and flags.
+
+    Lines `# file: NAME` divide a block into the files of a folder, which is then the input.
+    """
     words = block.partition("\n")[0].removeprefix("# trainc:").split() if block.startswith("# trainc:") else []
     known = {"admit", "refusals", *(command.name for command in COMMANDS)}
     command = words.pop(0) if words and words[0] in known else "build"
     if command in ("admit", "refusals"):
         return _of_function(command, block)
     path = tmp_path / "example.yaml"
-    path.write_text(block, encoding="utf-8")
+    files_of = re.split(r"^# file: (.*)\n", block, flags=re.MULTILINE)
+    for name, text in zip(files_of[1::2], files_of[2::2], strict=True):
+        path = tmp_path
+        (path / name).write_text(text, encoding="utf-8")
+    if path != tmp_path:
+        path.write_text(block, encoding="utf-8")
     result = run(command, str(path), *words)
     return set(re.findall(r"(?:error|warning|info)\[([A-Za-z]+)\]", result.stderr))
 
