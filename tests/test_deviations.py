@@ -17,7 +17,7 @@ INITIALIZER = job(
     "dataset-initializer",
     [container("dataset-initializer", resources={"requests": {"cpu": 1}})],
 )
-AFTER = {"dependsOn": [{"name": "dataset-initializer", "status": "Complete"}]}
+AFTER: dict[str, Any] = {"dependsOn": [{"name": "dataset-initializer", "status": "Complete"}]}
 MPI_JOBS = (job("launcher"), job("node", None))
 
 

@@ -20,7 +20,7 @@ MPI = (job("launcher"), job("node", None))
 
 @given(POLICIES, NODES)
 def test_num_nodes_is_the_number_of_pods_and_what_the_framework_is_told(policy: str, nodes: int) -> None:
-    ml_policy = {"numNodes": 1} if policy == "plain" else {policy: {}}
+    ml_policy: dict[str, Any] = {"numNodes": 1} if policy == "plain" else {policy: {}}
     result = compiled(trainjob({"numNodes": nodes}), runtime(policy=ml_policy))
     assert pods(result) == nodes
     if policy != "plain":

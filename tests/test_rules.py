@@ -50,10 +50,10 @@ def reported(block: str, tmp_path: Path) -> set[str]:
 
 
 def _of_function(name: str, block: str) -> set[str]:
-    documents = [document.data for document in read_documents(block.encode(), "", Limits())[0]]
+    first, *rest = (document.data for document in read_documents(block.encode(), "", Limits())[0])
     options = Options(release="2.3")
     try:
-        found = admit(documents[0], options).diagnostics if name == "admit" else refusals(*documents, options)
+        found = admit(first, options).diagnostics if name == "admit" else refusals(first, rest[0], options)
     except CompileError as error:
         found = error.diagnostics
     return {diagnostic.code for diagnostic in found}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from io import BytesIO
 
 from trainc.cli.colour import Paint
 from trainc.cli.command import Streams
@@ -40,11 +41,17 @@ class Run:
 
 def start(settings: Settings, streams: Streams, skip: str | None = None) -> Run:
     """Read the input of a command; the folder `skip` is not entered."""
-    stdin = _Remembered(streams) if STDIN in settings.paths else None
+    # Kept, since a diagnostic may show a line of it.
+    stdin = streams.stdin.read() if STDIN in settings.paths else b""
     inputs = read_inputs(
-        settings.paths, settings.runtimes, settings.options, overlays=settings.overlays, stdin=stdin, skip=skip
+        settings.paths,
+        settings.runtimes,
+        settings.options,
+        overlays=settings.overlays,
+        stdin=BytesIO(stdin),
+        skip=skip,
     )
-    run = Run(settings, inputs, Files(stdin.data if stdin else b""), list(inputs.diagnostics))
+    run = Run(settings, inputs, Files(stdin), list(inputs.diagnostics))
     run.diagnostics += _others(inputs.documents, settings)
     return run
 
@@ -52,17 +59,6 @@ def start(settings: Settings, streams: Streams, skip: str | None = None) -> Run:
 def paint_for(arguments: Namespace, streams: Streams) -> Paint:
     """The colours of diagnostics."""
     return Paint(arguments.color, streams.err)
-
-
-class _Remembered:
-    """Standard input, read once and kept: a diagnostic may show a line of it."""
-
-    def __init__(self, streams: Streams) -> None:
-        self.data = streams.stdin.read()
-
-    def read(self) -> bytes:
-        """All of it."""
-        return self.data
 
 
 def _others(documents: list[Document], settings: Settings) -> Iterator[Diagnostic]:

@@ -1,7 +1,6 @@
 """trainc.yaml: what a repository has decided once, so that nobody has to type it."""
 
 # os.path, not pathlib: it starts faster.
-# ruff: noqa: PTH100, PTH112, PTH113, PTH118, PTH120, PTH123
 
 from __future__ import annotations
 
@@ -63,7 +62,7 @@ def read_configuration(paths: Sequence[str], named: str | None) -> Configuration
 def _search(paths: Sequence[str]) -> str | None:
     """The nearest trainc.yaml, from the folder that holds all the input upward: where trainc runs makes no difference."""
     folders = [os.path.abspath(path if os.path.isdir(path) else os.path.dirname(path)) for path in paths if path != "-"]
-    folder = os.path.commonpath(folders) if folders else os.getcwd()  # noqa: PTH109
+    folder = os.path.commonpath(folders) if folders else os.getcwd()
     while not os.path.isfile(os.path.join(folder, FILE_NAME)):
         parent = os.path.dirname(folder)
         if parent == folder:

@@ -35,7 +35,7 @@ class Files:
                 return text_of(file)
             if file == STDIN:
                 return decode(self.stdin)
-            with open(file, "rb") as stream:  # noqa: PTH123 - the name may be no path at all
+            with open(file, "rb") as stream:
                 return decode(stream.read())
         except (OSError, ValueError):
             return ""

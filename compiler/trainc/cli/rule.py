@@ -1,6 +1,6 @@
 """Explain a diagnostic code: what it means, why it matters, and an example of wrong and right input.
 
-examples:
+Examples:
   trainc rule UnknownField
   trainc rule --all
 """
@@ -17,7 +17,9 @@ from trainc.near_names import did_you_mean
 
 def add_arguments(parser: ArgumentParser) -> None:
     """A code, or all."""
-    completed_by(parser.add_argument("code", metavar="CODE", nargs="?", help="as it stands in brackets in a report"), CODE)
+    completed_by(
+        parser.add_argument("code", metavar="CODE", nargs="?", help="as it stands in brackets in a report"), CODE
+    )
     parser.add_argument("--all", action="store_true", help="list every code with one line each")
 
 

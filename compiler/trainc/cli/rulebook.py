@@ -1,7 +1,6 @@
 """The rulebook: one page for each diagnostic code, shipped as trainc/rules/<Code>.md."""
 
 # os.path, not pathlib: it starts faster.
-# ruff: noqa: PTH118, PTH120, PTH123, PTH208
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 A TrainJob finds them by name when the input has no ClusterTrainingRuntime of that name. They differ between Trainer
 releases, in images above all; without --release the newest release is meant.
 
-examples:
+Examples:
   trainc runtimes list
   trainc runtimes list --release 2.1
   trainc runtimes show torch-distributed > runtimes/torch-distributed.yaml
@@ -22,7 +22,7 @@ _FRAMEWORK = "trainer.kubeflow.org/framework"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """list or show."""
+    """List or show."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="names, frameworks and releases", allow_abbrev=False)
     add_release(listing.add_argument)

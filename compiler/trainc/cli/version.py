@@ -24,7 +24,7 @@ def read_port() -> dict[str, Any]:
     """PORT.yaml, which names what trainc follows."""
     from trainc.frontend.yaml_reader import read_value
 
-    path = os.path.join(os.path.dirname(os.path.dirname(__file__)), "PORT.yaml")  # noqa: PTH118, PTH120
-    with open(path, encoding="utf-8") as stream:  # noqa: PTH123 - pathlib would cost more than the rest of this
+    path = os.path.join(os.path.dirname(os.path.dirname(__file__)), "PORT.yaml")
+    with open(path, encoding="utf-8") as stream:
         port: dict[str, Any] = read_value(stream.read())
     return port

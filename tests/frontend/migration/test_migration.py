@@ -191,8 +191,8 @@ def test_any_mixture_of_old_fields_compiles_to_the_same_manifests(
 ) -> None:
     override: dict[str, Any] = {"targetJobs": [{"name": "node"}]}
     override |= {"nodeSelector": selector} if pod_spec else {"spec": {"nodeSelector": selector}}
-    field = "podSpecOverrides" if pod_spec else "podTemplateOverrides"
-    document = trainjob({"numNodes": 2}, labels=labels, **{field: [override]})
+    spec: dict[str, Any] = {"labels": labels, ("podSpecOverrides" if pod_spec else "podTemplateOverrides"): [override]}
+    document = trainjob({"numNodes": 2}, **spec)
     text = dump_yaml([document, runtime(job(), policy={"torch": {}})])
     result = migrated(text)
     assert json.dumps(list(result.diagnostics)) == "[]"
