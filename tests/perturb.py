@@ -21,7 +21,7 @@ def others(path: Path, value: Any) -> Iterator[Any]:
     elif isinstance(value, bool):
         yield not value
     elif isinstance(value, int):
-        yield from (value + 2, 1, 2, 3, 0, str(value + 2))
+        yield from (other for other in (value + 2, 1, 2, 3, 0) if other != value)
     elif isinstance(value, float):
         yield value + 1
     elif last == "divisor" or "resources" in path or "resourcesPerNode" in path or last in ("cpu", "memory"):
