@@ -88,7 +88,7 @@ def with_placeholders(value: Any) -> Any:
     return fields
 
 
-PORTS = {"ports": [{"containerPort": 29500}], "resources": {"limits": {"nvidia.com/gpu": 8, "cpu": "2000m"}}}
+PORTS: Json = {"ports": [{"containerPort": 29500}], "resources": {"limits": {"nvidia.com/gpu": 8, "cpu": "2000m"}}}
 RUNTIME = runtime(
     job("dataset-initializer", "dataset-initializer", [container("dataset-initializer")]),
     job(containers=[container(**PORTS)], dependsOn=[{"name": "dataset-initializer", "status": "Complete"}]),

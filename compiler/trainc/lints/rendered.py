@@ -71,10 +71,10 @@ def _pod_findings(path: Path, pod: Json, hosts: frozenset[str], rendered: Render
         for index, container in enumerate(spec.get(kind, ())):
             yield from _addresses((*path, "spec", kind, index), container, hosts)
     for index, volume in enumerate(spec.get("volumes", ())):
-        name = (volume.get("configMap") or {}).get("name")
+        name = str((volume.get("configMap") or {}).get("name", ""))
         if name in rendered.hostfiles:
             yield from _hosts((*path, "spec", "volumes", index), rendered.hostfiles[name], hosts)
-        elif isinstance(name, str) and name.endswith(("-mpi-hostfile", "-flux-entrypoint")):
+        elif name.endswith(("-mpi-hostfile", "-flux-entrypoint")):
             message = f"ConfigMap {name!r} is not among the manifests"
             yield Finding(
                 "StaleConfigMap", "error", message, _HINT, (*path, "spec", "volumes", index, "configMap", "name")
