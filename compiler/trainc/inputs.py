@@ -75,11 +75,23 @@ def compile_paths(
     overlay's settings hold where `options` has its default.
     Raises CompileError with every problem of every file. Amounts are Kubernetes quantities, times are seconds.
     """
+    return compile_inputs(paths, runtimes=runtimes, overlays=overlays, options=options)
+
+
+def compile_inputs(
+    paths: Sequence[AnyPath],
+    *,
+    runtimes: Sequence[AnyPath] = (),
+    overlays: Sequence[AnyPath] = (),
+    options: Options = Options(),
+    stdin: BinaryIO | None = None,
+) -> Compilation:
+    """As `compile_paths`, where `-` among the paths is `stdin`."""
     loaded, problems = load_overlays(overlays, options.limits) if overlays else ([], [])
     options, contradictions = overlaid_options(options, loaded, decided(options))
     if has_errors([*problems, *contradictions]):
         raise CompileError([*problems, *contradictions])
-    inputs = read_inputs(paths, runtimes, options, overlays=loaded)
+    inputs = read_inputs(paths, runtimes, options, overlays=loaded, stdin=stdin)
     try:
         compiled = compile_documents(inputs.documents, inputs.runtime_sources, options, inputs.catalog)
     except CompileError as error:

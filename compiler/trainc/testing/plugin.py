@@ -1,0 +1,51 @@
+"""The pytest plugin: fixtures that compile and compare, there in every project that has trainc installed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from trainc.testing.compiling import CompileManifests, Given, Manifest
+
+
+@pytest.fixture
+def compile_manifests(request: pytest.FixtureRequest) -> CompileManifests:
+    """`compile_manifests(paths_or_yaml, runtimes=(), overlays=(), **options)`: the manifests of TrainJobs, as a list.
+
+    Inputs are paths from pytest's root folder, YAML text or documents; `options` are those of trainc.Options.
+    """
+
+    def compile_manifests(
+        paths_or_yaml: Given | Sequence[Given],
+        *,
+        runtimes: Given | Sequence[Given] = (),
+        overlays: Sequence[str | os.PathLike[str]] = (),
+        **options: Any,
+    ) -> list[Manifest]:
+        __tracebackhide__ = True
+        from trainc.options import Options
+        from trainc.testing.compiling import compile_for_test
+
+        return compile_for_test(
+            paths_or_yaml,
+            request.config.rootpath,
+            runtimes=runtimes,
+            overlays=overlays,
+            options=Options(**options),
+        )
+
+    return compile_manifests
+
+
+@pytest.fixture
+def manifest_snapshot(request: pytest.FixtureRequest) -> Any:
+    """The `snapshot` of syrupy, which stores manifests: `assert compile_manifests("jobs") == manifest_snapshot`."""
+    try:
+        from trainc.testing import ManifestSnapshotExtension
+    except ImportError as error:
+        pytest.fail(str(error), pytrace=False)
+    return request.getfixturevalue("snapshot").use_extension(ManifestSnapshotExtension)
