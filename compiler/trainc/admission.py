@@ -53,6 +53,7 @@ def refusals(old: dict[str, Any], new: dict[str, Any], options: Options = Option
     """Why the API server would refuse to replace the stored JobSet `old` by `new`; empty if it would not.
 
     `new` is the body of a PUT: the CRD's defaults are applied to it, those of JobSet's CREATE webhook are not.
+    Raises CompileError if one of them is no JobSet at all.
     """
     release = options.release or NEWEST_RELEASE
     _require_jobset(old)
