@@ -8,9 +8,11 @@ from __future__ import annotations
 from argparse import Action, ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 from dataclasses import fields
+from textwrap import fill, indent
 from typing import get_args
 
 from trainc.options import RELEASES, Delivery, Limits, SecretsMode, Semantics, normalize_release
+from trainc.sync_options import sync_options_of
 
 COLOURS = ("auto", "always", "never")
 
@@ -80,7 +82,7 @@ def add_shaping(parser: ArgumentParser) -> None:
         "--sync-option",
         metavar="NAME",
         action="append",
-        help="what the delivery tool is told about the job, for example Prune=false; repeatable",
+        help="what the delivery tool is told about the job: one of those below; repeatable",
     )
     group.add_argument(
         "--secrets",
@@ -95,6 +97,18 @@ def add_shaping(parser: ArgumentParser) -> None:
         help="append a hash of the content to names, so that a changed job is a new job",
     )
     group.add_argument("--cluster-domain", metavar="DOMAIN", help="the cluster's DNS domain (default: cluster.local)")
+    parser.add_argument_group("what each sync option does to a running job", _sync_options())
+
+
+def _sync_options() -> str:
+    """Every sync option with its effect, by tool; `=true` may be left out."""
+    lines: list[str] = []
+    for tool, title in (("argocd", "Argo CD"), ("flux", "Flux CD")):
+        lines.append(title)
+        for option in sync_options_of(tool):
+            lines.append(f"  {option.name}")
+            lines.append(indent(fill(option.effect, 72, break_on_hyphens=False), " " * 6))
+    return "\n".join(lines)
 
 
 def add_limits(parser: ArgumentParser) -> None:

@@ -1,0 +1,122 @@
+"""Flags, trainc.yaml and overlays: what each decides about delivery, and which of them wins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from commands import Result, run
+
+from trainc.sync_options import SYNC_OPTIONS
+
+JOB = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: llm, namespace: team-a}
+spec:
+  runtimeRef: {name: torch-distributed}
+  trainer: {image: "example.com/train:1"}
+"""
+OVERLAY = "apiVersion: trainc/v1alpha1\nkind: Overlay\n"
+WAVE, FORCE = "argocd.argoproj.io/sync-wave", "kustomize.toolkit.fluxcd.io/force: enabled"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write("jobs/llm.yaml", JOB)
+    return tmp_path
+
+
+def write(path: str, text: str) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(text, encoding="utf-8")
+
+
+def output(*words: str) -> str:
+    result = run("build", *words)
+    assert result.status == 0, result.stderr
+    return result.stdout
+
+
+def test_help_says_what_each_sync_option_does(capsys: pytest.CaptureFixture[str]) -> None:
+    result = run("build", "--help")
+    text = " ".join((result.stdout + capsys.readouterr().out).split())
+    for option in SYNC_OPTIONS:
+        assert f"{option.name} {option.effect}" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("--sync-option", "Repalce"), "unknown sync option 'Repalce'"),
+        (("--sync-option", "Replace", "--delivery", "flux"), "choose among force=enabled"),
+        (("--sync-option", "Force", "--sync-option", "ServerSideApply"), "exclude each other"),
+    ],
+)
+def test_a_sync_option_that_does_not_fit_is_wrong_usage(words: tuple[str, ...], reason: str) -> None:
+    result = run("build", "jobs", *words)
+    assert (result.status, result.stdout) == (2, "")
+    assert reason in result.stderr
+
+
+def test_flags_win_over_overlays_and_those_over_trainc_yaml() -> None:
+    write("trainc.yaml", "sources: [jobs]\nrelease: '2.3'\ndelivery: argocd\n")
+    assert WAVE in output()
+    write("overlays/dev/overlay.yaml", OVERLAY + "delivery: flux\nsyncOptions: [force=enabled]\n")
+    assert FORCE in output("--overlay", "overlays/dev")
+    kubectl = output("--overlay", "overlays/dev", "--delivery", "argocd", "--sync-option", "Prune=false")
+    assert "sync-options: Prune=false" in kubectl
+
+
+def test_trainc_yaml_knows_every_setting_of_delivery() -> None:
+    write(
+        "trainc.yaml",
+        "sources: [jobs]\noverlay: overlays/dev\nrelease: '2.3'\ndelivery: flux\nsyncOptions: [force=enabled]\n"
+        "nameHash: true\nkeygenImage: example.com/keygen:1\n",
+    )
+    write("overlays/dev/overlay.yaml", OVERLAY + "nameSuffix: -dev\n")
+    text = output()
+    assert FORCE in text
+    assert "  name: llm-dev-" in text
+
+
+@pytest.mark.parametrize("line", ["overlay: 3", "syncOptions: Prune", "nameHash: 'true'", "keygenImage: ''"])
+def test_a_setting_of_the_wrong_type_is_refused_where_it_stands(line: str) -> None:
+    write("trainc.yaml", f"sources: [jobs]\n{line}\n")
+    result = run("build")
+    assert result.status == 1
+    assert "trainc.yaml:2:1" in result.stderr
+    assert "InvalidConfiguration" in result.stderr
+
+
+def test_a_folder_of_an_overlay_is_built_as_kustomize_builds_one() -> None:
+    write("overlays/dev/overlay.yaml", OVERLAY + "resources: [../../jobs]\nnameSuffix: -dev\n")
+    for words in (("overlays/dev",), ("--overlay", "overlays/dev"), ("--overlay", "overlays/dev/overlay.yaml")):
+        assert "name: llm-dev\n" in output(*words)
+
+
+def test_an_overlay_without_resources_changes_what_is_there() -> None:
+    write("overlays/dev/overlay.yaml", OVERLAY + "nameSuffix: -dev\n")
+    assert "name: llm-dev\n" in output("--overlay", "overlays/dev")
+    assert "name: llm-dev\n" in output("jobs", "--overlay", "overlays/dev")
+
+
+def test_output_files_keep_the_plain_name_under_a_name_hash() -> None:
+    assert run("build", "jobs", "--name-hash", "-o", "out").status == 0
+    assert [path.name for path in Path("out/team-a").iterdir()] == ["llm.yaml"]
+
+
+def refused(*words: str) -> Result:
+    result = run("build", *words)
+    assert (result.status, result.stdout) == (1, "")
+    return result
+
+
+def test_what_is_wrong_with_an_overlay_is_shown_with_its_line() -> None:
+    write("overlays/dev/overlay.yaml", OVERLAY + "resources: [../../jobs]\nnamePrefixx: a\n")
+    stderr = refused("overlays/dev").stderr
+    assert "overlays/dev/overlay.yaml:4:1" in stderr
+    assert "did you mean namePrefix" in stderr
+    write("overlays/dev/overlay.yaml", OVERLAY + "resources: [../../jobs]\nnamespace: A\n")
+    assert "overlays/dev/overlay.yaml:4:1" in refused("overlays/dev").stderr
