@@ -46,6 +46,7 @@ def compile_for_test(
     options: Options = Options(),
 ) -> list[Manifest]:
     """As the fixture; relative paths lead from `root`. Runtimes that are text or documents count as part of the input."""
+    __tracebackhide__ = True  # pytest leaves such frames out of its report
     from trainc.frontend.files import STDIN
     from trainc.inputs import compile_inputs
 

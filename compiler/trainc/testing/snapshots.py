@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from trainc.compilation import Compilation
 from trainc.target.yaml_writer import dump_yaml
+
+# Keys or indexes on the way to a value, each with the type that it had: what syrupy's filters are given.
+PropertyPath: TypeAlias = tuple[tuple[Any, type], ...]
 
 
 class ManifestSnapshotExtension(SingleFileSnapshotExtension):
@@ -19,14 +23,43 @@ class ManifestSnapshotExtension(SingleFileSnapshotExtension):
     # The name of the same attribute before syrupy 5.
     _file_extension = "yaml"
 
-    def serialize(self, data: Any, **filters: Any) -> str:
-        """`data` as YAML. TypeError for anything that is no manifest, and for syrupy's filters, which know none."""
-        used = sorted(name for name, value in filters.items() if value is not None)
-        if used:
-            raise TypeError(
-                f"manifest snapshots are stored whole, without {' or '.join(used)}; change the manifests first"
-            )
-        return dump_yaml(_manifests(data))
+    def serialize(
+        self,
+        data: Any,
+        *,
+        exclude: Callable[..., bool] | None = None,
+        include: Callable[..., bool] | None = None,
+        matcher: Callable[..., Any] | None = None,
+    ) -> str:
+        """`data` as YAML, less what syrupy's filters take out. TypeError for anything that is no manifest."""
+        filters = _Filters(exclude, include, matcher)
+        return dump_yaml(filters.kept(manifest, ((i, dict),)) for i, manifest in enumerate(_manifests(data)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Filters:
+    exclude: Callable[..., bool] | None
+    include: Callable[..., bool] | None
+    matcher: Callable[..., Any] | None
+
+    def kept(self, value: Any, path: PropertyPath) -> Any:
+        """`value` without the excluded fields; what a matcher puts in the place of a value is written as text."""
+        if self.matcher is not None and (matched := self.matcher(data=value, path=path)) is not value:
+            return str(matched)
+        if isinstance(value, Mapping):
+            return {
+                key: self.kept(inner, (*path, (key, type(inner))))
+                for key, inner in value.items()
+                if not self._is_left_out(key, path)
+            }
+        if isinstance(value, list | tuple):
+            return [self.kept(item, (*path, (i, type(item)))) for i, item in enumerate(value)]
+        return value
+
+    def _is_left_out(self, key: str, path: PropertyPath) -> bool:
+        if self.exclude is not None and self.exclude(prop=key, path=path):
+            return True
+        return self.include is not None and not self.include(prop=key, path=path)
 
 
 def _manifests(data: Any) -> Sequence[Mapping[str, Any]]:
