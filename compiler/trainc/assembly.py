@@ -12,6 +12,7 @@ from trainc.frontend.checked import label_of
 from trainc.frontend.document import Document
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
+from trainc.lints.duplicate_subdomain import subdomain_of_every_run
 from trainc.lints.ttl_rerun import ttl_rerun
 from trainc.observer import Observer
 from trainc.options import Options
@@ -69,7 +70,7 @@ def _produce(
         manifests, findings = shape(job, info, manifests, observer.shaped if observer is not None else None)
         provision = provide(job, secrets, [document.data for document in others], options)
         provided = provision.manifests
-        findings += [*provision.findings, *ttl_rerun(job, info, options)]
+        findings += [*provision.findings, *ttl_rerun(job, info, options), *subdomain_of_every_run(job, info)]
     admitted, refused = _admit(manifests, info)
     if observer is not None:
         observer.shaped("admission", admitted)

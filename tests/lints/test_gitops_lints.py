@@ -55,6 +55,13 @@ def test_a_service_that_is_called_as_another_job_is_reported() -> None:
     assert [d.object for d in result.diagnostics if d.code == "DuplicateSubdomain"] == ["JobSet team-a/two"]
 
 
+def test_runs_of_one_job_that_meet_behind_one_service_are_reported() -> None:
+    (said,) = [d for d in compiled(trainjob(), RING, name_hash=True).diagnostics if d.code == "DuplicateSubdomain"]
+    assert (said.object, said.path) == ("ClusterTrainingRuntime rt", "spec.template.spec.network.subdomain")
+    assert "DuplicateSubdomain" not in codes(compiled(trainjob(), RING))
+    assert "DuplicateSubdomain" not in codes(compiled(trainjob(), runtime(), name_hash=True))
+
+
 def test_services_of_other_namespaces_and_jobs_without_one_are_fine() -> None:
     assert "DuplicateSubdomain" not in codes(several(RING, trainjob(), in_namespace(trainjob(), "team-b")))
     no_names = runtime(network={"subdomain": "ring", "enableDNSHostnames": False})

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
+from pathlib import Path
 from typing import Any
 
+import pytest
 from builders import compiled, job, main, one, runtime, trainjob
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trainc import CompileError
 from trainc.target.name_hash import name_hash
 
 MPI = runtime(job("launcher"), job("node", None), policy={"mpi": {}}, gang={"coscheduling": {}})
 HASHED = re.compile(r"llm-[bcdfghjklmnpqrstvwxz2456789]{6}")
+PLAIN = re.compile(r"zqxjob(?!-[bcdfghjklmnpqrstvwxz2456789]{6}(?![a-z0-9]))[-a-z0-9]*")
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
@@ -104,6 +109,23 @@ def test_addresses_follow() -> None:
 
 def test_files_keep_the_plain_name() -> None:
     assert [j.name for j in compiled(trainjob(), MPI, name_hash=True).jobs] == ["llm"]
+
+
+@pytest.mark.conformance
+@pytest.mark.parametrize("release", ["2.0", "2.1", "2.2", "2.3"])
+def test_every_derived_name_of_recorded_jobs_follows(release: str, vectors: Path) -> None:
+    lines = gzip.open(vectors / f"trainer-{release}.jsonl.gz", "rt", encoding="utf-8").readlines()[::6]
+    checked = 0
+    for case in map(json.loads, lines):
+        case["trainjob"]["metadata"]["name"] = "zqxjob"
+        try:
+            result = compiled(case["trainjob"], case["runtime"], release=release, name_hash=True)
+        except CompileError:
+            continue
+        plain_names = {found[0] for found in PLAIN.finditer(json.dumps(result.manifests))}
+        assert plain_names <= {f"zqxjob-{secret}" for secret in ("mpi-ssh-auth", "flux-curve")}
+        checked += 1
+    assert checked > 20
 
 
 @given(st.lists(st.fixed_dictionaries({"data": JSON}), max_size=3), st.randoms())

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from trainc.diagnostics import Finding
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob
 
 Json = Mapping[str, Any]
 # (namespace, name) of a headless Service -> the JobSet that it belongs to.
@@ -26,6 +28,20 @@ def duplicate_subdomain(manifests: Iterable[Json], services: Services) -> Iterat
         first = services.setdefault(service, label)
         if first != label and network.get("enableDNSHostnames", True):
             yield label, _taken(service[1], first)
+
+
+def subdomain_of_every_run(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """A warning where a job's name changes with its content and its Service's does not: its runs meet there."""
+    subdomain = (info.template.get("network") or {}).get("subdomain")
+    if subdomain and job.name_hash:
+        yield Finding(
+            "DuplicateSubdomain",
+            "warning",
+            f"every run of the job has the Service {subdomain!r}, and a new one begins before the old one is removed",
+            "drop the subdomain from the runtime; the Service is then called as the job, hash included",
+            ("spec", "template", "spec", "network", "subdomain"),
+            about="runtime",
+        )
 
 
 def _taken(service: str, first: str) -> Finding:
