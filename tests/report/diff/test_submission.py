@@ -52,6 +52,13 @@ TABLE: dict[str, tuple[Json, Json, Json, Json, Json]] = {
         {"env": [{"name": "b"}, {"name": "a"}]},
     ),
     "a list without identities": ({"args": ["a"]}, {"args": ["a"]}, {"args": ["b"]}, {"args": ["b"]}, {"args": ["b"]}),
+    "a list with identities that the server takes whole": (
+        {"items": [{"path": "a", "default": 1}]},
+        {"items": [{"path": "a"}]},
+        {"items": [{"path": "a"}, {"path": "b"}]},
+        {"items": [{"path": "a"}, {"path": "b"}]},
+        {"items": [{"path": "a"}, {"path": "b"}]},
+    ),
     "a list that was applied goes": ({"args": ["a"]}, {"args": ["a"]}, {}, {}, {}),
 }
 

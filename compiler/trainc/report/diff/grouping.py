@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
 
 from trainc.report.diff.changes import Change
 from trainc.report.diff.model import ObjectDiff
@@ -16,10 +15,11 @@ _JOB, _POD, _CONTAINER = 5, 7, 9
 
 
 def under_headings(diff: ObjectDiff) -> Iterator[tuple[FieldPath, list[tuple[int, Change]]]]:
-    """An object's changes with their numbers, under the path that they share, empty for those of the top."""
-    numbered = enumerate(diff.changes)
-    for heading, changes in groupby(numbered, key=lambda entry: _heading(entry[1].path)):
-        yield heading, list(changes)
+    """An object's changes with their numbers, under the path that they share; first those that share none."""
+    groups: dict[FieldPath, list[tuple[int, Change]]] = {(): []}
+    for number, change in enumerate(diff.changes):
+        groups.setdefault(_heading(change.path), []).append((number, change))
+    yield from ((heading, changes) for heading, changes in groups.items() if changes)
 
 
 def _heading(path: FieldPath) -> FieldPath:

@@ -15,7 +15,8 @@ from trainc.report.paths import KEYS, Item
 _KEYS: Mapping[str, str] = {
     **KEYS,
     "rules": "name",
-    "items": "key",
+    # Of a volume: one key may be written to two files, but not two keys to one.
+    "items": "path",
 }
 _SETS = frozenset(
     {

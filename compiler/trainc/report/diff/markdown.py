@@ -17,6 +17,8 @@ from trainc.report.paths import format_field
 
 # GitHub takes 65,536 characters in a comment.
 LONGEST_COMMENT = 60_000
+# Two values stand on two lines here.
+_LONGEST_LINES = 200
 _HARMFUL: tuple[Outcome, ...] = ("deleted", "re-created", "lost")
 
 
@@ -109,7 +111,7 @@ def _object(diff: ObjectDiff, way: Way) -> Iterator[str]:
 
 
 def _change(change: Change, field: str, remark: str) -> Iterator[str]:
-    values = one_liners(change)
+    values = one_liners(change, _LONGEST_LINES)
     if values is None:
         sign = {"added": "+", "removed": "-"}.get(change.kind, " ")
         yield f"{sign} {field}:{remark}"

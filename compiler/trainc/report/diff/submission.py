@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from trainc.report.diff.lists import identities, is_set
+from trainc.ir.strategic_merge import MERGE_KEYS
+from trainc.report.diff.lists import identities
 from trainc.report.diff.normal import Manifest
 
 Apply: TypeAlias = Literal["client", "server", "replace"]
@@ -62,7 +63,7 @@ def _merged_value(field: str, live: Any, applied: Any, manifest: Any) -> Any:
 
 def _merged_list(field: str, live: Sequence[Any], applied: Sequence[Any], manifest: Sequence[Any]) -> list[Any]:
     names = [identities(field, items) for items in (live, applied, manifest)]
-    if is_set(field) or any(name is None for name in names):
+    if field not in MERGE_KEYS or any(name is None for name in names):
         return list(manifest)
     stands, was, wanted = (
         dict(zip(name or (), items, strict=True)) for name, items in zip(names, (live, applied, manifest), strict=True)

@@ -29,11 +29,11 @@ def inline(value: Any) -> str | None:
     return scalar(value)
 
 
-def one_liners(change: Change) -> list[str] | None:
-    """The values that the change has, one or two, each on one line; None where they take more than that."""
+def one_liners(change: Change, longest: int = _LONGEST_LINE) -> list[str] | None:
+    """The values that the change has, one or two, each on one line; None where they take more than `longest` together."""
     sides = [without_identity(change.path, side) for side in (change.before, change.after) if side is not None]
     texts = [text for text in map(inline, sides) if text is not None]
-    return texts if len(texts) == len(sides) and sum(map(len, texts)) <= _LONGEST_LINE else None
+    return texts if len(texts) == len(sides) and sum(map(len, texts)) <= longest else None
 
 
 def scalar(value: Any) -> str:
