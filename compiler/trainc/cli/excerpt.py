@@ -28,7 +28,7 @@ class Files:
 
     def _read(self, file: str) -> str:
         from trainc.frontend.catalog import SHOWN_FOLDER, text_of
-        from trainc.frontend.encoding import decode
+        from trainc.frontend.reading.encoding import decode
 
         try:
             if file.startswith(SHOWN_FOLDER):

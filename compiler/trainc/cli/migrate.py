@@ -25,9 +25,9 @@ from trainc.cli.excerpt import Files
 from trainc.cli.report_text import text_report
 from trainc.cli.settings import limits_of
 from trainc.diagnostics import Diagnostic, in_order
-from trainc.frontend.encoding import decode
 from trainc.frontend.files import STDIN, Walk
 from trainc.frontend.migration.files import MigratedFile, migrate_text
+from trainc.frontend.reading.encoding import decode
 
 _NOT_MIGRATED = ("CannotMigrate",)
 

@@ -13,16 +13,16 @@ from yaml.error import YAMLError
 
 from trainc.diagnostics import CompileError, Diagnostic
 from trainc.frontend import json_text
-from trainc.frontend.chunk import Chunk, split
-from trainc.frontend.construct import construct
 from trainc.frontend.document import Document
-from trainc.frontend.encoding import damage, decode
-from trainc.frontend.events import read_events
-from trainc.frontend.flattened import flattened, looks_flattened
-from trainc.frontend.lists import items
-from trainc.frontend.nodes import RefusedError, compose
-from trainc.frontend.positions import Locator, Positions
-from trainc.frontend.syntax_errors import syntax_error
+from trainc.frontend.reading.chunk import Chunk, split
+from trainc.frontend.reading.construct import construct
+from trainc.frontend.reading.encoding import damage, decode
+from trainc.frontend.reading.events import read_events
+from trainc.frontend.reading.flattened import flattened, looks_flattened
+from trainc.frontend.reading.lists import items
+from trainc.frontend.reading.nodes import RefusedError, compose
+from trainc.frontend.reading.positions import Locator, Positions
+from trainc.frontend.reading.syntax_errors import syntax_error
 from trainc.options import Limits
 
 

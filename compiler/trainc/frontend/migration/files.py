@@ -9,8 +9,8 @@ from typing import Any
 
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.checked import label_of, place
-from trainc.frontend.lists import items
 from trainc.frontend.migration.newest import in_newest_api
+from trainc.frontend.reading.lists import items
 from trainc.frontend.yaml_reader import read_documents, read_value
 from trainc.options import Limits
 

@@ -9,12 +9,12 @@ from typing import Any, TypeAlias
 
 from trainc.diagnostics import Diagnostic, Path, format_path
 from trainc.frontend.document import Document
-from trainc.frontend.encoding import decode
 from trainc.frontend.files import OVERLAY_FILE, is_overlay_folder, read_paths
 from trainc.frontend.overlays.apply import target_of_body
 from trainc.frontend.overlays.overlay import Overlay, Patch, PatchEntry
 from trainc.frontend.overlays.patch_files import Body, bodies_of, body_in_place
 from trainc.frontend.overlays.read import read_overlay
+from trainc.frontend.reading.encoding import decode
 from trainc.frontend.templates import SUFFIXES as TEMPLATE_SUFFIXES
 from trainc.frontend.templates import render
 from trainc.frontend.templates.failure import TemplateFailedError
@@ -46,6 +46,11 @@ class Loaded:
     def brings_input(self) -> bool:
         """Whether it has resources, so that nothing else needs to be read."""
         return any(one.overlay.resources for one in self.in_order)
+
+    @property
+    def resource_files(self) -> set[str]:
+        """The files that its resources, and those of its bases, were read from."""
+        return {document.file for one in self.in_order for document in one.resources}
 
     @property
     def settings(self) -> dict[str, Any]:

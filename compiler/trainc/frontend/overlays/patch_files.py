@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from trainc.diagnostics import CompileError, Diagnostic, Path, Source
-from trainc.frontend.chunk import Chunk, split
 from trainc.frontend.document import Document
 from trainc.frontend.overlays.overlay import Overlay, PatchEntry
-from trainc.frontend.positions import Locator, Positions
+from trainc.frontend.reading.chunk import Chunk, split
+from trainc.frontend.reading.positions import Locator, Positions
 from trainc.frontend.yaml_reader import read_documents, read_value
 from trainc.options import Limits
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from trainc.diagnostics import Diagnostic, Path, Source
 from trainc.frontend.document import Document
-from trainc.frontend.encoding import decode
+from trainc.frontend.reading.encoding import decode
 from trainc.frontend.templates.failure import TemplateFailedError
 from trainc.frontend.yaml_reader import read_documents
 from trainc.options import Limits

@@ -17,8 +17,8 @@ from yaml.events import (
 )
 
 from trainc.diagnostics import Diagnostic
-from trainc.frontend.chunk import Chunk
-from trainc.frontend.event_parser import EventParser
+from trainc.frontend.reading.chunk import Chunk
+from trainc.frontend.reading.event_parser import EventParser
 from trainc.options import Limits
 
 # How many nodes aliases may stand for, per alias allowed: 400,000 by default, go.yaml.in/yaml/v2 decode.go's own bound.

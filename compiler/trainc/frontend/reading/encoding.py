@@ -7,7 +7,7 @@ import re
 from functools import cache
 
 from trainc.diagnostics import Diagnostic
-from trainc.frontend.chunk import Chunk
+from trainc.frontend.reading.chunk import Chunk
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _LOST = "\ud800"  # Marks the place where decoding had to stop.

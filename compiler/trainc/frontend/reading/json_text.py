@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from trainc.frontend.chunk import Chunk
-from trainc.frontend.scalars import number
+from trainc.frontend.reading.chunk import Chunk
+from trainc.frontend.reading.scalars import number
 
 _SPACE = re.compile(r"\s*")
 _SURROGATE_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from yaml.error import YAMLError
 
 from trainc.diagnostics import Path, Source
-from trainc.frontend.chunk import Chunk
-from trainc.frontend.construct import is_merge, key_text
-from trainc.frontend.nodes import Node, RefusedError, compose
+from trainc.frontend.reading.chunk import Chunk
+from trainc.frontend.reading.construct import is_merge, key_text
+from trainc.frontend.reading.nodes import Node, RefusedError, compose
 from trainc.options import Limits
 
 

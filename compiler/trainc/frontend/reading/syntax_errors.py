@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from yaml.error import MarkedYAMLError, YAMLError
 
 from trainc.diagnostics import Diagnostic
-from trainc.frontend.chunk import Chunk
-from trainc.frontend.construct import TEMPLATE_HINT
+from trainc.frontend.reading.chunk import Chunk
+from trainc.frontend.reading.construct import TEMPLATE_HINT
 
 
 @dataclass(frozen=True, slots=True)

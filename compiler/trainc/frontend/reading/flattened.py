@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from trainc.diagnostics import Diagnostic
-from trainc.frontend.chunk import Chunk
+from trainc.frontend.reading.chunk import Chunk
 
 _CONTENT = re.compile(r"^([ \t]*)([^\s#].*)$", re.MULTILINE)
 _EMPTY_KEY = re.compile(r"[\w./-]+:\s*(?:#.*)?")

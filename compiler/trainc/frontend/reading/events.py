@@ -18,8 +18,8 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from trainc.frontend.event_parser import EventParser
-from trainc.frontend.scalars import MERGE, NUMBER_START, WORDS, number
+from trainc.frontend.reading.event_parser import EventParser
+from trainc.frontend.reading.scalars import MERGE, NUMBER_START, WORDS, number
 
 _TEXT_KEYS = {str}
 

@@ -11,9 +11,18 @@ import binascii
 from typing import Any
 
 from trainc.diagnostics import Diagnostic
-from trainc.frontend.chunk import Chunk
-from trainc.frontend.nodes import Node
-from trainc.frontend.scalars import MERGE, NotFiniteError, Scalar, decimal, float_key, integer, plain, through_json
+from trainc.frontend.reading.chunk import Chunk
+from trainc.frontend.reading.nodes import Node
+from trainc.frontend.reading.scalars import (
+    MERGE,
+    NotFiniteError,
+    Scalar,
+    decimal,
+    float_key,
+    integer,
+    plain,
+    through_json,
+)
 
 _PREFIX = "tag:yaml.org,2002:"
 _COLLECTION_TAGS = {"mapping": (None, "!", _PREFIX + "map"), "sequence": (None, "!", _PREFIX + "seq")}
