@@ -12,8 +12,8 @@ from typing import Any
 from yaml.error import YAMLError
 
 from trainc.diagnostics import CompileError, Diagnostic
-from trainc.frontend import json_text
 from trainc.frontend.document import Document
+from trainc.frontend.reading import json_text
 from trainc.frontend.reading.chunk import Chunk, split
 from trainc.frontend.reading.construct import construct
 from trainc.frontend.reading.encoding import damage, decode
