@@ -1,0 +1,28 @@
+"""Print a script that teaches a shell to complete trainc's commands, options and values.
+
+Examples:
+  trainc completion bash > ~/.local/share/bash-completion/completions/trainc
+  trainc completion zsh > ~/.zfunc/_trainc          (a folder that is in $fpath)
+  trainc completion fish > ~/.config/fish/completions/trainc.fish
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from trainc.cli.command import Status, Streams
+from trainc.cli.shells import bash, fish, zsh
+from trainc.cli.shells.words import all_commands
+
+_SCRIPTS = {"bash": bash.script, "zsh": zsh.script, "fish": fish.script}
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The shell."""
+    parser.add_argument("shell", choices=tuple(_SCRIPTS))
+
+
+def run(arguments: Namespace, streams: Streams) -> Status:
+    """Print the script."""
+    streams.out.write(_SCRIPTS[arguments.shell](all_commands()).encode())
+    return Status.DONE
