@@ -57,9 +57,16 @@ def read_inputs(  # noqa: PLR0913 - the last three go by their names
         diagnostics += problems
     if not overlays:
         return Inputs(documents, sources, diagnostics)
+    documents = _less_resources(documents, overlays)
     overlaid = apply_overlays(overlays, documents, sources, find, options.release or NEWEST_RELEASE)
     diagnostics += overlaid.diagnostics
     return Inputs(overlaid.documents, overlaid.sources, diagnostics, overlaid.catalog)
+
+
+def _less_resources(documents: Sequence[Document], overlays: Sequence[Loaded]) -> list[Document]:
+    """The documents less those of files that an overlay brings as well: a file is read once."""
+    brought = {os.path.realpath(file) for overlay in overlays for file in overlay.resource_files}
+    return [document for document in documents if os.path.realpath(document.file) not in brought]
 
 
 def compile_paths(

@@ -208,6 +208,11 @@ def test_a_base_changes_its_own_resources_only(folder: Path) -> None:
     assert [job.name for job in result.jobs] == ["p-llm", "p-other-base"]
 
 
+def test_a_file_that_is_input_and_resource_is_read_once(folder: Path) -> None:
+    result = built(overlay("resources: [../../jobs]\nnameSuffix: -x\n"), paths=("jobs", "./jobs/../jobs/llm.yaml"))
+    assert [job.name for job in result.jobs] == ["llm-x"]
+
+
 def test_overlays_that_lead_back_to_themselves_are_refused(folder: Path) -> None:
     overlay("resources: [../prod]\n", "base")
     (error,) = refused(overlay("resources: [../base]\n"))
@@ -254,7 +259,7 @@ def test_a_walk_leaves_folders_of_overlays_out(folder: Path) -> None:
 
 DOCUMENT_ERRORS = [
     ("namespace: UPPER", "overlays/prod/overlay.yaml:3:1: error[InvalidName] metadata.namespace"),
-    ("namePrefix: 9-", "overlays/prod/overlay.yaml:3:1: error[InvalidName] metadata.name"),
+    ("nameSuffix: " + 60 * "x", "jobs/llm.yaml:3:12: error"),
     ("labels:\n- pairs:\n    'a b': x", "overlays/prod/overlay.yaml:5:5: error"),
     (
         "patches:\n- target: {name: llm}\n  patch:\n    spec:\n      trainer:\n        numNodes: many",
@@ -310,6 +315,8 @@ OVERLAY_ERRORS = [
     ("resources: [none]", "3:13: error[NoSuchPath]"),
     ("namespace: 3", "3:1: error[InvalidOverlay] namespace"),
     ("namePrefix: A_", "3:1: error[InvalidOverlay] namePrefix"),
+    ("namePrefix: 9-", "3:1: error[InvalidOverlay] namePrefix"),
+    ("nameSuffix: v2-", "3:1: error[InvalidOverlay] nameSuffix"),
     ("labels: [{pairs: {a: 1}}]", "3:19: error[InvalidOverlay] labels[0].pairs.a"),
     ("labels: [{pairs: {}, includeSelectors: true}]", "3:22: error[InvalidOverlay] labels[0].includeSelectors"),
     ("commonAnnotations: [a]", "3:1: error[InvalidOverlay] commonAnnotations"),

@@ -56,7 +56,7 @@ class Edited:
 
     def finished(self) -> Document:
         """The document as later stages see it: it finds each value where it was written."""
-        if not self.origins:
+        if self.data is self.document.data:
             return self.document
         return Document(self.data, self.document.file, self.locate)
 

@@ -31,7 +31,8 @@ _ELSEWHERE = {
     "configMapGenerator": "trainc emits what TrainJobs need and nothing else; keep it in a kustomization",
     "secretGenerator": "trainc never emits Secrets; see `trainc rule SecretNeeded`",
 }
-_NAME_PART = re.compile(r"[a-z0-9.-]*")
+_PREFIX = re.compile(r"([a-z][-a-z0-9]*)?")
+_SUFFIX = re.compile(r"([-a-z0-9]*[a-z0-9])?")
 
 
 def is_overlay(data: Any) -> bool:
@@ -53,8 +54,8 @@ def read_overlay(document: Document) -> tuple[Overlay, list[Diagnostic]]:
         resources=fields.texts(data, "resources"),
         patches=fields.items(data, "patches", lambda item, path: _patch(item, path, fields)),
         namespace=fields.text(data, "namespace"),
-        name_prefix=_name_part(data, "namePrefix", fields),
-        name_suffix=_name_part(data, "nameSuffix", fields),
+        name_prefix=_name_part(data, "namePrefix", _PREFIX, fields),
+        name_suffix=_name_part(data, "nameSuffix", _SUFFIX, fields),
         labels=tuple(
             pair
             for group in fields.items(data, "labels", lambda item, path: _label_group(item, path, fields))
@@ -151,8 +152,9 @@ def _image(item: Any, path: Path, fields: TypedFields) -> ImageChange | None:
     return ImageChange(path, name or "", new_name, new_tag, digest)
 
 
-def _name_part(data: Json, name: str, fields: TypedFields) -> str:
+def _name_part(data: Json, name: str, form: re.Pattern[str], fields: TypedFields) -> str:
     text = fields.text(data, name) or ""
-    if not _NAME_PART.fullmatch(text):
-        fields.report((name,), f"{text!r} cannot be part of a name", "use lower case letters, digits and `-`")
+    if not form.fullmatch(text):
+        hint = "use lower case letters, digits and `-`; a name begins with a letter and does not end with `-`"
+        fields.report((name,), f"{text!r} cannot be part of a name", hint)
     return text

@@ -53,8 +53,8 @@ def _renamed(document: Edited, overlay: Overlay) -> Edited:
     new = f"{overlay.name_prefix}{name}{overlay.name_suffix}"
     if not isinstance(name, str) or new == name:
         return document
-    field = "namePrefix" if overlay.name_prefix else "nameSuffix"
-    return _set(document, overlay, ("metadata", "name"), new, (field,))
+    # No origin: the document says which job it is, and is where its author looks.
+    return document.with_data({**document.data, "metadata": {**metadata, "name": new}}, ())
 
 
 def _with_images(document: Edited, overlay: Overlay, used: set[int]) -> Edited:
