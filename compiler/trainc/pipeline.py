@@ -5,14 +5,14 @@ Pure: documents and options in, compiled jobs and diagnostics out; I/O, printing
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from trainc.assembly import assemble
 from trainc.compilation import Compilation, CompiledJob
 from trainc.diagnostics import CompileError, Diagnostic, Finding, has_errors, in_order
 from trainc.frontend import resolve
-from trainc.frontend.checked import Checked
+from trainc.frontend.checked import Checked, label_of, place
 from trainc.frontend.document import Document
 from trainc.frontend.intake import Catalog, Intake, take_in, with_catalog
 from trainc.frontend.lowering import lower, lower_job
@@ -78,6 +78,9 @@ def compile_each(
     if catalog is not None:
         intake = with_catalog(intake, catalog, minor, options)
     yield None, [*_release_note(options), *_without_effect(options), *intake.diagnostics]
+    for document, reference in intake.references:
+        _, findings = find_runtime(reference, intake, release_facts(minor))
+        yield None, [place(f, document, label_of(document.data)) for f in findings if f.severity == "error"]
     services: Services = {}
     for job in intake.jobs:
         compiled, diagnostics = compile_job(job, intake, options)
@@ -89,9 +92,10 @@ def compile_each(
 def compile_job(job: Checked, intake: Intake, options: Options, observer: Observer | None = None) -> Outcome:
     """One checked TrainJob through every stage after intake; `observer` is told of each step."""
     release = release_facts(options.release or NEWEST_RELEASE)
-    runtime, findings = find_runtime(job, intake, release)
+    runtime, findings = find_runtime(job.data, intake, release)
     if runtime is None:
         return None, [job.place(finding) for finding in findings]
+    findings += resolve.group_mismatch(job.document.data, runtime.document.data)
     lowered = lower_job(job.data)
     if (
         lowered.managed_by == names.MULTIKUEUE_MANAGED_BY
@@ -117,18 +121,17 @@ def compile_job(job: Checked, intake: Intake, options: Options, observer: Observ
     return CompiledJob(lowered.namespace, lowered.name, assembly.manifests, assembly.secrets), diagnostics
 
 
-def find_runtime(job: Checked, intake: Intake, release: Release) -> tuple[Checked | None, list[Finding]]:
-    """The runtime that a TrainJob refers to, and what there is to say about it."""
-    findings = list(resolve.unsupported_reference(job.data))
+def find_runtime(job: Mapping[str, Any], intake: Intake, release: Release) -> tuple[Checked | None, list[Finding]]:
+    """The runtime that a TrainJob's document refers to, and what there is to say about it."""
+    findings = list(resolve.unsupported_reference(job))
     if findings:
         return None, findings
-    key = resolve.wanted_key(job.data)
+    key = resolve.wanted_key(job)
     runtime = intake.runtimes.get(key)
     if runtime is None and key in intake.refused:
         return None, []
     if runtime is None:
-        return None, [resolve.not_found(job.data, intake.runtimes, intake.catalog_misses.get(key, ""))]
-    findings += resolve.group_mismatch(job.document.data, runtime.document.data)
+        return None, [resolve.not_found(job, intake.runtimes, intake.catalog_misses.get(key, ""))]
     findings += resolve.deprecated(runtime.data) if release.warns_deprecated_runtime else ()
     return runtime, findings
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from trainc.frontend.document import Document
 from trainc.frontend.yaml_reader import read_documents
-from trainc.near_names import did_you_mean
+from trainc.near_names import near_names
 from trainc.options import RELEASES, Limits
 
 RELEASES_ANNOTATION = "trainc/releases"
@@ -31,7 +31,8 @@ def find(name: str, release: str) -> Document | str:
         first, last = serving[0], serving[-1]
         when = f"since Trainer {first}" if first > release else f"only until Trainer {last}"
         return f"trainc's catalog has it {when}"
-    return did_you_mean(name, names(), 0.5) and f"of the catalog, {did_you_mean(name, names(), 0.5)}"
+    near = near_names(name, names(release), cutoff=0.5)
+    return f"trainc's catalog has {' and '.join(near)}" if near else ""
 
 
 def names(release: str | None = None) -> list[str]:

@@ -10,7 +10,7 @@ from trainc.diagnostics import Diagnostic, Finding
 from trainc.frontend.checked import Checked, check_document, is_ours
 from trainc.frontend.dialects import surroundings_of
 from trainc.frontend.document import Document
-from trainc.frontend.resolve import Key, runtime_key, wanted_key
+from trainc.frontend.resolve import Key, reference_alone, runtime_key, wanted_key
 from trainc.options import Options
 
 # name, release -> the catalog's runtime document, or why the catalog has none
@@ -22,7 +22,8 @@ class Intake:
     """Everything that was read: jobs by (namespace, name), runtimes by key, and the documents of other kinds.
 
     `catalog_misses` says, for a runtime that the catalog was asked for and has not got, what it has instead;
-    `refused` are the keys of runtimes that are there and wrong, so that nobody reports them as missing too.
+    `refused` are the keys of runtimes that are there and wrong, so that nobody reports them as missing too, and
+    `references` what is left of TrainJobs that were refused: enough to say whether their runtime exists.
     """
 
     jobs: tuple[Checked, ...]
@@ -31,6 +32,7 @@ class Intake:
     others: tuple[Document, ...] = ()
     catalog_misses: Mapping[Key, str] = field(default_factory=dict)
     refused: frozenset[Key] = frozenset()
+    references: tuple[tuple[Document, Mapping[str, Any]], ...] = ()
 
 
 def take_in(
@@ -42,6 +44,7 @@ def take_in(
     jobs: dict[tuple[str, str], Checked] = {}
     runtimes: dict[Key, Checked] = {}
     refused: set[Key] = set()
+    references: list[tuple[Document, Mapping[str, Any]]] = []
     surroundings = surroundings_of(document.data for source in (documents, *sources) for document in source)
     for depth, source in enumerate((documents, *sources)):
         known_before = dict(runtimes)
@@ -53,6 +56,8 @@ def take_in(
             diagnostics += found
             if checked is None:
                 refused.add(_intended_key(document.data, options))
+                reference = reference_alone(document.data, options.namespace) if depth == 0 else None
+                references += [(document, reference)] if reference else []
                 continue
             if checked.data["kind"] == "TrainJob":
                 if depth == 0:
@@ -60,12 +65,20 @@ def take_in(
                 continue
             _add_runtime(runtimes, known_before, checked, diagnostics)
     ordered = tuple(jobs[key] for key in sorted(jobs))
-    return Intake(ordered, runtimes, tuple(diagnostics), tuple(others), refused=frozenset(refused))
+    return Intake(
+        ordered,
+        runtimes,
+        tuple(diagnostics),
+        tuple(others),
+        refused=frozenset(refused),
+        references=tuple(references),
+    )
 
 
 def with_catalog(intake: Intake, catalog: Catalog, release: str, options: Options) -> Intake:
     """With the runtimes that the jobs ask for and only the catalog has; each is read and checked once."""
-    wanted = dict.fromkeys(wanted_key(job.data) for job in intake.jobs)
+    asking = [*(job.data for job in intake.jobs), *(reference for _, reference in intake.references)]
+    wanted = dict.fromkeys(map(wanted_key, asking))
     found: list[Document] = []
     misses: dict[Key, str] = {}
     shadowed: list[Diagnostic] = []

@@ -34,6 +34,21 @@ def wanted_key(job: Json) -> Key:
     return kind, namespace, reference["name"]
 
 
+def reference_alone(job: Json, namespace: str | None) -> Json | None:
+    """A TrainJob of Trainer's own API cut down to its runtimeRef, for one that is wrong elsewhere; None if it has none."""
+    spec, metadata = job.get("spec"), job.get("metadata")
+    reference = spec.get("runtimeRef") if isinstance(spec, Mapping) else None
+    if (job.get("apiVersion"), job.get("kind")) != (names.TRAINER_API, "TrainJob") or not isinstance(
+        reference, Mapping
+    ):
+        return None
+    known = {"apiGroup": names.TRAINER_GROUP, "kind": "ClusterTrainingRuntime", **reference}
+    if not all(isinstance(known.get(field), str) for field in ("name", "kind", "apiGroup")):
+        return None
+    own = metadata.get("namespace") if isinstance(metadata, Mapping) else None
+    return {"metadata": {"namespace": own or namespace or ""}, "spec": {"runtimeRef": known}}
+
+
 def unsupported_reference(job: Json) -> Iterator[Finding]:
     """A runtimeRef whose group or kind no runtime has."""
     reference = job["spec"]["runtimeRef"]
