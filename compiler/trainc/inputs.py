@@ -13,7 +13,8 @@ from trainc.frontend.catalog import find
 from trainc.frontend.document import Document
 from trainc.frontend.files import read_paths
 from trainc.frontend.intake import Catalog
-from trainc.frontend.overlays.load import Loaded, load_overlays, values_of
+from trainc.frontend.overlays.load import load_overlays
+from trainc.frontend.overlays.loaded import Loaded, values_of
 from trainc.frontend.overlays.settings import decided, overlaid_options
 from trainc.frontend.overlays.stack import apply_overlays
 from trainc.options import NEWEST_RELEASE, Options

@@ -11,7 +11,7 @@ from trainc.cli.command import UsageError
 from trainc.cli.configuration import Configuration, read_configuration
 from trainc.diagnostics import CompileError, has_errors
 from trainc.frontend.files import is_overlay_folder
-from trainc.frontend.overlays.load import Loaded
+from trainc.frontend.overlays.loaded import Loaded
 from trainc.options import Limits, Options
 
 

@@ -97,12 +97,12 @@ def test_a_patch_that_says_nothing_sensible_is_refused_at_its_place(
     assert failed.value.path == path
 
 
-def test_every_field_that_was_written_is_named_with_its_place_in_the_patch() -> None:
+def test_every_field_that_has_changed_is_named_with_its_place_in_the_patch() -> None:
     _, written = merge(
         {"env": [{"name": "A", "value": "1"}]}, {"x": 1, "env": [{"name": "N"}, {"name": "A", "value": "2"}]}
     )
     places = {place for _, place in written}
-    assert places == {("x",), ("env", 0), ("env", 1, "name"), ("env", 1, "value")}
+    assert places == {("x",), ("env", 0), ("env", 1, "value")}
 
 
 NAMES = st.sampled_from(["A", "B", "C", "D"])

@@ -12,6 +12,11 @@ from hypothesis import strategies as st
 
 from trainc import CompileError, Options
 from trainc.compilation import Compilation
+from trainc.frontend.document import Document
+from trainc.frontend.overlays.load import load_overlay
+from trainc.frontend.overlays.loaded import Loaded
+from trainc.frontend.overlays.read import read_overlay
+from trainc.frontend.overlays.stack import apply_overlays
 from trainc.inputs import compile_paths
 
 JOB = """\
@@ -381,12 +386,21 @@ def test_overlays_that_touch_different_fields_commute(tmp_path_factory: Any, ord
         assert built(*(made[part] for part in order)).to_yaml() == built(*made.values()).to_yaml()
 
 
-def test_inputs_are_not_changed() -> None:
-    from trainc.frontend.document import Document
-    from trainc.frontend.overlays.load import Loaded
-    from trainc.frontend.overlays.read import read_overlay
-    from trainc.frontend.overlays.stack import apply_overlays
+def test_an_overlay_can_be_handed_over_as_a_document(folder: Path) -> None:
+    data = {"apiVersion": "trainc/v1alpha1", "kind": "Overlay", "resources": ["jobs"], "nameSuffix": "-krm"}
+    (loaded,), problems = load_overlay(Document.of(data), ".", OPTIONS.limits)
+    assert problems == []
+    result = apply_overlays([loaded], [], [], lambda *_: "", "2.3")
+    assert {d.data["metadata"]["name"] for d in result.documents} == {"llm-krm", "rt"}
 
+
+def test_an_overlay_by_another_name_is_no_resource(folder: Path) -> None:
+    write("overlays/base.yaml", HEAD)
+    (error,) = refused(overlay("resources: [../base.yaml]\n"))
+    assert "overlays/base.yaml is an overlay by another name" in error
+
+
+def test_inputs_are_not_changed() -> None:
     data = {
         "apiVersion": "trainer.kubeflow.org/v1alpha1",
         "kind": "TrainJob",

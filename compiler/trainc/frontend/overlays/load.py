@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from trainc.diagnostics import Diagnostic, Path, format_path
 from trainc.frontend.document import Document
 from trainc.frontend.files import OVERLAY_FILE, is_overlay_folder, read_paths
 from trainc.frontend.overlays.apply import target_of_body
+from trainc.frontend.overlays.loaded import Loaded, beside, values_of
 from trainc.frontend.overlays.overlay import Overlay, Patch, PatchEntry
 from trainc.frontend.overlays.patch_files import Body, bodies_of, body_in_place
-from trainc.frontend.overlays.read import read_overlay
+from trainc.frontend.overlays.read import is_overlay, read_overlay
 from trainc.frontend.reading.encoding import decode
 from trainc.frontend.templates import SUFFIXES as TEMPLATE_SUFFIXES
 from trainc.frontend.templates import render
@@ -23,46 +24,6 @@ from trainc.options import Limits
 AnyPath: TypeAlias = "str | os.PathLike[str]"
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """An overlay with what it refers to: `bases` are overlays among its resources, which are applied first.
-
-    `files` are its other resources, each with its place in the list of resources.
-    """
-
-    overlay: Overlay
-    folder: str
-    bases: tuple[Loaded, ...] = ()
-    files: tuple[tuple[int, str], ...] = ()
-    patches: tuple[Patch, ...] = ()
-    resources: tuple[Document, ...] = ()
-
-    @property
-    def in_order(self) -> tuple[Loaded, ...]:
-        """This overlay and all its bases, in the order in which they apply."""
-        return (*(loaded for base in self.bases for loaded in base.in_order), self)
-
-    @property
-    def brings_input(self) -> bool:
-        """Whether it has resources, so that nothing else needs to be read."""
-        return any(one.overlay.resources for one in self.in_order)
-
-    @property
-    def resource_files(self) -> set[str]:
-        """The files that its resources, and those of its bases, were read from."""
-        return {document.file for one in self.in_order for document in one.resources}
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What it and its bases say about how to compile: fields of Options."""
-        return {name: value for one in self.in_order for name, value in one.overlay.settings.items()}
-
-    @property
-    def all_runtimes(self) -> tuple[str, ...]:
-        """The folders of runtimes that it and its bases name."""
-        return tuple(_beside(one.folder, path) for one in reversed(self.in_order) for path in one.overlay.runtimes)
-
-
 def load_overlays(paths: Sequence[AnyPath], limits: Limits) -> tuple[list[Loaded], list[Diagnostic]]:
     """The overlays at `paths`, folders or files, with everything they refer to, and what is wrong with any of it.
 
@@ -70,28 +31,19 @@ def load_overlays(paths: Sequence[AnyPath], limits: Limits) -> tuple[list[Loaded
     """
     loader = _Loader(limits)
     found = [loader.load(os.fspath(path), ()) for path in paths]
-    overlays = [overlay for overlay in found if overlay is not None]
+    return _with_contents([overlay for overlay in found if overlay is not None], loader, limits)
+
+
+def load_overlay(document: Document, folder: str, limits: Limits) -> tuple[list[Loaded], list[Diagnostic]]:
+    """As `load_overlays`, for an overlay that was handed over as a document; its paths begin at `folder`."""
+    loader = _Loader(limits)
+    return _with_contents([loader.follow(document, folder, ())], loader, limits)
+
+
+def _with_contents(overlays: list[Loaded], loader: _Loader, limits: Limits) -> tuple[list[Loaded], list[Diagnostic]]:
     contents = _Contents(values_of(overlays), limits)
     loaded = [contents.read(overlay) for overlay in overlays]
     return loaded, [*loader.diagnostics, *contents.diagnostics]
-
-
-def values_of(overlays: Sequence[Loaded]) -> dict[str, Any]:
-    """The values that every template sees: those of all overlays, later ones over earlier ones, mappings merged."""
-    from deepmerge import Merger
-
-    merger = Merger([(dict, [_merge_values])], ["override"], ["override"])
-    values: dict[str, Any] = {}
-    for loaded in (one for overlay in overlays for one in overlay.in_order):
-        values = merger.merge(values, dict(loaded.overlay.values))
-    return values
-
-
-def _merge_values(config: Any, path: list[Any], before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    merged = dict(before)
-    for name, value in after.items():
-        merged[name] = config.value_strategy([*path, name], merged[name], value) if name in merged else value
-    return merged
 
 
 class _Loader:
@@ -110,27 +62,25 @@ class _Loader:
                 message = f"{file} holds {len(found)} documents, and an overlay is one"
                 self.diagnostics.append(Diagnostic("InvalidOverlay", "error", message, "give each a file of its own"))
             return None
-        overlay, problems = read_overlay(found[0])
-        self.diagnostics += problems
-        return self._followed(Loaded(overlay, os.path.dirname(file)), (*above, os.path.realpath(file)))
+        return self.follow(found[0], os.path.dirname(file), (*above, os.path.realpath(file)))
 
-    def _followed(self, loaded: Loaded, above: tuple[str, ...]) -> Loaded:
+    def follow(self, document: Document, folder: str, above: tuple[str, ...]) -> Loaded:
+        overlay, problems = read_overlay(document)
+        self.diagnostics += problems
         bases: list[Loaded] = []
         files: list[tuple[int, str]] = []
-        for index, resource in enumerate(loaded.overlay.resources):
-            path = _beside(loaded.folder, resource)
+        for index, resource in enumerate(overlay.resources):
+            path = beside(folder, resource)
             file = os.path.join(path, OVERLAY_FILE) if is_overlay_folder(path) else path
             if os.path.basename(file) != OVERLAY_FILE:
                 files.append((index, path))
             elif os.path.realpath(file) in above:
                 hint = "leave the way back out of one of them"
-                self._report(loaded.overlay, ("resources", index), f"{resource} leads back to this overlay", hint)
+                message = f"{resource} leads back to this overlay"
+                self.diagnostics.append(_about(overlay, ("resources", index), message, hint))
             elif (base := self.load(path, above)) is not None:
                 bases.append(base)
-        return replace(loaded, bases=tuple(bases), files=tuple(files))
-
-    def _report(self, overlay: Overlay, path: Path, message: str, hint: str) -> None:
-        self.diagnostics.append(_about(overlay, path, message, hint))
+        return Loaded(overlay, folder, tuple(bases), tuple(files))
 
 
 class _Contents:
@@ -151,6 +101,9 @@ class _Contents:
         documents, problems = read_paths([path], self._limits, values=self._values)
         place = loaded.overlay.document.locate(("resources", index))
         self.diagnostics += [p if p.source else replace(p, source=place) for p in problems]
+        if any(is_overlay(document.data) for document in documents):
+            message, hint = f"{path} is an overlay by another name", f"call its file {OVERLAY_FILE}"
+            self.diagnostics.append(_about(loaded.overlay, ("resources", index), message, hint))
         return documents
 
     def _patches(self, loaded: Loaded, entry: PatchEntry) -> list[Patch]:
@@ -173,7 +126,7 @@ class _Contents:
         return patches
 
     def _from_file(self, loaded: Loaded, entry: PatchEntry, file: str) -> tuple[list[Body], list[Diagnostic]]:
-        path = _beside(loaded.folder, file)
+        path = beside(loaded.folder, file)
         try:
             with open(path, "rb") as stream:
                 text = decode(stream.read())
@@ -185,10 +138,6 @@ class _Contents:
         except TemplateFailedError as failed:
             return [], [failed.diagnostic]
         return bodies_of(text, path.replace(os.sep, "/"), self._limits)
-
-
-def _beside(folder: str, path: str) -> str:
-    return os.path.normpath(os.path.join(folder, path))
 
 
 def _about(overlay: Overlay, path: Path, message: str, hint: str) -> Diagnostic:

@@ -39,7 +39,8 @@ def merge(
     written: list[tuple[FieldPath, Path]] = []
 
     def override(config: Any, steps: _Steps, before: Any, value: Any) -> Any:
-        written.append(_split(steps))
+        if before != value or type(before) is not type(value):
+            written.append(_split(steps))
         return _clean(value, steps)
 
     def mappings(config: Any, steps: _Steps, before: Any, change: Any) -> Any:

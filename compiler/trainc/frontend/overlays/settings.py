@@ -6,7 +6,7 @@ from collections.abc import Container, Sequence
 from dataclasses import replace
 
 from trainc.diagnostics import Diagnostic
-from trainc.frontend.overlays.load import Loaded
+from trainc.frontend.overlays.loaded import Loaded
 from trainc.options import Options
 
 

@@ -10,7 +10,7 @@ from trainc.frontend.document import Document
 from trainc.frontend.intake import Catalog
 from trainc.frontend.overlays.apply import Layer
 from trainc.frontend.overlays.edited import Edited, identity
-from trainc.frontend.overlays.load import Loaded
+from trainc.frontend.overlays.loaded import Loaded
 
 _DELETED = "an overlay deletes it"
 
