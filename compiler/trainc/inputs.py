@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import BinaryIO, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from trainc.compilation import Compilation
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
@@ -13,12 +13,11 @@ from trainc.frontend.catalog import find
 from trainc.frontend.document import Document
 from trainc.frontend.files import read_paths
 from trainc.frontend.intake import Catalog
-from trainc.frontend.overlays.load import load_overlays
-from trainc.frontend.overlays.loaded import Loaded, values_of
-from trainc.frontend.overlays.settings import decided, overlaid_options
-from trainc.frontend.overlays.stack import apply_overlays
 from trainc.options import NEWEST_RELEASE, Options
 from trainc.pipeline import compile_documents
+
+if TYPE_CHECKING:
+    from trainc.frontend.overlays.loaded import Loaded
 
 AnyPath: TypeAlias = "str | os.PathLike[str]"
 
@@ -49,7 +48,11 @@ def read_inputs(  # noqa: PLR0913 - the last three go by their names
 
     `-` is `stdin`; `skip` is not entered.
     """
-    values = values_of(overlays) if overlays else {}
+    values: dict[str, Any] = {}
+    if overlays:
+        from trainc.frontend.overlays.loaded import values_of
+
+        values = values_of(overlays)
     documents, diagnostics = read_paths(paths, options.limits, stdin=stdin, skip=skip, values=values)
     sources: list[list[Document]] = []
     for folder in (*runtimes, *(folder for overlay in overlays for folder in overlay.all_runtimes)):
@@ -58,6 +61,8 @@ def read_inputs(  # noqa: PLR0913 - the last three go by their names
         diagnostics += problems
     if not overlays:
         return Inputs(documents, sources, diagnostics)
+    from trainc.frontend.overlays.stack import apply_overlays
+
     documents = _less_resources(documents, overlays)
     overlaid = apply_overlays(overlays, documents, sources, find, options.release or NEWEST_RELEASE)
     diagnostics += overlaid.diagnostics
@@ -95,10 +100,7 @@ def compile_inputs(
     stdin: BinaryIO | None = None,
 ) -> Compilation:
     """As `compile_paths`, where `-` among the paths is `stdin`."""
-    loaded, problems = load_overlays(overlays, options.limits) if overlays else ([], [])
-    options, contradictions = overlaid_options(options, loaded, decided(options))
-    if has_errors([*problems, *contradictions]):
-        raise CompileError([*problems, *contradictions])
+    loaded, options = _load(overlays, options)
     inputs = read_inputs(paths, runtimes, options, overlays=loaded, stdin=stdin)
     try:
         compiled = compile_documents(inputs.documents, inputs.runtime_sources, options, inputs.catalog)
@@ -107,3 +109,17 @@ def compile_inputs(
     if has_errors(inputs.diagnostics):
         raise CompileError([*inputs.diagnostics, *compiled.diagnostics])
     return Compilation(compiled.jobs, in_order([*inputs.diagnostics, *compiled.diagnostics]))
+
+
+def _load(paths: Sequence[AnyPath], options: Options) -> tuple[Sequence[Loaded], Options]:
+    """The overlays, and the options with what they say. CompileError with everything that is wrong with them."""
+    if not paths:
+        return (), options
+    from trainc.frontend.overlays.load import load_overlays
+    from trainc.frontend.overlays.settings import decided, overlaid_options
+
+    overlays, problems = load_overlays(paths, options.limits)
+    options, contradictions = overlaid_options(options, overlays, decided(options))
+    if has_errors([*problems, *contradictions]):
+        raise CompileError([*problems, *contradictions])
+    return overlays, options

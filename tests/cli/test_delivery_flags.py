@@ -96,6 +96,15 @@ def test_a_folder_of_an_overlay_is_built_as_kustomize_builds_one() -> None:
         assert "name: llm-dev\n" in output(*words)
 
 
+def test_an_overlay_that_is_named_takes_the_place_of_the_one_in_trainc_yaml() -> None:
+    write("trainc.yaml", "sources: [jobs]\noverlay: overlays/dev\n")
+    for name in ("dev", "prod"):
+        write(f"overlays/{name}/overlay.yaml", OVERLAY + f"resources: [../../jobs]\nnameSuffix: -{name}\n")
+    assert "name: llm-dev\n" in output()
+    for words in (("overlays/prod",), ("--overlay", "overlays/prod")):
+        assert "name: llm-prod\n" in output(*words)
+
+
 def test_an_overlay_without_resources_changes_what_is_there() -> None:
     write("overlays/dev/overlay.yaml", OVERLAY + "nameSuffix: -dev\n")
     assert "name: llm-dev\n" in output("--overlay", "overlays/dev")

@@ -5,14 +5,16 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trainc.cli.command import UsageError
 from trainc.cli.configuration import Configuration, read_configuration
 from trainc.diagnostics import CompileError, has_errors
 from trainc.frontend.files import is_overlay_folder
-from trainc.frontend.overlays.loaded import Loaded
 from trainc.options import Limits, Options
+
+if TYPE_CHECKING:
+    from trainc.frontend.overlays.loaded import Loaded
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ def settings_of(arguments: Namespace) -> Settings:
     configuration = read_configuration(arguments.paths, arguments.config)
     named = [path for path in arguments.paths if is_overlay_folder(path)]
     given = [path for path in arguments.paths if path not in named]
-    overlays = _overlays([*named, *(arguments.overlay or configuration.overlay or ())], limits_of(arguments))
+    overlays = _overlays([*named, *(arguments.overlay or ())] or configuration.overlay or (), limits_of(arguments))
     paths = given or ([] if named else configuration.sources)
     if paths is None:
         # An overlay with resources says itself what there is to compile, as a kustomization does.
