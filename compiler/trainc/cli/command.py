@@ -63,9 +63,11 @@ COMMANDS: tuple[Command, ...] = (
     Command("build", "compile TrainJobs into manifests", "build"),
     Command("check", "validate and lint, and write nothing", "check"),
     Command("explain", "say which file, patch or plugin set each field of the output", "explain"),
+    Command("graph", "show the steps, pods, addresses and GPUs of a job as a picture", "graph"),
     Command("migrate", "rewrite older releases and dialects in the newest API", "migrate"),
     Command("diff", "what changes between two inputs, and what the cluster does about it", "diff"),
     Command("rule", "explain a diagnostic code", "rule"),
     Command("runtimes", "list or show the runtimes that trainc ships", "runtimes"),
+    Command("schema", "print a JSON Schema of TrainJobs and runtimes for editors", "schema"),
     Command("completion", "print a completion script for a shell", "completion"),
 )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from io import BytesIO
 
 from trainc.cli.arguments import FILE, add_input, add_reporting, completed_by
 from trainc.cli.colour import Paint
 from trainc.cli.command import Streams, UsageError
-from trainc.cli.excerpt import Files
+from trainc.cli.excerpt import STDIN, Files
 from trainc.cli.report_text import text_report
 from trainc.cli.settings import Settings, settings_of
 from trainc.diagnostics import CompileError
@@ -29,15 +30,17 @@ def compiled_job(arguments: Namespace, streams: Streams) -> tuple[OneJob, Settin
     """The compiled job; None where the input was refused, which has then been said. UsageError if there is no such job."""
     path, wanted = split_job(arguments.job)
     arguments.paths = [path]
+    # Kept, since a diagnostic may show a line of it.
+    stdin = streams.stdin.read() if path == STDIN else b""
     try:
         settings = settings_of(arguments)
         inputs = read_inputs(
-            settings.paths, settings.runtimes, settings.options, overlays=settings.overlays, stdin=streams.stdin
+            settings.paths, settings.runtimes, settings.options, overlays=settings.overlays, stdin=BytesIO(stdin)
         )
         return compile_one(inputs, wanted, settings.options), settings
     except CompileError as error:
         paint = Paint(arguments.color, streams.err)
-        streams.err.write(text_report(error.diagnostics, Files(), paint, quiet=arguments.quiet))
+        streams.err.write(text_report(error.diagnostics, Files(stdin), paint, quiet=arguments.quiet))
         return None
     except NoSuchJobError as error:
         raise UsageError(str(error)) from None

@@ -1,0 +1,82 @@
+"""Show a job as a picture: its steps and what each waits for, pods, GPUs, volumes, addresses and gang.
+
+`text` is a tree for the terminal, `mermaid` a flowchart for Markdown, `dot` is for Graphviz. `svg` is a picture that
+follows the reader's light or dark theme; it needs the extra `trainc[graph]`.
+
+Examples:
+  trainc graph jobs/llm.yaml
+  trainc graph jobs/#team-a/llm --format svg > llm.svg
+"""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+
+from trainc.cli.colour import Paint, Part
+from trainc.cli.command import Status, Streams
+from trainc.cli.one_job import add_job, compiled_job
+from trainc.report.graph.model import Graph
+from trainc.report.graph.reading import read_graph
+from trainc.report.graph.text import Role
+
+FORMATS = ("text", "mermaid", "dot", "svg", "json")
+_LOOKS: dict[Role, Part] = {
+    "heading": "heading",
+    "step": "heading",
+    "size": "value",
+    "faint": "faint",
+    "address": "runtime",
+    "gang": "deviation",
+}
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The job and the form of the picture."""
+    add_job(parser)
+    parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
+
+
+def run(arguments: Namespace, streams: Streams) -> Status:
+    """Print the picture."""
+    found = compiled_job(arguments, streams)
+    if found is None:
+        return Status.DIAGNOSED
+    graph = read_graph(found[0].compiled.manifests)
+    try:
+        drawn = _drawn(graph, arguments, streams)
+    except ModuleNotFoundError as missing:
+        if missing.name != "svg":
+            raise
+        streams.err.write("trainc graph: svg needs the extra `graph`; run: pip install 'trainc[graph]'\n")
+        return Status.USAGE
+    streams.out.write(drawn.encode())
+    return Status.DONE
+
+
+def _drawn(graph: Graph, arguments: Namespace, streams: Streams) -> str:
+    match arguments.format:
+        case "mermaid":
+            from trainc.report.graph.mermaid import graph_mermaid
+
+            return graph_mermaid(graph)
+        case "dot":
+            from trainc.report.graph.dot import graph_dot
+
+            return graph_dot(graph)
+        case "svg":
+            from trainc.report.graph.drawing import graph_svg
+
+            return graph_svg(graph)
+        case "json":
+            from trainc.report.graph.as_json import graph_json
+
+            return json.dumps(graph_json(graph), indent=2, ensure_ascii=False) + "\n"
+        case _:
+            return _text(graph, Paint(arguments.color, streams.out))
+
+
+def _text(graph: Graph, paint: Paint) -> str:
+    from trainc.report.graph.text import graph_text
+
+    return graph_text(graph, lambda text, role: paint(_LOOKS[role], text))

@@ -1,0 +1,71 @@
+"""Print a JSON Schema for editors: of one kind, or of all three for files that hold several.
+
+The schema knows every field of the release, its defaults and its bounds, and describes the fields of Trainer's own
+API. Without --release it is that of trainc.yaml, else the newest.
+
+Examples:
+  trainc schema > .trainc.schema.json
+  trainc schema TrainJob --release 2.2
+In a YAML file, editors with the YAML language server then take the first line
+  # yaml-language-server: $schema=.trainc.schema.json
+"""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from trainc.cli.arguments import add_release
+from trainc.cli.colour import Paint
+from trainc.cli.command import Status, Streams
+from trainc.cli.configuration import read_configuration
+from trainc.cli.excerpt import Files
+from trainc.cli.report_text import text_report
+from trainc.diagnostics import CompileError
+from trainc.frontend.schema.editor_schema import DIALECT, json_schema
+from trainc.options import NEWEST_RELEASE
+
+KINDS = ("TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The kind and the release."""
+    parser.add_argument("kind", metavar="KIND", nargs="?", choices=KINDS, help=f"{', '.join(KINDS)} (default: all)")
+    add_release(parser.add_argument)
+
+
+def run(arguments: Namespace, streams: Streams) -> Status:
+    """Print the schema."""
+    try:
+        release = arguments.release or read_configuration(["."], None).release or NEWEST_RELEASE
+    except CompileError as error:
+        streams.err.write(text_report(error.diagnostics, Files(), Paint("auto", streams.err)))
+        return Status.DIAGNOSED
+    schema = json_schema(arguments.kind, release) if arguments.kind else of_every_kind(release)
+    streams.out.write((json.dumps(schema, indent=2, ensure_ascii=False) + "\n").encode())
+    return Status.DONE
+
+
+def of_every_kind(release: str) -> dict[str, Any]:
+    """One schema for documents of any kind: `kind` says which fields there are."""
+    schemas = {kind: json_schema(kind, release) for kind in KINDS}
+    definitions: dict[str, Any] = {}
+    for schema in schemas.values():
+        definitions |= schema["$defs"]
+    chosen = [
+        {
+            "if": {"properties": {"kind": {"const": kind}}, "required": ["kind"]},
+            "then": {"$ref": schema["$ref"]},
+        }
+        for kind, schema in schemas.items()
+    ]
+    return {
+        "$schema": DIALECT,
+        "title": f"Documents of Kubeflow Trainer {release}",
+        "type": "object",
+        "properties": {"kind": {"enum": list(KINDS)}},
+        "required": ["apiVersion", "kind"],
+        "allOf": chosen,
+        "$defs": dict(sorted(definitions.items())),
+    }
