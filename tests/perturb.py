@@ -33,7 +33,7 @@ def others(path: Path, value: Any) -> Iterator[Any]:
     yield None
 
 
-def _texts(last: str | int, value: str) -> Iterator[str]:
+def _texts(last: str | int, value: str) -> Iterator[str | int]:
     words = {
         "startupPolicyOrder": ("InOrder", "AnyOrder"),
         "mpiImplementation": ("Intel", "MPICH", "OpenMPI"),
@@ -44,9 +44,11 @@ def _texts(last: str | int, value: str) -> Iterator[str]:
         "operator": ("All", "Any"),
         "protocol": ("UDP", "TCP"),
     }
+    if last == "numProcPerNode":
+        yield 1
     yield from (word for word in words.get(str(last), ()) if word != value)
     if value.startswith("torchtune-"):
-        yield from ("torchtune-llama3.2-1b", "torchtune-llama3.2-3b", "torchtune-qwen2.5-1.5b")
+        yield from ("torchtune-llama3.2-7b", "torchtune-llama3.2-1b", "torchtune-llama3.2-3b", "torchtune-qwen2.5-1.5b")
         return
     yield from (f"{value}x", f"x{value}", "other")
     yield value.replace("=True", "=False") if "=True" in value else f"{value}=True"

@@ -16,6 +16,8 @@ from trainc.report.provenance.model import ExplainedField, Input
 
 Leaf = tuple[str, str, FieldPath]
 GONE = object()
+PATCHES = ("runtimePatches", "podTemplateOverrides", "podSpecOverrides")
+SET_BY_PLUGINS = ("STORAGE_URI", "PET_", "OMPI_", "JAX_", "DMLC_")
 
 
 def insensitive(subject: Explained, options: Options) -> list[str]:
@@ -60,8 +62,11 @@ def _hashable(given: Input) -> Input:
 
 def _shares_its_name(field: ExplainedField, subject: Explained) -> bool:
     """An item's name that would be there all the same: it was before, or a patch addresses it and so brings it about."""
-    addressed = field.path[-3:-2] == ("replicatedJobs",) and "runtimePatches" in subject.job["spec"]
-    return is_item_name(field.path) and (len(field.origins) > 1 or field.value == "STORAGE_URI" or addressed)
+    if not is_item_name(field.path):
+        return False
+    patched = any(patch in subject.job["spec"] for patch in PATCHES)
+    also_set = len(field.origins) > 1 or (field.path[-3] == "env" and str(field.value).startswith(SET_BY_PLUGINS))
+    return also_set or (patched and field.path[-3] in ("replicatedJobs", "containers", "initContainers"))
 
 
 def _variants(subject: Explained, given: Input) -> Iterator[tuple[Any, Json, Json]]:

@@ -195,7 +195,7 @@ def _limits_then_requests(s: Situation, asked: int | str) -> Iterator[Ref]:
         by_cpu = (asked == _AUTO and not any(map(is_gpu, amounts))) or (asked == "cpu" and "cpu" in amounts)
         if by_cpu or kind == "requests":
             yield from _who_asks(s, "torch")
-            found = [name for name in amounts if name == "cpu" or (asked == _AUTO and is_gpu(name))]
+            found = [name for name in amounts if (by_cpu and name == "cpu") or (asked == _AUTO and is_gpu(name))]
             yield from (InTrainJob((*_TRAINER, "resourcesPerNode", kind, name)) for name in found)
             return
 

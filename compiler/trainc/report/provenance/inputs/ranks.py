@@ -71,7 +71,8 @@ def _recipe(s: Situation, *, names_model: bool) -> Iterator[Ref]:
         yield Because("several nodes train the full model")
     else:
         yield from torch_processes(s)
-        if s.job.trainer is not None and torchtune_arguments(s.job.trainer.args or ()):
+        knows_lora = s.info.release.torchtune_lora != "unknown"
+        if knows_lora and s.job.trainer is not None and torchtune_arguments(s.job.trainer.args or ()):
             yield InTrainJob(("spec", "trainer", "args"))
 
 
