@@ -165,4 +165,10 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "the controller never reads it: the job has a fixed size and torchrun waits for all of it",
         "ElasticPolicyIgnored",
     ),
+    Deviation(
+        "volcano-scheduler-name",
+        "the pods of a Volcano gang name Volcano as their scheduler, where they name none",
+        "the controller leaves schedulerName empty, and the default scheduler knows nothing of the gang",
+        "SchedulerNameMissing",
+    ),
 )

@@ -37,12 +37,17 @@ def min_member(info: Info) -> int:
     return sum(_pods(pod_set, info) for pod_set in members(info))
 
 
-def min_resources(info: Info) -> ResourceList:
-    """The sum of the gang's requests per resource name; empty where no container requests anything."""
+def min_resources(info: Info, pods: int | None = None) -> ResourceList:
+    """The sum of the gang's requests per resource name, of its first `pods` where that is fewer than all.
+
+    Empty where no container requests anything.
+    """
     total: ResourceList = {}
+    left = min_member(info) if pods is None else pods
     for pod_set in members(info):
-        pods = _pods(pod_set, info)
-        total = add_resources(total, {name: amount * pods for name, amount in pod_set.requests.items()})
+        counted = min(_pods(pod_set, info), left)
+        left -= counted
+        total = add_resources(total, {name: amount * counted for name, amount in pod_set.requests.items()})
     return total
 
 
