@@ -62,7 +62,7 @@ class JobSetRules:
 
     def content_hash(self, manifests: Iterable[Manifest]) -> str:
         """The suffix that `--name-hash` would give the job with these objects."""
-        return name_hash(manifests)
+        return name_hash({**manifest, "spec": manifest.get("spec", {})} for manifest in manifests)
 
 
 def _stored(submitted: Submitted) -> Stored:

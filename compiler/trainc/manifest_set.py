@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
+from trainc.diagnostics import CompileError, Diagnostic, format_path, has_errors, in_order
 from trainc.frontend.checked import is_ours, label_of, place
 from trainc.frontend.dialects import claimed_by
 from trainc.frontend.document import Document
@@ -92,8 +93,7 @@ def _as_they_are(inputs: Inputs, release: str) -> ManifestSet:
         if data.get("kind") not in _COMPARED_KINDS or not _has_name(data):
             continue
         manifests.append(data)
-        if data["kind"] == "JobSet":
-            diagnostics += _problems(document, release)
+        diagnostics += _problems(document, release) if data["kind"] == "JobSet" else _wrong_metadata(document)
     return ManifestSet(manifests, diagnostics, compiled=False)
 
 
@@ -106,6 +106,17 @@ def _problems(document: Document, release: str) -> Sequence[Diagnostic]:
         return [Diagnostic("NotAJobSet", "error", message, hint, label_of(document.data), "apiVersion", source)]
     _, findings = check(document.data, "JobSet", release, prune=True)
     return [place(f, document, label_of(document.data)) for f in findings if f.severity == "error"]
+
+
+def _wrong_metadata(document: Document) -> Iterator[Diagnostic]:
+    """Labels or annotations that are none, which tools would trip over."""
+    for field in ("labels", "annotations"):
+        value = document.data["metadata"].get(field)
+        if value is not None and not isinstance(value, dict):
+            where = ("metadata", field)
+            message, hint = f"{field} are a mapping, not {json.dumps(value)[:60]}", "write `key: value` pairs"
+            label = label_of(document.data)
+            yield Diagnostic("WrongType", "error", message, hint, label, format_path(where), document.locate(where))
 
 
 def _has_name(data: dict[str, Any]) -> bool:

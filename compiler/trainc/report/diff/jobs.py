@@ -55,7 +55,7 @@ def _mentions(jobset: Pair) -> Iterator[tuple[str, str]]:
     yield "PodGroup", jobset.key.name
     for side in (jobset.normal_before, jobset.normal_after):
         for replicated_job in (side or {}).get("spec", {}).get("replicatedJobs") or ():
-            pod = replicated_job["template"]["spec"].get("template", {}).get("spec", {})
+            pod = replicated_job.get("template", {}).get("spec", {}).get("template", {}).get("spec", {})
             for volume in pod.get("volumes") or ():
                 yield from _sources(volume)
                 for source in volume.get("projected", {}).get("sources") or ():

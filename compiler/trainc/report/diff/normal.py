@@ -23,7 +23,7 @@ def stripped(manifest: Manifest) -> Manifest:
     """`manifest` as its author applied it: no status, no metadata of the API server's, no nulls, no placeholders."""
     kept: Manifest = _without_nulls({key: value for key, value in manifest.items() if key != "status"})
     metadata = {key: value for key, value in kept.get("metadata", {}).items() if key not in _SERVER_METADATA}
-    if "annotations" in metadata:
+    if isinstance(metadata.get("annotations"), dict):
         own = {key: value for key, value in metadata["annotations"].items() if key not in _BOOKKEEPING}
         metadata["annotations"] = own
         if not own:

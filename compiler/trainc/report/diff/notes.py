@@ -61,20 +61,18 @@ def _lost(job: JobDiff) -> Iterator[str]:
 
 def _gang_apart_from_pods(job: JobDiff) -> Iterator[str]:
     """The PodGroup is applied, the JobSet is not."""
-    resized = [change for _, change in _changes(job, "PodGroup") if change.path[-1:] == ("minMember",)]
+    sizes = [(c.before, c.after) for _, c in _changes(job, "PodGroup") if c.path == ("spec", "minMember")]
     jobset = _object(job, "JobSet")
-    if not resized or jobset is None or jobset.verdicts[ARGOCD.id].outcome not in _REFUSED:
+    if jobset is None or jobset.verdicts[ARGOCD.id].outcome not in _REFUSED:
         return
-    before, after = resized[0].before, resized[0].after
-    fate = (
-        "a restarted pod waits for pods that never come"
-        if (after or 0) > (before or 0)
-        else "a restart no longer needs all pods"
-    )
-    yield (
-        f"kubectl and Argo CD update the PodGroup before the JobSet is refused: the gang then asks for {after} pods where "
-        f"{before} were meant, and {fate}. Flux tries all objects first, and then applies none."
-    )
+    for before, after in sizes:
+        if isinstance(before, int) and isinstance(after, int):
+            waits = "a restarted pod waits for pods that never come"
+            fate = waits if after > before else "a restart no longer waits for all pods"
+            yield (
+                f"kubectl and Argo CD update the PodGroup before the JobSet is refused: the gang then asks for {after} "
+                f"pods where {before} were meant, and {fate}. Flux tries all objects first, and then applies none."
+            )
 
 
 def _suspended(job: JobDiff) -> Iterator[str]:

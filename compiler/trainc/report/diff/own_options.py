@@ -52,14 +52,17 @@ def _argocd(way: Way, live: Manifest | None, manifest: Manifest | None) -> Way:
 
 
 def _argo_options(manifest: Manifest | None) -> set[str]:
-    annotations = (manifest or {}).get("metadata", {}).get("annotations") or {}
-    return {option.strip() for option in str(annotations.get(_ARGO, "")).split(",")}
+    return {option.strip() for option in str(_own(manifest, "annotations").get(_ARGO, "")).split(",")}
 
 
 def _metadata(manifest: Manifest | None) -> dict[str, str]:
     """Labels and annotations as one, for Flux reads either."""
-    metadata = (manifest or {}).get("metadata", {})
-    return {**(metadata.get("labels") or {}), **(metadata.get("annotations") or {})}
+    return {**_own(manifest, "labels"), **_own(manifest, "annotations")}
+
+
+def _own(manifest: Manifest | None, field: str) -> dict[str, str]:
+    found = (manifest or {}).get("metadata", {}).get(field)
+    return found if isinstance(found, dict) else {}
 
 
 def _kind(manifest: Manifest | None) -> str:

@@ -57,11 +57,11 @@ def steps_of(jobset: Manifest) -> tuple[Step, ...]:
 
 
 def _step(replicated_job: Manifest) -> Step:
-    job = replicated_job["template"]["spec"]
+    job = replicated_job.get("template", {}).get("spec", {})
     parallelism = job.get("parallelism", 1)
     pods = replicated_job.get("replicas", 1) * min(parallelism, job.get("completions", parallelism))
     awaited = tuple((other["name"], other.get("status", "Complete")) for other in replicated_job.get("dependsOn") or ())
-    requests = pod_requests(job["template"].get("spec", {}), limits_count=True)
+    requests = pod_requests(job.get("template", {}).get("spec", {}), limits_count=True)
     return Step(replicated_job["name"], pods, requests, awaited)
 
 
@@ -77,6 +77,6 @@ def totals_of(steps: Sequence[Step], pod_groups: Sequence[Manifest] = ()) -> Tot
 
 
 def _gang(pod_groups: Sequence[Manifest]) -> int | None:
-    sizes = [group.get("spec", {}).get("minMember") for group in pod_groups]
-    known = [size for size in sizes if isinstance(size, int)]
+    specs = [spec for group in pod_groups if isinstance(spec := group.get("spec"), dict)]
+    known = [size for spec in specs if isinstance(size := spec.get("minMember"), int)]
     return sum(known) if known else None
