@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from trainc.diagnostics import Diagnostic, Path, format_path
 from trainc.frontend.document import Document
-from trainc.frontend.files import OVERLAY_FILE, is_overlay_folder, read_paths
+from trainc.frontend.files import OVERLAY_FILE, READ_SUFFIXES, is_overlay_folder, read_paths
 from trainc.frontend.overlays.apply import target_of_body
 from trainc.frontend.overlays.loaded import Loaded, beside, values_of
 from trainc.frontend.overlays.overlay import Overlay, Patch, PatchEntry
@@ -72,6 +72,8 @@ class _Loader:
         for index, resource in enumerate(overlay.resources):
             path = beside(folder, resource)
             file = os.path.join(path, OVERLAY_FILE) if is_overlay_folder(path) else path
+            if not self._may_be_read(overlay, ("resources", index), resource, path):
+                continue
             if os.path.basename(file) != OVERLAY_FILE:
                 files.append((index, path))
             elif os.path.realpath(file) in above:
@@ -80,7 +82,24 @@ class _Loader:
                 self.diagnostics.append(_about(overlay, ("resources", index), message, hint))
             elif (base := self.load(path, above)) is not None:
                 bases.append(base)
+        for index, runtime in enumerate(overlay.runtimes):
+            self._may_be_read(overlay, ("runtimes", index), runtime, beside(folder, runtime))
+        for entry in overlay.patches:
+            if entry.file is not None:
+                self._may_be_read(overlay, (*entry.path, "path"), entry.file, beside(folder, entry.file))
         return Loaded(overlay, folder, tuple(bases), tuple(files))
+
+    def _may_be_read(self, overlay: Overlay, at: Path, written: str, path: str) -> bool:
+        """Whether a path of an overlay can hold manifests; what else lies on a machine is no business of a repository's."""
+        if os.path.isabs(written):
+            message, hint = f"{written} is an absolute path", "write it as it is seen from the overlay's folder"
+        elif not os.path.isdir(path) and not path.endswith(READ_SUFFIXES):
+            message = f"{written} is neither a folder nor a file that ends in {', '.join(READ_SUFFIXES)}"
+            hint = "nothing is fetched from elsewhere; copy what is remote into the repository"
+        else:
+            return True
+        self.diagnostics.append(_about(overlay, at, message, hint))
+        return False
 
 
 class _Contents:
@@ -127,6 +146,8 @@ class _Contents:
 
     def _from_file(self, loaded: Loaded, entry: PatchEntry, file: str) -> tuple[list[Body], list[Diagnostic]]:
         path = beside(loaded.folder, file)
+        if not path.endswith(READ_SUFFIXES) or os.path.isabs(file):
+            return [], []
         try:
             with open(path, "rb") as stream:
                 text = decode(stream.read())
