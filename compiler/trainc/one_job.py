@@ -55,6 +55,24 @@ def compile_one(inputs: Inputs, wanted: str | None, options: Options) -> OneJob:
     return OneJob(compiled, recorder, in_order(diagnostics))
 
 
+def compile_every(inputs: Inputs, options: Options) -> list[OneJob]:
+    """Compile every TrainJob under observation, by (namespace, name). Raises CompileError with every problem."""
+    release = options.release or NEWEST_RELEASE
+    intake = take_in(inputs.documents, inputs.runtime_sources, release, options)
+    intake = with_catalog(intake, inputs.catalog, release, options)
+    found: list[Diagnostic] = [*inputs.diagnostics, *intake.diagnostics]
+    compiled: list[OneJob] = []
+    for job in intake.jobs:
+        recorder = Recorder()
+        outcome, diagnostics = compile_job(job, intake, options, recorder)
+        found += diagnostics
+        if outcome is not None and recorder.stages:
+            compiled.append(OneJob(outcome, recorder, in_order(diagnostics)))
+    if has_errors(found):
+        raise CompileError(found)
+    return compiled
+
+
 def _chosen(jobs: Sequence[Checked], wanted: str | None, read: Sequence[Diagnostic]) -> Checked:
     found = [job for job in jobs if wanted is None or wanted in _names(job)]
     if len(found) == 1:
@@ -66,15 +84,16 @@ def _chosen(jobs: Sequence[Checked], wanted: str | None, read: Sequence[Diagnost
         raise NoSuchJobError("the input has no TrainJob")
     if not found:
         assert wanted is not None
-        hint = did_you_mean(wanted, [name for job in jobs for name in _names(job)])
+        hint = did_you_mean(wanted, [_names(job)["/" not in wanted] for job in jobs])
         raise NoSuchJobError(f"the input has no TrainJob {wanted}; {hint or 'it has ' + _some(known)}")
     raise NoSuchJobError(f"the input has several TrainJobs; name one as PATH#NAME: {_some(known)}")
 
 
-def _names(job: Checked) -> list[str]:
+def _names(job: Checked) -> tuple[str, str]:
+    """With its namespace, and without."""
     metadata = job.data["metadata"]
     name, namespace = metadata["name"], metadata.get("namespace", "")
-    return [f"{namespace}/{name}", name] if namespace else [name, f"/{name}"]
+    return (f"{namespace}/{name}", name) if namespace else (name, f"/{name}")
 
 
 def _some(names: Sequence[str]) -> str:

@@ -66,6 +66,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("graph", "show the steps, pods, addresses and GPUs of a job as a picture", "graph"),
     Command("migrate", "rewrite older releases and dialects in the newest API", "migrate"),
     Command("diff", "what changes between two inputs, and what the cluster does about it", "diff"),
+    Command("report", "write a page about all jobs and where each field comes from", "report"),
     Command("rule", "explain a diagnostic code", "rule"),
     Command("runtimes", "list or show the runtimes that trainc ships", "runtimes"),
     Command("schema", "print a JSON Schema of TrainJobs and runtimes for editors", "schema"),

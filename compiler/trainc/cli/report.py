@@ -1,0 +1,91 @@
+"""Write one HTML page about every job under PATH: steps, resources, remarks, and where each field comes from.
+
+The page needs no network and no server; it reads on a phone, in the dark, with the keyboard, and without JavaScript.
+With the extra `trainc[graph]` it has a picture of each job.
+
+Examples:
+  trainc report jobs/ -o report.html
+  trainc report jobs/ --overlay overlays/prod -o prod.html
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from trainc.cli.arguments import FILE, add_input, add_limits, add_reporting, add_shaping, completed_by
+from trainc.cli.colour import Paint
+from trainc.cli.command import Status, Streams
+from trainc.cli.excerpt import Files
+from trainc.cli.report_text import counted_noun, text_report
+from trainc.cli.settings import settings_of
+from trainc.diagnostics import CompileError
+from trainc.explanation import explanation
+from trainc.inputs import read_inputs
+from trainc.one_job import OneJob, compile_every
+from trainc.options import Options
+from trainc.report.graph.model import Graph
+from trainc.report.graph.reading import read_graph
+from trainc.report.graph.text import graph_text
+from trainc.report.page.model import Job, objects_of
+from trainc.report.page.page import page
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Input, and the file."""
+    add_input(parser)
+    where = parser.add_argument("-o", "--output", metavar="FILE", default="report.html", help="- for stdout")
+    completed_by(where, FILE)
+    parser.add_argument("--title", default="Training jobs", help="the page's heading (default: Training jobs)")
+    add_shaping(parser)
+    add_limits(parser)
+    add_reporting(parser)
+
+
+def run(arguments: Namespace, streams: Streams) -> Status:
+    """Compile every job under observation and write the page."""
+    try:
+        settings = settings_of(arguments)
+        inputs = read_inputs(
+            settings.paths, settings.runtimes, settings.options, overlays=settings.overlays, stdin=streams.stdin
+        )
+        jobs = [
+            _job(number, one, settings.options) for number, one in enumerate(compile_every(inputs, settings.options))
+        ]
+    except CompileError as error:
+        paint = Paint(arguments.color, streams.err)
+        streams.err.write(text_report(error.diagnostics, Files(), paint, quiet=arguments.quiet))
+        return Status.DIAGNOSED
+    text = page(jobs, arguments.title)
+    if arguments.output == "-":
+        streams.out.write(text.encode())
+        return Status.DONE
+    with open(arguments.output, "w", encoding="utf-8", newline="") as stream:
+        stream.write(text)
+    if not arguments.quiet:
+        streams.err.write(f"{arguments.output}: {counted_noun(len(jobs), 'job')}\n")
+    return Status.DONE
+
+
+def _job(number: int, one: OneJob, options: Options) -> Job:
+    explained = explanation(one.recorder, options)
+    graph = read_graph(one.compiled.manifests)
+    return Job(
+        anchor=f"job-{number + 1}",
+        explanation=explained,
+        graph=graph,
+        picture=_picture(graph),
+        tree=graph_text(graph),
+        objects=objects_of(explained),
+        diagnostics=tuple(one.diagnostics),
+    )
+
+
+def _picture(graph: Graph) -> str:
+    """The picture, or nothing where the extra that draws it is not installed."""
+    try:
+        from trainc.report.graph.drawing import graph_svg
+    except ModuleNotFoundError as missing:
+        if missing.name != "svg":
+            raise
+        return ""
+    return graph_svg(graph)
