@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NoReturn
 
 from trainc.cli.command import COMMANDS, Command, Status, Streams, UsageError
@@ -32,15 +33,26 @@ def main(words: Sequence[str] | None = None, streams: Streams | None = None) -> 
     except KeyboardInterrupt:
         return _INTERRUPTED
     except BrokenPipeError:
-        # What is still buffered has nowhere to go; without this, Python complains about it when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget(streams)
         return _NO_READER
+    except OSError as error:
+        # The disk or the permissions, not the input and not trainc: inputs that cannot be read are diagnosed before.
+        streams.err.write(f"trainc: {error.filename or 'standard output'}: {error.strerror or error}\n")
+        _forget(streams)
+        return Status.DIAGNOSED
     except Exception:  # noqa: BLE001 - the one place where a defect becomes an exit code
         from trainc.cli.defect import describe_defect
 
         streams.err.write(describe_defect())
         return Status.DEFECT
     return status
+
+
+def _forget(streams: Streams) -> None:
+    """Send what the process has still buffered nowhere; without this, Python complains about it when it ends."""
+    if streams.out is sys.stdout.buffer:
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _dispatch(words: list[str], streams: Streams) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Iterator
 from textwrap import dedent
 
 from trainc.cli.command import Command
@@ -20,4 +21,13 @@ def parser_of(command: Command) -> ArgumentParser:
         allow_abbrev=False,
     )
     module.add_arguments(parser)
+    # Spelled out, the options of most commands take ten lines; --help has them in groups.
+    parser.usage = " ".join((parser.prog, "[OPTION ...]", *_positionals(parser)))
     return parser
+
+
+def _positionals(parser: ArgumentParser) -> Iterator[str]:
+    for action in parser._actions:  # noqa: SLF001 - argparse has no other way to ask
+        if not action.option_strings:
+            name = action.metavar or (f"{{{','.join(map(str, action.choices))}}}" if action.choices else action.dest)
+            yield {"*": f"[{name} ...]", "?": f"[{name}]"}.get(str(action.nargs), str(name))

@@ -16,6 +16,7 @@ from argparse import ArgumentParser, Namespace
 from trainc.cli.arguments import RUNTIME, add_release, completed_by
 from trainc.cli.command import Status, Streams
 from trainc.frontend import catalog
+from trainc.frontend.document import Document
 from trainc.options import NEWEST_RELEASE
 
 _FRAMEWORK = "trainer.kubeflow.org/framework"
@@ -38,8 +39,9 @@ def run(arguments: Namespace, streams: Streams) -> Status:
         return Status.DONE
     release = arguments.release or NEWEST_RELEASE
     found = catalog.find(arguments.name, release)
-    if isinstance(found, str):
-        streams.err.write(f"trainc runtimes: there is no runtime {arguments.name!r}; {found}\n")
+    if not isinstance(found, Document):
+        why = found() or "see trainc runtimes list"
+        streams.err.write(f"trainc runtimes: there is no runtime {arguments.name!r} for Trainer {release}; {why}\n")
         return Status.DIAGNOSED
     streams.out.write(catalog.text_of(found.file).encode())
     return Status.DONE
@@ -50,7 +52,8 @@ def _table(release: str | None) -> str:
     for name in catalog.names(release):
         served = catalog.releases(name)
         document = catalog.find(name, release or served[-1])
-        framework = "" if isinstance(document, str) else document.data["metadata"]["labels"][_FRAMEWORK]
+        assert isinstance(document, Document)
+        framework = document.data["metadata"]["labels"][_FRAMEWORK]
         rows.append((name, framework, " ".join(served)))
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     return "".join(f"{name:<{widths[0]}}  {framework:<{widths[1]}}  {served}\n" for name, framework, served in rows)

@@ -7,7 +7,7 @@ in the annotation `trainc/releases` which releases it serves.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from trainc.frontend.document import Document
 from trainc.frontend.yaml_reader import read_documents
@@ -20,19 +20,16 @@ SHOWN_FOLDER = "catalog:"
 _SUFFIX = ".yaml"
 
 
-def find(name: str, release: str) -> Document | str:
-    """The runtime called `name` as it is in `release`, or a sentence that says what the catalog has instead."""
-    for path in reversed(_files(name)):
+def find(name: str, release: str) -> Document | Callable[[], str]:
+    """The runtime called `name` as it is in `release`, or a function that says what the catalog has instead.
+
+    A function, because the answer takes many files, and nobody asks where the input has the runtime.
+    """
+    for path in _serving(name, release):
         document = _read(path)
         if release in releases_of(document):
             return document
-    serving = releases(name)
-    if serving:
-        first, last = serving[0], serving[-1]
-        when = f"since Trainer {first}" if first > release else f"only until Trainer {last}"
-        return f"trainc's catalog has it {when}"
-    near = near_names(name, names(release), cutoff=0.5)
-    return f"trainc's catalog has {' and '.join(near)}" if near else ""
+    return lambda: _instead(name, release)
 
 
 def names(release: str | None = None) -> list[str]:
@@ -67,6 +64,23 @@ def _files(name: str) -> list[str]:
     if os.path.isfile(single):
         return [single]
     return [os.path.join(folder, entry) for entry in sorted(os.listdir(folder))] if os.path.isdir(folder) else []
+
+
+def _serving(name: str, release: str) -> list[str]:
+    """The one file that can serve `release`: of several, the last that does not start after it."""
+    files = _files(name)
+    started = [path for path in files if os.path.basename(path).removesuffix(_SUFFIX) <= release]
+    return started[-1:] if len(files) > 1 else files
+
+
+def _instead(name: str, release: str) -> str:
+    serving = releases(name)
+    if serving:
+        first, last = serving[0], serving[-1]
+        when = f"since Trainer {first}" if first > release else f"only until Trainer {last}"
+        return f"trainc's catalog has it {when}"
+    near = near_names(name, names(release), cutoff=0.5)
+    return f"trainc's catalog has {' and '.join(near)}" if near else ""
 
 
 def _read(path: str) -> Document:

@@ -13,8 +13,8 @@ from trainc.frontend.document import Document
 from trainc.frontend.resolve import Key, reference_alone, runtime_key, wanted_key
 from trainc.options import Options
 
-# name, release -> the catalog's runtime document, or why the catalog has none
-Catalog: TypeAlias = Callable[[str, str], Document | str]
+# name, release -> the catalog's runtime document, or a function that says why it has none
+Catalog: TypeAlias = Callable[[str, str], Document | Callable[[], str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +87,13 @@ def with_catalog(intake: Intake, catalog: Catalog, release: str, options: Option
         if kind != "ClusterTrainingRuntime" or key in intake.refused:
             continue
         answer = catalog(name, release)
-        if not isinstance(answer, Document):
-            misses[key] = answer
-        elif key in intake.runtimes:
-            shadowed.append(intake.runtimes[key].place(_SHADOWS_CATALOG))
-        else:
-            found.append(answer)
+        if isinstance(answer, Document):
+            if key in intake.runtimes:
+                shadowed.append(intake.runtimes[key].place(_SHADOWS_CATALOG))
+            else:
+                found.append(answer)
+        elif key not in intake.runtimes:
+            misses[key] = answer()
     shipped = take_in(found, (), release, options)
     return replace(
         intake,

@@ -396,7 +396,7 @@ def test_an_overlay_can_be_handed_over_as_a_document(folder: Path) -> None:
     data = {"apiVersion": "trainc/v1alpha1", "kind": "Overlay", "resources": ["jobs"], "nameSuffix": "-krm"}
     (loaded,), problems = load_overlay(Document.of(data), ".", OPTIONS.limits)
     assert problems == []
-    result = apply_overlays([loaded], [], [], lambda *_: "", "2.3")
+    result = apply_overlays([loaded], [], [], lambda *_: str, "2.3")
     assert {d.data["metadata"]["name"] for d in result.documents} == {"llm-krm", "rt"}
 
 
@@ -415,6 +415,6 @@ def test_inputs_are_not_changed() -> None:
     said = {"labels": [{"pairs": {"x": "z"}}], "namespace": "n", "namePrefix": "p-"}
     before = copy.deepcopy((data, said))
     overlay_, _ = read_overlay(Document.of({"apiVersion": "trainc/v1alpha1", "kind": "Overlay", **said}))
-    result = apply_overlays([Loaded(overlay_, "")], [Document.of(data)], [], lambda *_: "", "2.3")
+    result = apply_overlays([Loaded(overlay_, "")], [Document.of(data)], [], lambda *_: str, "2.3")
     assert result.documents[0].data["metadata"] == {"name": "p-a", "namespace": "n", "labels": {"x": "z"}}
     assert (data, said) == before

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from trainc.diagnostics import Diagnostic
@@ -73,9 +73,9 @@ class _Stack:
 
     def catalog(self, catalog: Catalog) -> Catalog:
         """The catalog as seen through all layers; each runtime passes through them once."""
-        known: dict[tuple[str, str], Document | str] = {}
+        known: dict[tuple[str, str], Document | Callable[[], str]] = {}
 
-        def find(name: str, release: str) -> Document | str:
+        def find(name: str, release: str) -> Document | Callable[[], str]:
             if (name, release) not in known:
                 answer = catalog(name, release)
                 known[name, release] = self._through(answer) if isinstance(answer, Document) else answer
@@ -87,11 +87,11 @@ class _Stack:
         """What was wrong on the way, and what met nothing."""
         return [d for layer in self._layers for d in (*layer.diagnostics, *layer.unused(documents))]
 
-    def _through(self, runtime: Document) -> Document | str:
+    def _through(self, runtime: Document) -> Document | Callable[[], str]:
         documents = [Edited.of(runtime)]
         for layer in self._layers:
             documents = layer.apply(documents)
-        return documents[0].finished() if documents else _DELETED
+        return documents[0].finished() if documents else lambda: _DELETED
 
 
 def _cluster_runtimes(jobs: Sequence[Edited], known: Sequence[Edited]) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +9,7 @@ from trainc.diagnostics import Finding, Severity, format_path
 from trainc.frontend.schema.known_fields import release_hint
 from trainc.frontend.schema.shapes import ListOf, Shape, Struct, definition
 from trainc.frontend.schema.walking import Node, nodes
+from trainc.near_names import near_names
 
 _POD_FIELDS = ("containers", "initContainers")
 # Structs that people take for a PodSpec: the code, and where the PodSpec belongs, seen from them.
@@ -87,7 +87,7 @@ def _outer_hint(node: Node, name: str, release: str) -> str:
 def _spelling_hint(owner: str, name: str, release: str) -> str:
     known = list(definition(release, owner).fields)
     same = [field for field in known if field.lower() == name.replace("_", "").replace("-", "").lower()]
-    near = same or difflib.get_close_matches(name, known, n=1)
+    near = same or near_names(name, known, limit=1)
     return f"did you mean {near[0]}?" if near else ""
 
 

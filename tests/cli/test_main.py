@@ -1,0 +1,136 @@
+"""The command line as a whole: exit codes, where output goes, and what is said about wrong usage."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import run
+
+from trainc.cli import rule
+from trainc.cli.command import COMMANDS
+from trainc.cli.version import read_port
+from trainc.ir.deviations import DEVIATIONS
+from trainc.options import RELEASES
+from trainc.plugins.registry import PLUGINS
+
+JOB = Path(__file__).parents[1] / "cases" / "torch-llm-pretrain.yaml"
+
+
+def test_without_words_help_is_printed_and_names_every_command() -> None:
+    result = run()
+    assert (result.status, result.stderr) == (0, "")
+    assert all(f"\n  {command.name} " in result.stdout for command in COMMANDS)
+    assert run("--help") == run("-h") == result
+
+
+@pytest.mark.parametrize("command", [command.name for command in COMMANDS])
+def test_the_help_of_a_command_teaches_by_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(command, "--help").status == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"usage: trainc {command}")
+    assert f"\n  trainc {command} " in shown.lower().partition("examples:")[2]
+
+
+def test_the_version_names_what_is_followed() -> None:
+    shown = run("--version").stdout
+    assert shown.startswith(f"trainc {version('trainc')}\n")
+    assert all(f"\n  {release}  Trainer v{release}." in shown for release in RELEASES)
+    assert all(f"\n  {deviation.id}: " in shown for deviation in DEVIATIONS)
+
+
+def test_the_port_lists_the_releases_plugins_and_deviations_that_there_are() -> None:
+    port = read_port()
+    assert tuple(port["releases"]) == RELEASES
+    assert list(port["plugins"]) == [plugin.name for plugin in PLUGINS]
+    listed = [(d["id"], d["what"], d["reason"]) for d in port["deviations"]]
+    assert listed == [(d.id, d.summary, d.reason) for d in DEVIATIONS]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["bulid"], "there is no command 'bulid'; did you mean build?"),
+        (["build", "--check"], "--check compares with an output folder"),
+        (["build", "--relase", "2.3"], "unrecognized arguments: --relase"),
+        (["build", "--release", "1.0"], "unknown Trainer release '1.0'"),
+        (["build", "--max-depth", "0"], "'0' is no positive whole number"),
+        (["build", "-q", "-v"], "not allowed with argument"),
+        (["rule"], "name one code, or ask for --all"),
+        (["rule", "UnknownField", "--all"], "name one code, or ask for --all"),
+        (["runtimes"], "ACTION"),
+    ],
+)
+def test_wrong_usage_ends_with_two(words: list[str], said: str, capfd: pytest.CaptureFixture[str]) -> None:
+    result = run(*words)
+    assert result.status == 2
+    assert result.stdout == ""
+    assert said in result.stderr + capfd.readouterr().err
+
+
+def test_a_defect_ends_with_three_and_asks_for_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> str:
+        raise RuntimeError("an unforeseen thing")
+
+    monkeypatch.setattr(rule, "page", broken)
+    result = run("rule", "UnknownField")
+    assert (result.status, result.stdout) == (3, "")
+    assert "an unforeseen thing" in result.stderr
+    assert "Please report it" in result.stderr
+
+
+def test_ctrl_c_ends_with_130_and_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rule, "page", interrupted)
+    result = run("rule", "UnknownField")
+    assert (result.status, result.stdout, result.stderr) == (130, "", "")
+
+
+def trainc(*words: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    """A process of its own, as a shell starts it."""
+    return subprocess.run([sys.executable, "-m", "trainc", *words], stderr=subprocess.PIPE, check=False, **options)
+
+
+def test_a_reader_that_goes_away_is_no_error_of_ours() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    result = trainc("rule", "--all", stdout=write)
+    os.close(write)
+    assert (result.returncode, result.stderr) == (128 + signal.SIGPIPE, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_a_full_disk_is_said_in_a_line() -> None:
+    with open("/dev/full", "wb") as full:
+        result = trainc("build", str(JOB), "--release", "2.3", "-q", stdout=full)
+    assert (result.returncode, result.stderr) == (1, b"trainc: standard output: No space left on device\n")
+
+
+def test_the_module_is_the_same_program() -> None:
+    result = trainc("build", str(JOB), "--release", "2.3", stdout=subprocess.PIPE)
+    assert (result.returncode, result.stdout.decode()) == (0, run("build", str(JOB), "--release", "2.3").stdout)
+
+
+@pytest.mark.parametrize(
+    ("words", "heavy"),
+    [
+        (["--help"], {"argparse", "yaml", "json"}),
+        (["rule", "UnknownField"], {"yaml", "jsonschema", "trainc.pipeline", "difflib"}),
+        (["build", str(JOB), "--release", "2.3"], {"jsonschema", "jinja2", "ruamel.yaml", "deepmerge", "difflib"}),
+    ],
+)
+def test_a_command_imports_only_what_it_needs(words: list[str], heavy: set[str]) -> None:
+    program = f"import sys; from trainc.cli.main import main; main({words!r}); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", f"import site; site.main(); {program}"], capture_output=True, check=True
+    )
+    bare = subprocess.run([sys.executable, "-c", "import sys; print(*sys.modules)"], capture_output=True, check=True)
+    assert heavy & (set(done.stderr.decode().split()) - set(bare.stdout.decode().split())) == set()

@@ -1,0 +1,116 @@
+"""The catalog: every runtime is found in the releases it says it serves, and a miss says what there is instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trainc.frontend.catalog import SHOWN_FOLDER, find, names, releases, releases_of, text_of
+from trainc.frontend.document import Document
+from trainc.frontend.schema import check
+from trainc.frontend.schema.runtime_rules import runtime_rules
+from trainc.options import RELEASES
+
+RUNTIMES = Path(__file__).parents[2] / "runtimes"
+FILES = sorted(path.relative_to(RUNTIMES).as_posix() for path in RUNTIMES.rglob("*") if path.is_file())
+SHIPPED = {
+    "2.0": "deepspeed mlx mpi torch tt-llama3.2-1b tt-llama3.2-3b",
+    "2.1": "deepspeed mlx torch torch-with-cache tt-llama3.2-1b tt-llama3.2-3b tt-qwen2.5-1.5b",
+    "2.2": "deepspeed flux jax mlx torch torch-with-cache tt-llama3.2-1b tt-llama3.2-3b tt-qwen2.5-1.5b xgboost",
+    "2.3": "deepspeed flux jax mlx torch torch-with-cache tt-llama3.2-1b tt-llama3.2-3b tt-qwen2.5-1.5b xgboost",
+}
+TAGS = {"2.0": "v2.0.1", "2.1": "v2.1.0", "2.2": "v2.2.1", "2.3": "v2.3.0"}
+
+
+def found(name: str, release: str) -> Document:
+    document = find(name, release)
+    assert isinstance(document, Document)
+    return document
+
+
+def missed(name: str, release: str) -> str:
+    miss = find(name, release)
+    assert not isinstance(miss, Document)
+    return miss()
+
+
+def full_name(short: str) -> str:
+    if short.startswith("tt-"):
+        return short.replace("tt-", "torchtune-")
+    first, dash, rest = short.partition("-")
+    return f"{first}-distributed{dash}{rest}"
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_release_has_the_runtimes_that_its_tag_ships(release: str) -> None:
+    assert names(release) == sorted(full_name(short) for short in SHIPPED[release].split())
+
+
+@pytest.mark.parametrize(("name", "release"), [(n, r) for r in RELEASES for n in names(r)])
+def test_a_runtime_is_what_it_says_and_valid_in_every_release_it_serves(name: str, release: str) -> None:
+    document = found(name, release)
+    assert document.data["metadata"]["name"] == name
+    assert document.data["metadata"]["labels"]["trainer.kubeflow.org/framework"]
+    assert release in releases_of(document)
+    checked, findings = check(document.data, "ClusterTrainingRuntime", release)
+    assert [*findings, *runtime_rules(checked, release)] == []
+
+
+@pytest.mark.parametrize(("name", "release"), [(n, r) for r in RELEASES for n in names(r)])
+def test_images_of_trainer_itself_are_those_of_the_release(name: str, release: str) -> None:
+    images = list(values_of(found(name, release).data, "ghcr.io/kubeflow/trainer/"))
+    assert [image for image in images if image.rpartition(":")[2] != TAGS[release]] == []
+
+
+def values_of(tree: Any, prefix: str) -> Any:
+    if isinstance(tree, str):
+        yield from [tree] * tree.startswith(prefix)
+    for item in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
+        yield from values_of(item, prefix)
+
+
+def test_every_file_serves_somebody_and_no_two_files_serve_the_same() -> None:
+    served = [(name, release, found(name, release).file) for name in names() for release in releases(name)]
+    assert {file.removeprefix(SHOWN_FOLDER) for _, _, file in served} == set(FILES)
+
+
+@pytest.mark.parametrize("file", [file for file in FILES if "/" in file])
+def test_a_file_of_several_is_named_for_the_first_release_it_serves(file: str) -> None:
+    name, _, release = file.removesuffix(".yaml").partition("/")
+    document = found(name, release)
+    assert document.file == SHOWN_FOLDER + file
+    assert releases_of(document)[0] == release
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_file_begins_by_saying_what_the_runtime_is_for(file: str) -> None:
+    assert text_of(SHOWN_FOLDER + file).startswith("# ")
+
+
+@pytest.mark.parametrize(
+    ("name", "release", "said"),
+    [
+        ("jax-distributed", "2.1", "since Trainer 2.2"),
+        ("torchtune-qwen2.5-1.5b", "2.0", "since Trainer 2.1"),
+        ("mpi-distributed", "2.3", "only until Trainer 2.0"),
+        ("torch-distribute", "2.3", "torch-distributed"),
+        ("something-else-entirely", "2.3", ""),
+        ("", "2.3", ""),
+        ("../runtimes/jax-distributed", "2.3", "jax-distributed"),
+        ("/etc/passwd", "2.3", ""),
+    ],
+)
+def test_a_miss_says_what_there_is_instead(name: str, release: str, said: str) -> None:
+    text = missed(name, release)
+    assert said in text
+    assert bool(said) == bool(text)
+
+
+def test_an_initializer_can_always_be_configured() -> None:
+    """Since 2.3 an initializer needs its mount, which the cache runtime as upstream ships it has not."""
+    for release in releases("torch-distributed-with-cache"):
+        jobs = found("torch-distributed-with-cache", release).data["spec"]["template"]["spec"]["replicatedJobs"]
+        (container,) = jobs[0]["template"]["spec"]["template"]["spec"]["containers"]
+        assert [mount["name"] for mount in container["volumeMounts"]] == ["initializer"]
