@@ -49,7 +49,9 @@ def _set(document: Edited, overlay: Overlay, path: Path, value: Any, origin: Pat
 
 def _renamed(document: Edited, overlay: Overlay) -> Edited:
     metadata = document.data.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, Mapping) else None
+    if not isinstance(metadata, Mapping):
+        return document
+    name = metadata.get("name")
     new = f"{overlay.name_prefix}{name}{overlay.name_suffix}"
     if not isinstance(name, str) or new == name:
         return document
