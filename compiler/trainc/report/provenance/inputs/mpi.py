@@ -55,7 +55,8 @@ def _hosts(s: Situation) -> Iterator[Ref]:
             yield parallelism
             if pod_set.count > 0 and (s.info.gitops or s.info.release.hostfile_counts_replicas):
                 yield replicas
-    yield from _AS_NODE(s)
+    if s.info.pod_set_in_role(names.LAUNCHER) is not None:
+        yield from _AS_NODE(s)
 
 
 def _lines(s: Situation) -> Iterator[Ref]:
