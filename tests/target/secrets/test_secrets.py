@@ -151,6 +151,7 @@ def test_that_command_makes_the_secret_that_pods_expect(tmp_path: Path) -> None:
         ({"data": "AgB"}, "spec.data could hold plain text"),
         ({"template": {"data": {"ssh-privatekey": "x"}}}, "spec.template.data could hold plain text"),
         ({"template": {"type": "Opaque"}}, "spec.template.type is 'Opaque'"),
+        ({"template": "-----BEGIN"}, "spec.template is no mapping"),
         ({"encryptedData": None, "template": ["x"]}, "has no 'ssh-privatekey'"),
     ],
 )

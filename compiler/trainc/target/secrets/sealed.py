@@ -61,6 +61,8 @@ def _problems(document: Json, secret: ProvidedSecret, job: TrainJob) -> Iterator
     spec = _mapping(document.get("spec"))
     template = _mapping(spec.get("template"))
     encrypted = _mapping(spec.get("encryptedData"))
+    if not isinstance(spec.get("template", {}), Mapping):
+        yield _unusable(secret, job, "spec.template is no mapping")
     for key in secret.keys:
         if key not in encrypted:
             yield _unusable(secret, job, f"spec.encryptedData has no {key!r}")
@@ -99,7 +101,7 @@ def _unusable(secret: ProvidedSecret, job: TrainJob, why: str) -> Finding:
 
 def _checked(document: Json, job: TrainJob, secret: ProvidedSecret) -> Manifest:
     """The SealedSecret without labels, annotations or anything else that was not looked at."""
-    template = document["spec"].get("template", {})
+    template = _mapping(document["spec"].get("template"))
     # The ciphertext is bound to this scope, so that it has to survive in both places.
     scope = {k: v for k, v in _mapping(document["metadata"].get("annotations")).items() if k in _SCOPES and v == "true"}
     annotations = {"annotations": scope} if scope else {}
