@@ -11,7 +11,7 @@ from trainc.report.diff.jobs import JobPairs, by_job
 from trainc.report.diff.model import Diff, JobDiff, ObjectDiff, Side, Status, Versions
 from trainc.report.diff.normal import Manifest
 from trainc.report.diff.notes import notes_on, overall_notes
-from trainc.report.diff.objects import Pair, match
+from trainc.report.diff.objects import Pair, match, repeated
 from trainc.report.diff.outcomes import Outcome, worst
 from trainc.report.diff.rules import ClusterRules
 from trainc.report.diff.staging import with_common_fate
@@ -39,8 +39,16 @@ def compare(before: Side, after: Side, rules: ClusterRules, way: Way, release: s
         shown,
         len(jobs) - len(shown),
         Versions(_sum(job.totals.before for job in jobs), _sum(job.totals.after for job in jobs)),
-        overall_notes(groups, jobs, rules),
+        (*_repetitions(before, after), *overall_notes(groups, jobs, rules)),
     )
+
+
+def _repetitions(*sides: Side) -> list[str]:
+    return [
+        f"{side.label} has {name} more than once; the last one counts."
+        for side in sides
+        for name in repeated(side.manifests)
+    ]
 
 
 def _job_diff(group: JobPairs, rules: ClusterRules) -> JobDiff:

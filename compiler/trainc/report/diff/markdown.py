@@ -26,7 +26,9 @@ def diff_markdown(diff: Diff, *, most: int = LONGEST_COMMENT) -> str:
     """The comment. Jobs whose details would make it longer than `most` characters are in the table only."""
     title = f"{_code(diff.before)} → {_code(diff.after)}"
     if not diff.jobs:
-        return f"{title}: no changes in {_jobs(diff.unchanged)}.\n"
+        return "".join(
+            [f"{title}: no changes in {_jobs(diff.unchanged)}.\n", *(f"\n> {_cell(n)}\n" for n in diff.notes)]
+        )
     text = "\n".join((f"### {title}", "", *_table(diff), "", *_reading(diff), ""))
     for number, job in enumerate(diff.jobs):
         details = "\n".join(("", *_details(job, diff.way), ""))

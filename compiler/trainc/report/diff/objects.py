@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -48,6 +49,14 @@ def match(before: Iterable[Manifest], after: Iterable[Manifest]) -> tuple[Pair, 
         Pair(key, *_delivered(was.get(key), becomes.get(key)), *_compared(was.get(key), becomes.get(key)))
         for key in sorted({*was, *becomes})
     )
+
+
+def repeated(manifests: Iterable[Manifest]) -> list[str]:
+    """Objects that are there more than once, by what they are called."""
+    counted = Counter(
+        ObjectKey(_namespace(m), str(m["metadata"]["name"]), m["kind"], m["apiVersion"]) for m in manifests
+    )
+    return [str(key) for key, count in sorted(counted.items()) if count > 1]
 
 
 class _Side(NamedTuple):

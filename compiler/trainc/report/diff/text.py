@@ -43,7 +43,8 @@ def diff_text(diff: Diff, paint: Paint) -> str:
     ]
     lines = [f"{paint('removed', diff.before)} → {paint('added', diff.after)}"]
     if not diff.jobs:
-        return f"{lines[0]}: no changes in {_jobs(diff.unchanged)}\n"
+        notes = [line for note in diff.notes for line in _note(note, "", paint)]
+        return "".join(f"{line}\n" for line in (f"{lines[0]}: no changes in {_jobs(diff.unchanged)}", *notes))
     lines.append(paint("quiet", f"judged for Trainer {diff.release}; (*) marks your way of delivery"))
     for job in diff.jobs:
         lines += ["", *_job(job, diff.way, paint)]
