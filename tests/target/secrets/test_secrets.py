@@ -92,6 +92,7 @@ def test_a_sealed_secret_is_passed_on() -> None:
     passed = one(result, "SealedSecret")
     assert passed["spec"]["encryptedData"] == {"ssh-privatekey": CIPHERTEXT, "ssh-publickey": CIPHERTEXT}
     assert passed["spec"]["template"]["metadata"] == {"name": "llm-mpi-ssh-auth", "namespace": "team-a"}
+    assert "SealedSecretTrimmed" not in codes(result)
 
 
 @pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "sealed"])
@@ -104,7 +105,9 @@ def test_the_scope_of_a_sealed_secret_is_kept_and_nothing_else() -> None:
     document = sealed()
     wide = "sealedsecrets.bitnami.com/namespace-wide"
     document["metadata"]["annotations"] = {wide: "true", "note": "-----BEGIN EC PRIVATE KEY-----"}
-    passed = one(built(trainjob(), MPI, document, secrets="sealed", delivery="kubectl"), "SealedSecret")
+    result = built(trainjob(), MPI, document, secrets="sealed", delivery="kubectl")
+    passed = one(result, "SealedSecret")
+    assert "note of metadata" in next(d.message for d in result.diagnostics if d.code == "SealedSecretTrimmed")
     assert passed["metadata"]["annotations"] == {wide: "true"}
     assert passed["spec"]["template"]["metadata"]["annotations"] == {wide: "true"}
 

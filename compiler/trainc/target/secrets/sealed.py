@@ -28,8 +28,10 @@ def pass_sealed(job: TrainJob, secret: ProvidedSecret, others: Sequence[Json], o
     found = [document for document in others if _is_for(document, secret.name, job.namespace)]
     if not found:
         return Provision(findings=(_missing(job, secret),))
-    findings = tuple(_problems(found[0], secret, job))
-    return Provision(findings=findings) if findings else Provision((_checked(found[0], job, secret),))
+    problems = tuple(_problems(found[0], secret, job))
+    if problems:
+        return Provision(findings=problems)
+    return Provision((_checked(found[0], job, secret),), tuple(_left_out(found[0], secret)))
 
 
 def _is_for(document: Json, name: str, namespace: str) -> bool:
@@ -88,6 +90,21 @@ def _is_ciphertext(value: Any) -> bool:
         return False
     block = int.from_bytes(data[:2], "big")
     return block in _RSA_BLOCKS and len(data) > 2 + block
+
+
+def _left_out(document: Json, secret: ProvidedSecret) -> Iterator[Finding]:
+    template = _mapping(_mapping(document["spec"]).get("template"))
+    for place, metadata in (("", document["metadata"]), ("spec.template.", _mapping(template.get("metadata")))):
+        lost = [
+            key for field in ("labels", "annotations") for key in _mapping(metadata.get(field)) if key not in _SCOPES
+        ]
+        if lost:
+            yield Finding(
+                "SealedSecretTrimmed",
+                "info",
+                f"{', '.join(lost)} of {place}metadata of the SealedSecret {secret.name!r} is left out",
+                "nothing to do; only what is ciphertext for certain is passed on",
+            )
 
 
 def _unusable(secret: ProvidedSecret, job: TrainJob, why: str) -> Finding:
