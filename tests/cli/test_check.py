@@ -1,0 +1,121 @@
+"""`trainc check`: the same findings in four forms, and no manifests."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from commands import run
+
+WRONG = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: llm, namespace: team-a}
+spec:
+  runtimeRef: {name: torch-distributed}
+  trainer:
+    numNode: 2
+    env: [{name: PET_NNODES, value: "100%"}]
+"""
+RIGHT = WRONG.replace("numNode:", "numNodes:").replace("PET_NNODES", "A")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "jobs, all").mkdir()
+    (tmp_path / "jobs, all" / "wrong.yaml").write_text(WRONG, encoding="utf-8")
+    (tmp_path / "right.yaml").write_text(RIGHT, encoding="utf-8")
+    return tmp_path
+
+
+def test_what_is_right_is_counted() -> None:
+    result = run("check", "right.yaml", "--release", "2.3")
+    assert (result.status, result.stdout, result.stderr) == (0, "", "1 document checked, 1 TrainJob compiled\n")
+    assert run("check", "right.yaml", "--release", "2.3", "-q").stderr == ""
+
+
+def test_runtimes_alone_are_worth_checking() -> None:
+    shown = run("runtimes", "show", "jax-distributed").stdout
+    Path("right.yaml").write_text(shown, encoding="utf-8")
+    assert run("check", "right.yaml", "--release", "2.3").status == 0
+    Path("right.yaml").write_text(shown.replace("numNodes", "numNode"), encoding="utf-8")
+    assert run("check", "right.yaml", "--release", "2.3").status == 1
+
+
+def test_text_goes_to_stderr_as_that_of_build_does() -> None:
+    checked, built = (run(command, "jobs, all", "--release", "2.3") for command in ("check", "build"))
+    assert (checked.status, checked.stdout) == (1, "")
+    assert checked.stderr == built.stderr
+
+
+def test_json_has_the_documented_shape() -> None:
+    result = run("check", ".", "--format", "json")
+    report = json.loads(result.stdout)
+    assert (result.status, result.stderr) == (1, "")
+    assert report["version"] == 1
+    assert report["summary"] == {"errors": 1, "warnings": 0, "infos": 1}
+    pinned, unknown = report["diagnostics"]
+    assert (pinned["code"], pinned["source"]) == ("ReleaseNotPinned", None)
+    assert unknown == {
+        "code": "UnknownField",
+        "severity": "error",
+        "message": "Trainer 2.3 has no field numNode here",
+        "hint": "did you mean numNodes?",
+        "object": "TrainJob team-a/llm",
+        "path": "spec.trainer.numNode",
+        "source": {"file": "jobs, all/wrong.yaml", "line": 7, "column": 5},
+    }
+
+
+def test_the_documentation_shows_every_key_of_the_json() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "diagnostics-json.md").read_text(encoding="utf-8")
+    report = json.loads(run("check", ".", "--format", "json").stdout)
+    keys = {*report, *report["summary"], *report["diagnostics"][1], *report["diagnostics"][1]["source"]}
+    assert {key for key in keys if f"`{key}`" not in page} == set()
+
+
+def test_github_commands_are_escaped() -> None:
+    Path("right.yaml").write_text(WRONG.replace("numNode:", "numNodes:"), encoding="utf-8")
+    result = run("check", "right.yaml", "--format", "github", "--release", "2.3")
+    assert result.status == 1
+    (line,) = result.stdout.splitlines()
+    assert line.startswith(
+        "::error file=right.yaml,line=8,col=11,title=ReservedEnv (TrainJob team-a/llm)::spec.trainer"
+    )
+    assert "%0A" in line
+    (line,) = run("check", "jobs, all", "--format", "github", "--release", "2.3").stdout.splitlines()
+    assert line.startswith("::error file=jobs%2C all/wrong.yaml,line=7,col=5,title=UnknownField")
+
+
+def test_sarif_points_at_lines_and_explains_its_rules() -> None:
+    log = json.loads(run("check", ".", "--format", "sarif").stdout)
+    (sarif_run,) = log["runs"]
+    rules = sarif_run["tool"]["driver"]["rules"]
+    assert log["version"] == "2.1.0"
+    assert [rule["id"] for rule in rules] == ["ReleaseNotPinned", "UnknownField"]
+    assert all(rule["shortDescription"]["text"].endswith(".") for rule in rules)
+    pinned, unknown = sarif_run["results"]
+    assert (pinned["level"], "locations" in pinned) == ("note", False)
+    assert rules[unknown["ruleIndex"]]["id"] == unknown["ruleId"] == "UnknownField"
+    (location,) = unknown["locations"]
+    assert location["physicalLocation"] == {
+        "artifactLocation": {"uri": "jobs%2C%20all/wrong.yaml"},
+        "region": {"startLine": 7, "startColumn": 5},
+    }
+    assert location["logicalLocations"][0]["fullyQualifiedName"] == "TrainJob team-a/llm spec.trainer.numNode"
+
+
+@pytest.mark.parametrize("form", ["json", "sarif"])
+def test_a_report_without_findings_is_a_report(form: str) -> None:
+    result = run("check", "right.yaml", "--release", "2.3", "--format", form)
+    assert result.status == 0
+    assert json.loads(result.stdout)["version"]
+
+
+def test_a_broken_configuration_is_reported_in_the_same_form() -> None:
+    Path("trainc.yaml").write_text("relase: x\n", encoding="utf-8")
+    result = run("check", "right.yaml", "--format", "json")
+    (found,) = json.loads(result.stdout)["diagnostics"]
+    assert (result.status, found["code"], found["path"]) == (1, "InvalidConfiguration", "relase")
