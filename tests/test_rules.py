@@ -24,8 +24,8 @@ _BLOCK = re.compile(r"^## (Wrong|Right)\n+```yaml\n(.*?)^```$", re.MULTILINE | r
 _CODE = re.compile(r"""(?:Finding|Diagnostic)\(\s*f?"([A-Z][A-Za-z]+)\"""")
 
 
-# What is wrong with a path or a file itself cannot be shown in a block of YAML.
-ABOUT_FILES = {"OutsideRoot", "UnreadableFile"}
+# What is wrong with a path, a file or a setting cannot be shown in a block of input.
+ABOUT_FILES = {"FileInTheWay", "InvalidConfiguration", "OutsideRoot", "UnreadableFile"}
 
 
 def reported(block: str, tmp_path: Path) -> set[str]:
