@@ -9,6 +9,7 @@ from io import BytesIO
 
 from trainc.cli.colour import Paint
 from trainc.cli.command import Streams
+from trainc.cli.configuration import FILE_NAME
 from trainc.cli.excerpt import STDIN, Files
 from trainc.cli.report_text import counted_noun
 from trainc.cli.settings import Settings
@@ -69,6 +70,8 @@ def _others(documents: list[Document], settings: Settings) -> Iterator[Diagnosti
     passed_over = 0
     for document in documents:
         if is_ours(document.data) or document.data.get("kind") in ("SealedSecret", "JobSet"):
+            continue
+        if document.file.rpartition("/")[2] == FILE_NAME and "kind" not in document.data:
             continue
         if document.file in named:
             label = label_of(document.data)

@@ -1,0 +1,122 @@
+"""trainc.yaml: where it is looked for, what it decides, and what is said if it is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from commands import Result, run
+
+JOB = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: llm, namespace: team-a}
+spec:
+  runtimeRef: {name: torch-distributed}
+"""
+
+
+@pytest.fixture(autouse=True)
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with one job two folders down, and a folder elsewhere from which nothing of it is above."""
+    for folder in ("repo/jobs/team", "elsewhere"):
+        (tmp_path / folder).mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "repo")
+    Path("jobs/team/llm.yaml").write_text(JOB, encoding="utf-8")
+    return tmp_path / "repo"
+
+
+def configure(text: str, folder: str = ".") -> None:
+    Path(folder, "trainc.yaml").write_text(text, encoding="utf-8")
+
+
+def image(result: Result) -> str:
+    (jobset,) = yaml.safe_load_all(result.stdout)
+    found: str = jobset["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["containers"][0]["image"]
+    return found
+
+
+def test_it_is_found_above_the_input_wherever_trainc_runs(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configure('release: "2.1"\n')
+    expected = image(run("build"))
+    assert "2.7.1" in expected
+    for folder in (repository / "jobs" / "team", tmp_path / "elsewhere"):
+        monkeypatch.chdir(folder)
+        assert image(run("build", str(repository / "jobs" / "team" / "llm.yaml"))) == expected
+
+
+def test_the_nearest_one_counts_and_none_is_merged_into_it(repository: Path) -> None:
+    configure('release: "2.1"\nsemantics: controller\n')
+    configure('release: "2.2"\n', "jobs")
+    result = run("build", "jobs/team")
+    assert "2.10.0" in image(result)
+    assert "sync-wave" in result.stdout
+
+
+def test_an_argument_wins(repository: Path) -> None:
+    configure('release: "2.1"\nsemantics: controller\n')
+    result = run("build", "--release", "2.3", "--semantics", "gitops")
+    assert "2.13.0" in image(result)
+    assert "sync-wave" in result.stdout
+
+
+def test_another_file_can_be_named(repository: Path) -> None:
+    configure('release: "2.1"\n')
+    Path("other.yaml").write_text('release: "2.2"\n', encoding="utf-8")
+    assert "2.10.0" in image(run("build", "jobs", "--config", "other.yaml"))
+    missing = run("build", "jobs", "--config", "missing.yaml")
+    assert missing.status == 1
+    assert "error[InvalidConfiguration] missing.yaml cannot be read: no such file or directory" in missing.stderr
+
+
+def test_paths_in_it_lead_from_its_own_folder(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("platform").mkdir()
+    configure('release: "2.3"\nsources: [jobs]\nruntimes: [platform]\noutput: rendered\n')
+    monkeypatch.chdir(repository / "jobs")
+    result = run("build")
+    assert (result.status, result.stderr) == (0, "../rendered: 1 file created\n")
+    assert (repository / "rendered" / "team-a" / "llm.yaml").exists()
+    assert run("build", "--check").status == 0
+    assert "name: llm" in run("build", "-o", "-").stdout
+
+
+def test_it_is_no_document_of_the_input(repository: Path) -> None:
+    configure('release: "2.3"\n')
+    assert run("build").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("relase: '2.3'\n", "trainc.yaml:1:1: error[InvalidConfiguration] relase: trainc.yaml has no such key"),
+        ("relase: '2.3'\n", "mend: did you mean release?"),
+        ("colour: blue\n", "mend: the keys are sources, runtimes, "),
+        ("release: 2.3\n", 'mend: write it in quotes: "2.3"'),
+        ("release: '1.9'\n", "unknown Trainer release '1.9'"),
+        ("semantics: git\n", "mend: choose gitops or controller"),
+        ("sources: jobs\n", "sources: this is no list"),
+        ("runtimes: [1]\n", "runtimes: this is no list"),
+        ("output: 1\n", "output: 1 does not fit"),
+        ("a: 1\n---\nb: 1\n", "trainc.yaml is one document"),
+        ("a: [\n", "error[YAMLSyntax]"),
+        ("- a\n", "error[NotAnObject]"),
+    ],
+)
+def test_what_is_wrong_with_it_is_said_and_nothing_is_built(text: str, said: str) -> None:
+    configure(text)
+    result = run("build", "jobs")
+    assert (result.status, result.stdout) == (1, "")
+    assert said in result.stderr
+
+
+def test_everything_wrong_with_it_is_said_at_once() -> None:
+    configure("relase: '2.3'\nsemantics: git\noutput: ''\n")
+    assert run("build", "jobs").stderr.count("error[InvalidConfiguration]") == 3
+
+
+def test_an_empty_one_decides_nothing() -> None:
+    configure("# nothing yet\n")
+    assert run("build", "jobs").status == 0

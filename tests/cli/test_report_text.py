@@ -1,0 +1,126 @@
+"""The report for people: place, line, caret and mend; colour only where somebody looks."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from trainc.cli.colour import Paint
+from trainc.cli.excerpt import Files, excerpt
+from trainc.cli.report_text import summarize, text_report
+from trainc.diagnostics import Diagnostic, Source
+
+PLAIN = Paint("never", io.StringIO())
+
+
+def found(severity: str = "error", file: str = "a.yaml", line: int = 1, column: int = 1) -> Diagnostic:
+    source = Source(file, line, column) if file else None
+    return Diagnostic("SomeCode", severity, "it is wrong", "do it right", "TrainJob a/b", "spec.x", source)  # type: ignore[arg-type]
+
+
+def carets(text: str, line: int, column: int, tmp_path: Path) -> list[str]:
+    path = tmp_path / "a.yaml"
+    path.write_bytes(text.encode())
+    return excerpt(Files(), Source(str(path), line, column))
+
+
+def test_a_diagnostic_reads_from_place_to_mend() -> None:
+    report = text_report([found(file="-", line=2, column=3)], Files(b"a:\n  spec: 1\n"), PLAIN)
+    assert report == (
+        "-:2:3: error[SomeCode] spec.x: it is wrong\n"
+        "  |\n"
+        "2 |   spec: 1\n"
+        "  |   ^^^^\n"
+        "  mend: do it right\n"
+        "1 error in 1 file\n"
+    )
+
+
+def test_without_a_position_the_object_is_named() -> None:
+    assert text_report([found(file="")], Files(), PLAIN).startswith(
+        "TrainJob a/b: error[SomeCode] spec.x: it is wrong\n"
+    )
+
+
+def test_a_line_that_cannot_be_read_again_is_left_out() -> None:
+    assert "|" not in text_report([found(file="/nowhere/at/all.yaml")], Files(), PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "underlined"),
+    [
+        ("abc: 1\n", 1, 1, "abc"),
+        ("  - {name: x}\n", 1, 6, "name"),
+        ('k: "a b"\n', 1, 4, '"a b"'),
+        ("k: nvidia.com/gpu\n", 1, 4, "nvidia.com/gpu"),
+        ("k: é\r\n", 1, 4, "é"),
+        ("k: [\n", 1, 4, "["),
+        ("last", 1, 1, "last"),
+    ],
+)
+def test_the_caret_stands_under_the_word(text: str, line: int, column: int, underlined: str, tmp_path: Path) -> None:
+    _, shown, marks = carets(text, line, column, tmp_path)
+    start = marks.index("^")
+    assert shown[start : start + marks.count("^")] == underlined
+
+
+@pytest.mark.parametrize("text", ["x" * 200 + "\n", "a\x1b[31mb: 1\n", "\tb\n", ""])
+def test_a_line_that_would_spoil_the_screen_is_left_out(text: str, tmp_path: Path) -> None:
+    assert carets(text, 1, 1, tmp_path) == []
+
+
+def test_the_number_of_a_line_has_room(tmp_path: Path) -> None:
+    assert carets("\n" * 99 + "a: 1\n", 100, 1, tmp_path) == ["    |", "100 | a: 1", "    | ^"]
+
+
+@pytest.mark.parametrize(
+    ("diagnostics", "summary"),
+    [
+        ([], ""),
+        ([found("info")], ""),
+        ([found()], "1 error in 1 file"),
+        ([found(), found("warning", "b.yaml"), found("warning")], "1 error, 2 warnings in 2 files"),
+        ([found("warning", "")], "1 warning"),
+        ([found()] * 1000, "1,000 errors in 1 file"),
+    ],
+)
+def test_the_last_line_counts(diagnostics: list[Diagnostic], summary: str) -> None:
+    assert summarize(diagnostics) == summary
+
+
+def test_quiet_leaves_errors_only() -> None:
+    report = text_report([found("warning"), found("info"), found()], Files(), PLAIN, quiet=True)
+    assert "warning" not in report
+    assert "info" not in report
+    assert report.endswith("1 error in 1 file\n")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("wanted", "environment", "stream", "coloured"),
+    [
+        ("auto", {}, Terminal(), True),
+        ("auto", {}, io.StringIO(), False),
+        ("auto", {"TERM": "dumb"}, Terminal(), False),
+        ("auto", {"NO_COLOR": "1"}, Terminal(), False),
+        ("auto", {"NO_COLOR": ""}, Terminal(), True),
+        ("auto", {"FORCE_COLOR": "1"}, io.StringIO(), True),
+        ("auto", {"NO_COLOR": "1", "FORCE_COLOR": "1"}, Terminal(), False),
+        ("always", {"NO_COLOR": "1"}, io.StringIO(), True),
+        ("never", {"FORCE_COLOR": "1"}, Terminal(), False),
+    ],
+)
+def test_colour_is_for_those_who_can_see_it(
+    wanted: str, environment: dict[str, str], stream: io.StringIO, coloured: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert ("\x1b[" in text_report([found()], Files(), Paint(wanted, stream))) == coloured

@@ -1,0 +1,30 @@
+"""`trainc rule`: a page for each code, a line for each page."""
+
+from __future__ import annotations
+
+import pytest
+from commands import run
+
+from trainc.cli.rulebook import codes, page
+
+
+def test_a_page_is_printed_as_it_is() -> None:
+    result = run("rule", "UnknownField")
+    assert (result.status, result.stdout, result.stderr) == (0, page("UnknownField"), "")
+
+
+def test_all_codes_are_listed_with_a_sentence_each() -> None:
+    lines = run("rule", "--all").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == codes()
+    assert [line for line in lines if not line.endswith((".", "?", "!"))] == []
+
+
+@pytest.mark.parametrize("typed", ["UnknownFeild", "unknown-field", "unknown_field", "unknownField"])
+def test_a_near_code_is_named(typed: str) -> None:
+    result = run("rule", typed)
+    assert (result.status, result.stdout) == (1, "")
+    assert "UnknownField" in result.stderr.partition("did you mean ")[2]
+
+
+def test_a_code_that_is_near_to_nothing_leads_to_the_list() -> None:
+    assert run("rule", "Zebra").stderr == "trainc rule: there is no code 'Zebra'; see trainc rule --all\n"
