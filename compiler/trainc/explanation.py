@@ -65,9 +65,11 @@ def explanation(recorder: Recorder, options: Options) -> Explanation:
 
 
 def _document(checked: Checked) -> InputDocument:
-    document = checked.document
+    document, before = checked.document, None
+    if (read := document.before) is not None:
+        before = InputDocument(checked.label, read.file, read.data, read.data, lambda path: path, read.locate)
     return InputDocument(
-        checked.label, document.file, document.data, checked.data, checked.written, document.locate
+        checked.label, document.file, document.data, checked.data, checked.written, document.locate, before
     )
 
 

@@ -18,9 +18,9 @@ from trainc.options import Options
 from trainc.plugins import engine
 from trainc.plugins.plugin import ExtensionPoint
 from trainc.plugins.registry import PLUGINS
-from trainc.report.paths import FieldPath, Leaf, at, is_item_name, leaves
+from trainc.report.paths import FieldPath, Leaf, Leaves, at, is_item_name, leaves
 from trainc.report.provenance import probe
-from trainc.report.provenance.attribute import by_document, by_label, by_patch, by_plugin
+from trainc.report.provenance.attribute import before_overlays, by_document, by_label, by_patch, by_plugin
 from trainc.report.provenance.history import Attribute, History
 from trainc.report.provenance.model import ExplainedField, InputDocument, Origin
 from trainc.report.provenance.patch_leaves import patch_leaves
@@ -54,7 +54,7 @@ class Replay:
         template = self._runtime.data["spec"].get("template") or {}
         labels, annotations = (dict((template.get("metadata") or {}).get(f, {})) for f in ("labels", "annotations"))
         spec = template.get("spec") or {}
-        self._step(_mirror(spec, labels, annotations), self._in_runtime)
+        self._template(leaves(_mirror(spec, labels, annotations)))
         labels, annotations = {**labels, **self._job.spec_labels}, {**annotations, **self._job.spec_annotations}
         written = [
             ("metadata", field, key)
@@ -68,6 +68,17 @@ class Replay:
             self._patch(patch, _mirror(patched, labels, annotations))
         self._step(_mirror(self._info.template, labels, annotations), by_label)
         self._lowered()
+
+    def _template(self, found: Leaves) -> None:
+        """The runtime's template: first what overlays wrote over, then all of it."""
+        earlier: dict[FieldPath, Origin] = {}
+        if self._runtime.before is not None:
+            for path, leaf in found.items():
+                origin = before_overlays(self._runtime, leaf, (*_TEMPLATE, *leaf.index))
+                if origin is not None:
+                    earlier[path] = origin
+            self._jobset.step({path: found[path] for path in earlier}, lambda leaf: earlier[leaf.path])
+        self._jobset.step(found, self._in_runtime, earlier)
 
     def passed(self, plugin: str, point: ExtensionPoint, before: Info, after: Info) -> None:
         """A pass, run again on probes to find what it wrote as it was."""

@@ -75,12 +75,12 @@ def _dispatch(words: list[str], streams: Streams) -> int:
 
 
 def _run(command: Command, words: list[str], streams: Streams) -> int:
-    from trainc.cli.parser import parser_of
+    from trainc.cli.parser import parsed, parser_of
 
     module = command.load()
     parser = parser_of(command)
     try:
-        return module.run(parser.parse_args(words), streams)
+        return module.run(parsed(parser, words), streams)
     except UsageError as error:
         parser.print_usage(streams.err)
         streams.err.write(f"trainc {command.name}: error: {error}\n")

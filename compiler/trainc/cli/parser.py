@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Iterator
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Iterator, Sequence
 from textwrap import dedent
 
 from trainc.cli.command import Command
@@ -24,6 +24,13 @@ def parser_of(command: Command) -> ArgumentParser:
     # Spelled out, the options of most commands take ten lines; --help has them in groups.
     parser.usage = " ".join((parser.prog, "[OPTION ...]", *_positionals(parser)))
     return parser
+
+
+def parsed(parser: ArgumentParser, words: Sequence[str]) -> Namespace:
+    """The arguments, with options wherever they stand: argparse itself wants all paths and fields in one place."""
+    if parser._subparsers is not None:  # noqa: SLF001 - as below
+        return parser.parse_args(words)
+    return parser.parse_intermixed_args(words)
 
 
 def _positionals(parser: ArgumentParser) -> Iterator[str]:

@@ -16,11 +16,13 @@ class Document:
     `locate(path)` is where `path` stands in that file: the key of a mapping's entry, the first character of a
     list's item; for a path that does not exist, its nearest ancestor that does; None where there is no text.
     It reads the text again at its first call, so call it only for a diagnostic.
+    `before` is the document as it was read, where overlays have changed it since.
     """
 
     data: dict[str, Any]
     file: str
     locate: Callable[[Path], Source | None]
+    before: Document | None = None
 
     @classmethod
     def of(cls, data: dict[str, Any]) -> Document:

@@ -58,7 +58,7 @@ class Edited:
         """The document as later stages see it: it finds each value where it was written."""
         if self.data is self.document.data:
             return self.document
-        return Document(self.data, self.document.file, self.locate)
+        return Document(self.data, self.document.file, self.locate, self.document)
 
     def locate(self, path: Path) -> Source | None:
         """Where the value at `path` was written: in an overlay, or in the document that was read."""

@@ -28,7 +28,7 @@ def who(origin: Origin) -> str:
         case "patch":
             return f"patch {origin.by}"
         case "overlay":
-            return f"overlay {origin.by}"
+            return "overlay"
         case "trainjob":
             return f"TrainJob {format_field(origin.inputs[0].path)}"
         case "default":

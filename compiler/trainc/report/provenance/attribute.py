@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from trainc.diagnostics import Path
 from trainc.ir.patch import Patch
-from trainc.report.paths import FieldPath, Leaf
+from trainc.report.paths import FieldPath, Leaf, leaves
 from trainc.report.provenance.inputs import TABLES
 from trainc.report.provenance.inputs.row import Row
 from trainc.report.provenance.model import InputDocument, Kind, Origin
@@ -32,6 +32,19 @@ def by_document(document: InputDocument, leaf: Leaf, index: Path, kind: Kind = "
     if given.source is not None and given.source.file != document.file:
         return Origin("overlay", given.source.file, leaf.value, inputs=(given,))
     return Origin(kind, document.label, leaf.value, inputs=(given,))
+
+
+def before_overlays(document: InputDocument, leaf: Leaf, index: Path) -> Origin | None:
+    """Who had set a leaf that an overlay wrote over; None where no overlay did, or nothing was there before."""
+    given = input_of(document, index)
+    overlaid = given.source is not None and given.source.file != document.file
+    if document.before is None or given.rule or not overlaid:
+        return None
+    earlier = leaves(document.before.raw).get(given.path)
+    if earlier is None:
+        return None
+    was = input_of(document.before, earlier.index)
+    return Origin("runtime", document.label, earlier.value, inputs=(was,))
 
 
 def by_patch(trainjob: InputDocument, patch: Patch, written: Mapping[FieldPath, Path], leaf: Leaf) -> Origin:

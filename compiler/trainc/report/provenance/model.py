@@ -18,7 +18,8 @@ Kind: TypeAlias = Literal[
 class InputDocument:
     """A document of the input: `raw` as it was read, `data` as it was converted and its schema completed it.
 
-    `written` leads from a path in `data` to the same field in `raw`, and `locate` from there to the file.
+    `written` leads from a path in `data` to the same field in `raw`, and `locate` from there to the file. `before` is
+    the document as it was before overlays changed it, where they did.
     """
 
     label: str
@@ -27,6 +28,7 @@ class InputDocument:
     data: Mapping[str, Any]
     written: Callable[[Path], Path] = field(compare=False)
     locate: Callable[[Path], Source | None] = field(compare=False)
+    before: InputDocument | None = None
 
 
 @dataclass(frozen=True, slots=True)
