@@ -35,18 +35,19 @@ class Inputs:
     catalog: Catalog = find
 
 
-def read_inputs(  # noqa: PLR0913 - the last three go by their names
+def read_inputs(  # noqa: PLR0913 - the last four go by their names
     paths: Sequence[AnyPath],
     runtimes: Sequence[AnyPath] = (),
     options: Options = Options(),
     *,
     overlays: Sequence[Loaded] = (),
+    handed_over: Sequence[Document] = (),
     stdin: BinaryIO | None = None,
     skip: AnyPath | None = None,
 ) -> Inputs:
     """Read `paths`, then each folder of `runtimes` as a source of its own, then what `overlays` add, and apply them.
 
-    `-` is `stdin`; `skip` is not entered.
+    `handed_over` is input that stands in no file; `-` is `stdin`; `skip` is not entered.
     """
     values: dict[str, Any] = {}
     if overlays:
@@ -60,10 +61,10 @@ def read_inputs(  # noqa: PLR0913 - the last three go by their names
         sources.append(found)
         diagnostics += problems
     if not overlays:
-        return Inputs(documents, sources, diagnostics)
+        return Inputs([*handed_over, *documents], sources, diagnostics)
     from trainc.frontend.overlays.stack import apply_overlays
 
-    documents = _less_resources(documents, overlays)
+    documents = [*handed_over, *_less_resources(documents, overlays)]
     overlaid = apply_overlays(overlays, documents, sources, find, options.release or NEWEST_RELEASE)
     diagnostics += overlaid.diagnostics
     return Inputs(overlaid.documents, overlaid.sources, diagnostics, overlaid.catalog)

@@ -51,9 +51,8 @@ def read_documents(
     return documents, diagnostics
 
 
-def read_value(text: str) -> Any:
+def read_value(text: str, limits: Limits = Limits()) -> Any:
     """The value of the one document in `text`, of any type; CompileError if it cannot be read."""
-    limits = Limits()
     chunk = Chunk(text if text.endswith("\n") else text + "\n", "")
     value, problems = _read_yaml(chunk, limits)
     if problems:
