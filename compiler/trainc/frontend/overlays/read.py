@@ -8,18 +8,14 @@ from typing import Any, TypeAlias, get_args
 
 from trainc.diagnostics import Diagnostic, Path
 from trainc.frontend.document import Document
-from trainc.frontend.overlays.overlay import API, KIND, ImageChange, Overlay, Pair, PatchEntry
+from trainc.frontend.overlays.overlay import API, FIELDS, KIND, ImageChange, Overlay, Pair, PatchEntry
 from trainc.frontend.overlays.selectors import TARGET_FIELDS, Target, target_of
 from trainc.frontend.overlays.typed_fields import TypedFields
 from trainc.options import Delivery, SecretsMode, Semantics, normalize_release
 
 Json: TypeAlias = Mapping[str, Any]
 
-_FIELDS = (
-    "apiVersion", "kind", "metadata", "resources", "patches", "namespace", "namePrefix", "nameSuffix", "labels",
-    "commonAnnotations", "images", "values", "runtimes", "release", "semantics", "secrets", "keygenImage", "delivery",
-    "syncOptions", "nameHash",
-)  # fmt: skip
+_HEAD = ("apiVersion", "kind", "metadata")
 # kustomize's own fields that say the same in an older way, or that mean nothing for a TrainJob.
 _ELSEWHERE = {
     "bases": "list the folder under `resources`",
@@ -47,7 +43,7 @@ def read_overlay(document: Document) -> tuple[Overlay, list[Diagnostic]]:
     fields = TypedFields(document, Overlay(document).label)
     if (data.get("apiVersion"), data.get("kind")) != (API, KIND):
         fields.report((), "this is no overlay", f"an overlay begins with apiVersion: {API} and kind: {KIND}")
-    fields.unknown(data, _FIELDS, (), _ELSEWHERE)
+    fields.unknown(data, (*_HEAD, *FIELDS), (), _ELSEWHERE)
     values = data.get("values", {})
     overlay = Overlay(
         document,
