@@ -89,7 +89,7 @@ def test_a_patch_that_addresses_nothing_is_refused(patched: dict[str, Any], code
     assert warned(compiled(document, runtime(), semantics="controller"), "PatchCreatesTarget")
     with pytest.raises(CompileError) as refused:
         compiled(document, runtime())
-    assert [d.code for d in refused.value.diagnostics if d.severity == "error"] == [code]
+    assert code in {d.code for d in refused.value.diagnostics if d.severity == "error"}
 
 
 def test_counts_come_from_the_merged_resources() -> None:
