@@ -392,6 +392,23 @@ def test_overlays_that_touch_different_fields_commute(tmp_path_factory: Any, ord
         assert built(*(made[part] for part in order)).to_yaml() == built(*made.values()).to_yaml()
 
 
+@pytest.mark.parametrize(
+    ("api", "kind"),
+    [
+        ("kubeflow.org/v2alpha1", "TrainJob"),
+        ("ome.io/v1beta1", "TrainingJob"),
+        ("trainer.kubeflow.org/v1alpha1", "TrainJob"),
+    ],
+)
+def test_jobs_of_every_dialect_change_and_other_documents_do_not(api: str, kind: str) -> None:
+    head = {"apiVersion": "trainc/v1alpha1", "kind": "Overlay", "namePrefix": "p-", "namespace": "n"}
+    ours = {"apiVersion": api, "kind": kind, "metadata": {"name": "a"}}
+    sealed = {"apiVersion": "bitnami.com/v1alpha1", "kind": "SealedSecret", "metadata": {"name": "a", "namespace": "x"}}
+    loaded = Loaded(read_overlay(Document.of(head))[0], "")
+    result = apply_overlays([loaded], [Document.of(ours), Document.of(sealed)], [], lambda *_: lambda: "", "2.3")
+    assert [d.data["metadata"] for d in result.documents] == [{"name": "p-a", "namespace": "n"}, sealed["metadata"]]
+
+
 def test_an_overlay_can_be_handed_over_as_a_document(folder: Path) -> None:
     data = {"apiVersion": "trainc/v1alpha1", "kind": "Overlay", "resources": ["jobs"], "nameSuffix": "-krm"}
     (loaded,), problems = load_overlay(Document.of(data), ".", OPTIONS.limits)

@@ -11,25 +11,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc.diagnostics import Path
+from trainc.frontend.checked import is_ours
 from trainc.frontend.overlays.edited import Edited, Origin
 from trainc.frontend.overlays.overlay import ImageChange, Overlay
 
 # TrainJob is Trainer's and v2alpha1's, TrainingJob OME's.
 _JOB_KINDS = ("TrainJob", "TrainingJob")
 _NAMESPACED_KINDS = (*_JOB_KINDS, "TrainingRuntime")
-KINDS = (*_NAMESPACED_KINDS, "ClusterTrainingRuntime")
-_GROUPS = ("trainer.kubeflow.org", "kubeflow.org", "ome.io")
+_KINDS = (*_NAMESPACED_KINDS, "ClusterTrainingRuntime")
 _CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
 
 
-def is_ours(data: Mapping[str, Any]) -> bool:
+def _is_concerned(data: Mapping[str, Any]) -> bool:
     """Whether a document is a TrainJob or a runtime, in any dialect."""
-    return data.get("kind") in KINDS and str(data.get("apiVersion", "")).partition("/")[0] in _GROUPS
+    return data.get("kind") in _KINDS and is_ours(data)
 
 
 def transformed(document: Edited, overlay: Overlay, used_images: set[int]) -> Edited:
     """The document after everything of `overlay` but its patches; `used_images` gathers which changes of images met one."""
-    if not is_ours(document.data):
+    if not _is_concerned(document.data):
         return document
     before, kind = document, document.data["kind"]
     if overlay.namespace and kind in _NAMESPACED_KINDS:
@@ -103,5 +103,5 @@ def _split_image(image: str) -> tuple[str, str, str]:
 
 def image_names(documents: Sequence[Edited]) -> list[str]:
     """The names of all images in use, for a hint."""
-    found = (image for d in documents if is_ours(d.data) for _, image in _images(d.data, ()))
+    found = (image for d in documents if _is_concerned(d.data) for _, image in _images(d.data, ()))
     return list(dict.fromkeys(_split_image(image)[0] for image in found))
