@@ -28,6 +28,10 @@ def test_a_field_is_explained_with_its_line() -> None:
     assert "\x1b[" not in result.stdout
 
 
+def test_options_may_stand_between_the_job_and_the_field() -> None:
+    assert run("explain", JOB, *PINNED, "parallelism") == run("explain", JOB, "parallelism", *PINNED)
+
+
 def test_colour_is_there_when_it_is_asked_for() -> None:
     assert "\x1b[33m" in run("explain", JOB, "parallelism", "--color", "always", *PINNED).stdout
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +11,9 @@ from builders import container, job, runtime, trainjob
 from explained import explain_documents, explained
 
 from trainc import Options
+from trainc.frontend.overlays.load import load_overlays
 from trainc.frontend.yaml_reader import read_documents
+from trainc.inputs import read_inputs
 from trainc.ir.names import ANCESTOR_LABEL
 from trainc.options import Limits
 from trainc.report.paths import format_field
@@ -192,3 +196,27 @@ def test_documents_of_older_dialects_are_told_as_they_were_written() -> None:
         {**runtime(policy={"torch": {}}), "apiVersion": old},
     )
     assert said(subject.origin("env[PET_NNODES].value"))[3] == ["spec.trainer.numNodes"]
+
+
+def test_an_overlay_is_named_with_its_line_and_what_it_wrote_over(tmp_path: Path) -> None:
+    (tmp_path / "base").mkdir()
+    (tmp_path / "prod").mkdir()
+    documents = [runtime(), trainjob()]
+    (tmp_path / "base" / "jobs.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": documents}))
+    (tmp_path / "prod" / "overlay.yaml").write_text(
+        'apiVersion: trainc/v1alpha1\nkind: Overlay\nimages:\n- name: example.com/train\n  newTag: "2"\n'
+    )
+    options = Options(release="2.3")
+    loaded, problems = load_overlays([str(tmp_path / "prod")], options.limits)
+    assert not problems
+    inputs = read_inputs([tmp_path / "base"], (), options, overlays=loaded)
+    subject = explain_documents(inputs.documents, options)
+    chain = subject.field("containers[node].image").origins
+    assert [(origin.kind, origin.value) for origin in chain] == [
+        ("overlay", "example.com/train:2"),
+        ("runtime", "example.com/train:1"),
+    ]
+    source = chain[0].inputs[0].source
+    assert source is not None
+    assert source.file.endswith("overlay.yaml")
+    assert source.line == 4
