@@ -117,6 +117,6 @@ def _as_in_its_release(
 def _notice(former: Former, release: str) -> Finding:
     field = str(former.path[-1])
     has = former.releases[-1]
-    message = f"Trainer {release} does not take this {field}; it is read as Trainer {has} meant it"
+    message = f"Trainer {release} has no field {field} here; it is read as Trainer {has} meant it"
     hint = former.hint or release_hint(former.owner, field, release)
     return Finding(former.code, "warning", message, hint, former.path)

@@ -82,7 +82,8 @@ def _type(failure: _Failure) -> Iterator[Finding]:
 
 def _type_hint(wanted: list[str], value: Any) -> str:
     if "string" in wanted and isinstance(value, bool | int | float):
-        return f'quote it: "{described(value).removeprefix("the number ")}"'
+        # Not with the value: `yes` has become true by now, and 1.10 is 1.1.
+        return "put quotes around it"
     if wanted == ["integer"] and isinstance(value, str) and value.lstrip("-").isdecimal():
         return "remove the quotes"
     if wanted == ["boolean"] and isinstance(value, str):
@@ -98,7 +99,7 @@ def _type_hint(wanted: list[str], value: Any) -> str:
 
 def _enum(failure: _Failure) -> Iterator[Finding]:
     if isinstance(failure.value, str):
-        allowed = ", ".join(repr(value) for value in failure.wanted)
+        allowed = " or ".join(repr(value) for value in failure.wanted)
         yield Finding(
             "UnsupportedValue", "error", f"{shown(failure.value)} is not supported", f"use {allowed}", failure.path
         )
