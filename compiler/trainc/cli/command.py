@@ -70,5 +70,6 @@ COMMANDS: tuple[Command, ...] = (
     Command("rule", "explain a diagnostic code", "rule"),
     Command("runtimes", "list or show the runtimes that trainc ships", "runtimes"),
     Command("schema", "print a JSON Schema of TrainJobs and runtimes for editors", "schema"),
+    Command("krm", "compile inside a kustomization: the function and plugin for kustomize", "krm"),
     Command("completion", "print a completion script for a shell", "completion"),
 )

@@ -14,6 +14,8 @@ from typing import NoReturn
 
 from trainc.cli.command import COMMANDS, Command, Status, Streams, UsageError
 
+# The name that kustomize gives to the program of a plugin: the kind of its configuration.
+KUSTOMIZE_PLUGIN = "Overlay"
 _INTERRUPTED = 130
 _NO_READER = 141
 
@@ -28,7 +30,7 @@ def main(words: Sequence[str] | None = None, streams: Streams | None = None) -> 
     if streams is None:
         streams = Streams(sys.stdin.buffer, sys.stdout.buffer, sys.stderr)
     try:
-        status = _dispatch(sys.argv[1:] if words is None else list(words), streams)
+        status = _dispatch(_own_words() if words is None else list(words), streams)
         streams.out.flush()
     except KeyboardInterrupt:
         return _INTERRUPTED
@@ -46,6 +48,12 @@ def main(words: Sequence[str] | None = None, streams: Streams | None = None) -> 
         streams.err.write(describe_defect())
         return Status.DEFECT
     return status
+
+
+def _own_words() -> list[str]:
+    """The process's arguments. kustomize calls a plugin by its kind, and gives it no word that says what to do."""
+    called = os.path.basename(sys.argv[0])
+    return ["krm", *sys.argv[1:]] if called == KUSTOMIZE_PLUGIN else sys.argv[1:]
 
 
 def _forget(streams: Streams) -> None:

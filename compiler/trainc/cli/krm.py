@@ -1,0 +1,110 @@
+"""The kustomize function: compiles the TrainJobs among resources, and leaves all other resources as they are.
+
+Without CONFIG it reads a ResourceList on stdin and writes one to stdout, as KRM functions do; its functionConfig is an
+overlay (apiVersion: trainc/v1alpha1, kind: Overlay). With CONFIG, the file of such an overlay, it follows kustomize's
+older protocol of exec plugins: resources as a YAML stream in and out. Under the name Overlay, be it by a link or a copy,
+the program trainc is this command: that is the name under which kustomize looks for the plugin.
+
+Examples:
+  trainc krm < resource-list.yaml
+  trainc krm overlay.yaml < resources.yaml
+  kubectl kustomize --enable-alpha-plugins DIR      with DIR/overlay.yaml under `transformers`, and the plugin at
+    $KUSTOMIZE_PLUGIN_HOME/trainc/v1alpha1/overlay/Overlay
+"""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+
+from trainc.cli.arguments import FILE, add_reporting, completed_by
+from trainc.cli.colour import Paint
+from trainc.cli.command import Status, Streams
+from trainc.cli.excerpt import Files
+from trainc.cli.report_text import text_report
+from trainc.compilation import Manifest
+from trainc.diagnostics import CompileError, Diagnostic, has_errors
+from trainc.frontend.document import Document
+from trainc.integrations.krm.transform import Transformed, transform
+from trainc.integrations.krm.validators import used_as_validator
+from trainc.options import Limits
+from trainc.target.yaml_writer import dump_yaml
+
+_STDIN = "-"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """What says how to compile."""
+    configuration = parser.add_argument(
+        "configuration", metavar="CONFIG", nargs="?", help="an overlay; kustomize passes it to exec plugins"
+    )
+    completed_by(configuration, FILE)
+    parser.add_argument("--allow-empty", action="store_true", help="finding no TrainJob is fine")
+    add_reporting(parser)
+
+
+def run(arguments: Namespace, streams: Streams) -> Status:
+    """Answer in the protocol that was asked in."""
+    text = streams.stdin.read()
+    answer = _function if arguments.configuration is None else _plugin
+    try:
+        return answer(text, arguments, streams)
+    except CompileError as error:
+        return _report(error.diagnostics, Files(text), arguments, streams)
+
+
+def _function(text: bytes, arguments: Namespace, streams: Streams) -> Status:
+    from trainc.integrations.krm.resource_list import answer, read_resource_list
+    from trainc.integrations.krm.results import results_of
+
+    request = read_resource_list(text)
+    done = _transformed(request.items, request.configuration, arguments)
+    results = results_of(done.diagnostics, [*request.items, *done.items])
+    streams.out.write(dump_yaml([answer(request, done.items, results)]).encode())
+    return _report(done.diagnostics, Files(text), arguments, streams)
+
+
+def _plugin(text: bytes, arguments: Namespace, streams: Streams) -> Status:
+    from trainc.frontend.yaml_reader import read_documents
+
+    configuration = _configuration(arguments.configuration)
+    documents, problems = read_documents(text, _STDIN, Limits())
+    if has_errors(problems):
+        raise CompileError(problems)
+    done = _transformed([document.data for document in documents], configuration, arguments)
+    status = _report([*problems, *done.diagnostics], Files(text), arguments, streams)
+    if status is Status.DONE:
+        streams.out.write(dump_yaml(done.items).encode())
+    return status
+
+
+def _transformed(items: Sequence[Manifest], configuration: Document | None, arguments: Namespace) -> Transformed:
+    folder = os.curdir
+    refused = used_as_validator(folder, configuration)
+    if refused:
+        return Transformed(list(items), refused)
+    return transform(items, configuration, folder, allow_empty=arguments.allow_empty)
+
+
+def _configuration(path: str) -> Document:
+    from trainc.frontend.yaml_reader import read_documents
+
+    try:
+        with open(path, "rb") as stream:
+            found, problems = read_documents(stream.read(), path, Limits())
+    except OSError as error:
+        message = f"{path} cannot be read: {(error.strerror or type(error).__name__).lower()}"
+        raise CompileError([Diagnostic("UnreadableFile", "error", message, "name the file of an overlay")]) from None
+    if not problems and len(found) != 1:
+        message = f"{path} holds {len(found)} documents, and an overlay is one"
+        problems = [Diagnostic("InvalidOverlay", "error", message, "give each a file of its own")]
+    if problems:
+        raise CompileError(problems)
+    return found[0]
+
+
+def _report(diagnostics: Sequence[Diagnostic], files: Files, arguments: Namespace, streams: Streams) -> Status:
+    paint = Paint(arguments.color, streams.err)
+    streams.err.write(text_report(diagnostics, files, paint, quiet=arguments.quiet))
+    return Status.DIAGNOSED if has_errors(diagnostics) else Status.DONE

@@ -1,0 +1,93 @@
+"""From items to items: TrainJobs and runtimes become what they compile to, everything else stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from trainc.compilation import Manifest
+from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
+from trainc.frontend.checked import is_ours
+from trainc.frontend.document import Document
+from trainc.frontend.overlays.load import load_overlay
+from trainc.frontend.overlays.read import is_overlay
+from trainc.frontend.overlays.settings import overlaid_options
+from trainc.inputs import read_inputs
+from trainc.integrations.krm.tool_metadata import as_written
+from trainc.options import Limits, Options
+from trainc.pipeline import compile_documents
+
+# What kustomize itself reads from a plugin's configuration, to find its arguments.
+_KUSTOMIZES_OWN = ("argsOneLiner", "argsFromFile")
+
+
+@dataclass(frozen=True, slots=True)
+class Transformed:
+    """The items after compilation, or as they were if there is an error among `diagnostics`."""
+
+    items: list[Manifest]
+    diagnostics: list[Diagnostic]
+
+
+def transform(
+    items: Sequence[Manifest], configuration: Document | None, folder: str, *, allow_empty: bool = False
+) -> Transformed:
+    """Compile the TrainJobs among `items` as `configuration`, an overlay whose paths begin at `folder`, says."""
+    try:
+        manifests, diagnostics = _compiled(items, configuration, folder, allow_empty)
+    except CompileError as error:
+        return Transformed(list(items), error.diagnostics)
+    new = {_identity(manifest) for manifest in manifests}
+    kept = [item for item in items if not _is_consumed(item) and not _is_passed_on(item, new)]
+    return Transformed([*kept, *manifests], diagnostics)
+
+
+def _compiled(
+    items: Sequence[Manifest], configuration: Document | None, folder: str, allow_empty: bool
+) -> tuple[list[Manifest], list[Diagnostic]]:
+    overlays, problems = ([], []) if configuration is None else load_overlay(_own(configuration), folder, Limits())
+    options, contradictions = overlaid_options(Options(), overlays, ())
+    if has_errors([*problems, *contradictions]):
+        raise CompileError([*problems, *contradictions])
+    inputs = read_inputs((), (), options, overlays=overlays, handed_over=as_written(items))
+    found = [*problems, *contradictions, *inputs.diagnostics]
+    try:
+        compilation = compile_documents(inputs.documents, inputs.runtime_sources, options, inputs.catalog)
+    except CompileError as error:
+        raise CompileError([*found, *error.diagnostics]) from None
+    if not compilation.jobs and not allow_empty and not has_errors(found):
+        found.append(_NO_TRAINJOB)
+    if has_errors(found):
+        raise CompileError([*found, *compilation.diagnostics])
+    return compilation.manifests, in_order([*found, *compilation.diagnostics])
+
+
+def _own(configuration: Document) -> Document:
+    """The configuration less what is there for kustomize."""
+    data = {key: value for key, value in configuration.data.items() if key not in _KUSTOMIZES_OWN}
+    return Document(data, configuration.file, configuration.locate)
+
+
+def _is_consumed(item: Mapping[str, Any]) -> bool:
+    # A generator is given its own configuration as an item, too.
+    return is_ours(item) or is_overlay(item)
+
+
+def _is_passed_on(item: Mapping[str, Any], new: set[tuple[str, ...]]) -> bool:
+    """Whether an item is a SealedSecret that the output holds, ready for delivery."""
+    return item.get("kind") == "SealedSecret" and _identity(item) in new
+
+
+def _identity(item: Mapping[str, Any]) -> tuple[str, ...]:
+    metadata = item.get("metadata")
+    named = metadata if isinstance(metadata, Mapping) else {}
+    return tuple(str(part or "") for part in (item.get("kind"), named.get("namespace"), named.get("name")))
+
+
+_NO_TRAINJOB = Diagnostic(
+    "NoTrainJob",
+    "error",
+    "there is no TrainJob among the resources; with pruning on, empty output deletes what runs",
+    "list the files of TrainJobs under `resources`, and trainc under `transformers`, which come before `validators`",
+)
