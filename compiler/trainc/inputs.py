@@ -117,10 +117,10 @@ def _load(paths: Sequence[AnyPath], options: Options) -> tuple[Sequence[Loaded],
     if not paths:
         return (), options
     from trainc.frontend.overlays.load import load_overlays
-    from trainc.frontend.overlays.settings import decided, overlaid_options
+    from trainc.frontend.overlays.settings import overlaid_options
 
     overlays, problems = load_overlays(paths, options.limits)
-    options, contradictions = overlaid_options(options, overlays, decided(options))
+    options, contradictions = overlaid_options(options, overlays)
     if has_errors([*problems, *contradictions]):
         raise CompileError([*problems, *contradictions])
     return overlays, options

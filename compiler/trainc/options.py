@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -63,6 +64,20 @@ class Options:
             if getattr(self, name) not in choices:
                 raise ValueError(f"unknown {name} {getattr(self, name)!r}; choose {' or '.join(choices)}")
         object.__setattr__(self, "sync_options", normalize_sync_options(self.sync_options, self.delivery))
+
+
+def layered(*layers: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of Options from several places, later ones over earlier ones.
+
+    Sync options are for one tool: a layer that names another tool does away with those of the layers below it.
+    """
+    fields: dict[str, Any] = {}
+    for layer in layers:
+        tool = layer.get("delivery")
+        if tool and tool != fields.get("delivery", "argocd"):
+            fields.pop("sync_options", None)
+        fields |= layer
+    return fields
 
 
 _CHOICES: dict[str, tuple[Any, ...]] = {

@@ -69,6 +69,15 @@ def test_flags_win_over_overlays_and_those_over_trainc_yaml() -> None:
     assert "sync-options: Prune=false" in kubectl
 
 
+def test_sync_options_go_with_the_tool_that_they_are_for() -> None:
+    write("overlays/prod/overlay.yaml", OVERLAY + "resources: [../../jobs]\nsyncOptions: [Prune=false]\n")
+    assert "Prune=false" in output("overlays/prod")
+    assert "Prune=false" in output("overlays/prod", "--delivery", "argocd")
+    assert "sync-options" not in output("overlays/prod", "--delivery", "kubectl")
+    write("overlays/flux/overlay.yaml", OVERLAY + "resources: [../prod]\ndelivery: flux\n")
+    assert "sync-options" not in output("overlays/flux")
+
+
 def test_trainc_yaml_knows_every_setting_of_delivery() -> None:
     write(
         "trainc.yaml",

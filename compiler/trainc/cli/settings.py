@@ -11,7 +11,7 @@ from trainc.cli.command import UsageError
 from trainc.cli.configuration import Configuration, read_configuration
 from trainc.diagnostics import CompileError, has_errors
 from trainc.frontend.files import is_overlay_folder
-from trainc.options import Limits, Options
+from trainc.options import Limits, Options, layered
 
 if TYPE_CHECKING:
     from trainc.frontend.overlays.loaded import Loaded
@@ -55,10 +55,7 @@ def _overlays(paths: Sequence[str], limits: Limits) -> Sequence[Loaded]:
 
 def _options(arguments: Namespace, configuration: Configuration, overlays: Sequence[Loaded]) -> Options:
     """trainc.yaml's settings under those of overlays, and both under the arguments."""
-    chosen = _decided(configuration)
-    for overlay in overlays:
-        chosen |= overlay.settings
-    chosen |= _decided(arguments)
+    chosen = layered(_decided(configuration), *(overlay.settings for overlay in overlays), _decided(arguments))
     try:
         return Options(**chosen, limits=limits_of(arguments))
     except ValueError as error:

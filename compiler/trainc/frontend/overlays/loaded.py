@@ -9,6 +9,7 @@ from typing import Any
 
 from trainc.frontend.document import Document
 from trainc.frontend.overlays.overlay import Overlay, Patch
+from trainc.options import layered
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Loaded:
     @property
     def settings(self) -> dict[str, Any]:
         """What it and its bases say about how to compile: fields of Options."""
-        return {name: value for one in self.in_order for name, value in one.overlay.settings.items()}
+        return layered(*(one.overlay.settings for one in self.in_order))
 
     @property
     def all_runtimes(self) -> tuple[str, ...]:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import Any
 
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.overlays.loaded import Loaded
-from trainc.options import Options
+from trainc.options import Options, layered
 
 
-def overlaid_options(
-    options: Options, overlays: Sequence[Loaded], given: Container[str]
-) -> tuple[Options, list[Diagnostic]]:
-    """`options` with the overlays' settings where the caller has not decided: `given` names the fields that he has."""
-    settings = {name: value for overlay in overlays for name, value in overlay.settings.items() if name not in given}
+def overlaid_options(options: Options, overlays: Sequence[Loaded]) -> tuple[Options, list[Diagnostic]]:
+    """`options` with the overlays' settings in place of defaults."""
+    settings = layered(*(overlay.settings for overlay in overlays), _decided(options))
     try:
         return replace(options, **settings), []
     except ValueError as contradiction:
@@ -22,7 +21,11 @@ def overlaid_options(
         return options, [Diagnostic("InvalidOverlay", "error", str(contradiction), hint)]
 
 
-def decided(options: Options) -> frozenset[str]:
-    """The fields in which `options` differ from the defaults: what a caller of the Python interface has decided."""
+def _decided(options: Options) -> dict[str, Any]:
+    """The fields in which options differ from the defaults: what a caller of the Python interface has decided."""
     default = Options()
-    return frozenset(name for name in Options.__slots__ if getattr(options, name) != getattr(default, name))
+    return {
+        f.name: getattr(options, f.name)
+        for f in fields(Options)
+        if getattr(options, f.name) != getattr(default, f.name)
+    }
