@@ -47,7 +47,7 @@ def _compiled(
     items: Sequence[Manifest], configuration: Document | None, folder: str, allow_empty: bool
 ) -> tuple[list[Manifest], list[Diagnostic]]:
     overlays, problems = ([], []) if configuration is None else load_overlay(_own(configuration), folder, Limits())
-    options, contradictions = overlaid_options(Options(), overlays, ())
+    options, contradictions = overlaid_options(Options(), overlays)
     if has_errors([*problems, *contradictions]):
         raise CompileError([*problems, *contradictions])
     inputs = read_inputs((), (), options, overlays=overlays, handed_over=as_written(items))
