@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from trainc.admission import admit, refusals
     from trainc.compilation import Compilation, CompiledJob
     from trainc.diagnostics import CompileError, Diagnostic, Source
+    from trainc.inputs import compile_paths
     from trainc.options import Limits, Options
     from trainc.pipeline import compile_trainjob
 
@@ -21,6 +22,7 @@ _HOMES = {
     "Limits": "trainc.options",
     "Options": "trainc.options",
     "admit": "trainc.admission",
+    "compile_paths": "trainc.inputs",
     "compile_trainjob": "trainc.pipeline",
     "refusals": "trainc.admission",
 }
@@ -34,6 +36,7 @@ __all__ = [
     "Options",
     "Source",
     "admit",
+    "compile_paths",
     "compile_trainjob",
     "refusals",
 ]

@@ -1,0 +1,96 @@
+"""The public interface: what `from trainc import ...` offers, and how its values behave."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from builders import compiled, job, runtime, trainjob
+
+import trainc
+from trainc import (
+    Compilation,
+    CompileError,
+    Diagnostic,
+    Options,
+    Source,
+    admit,
+    compile_paths,
+    compile_trainjob,
+    refusals,
+)
+
+CASES = Path(__file__).parent / "cases"
+
+
+def test_every_public_name_is_there_and_no_other() -> None:
+    assert all(hasattr(trainc, name) for name in trainc.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = trainc.nothing
+
+
+def test_importing_trainc_imports_nothing_heavy() -> None:
+    program = "import sys, trainc; print(*sorted(m for m in sys.modules if m.partition('.')[0] in sys.argv[1:]))"
+    heavy = ["yaml", "jsonschema", "jinja2", "ruamel", "deepmerge", "argparse"]
+    ran = subprocess.run([sys.executable, "-c", program, *heavy], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == ""
+
+
+def test_valid_input_needs_neither_jsonschema_nor_templates() -> None:
+    program = (
+        "import sys, trainc; trainc.compile_paths([sys.argv[1]], options=trainc.Options(release='2.3'));"
+        "print(*sorted({m.partition('.')[0] for m in sys.modules} & {'jsonschema', 'jinja2', 'ruamel', 'deepmerge'}))"
+    )
+    case = str(CASES / "torch-llm-pretrain.yaml")
+    ran = subprocess.run([sys.executable, "-c", program, case], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == ""
+
+
+def test_options_are_frozen_and_know_every_spelling_of_a_release() -> None:
+    assert {Options(release=text).release for text in ("2.3", "v2.3", "2.3.1")} == {"2.3"}
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Options().semantics = "controller"  # type: ignore[misc]
+    with pytest.raises(ValueError, match="unknown Trainer release"):
+        Options(release="9.9")
+    with pytest.raises(ValueError, match="unknown semantics"):
+        Options(semantics="other")  # type: ignore[arg-type]
+
+
+def test_a_compilation_has_manifests_diagnostics_secrets_and_text() -> None:
+    result = compile_trainjob(trainjob({}), [runtime(job(), policy={"mpi": {}})], Options(release="2.3"))
+    assert isinstance(result, Compilation)
+    assert [m["kind"] for m in result.manifests] == ["ConfigMap", "JobSet"]
+    assert result.secrets == ["llm-mpi-ssh-auth"]
+    assert all(isinstance(d, Diagnostic) for d in result.diagnostics)
+    assert result.to_yaml().count("\n---\n") == 1
+
+
+def test_compile_paths_reads_what_the_command_line_reads() -> None:
+    result = compile_paths([CASES / "torch-cpu.yaml"], options=Options(release="2.3"))
+    assert result.to_yaml() == (CASES.parents[1] / "golden" / "torch-cpu.yaml").read_text(encoding="utf-8")
+
+
+def test_an_error_holds_every_problem_in_order_and_survives_another_process() -> None:
+    with pytest.raises(CompileError) as refused:
+        compile_trainjob(trainjob({"numNode": 1, "image": 7}), [runtime()], Options(release="2.3"))
+    error = refused.value
+    assert [d.path for d in error.diagnostics] == ["spec.trainer.image", "spec.trainer.numNode"]
+    again = pickle.loads(pickle.dumps(error))
+    assert again.diagnostics == error.diagnostics
+    assert "UnknownField" in str(again)
+
+
+def test_a_source_reads_as_editors_expect() -> None:
+    assert str(Source("jobs/a.yaml", 3, 7)) == "jobs/a.yaml:3:7"
+
+
+def test_what_is_compiled_is_admitted_and_may_replace_itself() -> None:
+    (jobset,) = compiled(trainjob({"numNodes": 2}), runtime(policy={"torch": {}})).manifests
+    (stored,) = admit(jobset, Options(release="2.3")).manifests
+    assert refusals(stored, jobset, Options(release="2.3")) == []
+    jobset["spec"]["replicatedJobs"][0]["replicas"] = 2
+    assert refusals(stored, jobset, Options(release="2.3"))
