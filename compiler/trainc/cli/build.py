@@ -12,7 +12,8 @@ Examples:
 
 With -o DIR each TrainJob has a file DIR/NAMESPACE/NAME.yaml. Only files that trainc wrote are replaced or removed.
 
-Exit status: 0 done; 1 the input was refused, or --check found a difference; 2 wrong usage; 3 a defect in trainc.
+Exit status: 0 done; 1 the input was refused, or --check or --exit-code found a difference; 2 wrong usage; 3 a defect in
+trainc.
 """
 
 from __future__ import annotations
@@ -48,6 +49,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     completed_by(where, FOLDER)
     output.add_argument("--check", action="store_true", help="write nothing; exit 1 with a diff if DIR would change")
+    output.add_argument(
+        "--exit-code", action="store_true", help="exit 1 if anything was written or removed (for hooks)"
+    )
     output.add_argument("--format", choices=("yaml", "json"), default="yaml", help="json: one v1 List (default: yaml)")
     output.add_argument("--allow-empty", action="store_true", help="finding no TrainJob is fine")
     add_shaping(parser)
@@ -61,9 +65,10 @@ def run(arguments: Namespace, streams: Streams) -> Status:
         settings = settings_of(arguments)
     except CompileError as error:
         return _refuse(error.diagnostics, Files(), arguments, streams)
-    target = arguments.output or settings.configuration.output or STDOUT
-    if target == STDOUT and arguments.check:
-        raise UsageError("--check compares with an output folder: name one with -o, or as `output` in trainc.yaml")
+    target = arguments.output or settings.output or STDOUT
+    if target == STDOUT and (arguments.check or arguments.exit_code):
+        flag = "--check compares with" if arguments.check else "--exit-code is about"
+        raise UsageError(f"{flag} an output folder: name one with -o, or as `output` in trainc.yaml")
     if target != STDOUT and arguments.format == "json":
         raise UsageError("--format json is for stdout; files in an output folder are YAML")
     compilation = start(settings, streams, None if target == STDOUT else target)
@@ -115,7 +120,8 @@ def _to_folder(compilation: Run, target: str, arguments: Namespace, streams: Str
         carry_out(planned)
     if not arguments.quiet:
         _say_changes(list(planned.described()), target, arguments, streams)
-    return Status.DIAGNOSED if arguments.check and planned.changes else Status.DONE
+    differs = planned.changes and (arguments.check or arguments.exit_code)
+    return Status.DIAGNOSED if differs else Status.DONE
 
 
 def _say_changes(changes: list[tuple[str, str]], target: str, arguments: Namespace, streams: Streams) -> None:

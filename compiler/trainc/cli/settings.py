@@ -26,6 +26,7 @@ class Settings:
     overlays: Sequence[Loaded]
     options: Options
     configuration: Configuration
+    output: str | None = None
 
 
 def settings_of(arguments: Namespace) -> Settings:
@@ -33,13 +34,18 @@ def settings_of(arguments: Namespace) -> Settings:
     configuration = read_configuration(arguments.paths, arguments.config)
     named = [path for path in arguments.paths if is_overlay_folder(path)]
     given = [path for path in arguments.paths if path not in named]
-    overlays = _overlays([*named, *(arguments.overlay or ())] or configuration.overlay or (), limits_of(arguments))
-    paths = given or ([] if named else configuration.sources)
+    chosen = [*named, *(arguments.overlay or ())]
+    overlays = _overlays(chosen or configuration.overlay or (), limits_of(arguments))
+    # An overlay with resources says itself what there is to compile, as a kustomization does.
+    brings_input = any(overlay.brings_input for overlay in overlays)
+    paths = given or ([] if named and brings_input else configuration.sources)
     if paths is None:
-        # An overlay with resources says itself what there is to compile, as a kustomization does.
-        paths = [] if any(overlay.brings_input for overlay in overlays) else ["."]
+        paths = [] if brings_input else ["."]
     runtimes = arguments.runtimes or configuration.runtimes or ()
-    return Settings(paths, runtimes, overlays, _options(arguments, configuration, overlays), configuration)
+    options = _options(arguments, configuration, overlays)
+    # The folder in trainc.yaml is for the overlay in trainc.yaml; what another one makes has no place there.
+    output = None if chosen and configuration.overlay else configuration.output
+    return Settings(paths, runtimes, overlays, options, configuration, output)
 
 
 def _overlays(paths: Sequence[str], limits: Limits) -> Sequence[Loaded]:

@@ -1,0 +1,91 @@
+"""The config management plugin for Argo CD: compiles the folder that it runs in, as the Application says.
+
+`generate` (default) prints manifests; `parameters` prints what an Application may set, with what trainc.yaml says.
+Parameters come from ARGOCD_APP_PARAMETERS, PARAM_<NAME> and ARGOCD_ENV_<NAME>, in this order, and win over trainc.yaml;
+no other variable reaches the output. A folder with an overlay.yaml is compiled with that overlay.
+
+Examples:
+  trainc cmp generate
+  trainc cmp parameters
+  trainc cmp --print plugin.yaml
+  kubectl -n argocd patch deployment argocd-repo-server --patch "$(trainc cmp --print sidecar.yaml)"
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+
+from trainc.cli.arguments import add_reporting
+from trainc.cli.colour import Paint
+from trainc.cli.command import COMMANDS, Status, Streams
+from trainc.cli.configuration import read_configuration
+from trainc.cli.excerpt import Files
+from trainc.cli.report_text import text_report
+from trainc.diagnostics import CompileError, Diagnostic
+from trainc.frontend.files import is_overlay_folder
+from trainc.integrations.argocd import FILE_NAMES, text_of
+from trainc.integrations.argocd.parameters import PARAMETERS, Parameter, read_parameters
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """What to print."""
+    parser.add_argument("action", nargs="?", choices=("generate", "parameters"), default="generate")
+    parser.add_argument("--print", choices=FILE_NAMES, help="print a file that Argo CD needs, and do nothing else")
+    add_reporting(parser)
+
+
+def run(arguments: Namespace, streams: Streams) -> Status:
+    """Print manifests, parameters or a file."""
+    if arguments.print:
+        from importlib.metadata import version
+
+        streams.out.write(text_of(arguments.print, version("trainc")).encode())
+        return Status.DONE
+    try:
+        return _generate(arguments, streams) if arguments.action == "generate" else _announce(streams)
+    except CompileError as error:
+        _report(error.diagnostics, arguments, streams)
+        return Status.DIAGNOSED
+
+
+def _generate(arguments: Namespace, streams: Streams) -> Status:
+    """`trainc build` with the Application's arguments."""
+    from trainc.cli.build import run as build
+    from trainc.cli.parser import parser_of
+
+    (command,) = (command for command in COMMANDS if command.name == "build")
+    read = read_parameters(os.environ)
+    _report(read.diagnostics, arguments, streams)
+    settled = parser_of(command).parse_args(["--output", "-", "--color", arguments.color])
+    if "overlay" not in read.arguments and is_overlay_folder(os.curdir):
+        settled.paths = [os.curdir]
+    reporting = {"quiet": arguments.quiet, "verbose": arguments.verbose}
+    for name, value in (reporting | read.arguments).items():
+        setattr(settled, name, value)
+    return build(settled, streams)
+
+
+def _announce(streams: Streams) -> Status:
+    configuration = read_configuration([], None)
+    names = {"sync_option": "sync_options"}
+    announced = [_announcement(p, getattr(configuration, names.get(p.argument, p.argument), None)) for p in PARAMETERS]
+    streams.out.write((json.dumps(announced, indent=2) + "\n").encode())
+    return Status.DONE
+
+
+def _announcement(parameter: Parameter, configured: str | bool | Sequence[str] | None) -> dict[str, object]:
+    """What the user interface is told of a parameter; `configured` is what trainc.yaml says, which is the default."""
+    announcement = parameter.announcement
+    if configured is None:
+        return announcement
+    if announcement["collectionType"] == "array":
+        return {**announcement, "array": list(configured) if not isinstance(configured, bool | str) else []}
+    return {**announcement, "string": str(configured).lower() if isinstance(configured, bool) else configured}
+
+
+def _report(diagnostics: Sequence[Diagnostic], arguments: Namespace, streams: Streams) -> None:
+    report = text_report(diagnostics, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
+    streams.err.write(report)

@@ -1,0 +1,36 @@
+"""What a platform team needs to run trainc inside Argo CD: files to apply, and the parameters of Applications."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib.resources import files
+from string import Template
+
+from trainc.integrations.health import argocd_health_checks
+from trainc.target.yaml_writer import dump_yaml
+
+
+def _template(name: str, version: str) -> str:
+    return Template(files(__package__).joinpath(name).read_text("utf-8")).substitute(version=version)
+
+
+def _health(name: str, version: str) -> str:
+    """A ConfigMap to merge into the one that Argo CD has under this name."""
+    metadata = {"name": name.removesuffix(".yaml"), "namespace": "argocd"}
+    return dump_yaml([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": argocd_health_checks()}])
+
+
+# Each file by its name, and what makes its text.
+_FILES: Mapping[str, Callable[[str, str], str]] = {
+    "plugin.yaml": _template,
+    "sidecar.yaml": _template,
+    "Dockerfile": _template,
+    "application.yaml": _template,
+    "argocd-cm.yaml": _health,
+}
+FILE_NAMES = tuple(_FILES)
+
+
+def text_of(name: str, version: str) -> str:
+    """One of FILE_NAMES, made for a version of trainc."""
+    return _FILES[name](name, version)

@@ -1,0 +1,183 @@
+"""The parameters of an Application whose source trainc compiles: a table, and reading them from Argo CD's environment.
+
+Argo CD passes `plugin.parameters` as JSON in ARGOCD_APP_PARAMETERS and, one by one, as PARAM_<NAME>; `plugin.env` comes
+as ARGOCD_ENV_<NAME>. The first of these that sets a parameter wins. Nothing else of the environment is looked at.
+Source: argoproj/argo-cd docs/operator-manual/config-management-plugins.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, get_args
+
+from trainc.diagnostics import CompileError, Diagnostic
+from trainc.integrations.argocd.paths import leads_outside
+from trainc.near_names import did_you_mean
+from trainc.options import RELEASES, SecretsMode, Semantics, normalize_release
+
+Kind: TypeAlias = Literal["text", "truth", "list", "paths"]
+Value: TypeAlias = str | bool | list[str]
+Environment: TypeAlias = Mapping[str, str]
+
+_JSON = "ARGOCD_APP_PARAMETERS"
+_PARAMETER = "PARAM_"
+_VARIABLE = "ARGOCD_ENV_"
+_TRUTHS = {"true": True, "false": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter: its name, what users are told, and the argument of `trainc build` that it stands for."""
+
+    name: str
+    title: str
+    tooltip: str
+    argument: str
+    kind: Kind = "text"
+    choices: tuple[str, ...] = ()
+
+    @property
+    def announcement(self) -> dict[str, Any]:
+        """As Argo CD's user interface wants to be told."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "tooltip": self.tooltip,
+            "required": False,
+            **({"itemType": "boolean"} if self.kind == "truth" else {}),
+            "collectionType": "array" if self.kind in ("list", "paths") else "string",
+        }
+
+
+DESTINATION = "destination-namespace"
+PARAMETERS: tuple[Parameter, ...] = (
+    Parameter("release", "Trainer release", "2.3, say: whose behaviour is compiled", "release", choices=RELEASES),
+    Parameter("semantics", "Semantics", "gitops or controller", "semantics", choices=get_args(Semantics)),
+    Parameter("overlay", "Overlays", "folders with an overlay.yaml, from the Application's path", "overlay", "paths"),
+    Parameter("runtimes", "Runtimes", "folders of runtimes, from the Application's path", "runtimes", "paths"),
+    Parameter("namespace", "Namespace", "for TrainJobs that name none", "namespace"),
+    Parameter(DESTINATION, "Use the destination's namespace", "for TrainJobs that name none", DESTINATION, "truth"),
+    Parameter("cluster-domain", "Cluster domain", "the cluster's DNS domain", "cluster_domain"),
+    Parameter("secrets", "Secrets", "where key pairs come from", "secrets", choices=get_args(SecretsMode)),
+    Parameter("keygen-image", "Key generator", "the image that makes keys under presync-job", "keygen_image"),
+    Parameter("name-hash", "Name hash", "a changed job becomes a new job", "name_hash", "truth"),
+    Parameter("sync-options", "Sync options", "what Argo CD is told about each job", "sync_option", "list"),
+    Parameter("allow-empty", "Allow empty", "finding no TrainJob is fine", "allow_empty", "truth"),
+)
+_BY_NAME = {parameter.name: parameter for parameter in PARAMETERS}
+
+
+@dataclass(slots=True)
+class Read:
+    """Arguments of `trainc build` that an Application sets, and what is wrong with others."""
+
+    arguments: dict[str, Value] = field(default_factory=dict)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+
+def read_parameters(environment: Environment) -> Read:
+    """What an Application's parameters and variables say. CompileError with everything that is wrong with them."""
+    read = Read()
+    for origin in (_from_json, _from_parameters, _from_variables):
+        for parameter, raw in origin(environment, read.diagnostics):
+            if parameter.argument in read.arguments or raw in ("", []):
+                continue
+            value = _value(parameter, raw, environment)
+            if isinstance(value, Diagnostic):
+                read.diagnostics.append(value)
+            else:
+                read.arguments[parameter.argument] = value
+    _place(read, environment)
+    if any(d.severity == "error" for d in read.diagnostics):
+        raise CompileError(read.diagnostics)
+    return read
+
+
+def _from_json(environment: Environment, said: list[Diagnostic]) -> Iterator[tuple[Parameter, Any]]:
+    try:
+        entries = json.loads(environment.get(_JSON) or "[]")
+    except ValueError:
+        entries = None
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        said.append(_wrong(_JSON, "is no JSON list of parameters", "set parameters under spec.source.plugin"))
+        return
+    for entry in entries:
+        name = str(entry.get("name"))
+        if name not in _BY_NAME:
+            hint = did_you_mean(name, _BY_NAME) or f"the parameters are {', '.join(_BY_NAME)}"
+            said.append(_wrong(name, "is no parameter of trainc", hint))
+            continue
+        yield _BY_NAME[name], next((entry[key] for key in ("string", "array", "map") if entry.get(key)), "")
+
+
+def _from_parameters(environment: Environment, said: list[Diagnostic]) -> Iterator[tuple[Parameter, Any]]:
+    for parameter in PARAMETERS:
+        name = _PARAMETER + _shouted(parameter.name)
+        items: list[str] = []
+        while f"{name}_{len(items)}" in environment:
+            items.append(environment[f"{name}_{len(items)}"])
+        yield parameter, items or environment.get(name, "")
+
+
+def _from_variables(environment: Environment, said: list[Diagnostic]) -> Iterator[tuple[Parameter, Any]]:
+    known = {_shouted(parameter.name): parameter for parameter in PARAMETERS}
+    names = sorted(name.removeprefix(_VARIABLE) for name in environment if name.startswith(_VARIABLE))
+    for name in names:
+        if name in known:
+            yield known[name], environment[_VARIABLE + name]
+        else:
+            hint = did_you_mean(name, known) or f"after {_VARIABLE}, trainc knows {', '.join(known)}"
+            said.append(_wrong(_VARIABLE + name, "is set and means nothing to trainc", hint, "warning"))
+
+
+def _value(parameter: Parameter, raw: Any, environment: Environment) -> Value | Diagnostic:
+    """What a parameter is set to, or what is wrong with it."""
+    texts = [raw] if isinstance(raw, str) else raw
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        return _wrong(parameter.name, "is no text and no list of texts", "set `string` or `array`")
+    if parameter.kind in ("list", "paths"):
+        items = [item.strip() for text in texts for item in text.split(",") if item.strip()]
+        outside = [item for item in items if parameter.kind == "paths" and leads_outside(item, environment)]
+        if outside:
+            return _wrong(parameter.name, f"leads outside the repository: {outside[0]}", "write a path inside it")
+        return items
+    if len(texts) != 1:
+        return _wrong(parameter.name, f"holds {len(texts)} values, and takes one", "set `string`")
+    return _single(parameter, texts[0])
+
+
+def _single(parameter: Parameter, text: str) -> Value | Diagnostic:
+    if parameter.kind == "truth":
+        return _TRUTHS.get(text.lower(), _wrong(parameter.name, f"is {text!r}", "write true or false"))
+    if parameter.name == "release":
+        try:
+            return normalize_release(text)
+        except ValueError as error:
+            return _wrong(parameter.name, f"is {text!r}", str(error))
+    if parameter.choices and text not in parameter.choices:
+        return _wrong(parameter.name, f"is {text!r}", f"choose {' or '.join(parameter.choices)}")
+    return text
+
+
+def _place(read: Read, environment: Environment) -> None:
+    """Let the Application's destination be the namespace, where that is asked for."""
+    if not read.arguments.pop(DESTINATION, False):
+        return
+    namespace = environment.get("ARGOCD_APP_NAMESPACE", "")
+    if "namespace" in read.arguments:
+        read.diagnostics.append(_wrong(DESTINATION, "contradicts namespace", "set one of them"))
+    elif not namespace:
+        hint = "set spec.destination.namespace of the Application"
+        read.diagnostics.append(_wrong(DESTINATION, "is true, and the destination names no namespace", hint))
+    else:
+        read.arguments["namespace"] = namespace
+
+
+def _shouted(name: str) -> str:
+    return name.upper().replace("-", "_")
+
+
+def _wrong(name: str, what: str, hint: str, severity: Literal["error", "warning"] = "error") -> Diagnostic:
+    return Diagnostic("InvalidParameter", severity, f"{name} {what}", hint, "Application", "spec.source.plugin")
