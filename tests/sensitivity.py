@@ -53,7 +53,8 @@ def _unmoved(subject: Explained, given: Input, fields: dict[Leaf, ExplainedField
 
 
 def at_either(subject: Explained, given: Input) -> Any:
-    return at(subject.job if given.object.startswith("TrainJob ") else subject.runtime, given.index)
+    in_job = given.object.partition(" ")[0] == subject.job["kind"]
+    return at(subject.job if in_job else subject.runtime, given.index)
 
 
 def _hashable(given: Input) -> Input:

@@ -102,6 +102,21 @@ SITUATIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "apiVersion": "kubeflow.org/v2alpha1",
         },
     ),
+    "an elastic job of OME": (
+        {
+            "apiVersion": "ome.io/v1beta1",
+            "kind": "TrainingJob",
+            "metadata": {"name": "llm", "namespace": "team-a"},
+            "spec": {
+                "runtimeRef": {"name": "rt", "kind": "ClusterTrainingRuntime"},
+                "trainer": {"numNodes": 2, "image": "mine:2"},
+            },
+        },
+        {
+            **runtime(job("worker", None), policy={"torch": {"elasticPolicy": {"minNodes": 1, "maxNodes": 4}}}),
+            "apiVersion": "ome.io/v1beta1",
+        },
+    ),
     "a Flux job with a command of its own": (
         trainjob({"command": ["python"], "args": ["a b.py"], "env": [{"name": "FLUX_QUEUE_POLICY", "value": "easy"}]}),
         runtime(policy={"flux": {"numProcPerNode": 2}, "numNodes": 2}),

@@ -30,7 +30,7 @@ def who(origin: Origin) -> str:
         case "overlay":
             return "overlay"
         case "trainjob":
-            return f"TrainJob {format_field(origin.inputs[0].path)}"
+            return f"{origin.by.partition(' ')[0]} {format_field(origin.inputs[0].path)}"
         case "default":
             return f"default of {origin.by.partition(' ')[0]}"
         case "admission":
