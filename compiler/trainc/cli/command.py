@@ -70,6 +70,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("rule", "explain a diagnostic code", "rule"),
     Command("runtimes", "list or show the runtimes that trainc ships", "runtimes"),
     Command("schema", "print a JSON Schema of TrainJobs and runtimes for editors", "schema"),
+    Command("init", "start a GitOps repository that passes its own checks", "init"),
     Command("krm", "compile inside a kustomization: the function and plugin for kustomize", "krm"),
     Command("cmp", "compile inside Argo CD: its config management plugin", "cmp"),
     Command("completion", "print a completion script for a shell", "completion"),

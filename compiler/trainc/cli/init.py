@@ -1,0 +1,101 @@
+"""Start a GitOps repository in DIR: jobs, runtimes, overlays, what they compile to, hooks, CI, and what applies it.
+
+Nothing that exists is overwritten: a README.md is left alone, and any other file that is in the way is refused. The
+repository passes its own checks at once: `trainc build --check` in it ends with 0, and with 1 and a diff as soon as a
+TrainJob changes.
+
+Examples:
+  trainc init training
+  trainc init training --gitops flux
+  trainc init --repository https://github.com/my-org/training.git
+"""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Mapping
+from typing import get_args
+
+from trainc.cli.arguments import COLOURS, FOLDER, completed_by
+from trainc.cli.colour import Paint
+from trainc.cli.command import COMMANDS, Status, Streams
+from trainc.cli.excerpt import Files
+from trainc.cli.report_text import text_report
+from trainc.diagnostics import Diagnostic
+from trainc.integrations.scaffold import ENVIRONMENTS, README, RENDERED, GitOps, scaffold
+
+_REPOSITORY = "https://git.example.com/ml/training.git"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Where, and for which tool."""
+    folder = parser.add_argument("folder", metavar="DIR", nargs="?", default=".", help="default: .")
+    completed_by(folder, FOLDER)
+    parser.add_argument(
+        "--gitops", choices=get_args(GitOps), default="argocd", help="what applies the manifests (default: argocd)"
+    )
+    parser.add_argument(
+        "--repository",
+        metavar="URL",
+        default=_REPOSITORY,
+        help="where that tool finds the repository (default: a URL to replace)",
+    )
+    parser.add_argument("--color", choices=COLOURS, default="auto", help="of diagnostics (default: auto)")
+
+
+def run(arguments: Namespace, streams: Streams) -> Status:
+    """Write the repository, and compile it."""
+    from importlib.metadata import version
+
+    texts = scaffold(arguments.gitops, arguments.repository, version("trainc"))
+    folder = arguments.folder
+    if os.path.lexists(os.path.join(folder, README)):
+        # A new repository often has one.
+        del texts[README]
+    in_the_way = [path for path in (*texts, RENDERED) if os.path.lexists(os.path.join(folder, path))]
+    if in_the_way:
+        paint = Paint(arguments.color, streams.err)
+        streams.err.write(text_report([_refusal(folder, path) for path in in_the_way], Files(), paint))
+        return Status.DIAGNOSED
+    _write(folder, texts)
+    for environment in ENVIRONMENTS:
+        status = _build(folder, environment, arguments, streams)
+        if status is not Status.DONE:
+            return status
+    streams.err.write(_said(folder, texts, arguments))
+    return Status.DONE
+
+
+def _refusal(folder: str, path: str) -> Diagnostic:
+    message = f"{os.path.normpath(os.path.join(folder, path))} is there already; nothing was written"
+    return Diagnostic("FileInTheWay", "error", message, "move it away, or start in another folder")
+
+
+def _write(folder: str, texts: Mapping[str, str]) -> None:
+    for path, text in texts.items():
+        target = os.path.join(folder, path)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        with open(target, "x", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+
+
+def _build(folder: str, environment: str, arguments: Namespace, streams: Streams) -> Status:
+    """`trainc build` for one environment of the new repository."""
+    from trainc.cli.build import run as build
+    from trainc.cli.parser import parser_of
+
+    (command,) = (command for command in COMMANDS if command.name == "build")
+    config, overlay = os.path.join(folder, "trainc.yaml"), os.path.join(folder, "overlays", environment)
+    output = os.path.join(folder, RENDERED, environment)
+    words = ["--config", config, "--overlay", overlay, "--output", output, "--quiet", "--color", arguments.color]
+    return build(parser_of(command).parse_args(words), streams)
+
+
+def _said(folder: str, paths: Iterable[str], arguments: Namespace) -> str:
+    lines = [f"created in {folder}:", *(f"  {path}" for path in sorted(paths)), f"  {RENDERED}/", ""]
+    lines += ["next:", *([] if folder == "." else [f"  cd {folder}"])]
+    lines += ["  trainc build --check", f"  kubectl apply -f {arguments.gitops}/    once it is pushed"]
+    if arguments.repository == _REPOSITORY:
+        lines.insert(-1, f"  write the repository's URL into {arguments.gitops}/*.yaml")
+    return "".join(f"{line}\n" for line in lines)
