@@ -67,7 +67,7 @@ def _shares_its_name(field: ExplainedField, subject: Explained) -> bool:
         return False
     patched = any(patch in subject.job["spec"] for patch in PATCHES)
     also_set = len(field.origins) > 1 or (field.path[-3] == "env" and str(field.value).startswith(SET_BY_PLUGINS))
-    return also_set or (patched and field.path[-3] in ("replicatedJobs", "containers", "initContainers"))
+    return also_set or patched
 
 
 def _variants(subject: Explained, given: Input) -> Iterator[tuple[Any, Json, Json]]:

@@ -165,7 +165,8 @@ class Replay:
         return by_document(self._trainjob, leaf, ("spec", *leaf.index[1:]), "trainjob")
 
     def _by(self, plugin: str, point: str, info: Info) -> Attribute:
-        situation = Situation(self._trainjob, self._runtime, self._job, info, self._jobset.origin)
+        jobset = self._jobset
+        situation = Situation(self._trainjob, self._runtime, self._job, info, jobset.origin, jobset.template_origin)
         return lambda leaf: by_plugin(plugin, point, situation, leaf)
 
     def _project(self, info: Info) -> Manifest:

@@ -10,6 +10,7 @@ from trainc.report.provenance.model import ExplainedField, Origin
 
 Attribute: TypeAlias = Callable[[Leaf], Origin]
 
+_OF_TEMPLATE = ("runtime", "overlay", "patch", "default")
 # Plugins replace an item of these lists whole, so that who sets a part of it also sets what it is called by.
 _REPLACED_WHOLE = ("env", "volumes", "volumeMounts", "ports")
 
@@ -29,6 +30,11 @@ class History:
     def origin(self, path: FieldPath) -> Origin | None:
         """Who set a leaf last, None where there is no such leaf."""
         return self._origins[path][-1] if path in self._leaves else None
+
+    def template_origin(self, path: FieldPath) -> Origin | None:
+        """Who set a leaf last before the TrainJob's own settings met the template, None where it was not there."""
+        origins = (origin for origin in reversed(self._origins.get(path, ())) if origin.kind in _OF_TEMPLATE)
+        return next(origins, None)
 
     def step(
         self,

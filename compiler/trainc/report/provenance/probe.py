@@ -92,16 +92,18 @@ def _pod_set(pod_set: PodSet, index: Path, value: Any) -> PodSet:
     if index in (("template", "spec", "parallelism"), ("template", "spec", "completions")):
         return pod_set.with_count(value)
     if index[:4] == _POD_METADATA:
-        known = pod_set.labels if index[4] == "labels" else pod_set.annotations
-        return replace(pod_set, **{str(index[4]): {**known, index[5]: value}}) if index[5] in known else pod_set
+        key, labels = str(index[5]), index[4] == "labels"
+        known = pod_set.labels if labels else pod_set.annotations
+        added = {**known, key: value} if key in known else known
+        return replace(pod_set, labels=added) if labels else replace(pod_set, annotations=added)
     if index[:4] != _POD_SPEC:
         return pod_set
     inside = index[4:]
     if inside[0] == "volumes":
         return replace(pod_set, volumes=tuple(replaced(list(pod_set.volumes), inside[1:], value)))
-    field = {"containers": "containers", "initContainers": "init_containers"}[str(inside[0])]
-    containers = [
+    initial = inside[0] == "initContainers"
+    containers = tuple(
         Container(replaced(c.fields, inside[2:], value)) if i == inside[1] and exists(c.fields, inside[2:]) else c
-        for i, c in enumerate(getattr(pod_set, field))
-    ]
-    return replace(pod_set, **{field: tuple(containers)})
+        for i, c in enumerate(pod_set.init_containers if initial else pod_set.containers)
+    )
+    return replace(pod_set, init_containers=containers) if initial else replace(pod_set, containers=containers)

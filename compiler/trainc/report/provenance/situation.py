@@ -36,13 +36,20 @@ class InJobSet:
 
 
 @dataclass(frozen=True, slots=True)
+class InTemplate:
+    """A field of the JobSet as the runtime and its patches had it, whatever the TrainJob put in its place."""
+
+    path: FieldPath
+
+
+@dataclass(frozen=True, slots=True)
 class Because:
     """No document says it: the rule that decides instead."""
 
     rule: str
 
 
-Ref: TypeAlias = InTrainJob | InRuntime | InJobSet | Because
+Ref: TypeAlias = InTrainJob | InRuntime | InJobSet | InTemplate | Because
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +61,7 @@ class Situation:
     job: TrainJob
     info: Info
     origin_of: Callable[[FieldPath], Origin | None]
+    template_origin_of: Callable[[FieldPath], Origin | None]
     path: FieldPath = ()
     value: object = None
 
@@ -74,8 +82,8 @@ class Situation:
     def _resolved(self, ref: Ref) -> tuple[Input, ...]:
         if isinstance(ref, Because):
             return (Input("", (), (), None, rule=ref.rule),)
-        if isinstance(ref, InJobSet):
-            origin = self.origin_of(ref.path)
+        if isinstance(ref, InJobSet | InTemplate):
+            origin = self.origin_of(ref.path) if isinstance(ref, InJobSet) else self.template_origin_of(ref.path)
             if origin is None or origin.inputs:
                 return origin.inputs if origin else ()
             return (Input("JobSet", ref.path, (), origin.value, rule=origin.rule),)

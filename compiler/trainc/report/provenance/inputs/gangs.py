@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
-from trainc.ir import gang
+from trainc.ir import gang, names
+from trainc.ir.container import Container
 from trainc.ir.podset import PodSet
 from trainc.ir.requests import container_requests
-from trainc.report.paths import Item
+from trainc.report.paths import FieldPath, Item
 from trainc.report.provenance.inputs.row import Row
 from trainc.report.provenance.readings import Reading, gang_policy, job_name, namespace, pods_of, replicated_job
-from trainc.report.provenance.situation import Because, InJobSet, InRuntime, Ref, Situation
+from trainc.report.provenance.situation import (
+    Because,
+    InJobSet,
+    InRuntime,
+    InTemplate,
+    InTrainJob,
+    Ref,
+    Situation,
+)
 
 
 def _pods(s: Situation) -> Iterator[Ref]:
@@ -44,9 +54,27 @@ def _asked(pod_set: PodSet, resource: str, s: Situation) -> Iterator[Ref]:
     yield InJobSet((*pod, "overhead", resource))
     for kind, containers in (("containers", pod_set.containers), ("initContainers", pod_set.init_containers)):
         for container in containers:
-            if resource in container_requests(container.fields, limits_count=s.info.gitops):
-                asked = "requests" if resource in container.resources.get("requests", {}) else "limits"
-                yield InJobSet((*pod, kind, Item(container.name), "resources", asked, resource))
+            resources, place = _counted(container, kind, pod_set, s)
+            if resource in container_requests({"resources": resources}, limits_count=s.info.gitops):
+                asked = "requests" if resource in resources.get("requests", {}) else "limits"
+                yield place((*pod, kind, Item(container.name), "resources", asked, resource))
+
+
+def _counted(
+    container: Container, kind: str, pod_set: PodSet, s: Situation
+) -> tuple[Mapping[str, Any], Callable[[FieldPath], Ref]]:
+    """The resources that the gang counts for a container, and what they are written in.
+
+    Where the controller replaces the template's resources as it builds, its gang counts the template's; from 2.2 on,
+    and for the trainer of an ML policy only, the TrainJob's.
+    """
+    asked = s.job.trainer.resources_per_node if s.job.trainer else None
+    replaced = kind == "containers" and container.name == pod_set.main and asked is not None
+    if asked is None or not replaced or s.info.gitops or s.info.release.resources == "merge":
+        return container.resources, InJobSet
+    if s.info.release.gang_sees_resources and s.info.ml_policy is not None and pod_set.ancestor == names.TRAINER:
+        return asked, lambda path: InTrainJob(("spec", "trainer", "resourcesPerNode", *path[-2:]))
+    return container.resources, InTemplate
 
 
 def _deviation(s: Situation) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainc.ir import names
+from trainc.ir.devices import gpus, resources_per_node
 from trainc.ir.rendezvous import subdomain
 from trainc.report.provenance.inputs.jobset import COUNTS, trainer_env
 from trainc.report.provenance.inputs.row import Row, when
@@ -64,16 +65,26 @@ def _recipe(s: Situation, *, names_model: bool) -> Iterator[Ref]:
     word = str(s.value)
     if names_model:
         yield InTrainJob(("spec", "runtimeRef", "name"))
-        # Only one model trains on several nodes, so that for the others the plain configuration says nothing of them.
-        if not word.endswith("_full") or "70B" in word:
-            yield from trainer_nodes(s)
+    # Only one model trains on several nodes, so that for the others what is plain says nothing of them.
+    if word.startswith("lora") or (names_model and (not word.endswith("_full") or "70B" in word)):
+        yield from trainer_nodes(s)
     if s.info.trainer is None or s.info.trainer.count != 1:
         yield Because("several nodes train the full model")
     else:
-        yield from torch_processes(s)
+        yield from _one_or_many(s)
         knows_lora = s.info.release.torchtune_lora != "unknown"
         if knows_lora and s.job.trainer is not None and torchtune_arguments(s.job.trainer.args or ()):
             yield InTrainJob(("spec", "trainer", "args"))
+
+
+def _one_or_many(s: Situation) -> Iterator[Ref]:
+    """Whether one process trains: because there is only one, or one GPU for it."""
+    counts_devices = s.info.release.torchtune_lora != "unknown"
+    if counts_devices and gpus(resources_per_node(s.job, s.info)) == 1:
+        asked = s.job.trainer.num_proc_per_node if s.job.trainer else None
+        yield from (Because("one process and one GPU"),) if asked == 1 else devices(s)
+    else:
+        yield from torch_processes(s)
 
 
 def torchtune_arguments(args: tuple[str, ...]) -> bool:
