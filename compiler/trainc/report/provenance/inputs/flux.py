@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 
 from trainc.ir import names
 from trainc.report.provenance.inputs.row import Row
+from trainc.report.provenance.processes import devices, flux_processes
 from trainc.report.provenance.readings import (
     Reading,
-    devices,
-    flux_processes,
     host_domain,
     job_name,
     ml_policy,

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from trainc.ir import names
 from trainc.report.provenance.inputs.row import Row
+from trainc.report.provenance.processes import mpi_slots
 from trainc.report.provenance.readings import (
     because,
     host_domain,
     job_name,
     ml_policy,
-    mpi_slots,
     namespace,
     nodes,
     pods_of,

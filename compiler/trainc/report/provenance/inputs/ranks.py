@@ -9,14 +9,13 @@ from trainc.ir.devices import gpus, resources_per_node
 from trainc.ir.rendezvous import subdomain
 from trainc.report.provenance.inputs.jobset import COUNTS, trainer_env
 from trainc.report.provenance.inputs.row import Row, when
+from trainc.report.provenance.processes import devices, torch_processes
 from trainc.report.provenance.readings import (
-    devices,
     job_name,
     master,
     ml_policy,
     torch_nodes,
     torch_pods,
-    torch_processes,
     trainer_nodes,
 )
 from trainc.report.provenance.situation import Because, InJobSet, InTrainJob, Ref, Situation, jobset_path
