@@ -58,6 +58,7 @@ def test_a_line_that_cannot_be_read_again_is_left_out() -> None:
         ("k: é\r\n", 1, 4, "é"),
         ("k: [\n", 1, 4, "["),
         ("last", 1, 1, "last"),
+        ("a:\n\tb: 1\n", 2, 2, "b"),
     ],
 )
 def test_the_caret_stands_under_the_word(text: str, line: int, column: int, underlined: str, tmp_path: Path) -> None:
@@ -66,7 +67,7 @@ def test_the_caret_stands_under_the_word(text: str, line: int, column: int, unde
     assert shown[start : start + marks.count("^")] == underlined
 
 
-@pytest.mark.parametrize("text", ["x" * 200 + "\n", "a\x1b[31mb: 1\n", "\tb\n", ""])
+@pytest.mark.parametrize("text", ["x" * 200 + "\n", "a\x1b[31mb: 1\n", "\t\n", ""])
 def test_a_line_that_would_spoil_the_screen_is_left_out(text: str, tmp_path: Path) -> None:
     assert carets(text, 1, 1, tmp_path) == []
 

@@ -84,7 +84,7 @@ def test_a_missing_path_is_named_with_what_is_near(folder: Path) -> None:
     assert missing.code == "NoSuchPath"
     assert "jobs/c.yaml" in missing.message
     assert "jobs/b.yaml" in missing.hint
-    assert problem("job").hint == "Did you mean jobs?"
+    assert problem("job").hint == "did you mean jobs?"
 
 
 @pytest.mark.parametrize("path", ["", "a\0b", "jobs/b.yaml/c", "nowhere/at/all.yaml", "x\udcff"])

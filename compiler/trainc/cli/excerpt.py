@@ -43,8 +43,9 @@ class Files:
 
 def excerpt(files: Files, source: Source) -> list[str]:
     """The line that `source` points at with its number, and carets under the word it means; empty if it is not there."""
-    line = files.line(source)
-    if not line or len(line) > _WIDEST or not line.isprintable():
+    # A tab becomes one blank, so that the caret stays under its character.
+    line = (files.line(source) or "").replace("\t", " ")
+    if not line.strip() or len(line) > _WIDEST or not line.isprintable():
         return []
     number = str(source.line)
     gutter = " " * len(number)

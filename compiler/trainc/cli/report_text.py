@@ -8,6 +8,8 @@ from trainc.cli.colour import Paint
 from trainc.cli.excerpt import Files, excerpt
 from trainc.diagnostics import Diagnostic
 
+_COMPILED = ("ConfigMap ", "JobSet ", "PodGroup ")
+
 
 def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *, quiet: bool = False) -> str:
     """Every diagnostic and a line that counts them; with `quiet` errors only. Empty if there is nothing to show."""
@@ -19,7 +21,9 @@ def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *
 
 def _block(d: Diagnostic, files: Files, paint: Paint) -> Iterable[str]:
     place = str(d.source) if d.source else d.object or "trainc"
-    what = f"{d.path}: {d.message}" if d.path else d.message
+    # The path leads into an object that was compiled from the source, not into the source.
+    inside = f"{d.object} " if d.source and d.object.startswith(_COMPILED) else ""
+    what = f"{inside}{d.path}: {d.message}" if d.path else d.message
     yield f"{paint('place', place + ':')} {paint(d.severity, d.severity)}{paint('code', f'[{d.code}]')} {what}"
     if d.source and d.severity != "info":
         for line in excerpt(files, d.source):

@@ -130,14 +130,14 @@ class Walk:
         if self._allow_outside or real == root or real.startswith(os.path.join(root, "")):
             return True
         message = f"{_shown(path)} is a link that leads outside the folder it was found under"
-        hint = "Copy the file into the folder, or name the link's target as an input of its own."
+        hint = "copy the file into the folder, or name the link's target as an input of its own"
         self.diagnostics.append(Diagnostic("OutsideRoot", "error", message, hint))
         return False
 
     def _unreadable(self, path: str, reason: OSError | str) -> None:
         what = reason if isinstance(reason, str) else (reason.strerror or type(reason).__name__).lower()
         message = f"{_shown(path)} cannot be read: {what}"
-        self.diagnostics.append(Diagnostic("UnreadableFile", "error", message, "Check its type and its permissions."))
+        self.diagnostics.append(Diagnostic("UnreadableFile", "error", message, "check its type and its permissions"))
 
 
 def _no_such_path(path: str) -> Diagnostic:
@@ -147,9 +147,9 @@ def _no_such_path(path: str) -> Diagnostic:
     except (OSError, ValueError):
         near = []
     if near:
-        hint = "Did you mean " + " or ".join(_shown(os.path.join(parent, other)) for other in near) + "?"
+        hint = "did you mean " + " or ".join(_shown(os.path.join(parent, other)) for other in near) + "?"
     else:
-        hint = "Paths are files, folders, or `-` for the standard input."
+        hint = "paths are files, folders, or `-` for the standard input"
     return Diagnostic("NoSuchPath", "error", f"{_shown(path)} does not exist", hint)
 
 

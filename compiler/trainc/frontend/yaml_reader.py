@@ -120,10 +120,10 @@ def _too_large(chunk: Chunk, limits: Limits) -> Diagnostic | None:
     if len(chunk.text) * 4 <= limit or (size := len(chunk.text.encode("utf-8", "surrogatepass"))) <= limit:
         return None
     message = f"the document has {size:,} bytes, and {limit:,} are allowed"
-    return chunk.error("DocumentTooLarge", 0, message, "Split it, or raise the limit if it is meant so.")
+    return chunk.error("DocumentTooLarge", 0, message, "split it, or raise the limit if it is meant so")
 
 
 def _too_many(first: Document, limits: Limits) -> Diagnostic:
     message = f"more than {limits.documents:,} documents; nothing from here on was read"
-    hint = "Build fewer files at a time, or raise the limit if it is meant so."
+    hint = "build fewer files at a time, or raise the limit if it is meant so"
     return Diagnostic("TooManyDocuments", "error", message, hint, source=first.locate(()))

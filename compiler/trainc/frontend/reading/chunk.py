@@ -70,7 +70,7 @@ def _chunk(text: str, file: str, line: int, trailer: str) -> Chunk | Diagnostic:
             "YAMLSyntax",
             "error",
             "a line that begins with `---` separates documents and must hold nothing else",
-            "Leave `---` alone on its line and begin the document on the next one.",
+            "leave `---` alone on its line and begin the document on the next one",
             source=Source(file, line - 1, 1),
         )
     return Chunk(text.removeprefix("\ufeff"), file, line)

@@ -26,8 +26,8 @@ from trainc.frontend.reading.scalars import (
 
 _PREFIX = "tag:yaml.org,2002:"
 _COLLECTION_TAGS = {"mapping": (None, "!", _PREFIX + "map"), "sequence": (None, "!", _PREFIX + "seq")}
-TEMPLATE_HINT = "This looks like a template: render it first, or name the file `.yaml.j2` for an overlay to render."
-_TAG_HINT = "Remove the tag; Kubernetes knows text, numbers, booleans and null."
+TEMPLATE_HINT = "this looks like a template: render it first, or name the file `.yaml.j2` for an overlay to render"
+_TAG_HINT = "remove the tag; Kubernetes knows text, numbers, booleans and null"
 _MERGE_HINT = "`<<` takes an alias of a mapping, a mapping, or a list of those."
 
 
@@ -110,7 +110,7 @@ class _Constructor:
         if name is None:
             what = (scalar.text or "nothing") if scalar.kind == "scalar" else f"a {scalar.kind}"
             template = self.chunk.text.startswith("{{", key.index - 1)
-            hint = TEMPLATE_HINT if template else "Keys are text; put the key in quotes."
+            hint = TEMPLATE_HINT if template else "keys are text; put the key in quotes"
             self._report("UnsupportedKey", key, f"{what} cannot be a key", hint)
         return name
 
@@ -118,7 +118,7 @@ class _Constructor:
         try:
             return plain(node.text) if node.plain else self._tagged(node)
         except NotFiniteError:
-            hint = "Kubernetes has finite numbers only; quote it if text is meant."
+            hint = "Kubernetes has finite numbers only; quote it if text is meant"
             self._report("NonFiniteNumber", node, f"{node.text} is not a finite number", hint)
             return None
 
@@ -146,14 +146,14 @@ class _Constructor:
         try:
             return base64.b64decode(node.text.replace("\n", "").encode(), validate=True).decode()
         except (binascii.Error, UnicodeError):
-            hint = "Remove the tag and write the text, or its base64 as a string."
+            hint = "remove the tag and write the text, or its base64 as a string"
             self._report("UnsupportedTag", node, "the !!binary value is not base64 of UTF-8 text", hint)
             return None
 
     def _duplicate(self, name: str, key: Node, first: Node) -> None:
         line = self.chunk.source(first.index).line
         message = f"the key {name!r} already stands in this mapping, on line {line}"
-        self._report("DuplicateKey", key, message, "Keep one of the two; kubectl would silently use the last.")
+        self._report("DuplicateKey", key, message, "keep one of the two; kubectl would silently use the last")
 
     def _unsupported_tag(self, node: Node) -> None:
         message = f"the tag {_shown(node)} is not supported here"

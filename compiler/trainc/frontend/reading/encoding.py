@@ -33,13 +33,13 @@ def damage(chunk: Chunk) -> Diagnostic | None:
         return None
     character = ord(found[0])
     message = f"the control character U+{character:04X} is not allowed"
-    hint = f'Remove it, or write it as an escape inside double quotes: "\\u{character:04X}".'
+    hint = f'remove it, or write it as an escape inside double quotes: "\\u{character:04X}"'
     if found[0] == _LOST:
-        message, hint = "from here on the bytes are no UTF-16", "Save the file as UTF-8."
+        message, hint = "from here on the bytes are no UTF-16", "save the file as UTF-8"
     elif 0xD800 <= character <= 0xDFFF:
-        message, hint = f"the byte 0x{character - 0xDC00:02X} is no UTF-8", "Save the file as UTF-8."
+        message, hint = f"the byte 0x{character - 0xDC00:02X} is no UTF-8", "save the file as UTF-8"
     elif character == 0:
-        hint = "Save the file as UTF-8; it looks like UTF-16 or UTF-32, or it is no text file at all."
+        hint = "save the file as UTF-8; it looks like UTF-16 or UTF-32, or it is no text file at all"
     return chunk.error("InvalidEncoding", found.start(), message, hint)
 
 

@@ -39,6 +39,6 @@ def flattened(chunk: Chunk) -> Diagnostic | None:
                 "FlattenedYAML",
                 parent.start(2),
                 f"the indentation is lost: `{parent[2].partition(':')[0]}:` is empty and `{key[0]}:` stands in the same column",
-                "Copy the document again with its indentation; where fields belong cannot be guessed.",
+                "copy the document again with its indentation; where fields belong cannot be guessed",
             )
     return None

@@ -28,115 +28,115 @@ class _Reading:
 _TAB = _Reading(
     "tab character",
     "a tab indents this line",
-    "Indent with spaces; YAML does not allow tabs there.",
+    "indent with spaces; YAML does not allow tabs there",
 )
 _TRAILING = _Reading(
     "",
     "something follows a value that is already complete",
-    "Put the whole value in quotes, or begin a comment with ` #`.",
+    "put the whole value in quotes, or begin a comment with ` #`",
 )
 _ENDING = _Reading(
     "",
     "the document ends in the middle of a value",
-    "Close every bracket with its counterpart.",
+    "close every bracket with its counterpart",
 )
 _MISPLACED = _Reading(
     "expected (key|'-' indicator)|expected <block end>",
     "this line fits neither the mapping or list before it nor anything around it",
-    "Align the keys of one mapping, and the dashes of one list, in one column.",
+    "align the keys of one mapping, and the dashes of one list, in one column",
 )
 _READINGS = (
     _MISPLACED,
     _Reading(
         "could not find expected ':'",
         "this line stands where a `key: value` is expected",
-        "Write `key: value` with a space after the colon, or indent the line under the key that it belongs to.",
+        "write `key: value` with a space after the colon, or indent the line under the key that it belongs to",
         opening=True,
     ),
     _Reading(
         "mapping values are not allowed",
         "a colon makes this a `key: value` where there can be none",
-        "Quote a value that holds `: `; align a key with the other keys of its mapping.",
+        "quote a value that holds `: `; align a key with the other keys of its mapping",
     ),
     _Reading(
         "sequence entries are not allowed",
         "a list cannot begin here",
-        "Begin the list on a line of its own under its key.",
+        "begin the list on a line of its own under its key",
     ),
     _Reading(
         "mapping keys are not allowed",
         "a value cannot be a lone `?`",
-        "Put the value in quotes.",
+        "put the value in quotes",
     ),
     _Reading(
         r"expected ',' or '\]'",
         "this `[` is not closed",
-        "Separate the items with commas and close the list with `]`.",
+        "separate the items with commas and close the list with `]`; quote an item that holds a bracket",
         opening=True,
     ),
     _Reading(
         r"expected ',' or '\}'",
         "this `{` is not closed",
-        "Separate the entries with commas and close the mapping with `}`.",
+        "separate the entries with commas and close the mapping with `}`",
         opening=True,
     ),
     _Reading(
         "unexpected (end of stream|document (indicator|separator))",
         "the text that is quoted from here on is not closed",
-        "Add the closing quote.",
+        "add the closing quote",
         opening=True,
     ),
     _Reading(
         "unexpected ':'",
         "a colon inside brackets is neither text nor a separator",
-        "Put a space after the colon, or quotes around the text.",
+        "put a space after the colon, or quotes around the text",
     ),
     _TAB,
     _Reading(
         "cannot start any token",
         "no value can begin with this character",
-        "Put the value in quotes.",
+        "put the value in quotes",
     ),
     _Reading(
         "escape (character|sequence)|hexa?decimal number|invalid Unicode character",
         "this escape inside double quotes is none that YAML knows",
-        r"Write `\\` for a backslash, or use single quotes, which know no escapes.",
+        r"write `\\` for a backslash, or use single quotes, which know no escapes",
     ),
     _Reading(
         "<?document start>?|directive|incompatible YAML document|undefined tag handle",
         "a directive, or a second document without a line `---` before it",
-        "Remove `%` directives, which kubectl refuses, and put a line `---` between documents.",
+        "remove `%` directives, which kubectl refuses, and put a line `---` between documents",
     ),
     _Reading(
         "node content",
         "a value is missing here",
-        "Write the value, or remove what announces it; quote a value that begins with a sign.",
+        "write the value, or remove what announces it; quote a value that begins with a sign",
     ),
     _Reading(
         "alphabetic or numeric",
         "a value that begins with `&` or `*` is an anchor or an alias, and this is neither",
-        "Put the value in quotes.",
+        "put the value in quotes",
     ),
     _Reading(
         "indentation indicator|comment or line break",
         "something follows the `|` or `>` that begins a block of text",
-        "Begin the text on the next line.",
+        "begin the text on the next line",
     ),
     _Reading(
         r"tag|expected '!'|whitespace",
         "a value that begins with `!` is a tag, and this is none that can be read",
-        "Put the value in quotes.",
+        "put the value in quotes",
     ),
 )
 _UNKNOWN = _Reading(
     "",
     "this is no valid YAML",
-    "Check the indentation, the quotes and the brackets around this place.",
+    "check the indentation, the quotes and the brackets around this place",
 )
 _ELLIPSIS = _Reading(
     "",
     "an ellipsis is no YAML: it stands for something that was left out",
-    "Remove the ellipsis, or write what it stands for.",
+    "remove the ellipsis, or write what it stands for",
 )
 _ELLIPSIS_PROBLEM = re.compile("expected ':'|mapping values|<?document start>?|expected key|<block end>")
 _ELLIPSIS_LINE = re.compile(r"^[ \t]*(\.\.\.|\u2026)[ \t]*$", re.MULTILINE)
