@@ -23,6 +23,7 @@ _EXPECTED = {
 # Fields whose type changed between releases.
 _FIELD_HINTS: dict[Path, str] = {
     ("spec", "trainer", "numProcPerNode"): "from Trainer 2.2 on it is a number; leave it out to mean auto",
+    ("spec", "runtimeRef"): "write its name one level down: runtimeRef: {name: ...}",
 }
 
 
