@@ -1,0 +1,165 @@
+"""`trainc init`: a repository that passes its own checks, and sees every change of a TrainJob."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from commands import run
+
+from trainc.integrations.health import flux_health_checks
+
+GITOPS = ("argocd", "flux")
+FILES = [
+    ".github/workflows/trainc.yaml",
+    ".pre-commit-config.yaml",
+    "README.md",
+    "jobs/pretrain.yaml",
+    "overlays/dev/overlay.yaml",
+    "overlays/prod/overlay.yaml",
+    "runtimes/torch-team.yaml",
+    "trainc.yaml",
+]
+DEV = ("build", "overlays/dev", "--output", "rendered/dev")
+
+
+@pytest.fixture(params=GITOPS)
+def repository(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A new repository, for each tool, which is the current folder."""
+    result = run("init", str(tmp_path / "training"), "--gitops", request.param)
+    assert (result.status, result.stdout) == (0, "")
+    monkeypatch.chdir(tmp_path / "training")
+    return tmp_path / "training"
+
+
+def read(path: Path) -> Any:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def changed(repository: Path, old: str, new: str) -> None:
+    job = repository / "jobs" / "pretrain.yaml"
+    text = job.read_text(encoding="utf-8")
+    assert old in text
+    job.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_everything_that_a_repository_needs_is_there(repository: Path) -> None:
+    gitops = next(name for name in GITOPS if (repository / name).is_dir())
+    there = sorted(path.relative_to(repository).as_posix() for path in repository.rglob("*") if path.is_file())
+    written = [path for path in there if not path.startswith("rendered/")]
+    assert written == sorted([*FILES, f"{gitops}/dev.yaml", f"{gitops}/prod.yaml"])
+    assert [path for path in there if path.endswith(".yaml") and path.startswith("rendered/")] == [
+        "rendered/dev/ml-dev/pretrain.yaml",
+        "rendered/prod/ml-prod/pretrain.yaml",
+    ]
+    assert read(repository / "trainc.yaml")["delivery"] == gitops
+
+
+def test_it_passes_its_own_checks_at_once_and_without_a_warning(repository: Path) -> None:
+    for words in (("build", "--check"), (*DEV, "--check"), ("build", "--exit-code"), ("check",)):
+        result = run(*words)
+        assert (result.status, result.stdout) == (0, ""), result.stderr
+        assert "warning" not in result.stderr
+        assert "error" not in result.stderr
+
+
+def test_the_program_itself_sees_a_change_and_shows_it(repository: Path) -> None:
+    command = [sys.executable, "-m", "trainc", "build", "--check"]
+    before = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (before.returncode, before.stdout) == (0, "")
+    changed(repository, "numNodes: 4", "numNodes: 8")
+    after = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert after.returncode == 1
+    assert after.stdout.startswith(
+        "--- rendered/prod/ml-prod/pretrain.yaml\n+++ rendered/prod/ml-prod/pretrain.yaml\n@@ "
+    )
+    lines = after.stdout.splitlines()
+    for field in ("completions", "parallelism"):
+        assert f"-        {field}: 4" in lines
+        assert f"+        {field}: 8" in lines
+    assert "rendered/prod: 1 file changed (not written: --check)" in after.stderr
+
+
+def test_an_environment_of_its_own_settings_sees_only_what_concerns_it(repository: Path) -> None:
+    # Development sets numNodes itself.
+    changed(repository, "numNodes: 4", "numNodes: 8")
+    assert run("build", "--check").status == 1
+    assert run(*DEV, "--check").status == 0
+    changed(repository, "train.py", "other.py")
+    assert run(*DEV, "--check").status == 1
+
+
+def test_another_overlay_than_that_of_trainc_yaml_never_writes_into_its_output(repository: Path) -> None:
+    shown = run("build", "overlays/dev")
+    assert shown.status == 0
+    assert "namespace: ml-dev" in shown.stdout
+    assert run("build", "--overlay", "overlays/dev").stdout == shown.stdout
+    assert run("build", "overlays/dev", "--check").status == 2
+    assert run("build", "--check").status == 0
+
+
+def test_what_applies_the_manifests_points_at_them(repository: Path) -> None:
+    for environment in ("dev", "prod"):
+        path = f"rendered/{environment}"
+        if (repository / "argocd").is_dir():
+            source = read(repository / "argocd" / f"{environment}.yaml")["spec"]["source"]
+            assert (source["path"], source["directory"]) == (path, {"recurse": True})
+        else:
+            kustomization = read(repository / "flux" / f"{environment}.yaml")
+            assert kustomization["spec"]["path"] == f"./{path}"
+            checks = yaml.safe_load(flux_health_checks())["healthCheckExprs"]
+            assert kustomization["spec"]["healthCheckExprs"] == checks
+        assert (repository / path).is_dir()
+
+
+def test_every_command_of_hooks_and_workflow_succeeds(repository: Path) -> None:
+    hooks = read(repository / ".pre-commit-config.yaml")["repos"][0]["hooks"]
+    steps = read(repository / ".github/workflows/trainc.yaml")["jobs"]["rendered"]["steps"]
+    commands = [*(hook["entry"] for hook in hooks), *(step["run"] for step in steps if "run" in step)]
+    ours = [shlex.split(command)[1:] for command in commands if command.startswith("trainc ")]
+    assert len(ours) == 6
+    assert [words for words in ours if run(*words).status] == []
+
+
+def test_existing_files_are_named_and_nothing_is_written(repository: Path) -> None:
+    before = {path: path.read_bytes() for path in repository.rglob("*") if path.is_file()}
+    result = run("init")
+    assert result.status == 1
+    for path in (*(name for name in FILES if name != "README.md"), "rendered"):
+        assert f"error[FileInTheWay] {path} is there already" in result.stderr
+    assert {path: path.read_bytes() for path in repository.rglob("*") if path.is_file()} == before
+
+
+def test_one_file_in_the_way_is_enough(tmp_path: Path) -> None:
+    (tmp_path / "trainc.yaml").touch()
+    assert run("init", str(tmp_path)).status == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["trainc.yaml"]
+
+
+def test_a_readme_and_other_files_that_are_there_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "README.md").write_text("Ours.\n", encoding="utf-8")
+    (tmp_path / "LICENSE").touch()
+    monkeypatch.chdir(tmp_path)
+    assert run("init").status == 0
+    assert (tmp_path / "README.md").read_text(encoding="utf-8") == "Ours.\n"
+    assert run("build", "--check").status == 0
+
+
+def test_a_file_where_a_folder_should_be_is_said(tmp_path: Path) -> None:
+    (tmp_path / "training").touch()
+    result = run("init", str(tmp_path / "training"))
+    assert result.status == 1
+    assert "Traceback" not in result.stderr
+
+
+def test_the_repository_is_written_where_the_tool_reads_it(tmp_path: Path) -> None:
+    url = "https://github.com/my-org/training.git"
+    result = run("init", str(tmp_path / "a"), "--repository", url)
+    assert read(tmp_path / "a" / "argocd" / "prod.yaml")["spec"]["source"]["repoURL"] == url
+    assert "repository's URL" not in result.stderr
+    assert "repository's URL" in run("init", str(tmp_path / "b")).stderr
