@@ -124,26 +124,28 @@ def test_try_repo_fails_for_a_new_file_until_it_is_added(hooks: Path, jobs: Path
 @pytest.mark.xdist_group("pre-commit")
 def test_the_hooks_see_what_is_changed_wrong_and_deleted(hooks: Path, jobs: Path, home: Path) -> None:
     use = {"repo": str(hooks), "rev": git(hooks, "rev-parse", "HEAD").strip()}
-    config = {"repos": [{**use, "hooks": [{"id": "trainc-build"}, {"id": "trainc-check"}]}]}
+    dev = {"id": "trainc-build", "name": "dev", "args": ["overlays/dev", "--output", "rendered/dev"]}
+    config = {"repos": [{**use, "hooks": [{"id": "trainc-build"}, {"id": "trainc-check"}, dev]}]}
     (jobs / ".pre-commit-config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
-    job, both = jobs / "jobs" / "pretrain.yaml", ("trainc build", "trainc check")
+    job, three = jobs / "jobs" / "pretrain.yaml", ("trainc build", "trainc check", "dev")
 
     def ran() -> list[str]:
         git(jobs, "add", ".")
-        return outcome(pre_commit(jobs, home, "run"), both)
+        return outcome(pre_commit(jobs, home, "run"), three)
 
-    assert ran() == ["Passed", "Passed"]
+    assert ran() == ["Passed", "Passed", "Passed"]
     good = job.read_text(encoding="utf-8")
+    # Development sets numNodes itself.
     job.write_text(good.replace("numNodes: 4", "numNodes: 8"), encoding="utf-8")
-    assert ran() == ["Failed", "Passed"]
-    assert ran() == ["Passed", "Passed"]
+    assert ran() == ["Failed", "Passed", "Passed"]
+    assert ran() == ["Passed", "Passed", "Passed"]
     job.write_text(good.replace("numNodes", "numNode"), encoding="utf-8")
-    assert ran() == ["Failed", "Failed"]
+    assert ran() == ["Failed", "Failed", "Failed"]
     (jobs / "jobs" / "second.yaml").write_text(SECOND, encoding="utf-8")
     # pre-commit passes no names of deleted files.
     job.unlink()
-    assert ran() == ["Failed", "Passed"]
-    assert ran() == ["Passed", "Passed"]
+    assert ran() == ["Failed", "Passed", "Failed"]
+    assert ran() == ["Passed", "Passed", "Passed"]
     assert sorted(path.name for path in (jobs / "rendered" / "prod" / "ml-prod").iterdir()) == ["second.yaml"]
 
 

