@@ -26,7 +26,7 @@ def dialect_of(document: Json) -> Dialect | None:
 def claimed_by(document: Json) -> Dialect | None:
     """The dialect whose group and kind a document names, whether or not the version exists."""
     group, _, version = str(document.get("apiVersion", "")).partition("/")
-    kind = document.get("kind")
+    kind = str(document.get("kind"))
     return next((d for d in DIALECTS if version and group == d.group and kind in d.kinds), None)
 
 
