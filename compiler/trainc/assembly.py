@@ -13,6 +13,7 @@ from trainc.frontend.document import Document
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.lints.duplicate_subdomain import subdomain_of_every_run
+from trainc.lints.registry import SIZED_LINTS, lint
 from trainc.lints.ttl_rerun import ttl_rerun
 from trainc.observer import Observer
 from trainc.options import Options
@@ -70,7 +71,12 @@ def _produce(
         manifests, findings = shape(job, info, manifests, observer.shaped if observer is not None else None)
         provision = provide(job, secrets, [document.data for document in others], options)
         provided = provision.manifests
-        findings += [*provision.findings, *ttl_rerun(job, info, options), *subdomain_of_every_run(job, info)]
+        findings += [
+            *provision.findings,
+            *lint(job, info, SIZED_LINTS),
+            *ttl_rerun(job, info, options),
+            *subdomain_of_every_run(job, info),
+        ]
     admitted, refused = _admit(manifests, info)
     if observer is not None:
         observer.shaped("admission", admitted)

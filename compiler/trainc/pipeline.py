@@ -24,6 +24,7 @@ from trainc.ir.release import Release, release_facts
 from trainc.ir.trainjob import TrainJob
 from trainc.lints.controller_defects import controller_defects
 from trainc.lints.duplicate_subdomain import Services, duplicate_subdomain
+from trainc.lints.registry import lint
 from trainc.observer import Observer
 from trainc.options import NEWEST_RELEASE, Options
 from trainc.plugins import engine
@@ -105,7 +106,7 @@ def compile_job(job: Checked, intake: Intake, options: Options, observer: Observ
         return _handed_over(lowered), [job.place(_MANAGED_ELSEWHERE)]
     info, found = prepare(lowered, runtime, release, options)
     lowered, unserved = job.fit(lowered, info)
-    findings += found + unserved + engine.validate(lowered, info)
+    findings += found + unserved + engine.validate(lowered, info) + lint(lowered, info)
     if options.semantics == "controller":
         findings += controller_defects(lowered, info)
     diagnostics = [(runtime if f.about == "runtime" else job).place(f) for f in findings]

@@ -34,6 +34,7 @@ def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
         yield from ambiguous_gpus(job, info)
     yield from _too_many_hosts(job, info)
     yield from _missing_part(job, info, policy)
+    yield from _no_nodes(job, info, policy)
     if implementation(policy).hydra:
         yield from missing_namespace(job, implementation(policy).name)
     if trainer is None:
@@ -66,6 +67,22 @@ def _missing_part(job: TrainJob, info: Info, policy: Mapping[str, Any]) -> Itera
         f"{nodes} nodes need both a job 'launcher', where mpirun runs, and a job 'node', where it starts processes",
         "add the missing job to the runtime, or set numNodes to 1",
         ("spec", "trainer", "numNodes") if asked is not None else ("spec", "runtimeRef"),
+    )
+
+
+def _no_nodes(job: TrainJob, info: Info, policy: Mapping[str, Any]) -> Iterator[Finding]:
+    """`gitops`: a launcher that is itself a node is one of numNodes, which is therefore 1 or more."""
+    asked = job.trainer.num_nodes if job.trainer else None
+    nodes = asked if asked is not None else (info.ml_policy or {}).get("numNodes")
+    if not info.gitops or not policy.get("runLauncherAsNode") or nodes is None or nodes > 0:
+        return
+    yield Finding(
+        "NoNodes",
+        "error",
+        f"numNodes is {nodes}, and the launcher, being a node itself, is one of them",
+        "ask for 1 node or more, or set suspend: true to hold the job",
+        ("spec", "trainer", "numNodes") if asked is not None else ("spec", "mlPolicy", "numNodes"),
+        about="trainjob" if asked is not None else "runtime",
     )
 
 

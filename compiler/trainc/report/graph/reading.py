@@ -79,7 +79,8 @@ def _gpus(containers: Sequence[Json]) -> Iterator[tuple[str, int]]:
 
 def _volumes(pod: Json, claims: Mapping[str, str]) -> Iterator[Volume]:
     for volume in pod.get("volumes", ()):
-        kind, source = next(((k, v) for k, v in volume.items() if k != "name"), ("", {}))
+        nothing: tuple[str, Json] = ("", {})
+        kind, source = next(((k, v) for k, v in volume.items() if k != "name"), nothing)
         refers_to = next((source[field] for field in _REFERENCES if field in source), "") if source else ""
         yield Volume(volume["name"], f"{_KINDS.get(kind, kind)} {refers_to}".strip())
     mounted = {m["name"] for c in pod.get("containers", ()) for m in c.get("volumeMounts", ())}

@@ -1,0 +1,93 @@
+"""The containers of a job as they will run: image, command and args with the TrainJob's own in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from trainc.diagnostics import Path
+from trainc.ir import names
+from trainc.ir.container import Container
+from trainc.ir.info import Info
+from trainc.ir.podset import PodSet
+from trainc.ir.trainjob import TrainJob
+
+About = Literal["trainjob", "runtime"]
+JOBS: Path = ("spec", "template", "spec", "replicatedJobs")
+_TRAINER: Path = ("spec", "trainer")
+_SHELLS = frozenset(("sh", "bash", "dash", "ash", "zsh", "ksh"))
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A command or its args, and whose document they were written in."""
+
+    words: tuple[str, ...]
+    path: Path
+    about: About
+
+
+@dataclass(frozen=True, slots=True)
+class Entrypoint:
+    """One container: `path` is its place in the runtime, `trains` whether the TrainJob's trainer configures it."""
+
+    pod_set: PodSet
+    container: Container
+    path: Path
+    trains: bool
+    image: str
+    command: Words
+    args: Words
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The whole command line as far as the documents give it; without a command, the image's own runs."""
+        return (*self.command.words, *self.args.words)
+
+    @property
+    def shell(self) -> bool:
+        """Whether a shell reads the command line: `bash -c`, also behind env, timeout or tini."""
+        return shell_script(self.words) is not None
+
+
+def shell_script(words: Sequence[str]) -> str | None:
+    """The text that a command line gives a shell to run; None where it starts no shell, or gives it a file."""
+    for i, word in enumerate(words):
+        if word.rpartition("/")[2] in _SHELLS:
+            for flag, text in zip(words[i + 1 :], words[i + 2 :], strict=False):
+                if not flag.startswith(("-", "+")):
+                    break
+                if not flag.startswith("--") and flag.endswith("c"):
+                    return text
+    return None
+
+
+def entrypoints(job: TrainJob, info: Info) -> Iterator[Entrypoint]:
+    """Every container of every job, init containers first."""
+    for index, pod_set in enumerate(info.pod_sets):
+        pod = (*JOBS, index, "template", "spec", "template", "spec")
+        for kind, containers in (("initContainers", pod_set.init_containers), ("containers", pod_set.containers)):
+            for i, container in enumerate(containers):
+                trains = kind == "containers" and _trains(pod_set, container)
+                yield _entrypoint(pod_set, container, (*pod, kind, i), job if trains else None)
+
+
+def _trains(pod_set: PodSet, container: Container) -> bool:
+    return pod_set.ancestor == names.TRAINER and container.name == pod_set.main
+
+
+def _entrypoint(pod_set: PodSet, container: Container, path: Path, job: TrainJob | None) -> Entrypoint:
+    trainer = job.trainer if job is not None else None
+    image = str(container.fields.get("image", ""))
+    if trainer is not None and trainer.image:
+        image = trainer.image
+    own = {"command": container.command, "args": tuple(container.fields.get("args", ()))}
+    asked = {"command": trainer.command, "args": trainer.args} if trainer is not None else {}
+    words = {
+        field: Words(own[field], (*path, field), "runtime")
+        if asked.get(field) is None
+        else Words(asked[field] or (), (*_TRAINER, field), "trainjob")
+        for field in own
+    }
+    return Entrypoint(pod_set, container, path, job is not None, image, words["command"], words["args"])

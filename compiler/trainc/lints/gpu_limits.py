@@ -1,0 +1,32 @@
+"""GPUs that are requested and not limited: a device cannot be overcommitted, so the API server refuses the pods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainc.diagnostics import Finding, Path
+from trainc.ir.devices import is_gpu
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob
+from trainc.lints.entrypoints import Entrypoint, entrypoints
+
+
+def gpu_without_limit(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """An error for each GPU that a container requests without a limit."""
+    for entrypoint in entrypoints(job, info):
+        resources = entrypoint.container.resources
+        limits = resources.get("limits") or {}
+        for name, amount in (resources.get("requests") or {}).items():
+            if "/" in name and is_gpu(name) and name not in limits:
+                yield _without_limit(name, str(amount), entrypoint, job)
+
+
+def _without_limit(name: str, amount: str, entrypoint: Entrypoint, job: TrainJob) -> Finding:
+    message = f"{amount} of {name} is requested without a limit, and {name} cannot be overcommitted"
+    hint = f"set the limit of {name} to {amount} too; a limit alone is enough"
+    asked = ((job.trainer.resources_per_node if job.trainer else None) or {}).get("requests") or {}
+    if entrypoint.trains and name in asked:
+        path: Path = ("spec", "trainer", "resourcesPerNode", "requests", name)
+        return Finding("GPUWithoutLimit", "error", message, hint, path)
+    path = (*entrypoint.path, "resources", "requests", name)
+    return Finding("GPUWithoutLimit", "error", message, hint, path, about="runtime")

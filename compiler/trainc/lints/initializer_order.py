@@ -1,0 +1,28 @@
+"""Initializers that nothing waits for: training starts beside the download, and finds half a dataset or none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainc.diagnostics import Finding
+from trainc.ir import gang, names
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob
+from trainc.lints.entrypoints import JOBS
+
+_INITIALIZERS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
+
+
+def initializer_not_ordered(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """A warning for each initializer whose completion no other job awaits; a startup order awaits readiness only."""
+    awaited = gang.awaited(info)
+    for index, pod_set in enumerate(info.pod_sets):
+        if pod_set.ancestor in _INITIALIZERS and pod_set.name not in awaited and len(info.pod_sets) > 1:
+            yield Finding(
+                "InitializerNotOrdered",
+                "warning",
+                f"no job waits until {pod_set.name!r} is complete, so the trainer starts at the same time",
+                f"give the job after it dependsOn: [{{name: {pod_set.name}, status: Complete}}]",
+                (*JOBS, index),
+                about="runtime",
+            )

@@ -1,0 +1,27 @@
+"""A runtime in which nothing is the trainer: what the TrainJob says of its trainer reaches no container, silently."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainc.diagnostics import Finding
+from trainc.ir import names
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob
+from trainc.lints.entrypoints import JOBS
+
+
+def missing_trainer_ancestor(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """A warning where no job carries the trainer's label, or the one that does has no container to configure."""
+    trainer = info.trainer
+    if not info.pod_sets or info.trainer_container is not None:
+        return
+    if trainer is None:
+        message = "no job is labelled as the trainer: spec.trainer and the framework's variables reach no container"
+        hint = f"add the label {names.ANCESTOR_LABEL}: {names.TRAINER} to the template of the job that trains"
+        yield Finding("MissingTrainerAncestor", "warning", message, hint, JOBS, about="runtime")
+        return
+    path = (*JOBS, info.pod_sets.index(trainer), "template", "spec", "template", "spec", "containers")
+    message = f"the trainer job {trainer.name!r} has no container {trainer.main!r}, so spec.trainer reaches nothing"
+    hint = f"call its main container {trainer.main}"
+    yield Finding("MissingTrainerAncestor", "warning", message, hint, path, about="runtime")
