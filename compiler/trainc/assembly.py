@@ -66,14 +66,14 @@ def _produce(
         observer.shaped("build", manifests)
     secrets = engine.provided_secrets(job, info)
     provided: tuple[Manifest, ...] = ()
-    findings: list[Finding] = []
+    findings = lint(job, info, SIZED_LINTS)
     if info.gitops:
-        manifests, findings = shape(job, info, manifests, observer.shaped if observer is not None else None)
+        manifests, shaped = shape(job, info, manifests, observer.shaped if observer is not None else None)
         provision = provide(job, secrets, [document.data for document in others], options)
         provided = provision.manifests
         findings += [
+            *shaped,
             *provision.findings,
-            *lint(job, info, SIZED_LINTS),
             *ttl_rerun(job, info, options),
             *subdomain_of_every_run(job, info),
         ]

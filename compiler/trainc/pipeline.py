@@ -106,7 +106,10 @@ def compile_job(job: Checked, intake: Intake, options: Options, observer: Observ
         return _handed_over(lowered), [job.place(_MANAGED_ELSEWHERE)]
     info, found = prepare(lowered, runtime, release, options)
     lowered, unserved = job.fit(lowered, info)
-    findings += found + unserved + engine.validate(lowered, info) + lint(lowered, info)
+    findings += found + unserved + engine.validate(lowered, info)
+    if not has_errors(findings):
+        # What a lint would say of a job that is wrong elsewhere mostly follows from that.
+        findings += lint(lowered, info)
     if options.semantics == "controller":
         findings += controller_defects(lowered, info)
     diagnostics = [(runtime if f.about == "runtime" else job).place(f) for f in findings]

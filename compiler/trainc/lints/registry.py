@@ -16,6 +16,7 @@ from trainc.lints.missing_ancestor import missing_trainer_ancestor
 from trainc.lints.missing_image import missing_image
 from trainc.lints.mpi_completion import mpi_nodes_awaited
 from trainc.lints.shell_variables import unexpanded_shell_variables
+from trainc.lints.torchrun_flags import torchrun_args_override_policy
 
 Lint: TypeAlias = Callable[[TrainJob, Info], Iterator[Finding]]
 
@@ -29,8 +30,8 @@ LINTS: tuple[Lint, ...] = (
     scheduler_name_missing,
     mpi_nodes_awaited,
 )
-# Of a job whose pods have been counted.
-SIZED_LINTS: tuple[Lint, ...] = (gang_too_large,)
+# Of a job whose pods have been counted and told how to meet.
+SIZED_LINTS: tuple[Lint, ...] = (gang_too_large, torchrun_args_override_policy)
 
 
 def lint(job: TrainJob, info: Info, lints: Sequence[Lint] = LINTS) -> list[Finding]:

@@ -1,0 +1,105 @@
+"""torchrun's own flags in a container's command line, be it started directly, as a Python module or by a shell.
+
+Source: pytorch torch/distributed/run.py get_args_parser, which torchrun, `python -m torch.distributed.run` and
+`python -m torch.distributed.launch` share.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from trainc.diagnostics import Path
+from trainc.lints.entrypoints import About, Entrypoint, shell_script
+
+_PROGRAM = "torchrun"
+_MODULES = ("torch.distributed.run", "torch.distributed.launch")
+_WITHOUT_VALUE = frozenset(("standalone", "module", "no-python", "run-path", "help", "use-env"))
+_SHORT_WITHOUT_VALUE = frozenset(("-m", "-h"))
+# Commands that name torchrun without running it.
+_NAMING = frozenset(("echo", "printf", "which", "type", "man", "pip", "pip3"))
+# A line end ends a command, too; shlex takes these as words of their own.
+_SEPARATORS = "();<>|&\n"
+_COMMENT_LINE = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A flag of torchrun's: its name with dashes ("nproc-per-node"), its value, and where it was written.
+
+    `value` is None for a flag that takes none. In a `script`, a shell expands `$NAME`; elsewhere nothing does.
+    """
+
+    name: str
+    value: str | None
+    path: Path
+    about: About
+    script: bool = False
+
+
+def torchrun_flags(entrypoint: Entrypoint) -> Iterator[Flag]:
+    """The flags of every torchrun that a container's command line starts, in order."""
+    words = [
+        (word, (*part.path, index), part.about)
+        for part in (entrypoint.command, entrypoint.args)
+        for index, word in enumerate(part.words)
+    ]
+    script = shell_script(entrypoint.words)
+    if script is None:
+        start = _torchrun_end([word for word, _, _ in words])
+        if start is not None:
+            for index, name, value in _flags([word for word, _, _ in words[start:]]):
+                _, path, about = words[start + index]
+                yield Flag(name, value, path, about)
+        return
+    path, about = next((path, about) for word, path, about in words if word == script)
+    for command in _commands(script):
+        start = _torchrun_end(command)
+        for _, name, value in _flags(command[start:]) if start is not None else ():
+            yield Flag(name, value, path, about, script=True)
+
+
+def _torchrun_end(words: Sequence[str]) -> int | None:
+    """Where torchrun's arguments begin in one command; None where it starts no torchrun."""
+    if words and words[0].rpartition("/")[2] in _NAMING:
+        return None
+    for index, word in enumerate(words):
+        if word.rpartition("/")[2] == _PROGRAM or word.removeprefix("-m") in _MODULES:
+            return index + 1
+    return None
+
+
+def _flags(words: Sequence[str]) -> Iterator[tuple[int, str, str | None]]:
+    """Each flag before the script with its index; from the script's name on, everything is the script's."""
+    index = 0
+    while index < len(words) and words[index].startswith("-") and words[index] not in ("-", "--"):
+        at, word = index, words[index]
+        index += 1
+        name, equals, value = word.partition("=")
+        name = name.lstrip("-").replace("_", "-") if name.startswith("--") else name
+        if equals:
+            yield at, name, value
+        elif name in _WITHOUT_VALUE or name in _SHORT_WITHOUT_VALUE:
+            yield at, name, None
+        else:
+            yield at, name, words[index] if index < len(words) else ""
+            index += 1
+
+
+def _commands(script: str) -> list[list[str]]:
+    """The simple commands of a shell script, each as its words; none where its quotes are not closed."""
+    code = _COMMENT_LINE.sub("", script).replace("\\\n", " ")
+    lexer = shlex.shlex(code, posix=True, punctuation_chars=_SEPARATORS)
+    lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
+    commands: list[list[str]] = [[]]
+    try:
+        for token in lexer:
+            if set(token) <= set(_SEPARATORS):
+                commands.append([])
+            else:
+                commands[-1].append(token)
+    except ValueError:
+        return []
+    return commands

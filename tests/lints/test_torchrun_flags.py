@@ -1,0 +1,132 @@
+"""torchrun's flags beside the variables that it is given: which of them beat what the runtime says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from builders import compiled, container, job, runtime, trainjob
+
+from trainc import Diagnostic
+
+CODE = "TorchrunArgOverridesPolicy"
+TORCH = runtime(policy={"torch": {}})
+SHELL = ["bash", "-c"]
+SCRIPT = """\
+# torchrun --nnodes=9 was tried before
+export NCCL_DEBUG=INFO && cd /app
+exec torchrun \\
+  --nnodes=$PET_NNODES --nproc_per_node=2 \\
+  train.py --nnodes=9
+"""
+
+
+def said(
+    command: list[str], args: list[str] | None = None, policy: dict[str, Any] | None = None, **options: Any
+) -> list[Diagnostic]:
+    """What is said of a job of 4 nodes with 8 processes each."""
+    trainer: dict[str, Any] = {"numNodes": 4, "numProcPerNode": 8, "command": command}
+    if args is not None:
+        trainer["args"] = args
+    result = compiled(trainjob(trainer), runtime(policy=policy or {"torch": {}}), **options)
+    return [d for d in result.diagnostics if d.code == CODE]
+
+
+OVERRIDING = {
+    "a number of nodes": (["torchrun", "--nnodes=8", "train.py"], "PET_NNODES"),
+    "a value in a word of its own": (["torchrun", "--nnodes", "8", "train.py"], "PET_NNODES"),
+    "a range of nodes": (["torchrun", "--nnodes=1:4", "train.py"], "PET_NNODES"),
+    "processes with dashes": (["torchrun", "--nproc-per-node=1", "train.py"], "PET_NPROC_PER_NODE"),
+    "processes with underscores": (["torchrun", "--nproc_per_node", "gpu", "train.py"], "PET_NPROC_PER_NODE"),
+    "one rank for all pods": (["torchrun", "--node-rank=0", "train.py"], "PET_NODE_RANK"),
+    "another master": (["torchrun", "--master_addr=localhost", "train.py"], "PET_MASTER_ADDR"),
+    "another port": (["torchrun", "--master-port", "29400", "train.py"], "PET_MASTER_PORT"),
+    "another endpoint": (["torchrun", "--rdzv-endpoint=localhost:0", "train.py"], "PET_RDZV_ENDPOINT"),
+    "a rendezvous for each pod": (["torchrun", "--standalone", "train.py"], "PET_NNODES"),
+    "a path before its name": (["/opt/conda/bin/torchrun", "--nnodes=8", "train.py"], "PET_NNODES"),
+    "a flag after one without a value": (["torchrun", "-m", "--nnodes=8", "pkg.train"], "PET_NNODES"),
+    "torchrun as a module": (["python", "-u", "-m", "torch.distributed.run", "--nnodes=8", "train.py"], "PET_NNODES"),
+    "the older launcher": (["python3", "-m", "torch.distributed.launch", "--nnodes=8", "train.py"], "PET_NNODES"),
+    "torchrun behind another program": (["numactl", "-N", "0", "torchrun", "--nnodes=8", "train.py"], "PET_NNODES"),
+    "torchrun in a shell": ([*SHELL, "cd /app && torchrun --nnodes=8 train.py"], "PET_NNODES"),
+    "a quoted value in a shell": ([*SHELL, 'torchrun --nnodes="8" train.py | tee log'], "PET_NNODES"),
+    "a long script": ([*SHELL, SCRIPT], "PET_NPROC_PER_NODE"),
+}
+
+
+@pytest.mark.parametrize("case", OVERRIDING)
+def test_a_flag_that_beats_its_variable_is_reported(case: str) -> None:
+    command, variable = OVERRIDING[case]
+    (found,) = said(command)
+    assert found.severity == "warning"
+    assert variable in found.message
+    assert found.path.startswith("spec.trainer.command[")
+
+
+HARMLESS = {
+    "no flags": ["torchrun", "train.py"],
+    "the same numbers": ["torchrun", "--nnodes=4", "--nproc_per_node", "8", "train.py"],
+    "the variable itself": ["torchrun", "--nnodes=$(PET_NNODES)", "--node_rank=$(PET_NODE_RANK)", "train.py"],
+    "the master as endpoint": ["torchrun", "--rdzv-endpoint=$(PET_MASTER_ADDR):$(PET_MASTER_PORT)", "train.py"],
+    "flags of the script": ["torchrun", "train.py", "--nnodes=8", "--master-addr", "x"],
+    "flags of the module": ["torchrun", "-m", "pkg.train", "--nnodes=8"],
+    "flags behind two dashes": ["torchrun", "--", "train.py", "--nnodes=8"],
+    "flags of which nothing is injected": [
+        "torchrun",
+        "--tee=3",
+        "--log-dir",
+        "/logs",
+        "--rdzv-conf=timeout=9",
+        "t.py",
+    ],
+    "another program": ["python", "train.py", "--nnodes=8"],
+    "another launcher": ["accelerate", "launch", "--nnodes=8", "train.py"],
+    "the variable in a shell": [*SHELL, "torchrun --nnodes=$PET_NNODES --node-rank ${PET_NODE_RANK} train.py"],
+    "a variable that the script sets": [*SHELL, "N=$(nproc); torchrun --nproc_per_node=$N train.py"],
+    "flags of the script in a shell": [*SHELL, "torchrun train.py --nnodes=8; ./post --nnodes=8"],
+    "another command of the shell": [*SHELL, "torchrun train.py && report --nnodes=8"],
+    "a message about torchrun": [*SHELL, "echo torchrun --nnodes=8\ntorchrun train.py"],
+    "quotes that are not closed": [*SHELL, "torchrun --nnodes=8 'train.py"],
+    "a script in a file": ["bash", "run.sh", "torchrun.txt", "--nnodes=8"],
+}
+
+
+@pytest.mark.parametrize("case", HARMLESS)
+def test_a_flag_that_beats_nothing_is_not_reported(case: str) -> None:
+    assert said(HARMLESS[case]) == []
+
+
+def test_every_flag_is_reported_at_its_own_word() -> None:
+    found = said(["torchrun"], ["--nnodes=8", "--nproc-per-node=1", "train.py"])
+    assert sorted(d.path for d in found) == ["spec.trainer.args[0]", "spec.trainer.args[1]"]
+    assert "numNodes" in found[0].hint
+
+
+def test_a_flag_of_the_runtime_is_reported_there() -> None:
+    template = job(containers=[container(command=["torchrun", "--nnodes=2", "train.py"])])
+    result = compiled(trainjob({"numNodes": 4}), runtime(template, policy={"torch": {}}))
+    (found,) = [d for d in result.diagnostics if d.code == CODE]
+    assert found.object == "ClusterTrainingRuntime rt"
+    assert found.path.endswith("containers[0].command[1]")
+
+
+def test_a_single_node_may_stand_alone() -> None:
+    result = compiled(trainjob({"numNodes": 1, "command": ["torchrun", "--standalone", "t.py"]}), TORCH)
+    assert [d for d in result.diagnostics if d.code == CODE] == []
+
+
+def test_an_elastic_job_is_held_to_its_range() -> None:
+    elastic = {"torch": {"elasticPolicy": {"minNodes": 2, "maxNodes": 8, "maxRestarts": 5}}}
+    flags = ["torchrun", "--nnodes=2:8", "--max-restarts=3", "--rdzv_backend=c10d", "train.py"]
+    (found,) = said(flags, policy=elastic)
+    assert "PET_MAX_RESTARTS" in found.message
+
+
+@pytest.mark.parametrize("policy", [{"jax": {}}, {"mpi": {}}])
+def test_where_no_variable_is_injected_flags_are_free(policy: dict[str, Any]) -> None:
+    result = compiled(trainjob({"command": ["torchrun", "--nnodes=8", "t.py"]}), runtime(policy=policy))
+    assert [d for d in result.diagnostics if d.code == CODE] == []
+
+
+def test_the_controllers_output_is_judged_alike() -> None:
+    assert len(said(["torchrun", "--nnodes=8", "train.py"], semantics="controller")) == 1
