@@ -8,11 +8,16 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Pinned files, each by its hash; `make lock` writes the lists.
+LOCKED := $(PIP) --require-hashes --requirement
+UV := $(BIN)/uv
+COMPILE := $(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
+	--custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade)
 VECTORS ?= $(or $(TRAINC_VECTORS),../shared/vectors)
 PROCESSES ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format golden schemas conformance dist clean
+.PHONY: help setup demo test lint format golden schemas conformance dist lock sbom test-bounds clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,16 +25,17 @@ help: ## list these targets
 setup: $(READY) ## install trainc and what its development needs into .venv
 
 # What compiling needs, and no more: a demo should not fail for want of a test tool.
-$(INSTALLED): pyproject.toml
+$(INSTALLED): pyproject.toml locks/runtime.txt
 	@test -n "$(PYTHON)" || { echo 'trainc needs Python 3.11 or newer; name one with make PYTHON=/path/to/python' >&2; exit 2; }
 	@echo 'setting up $(VENV), once' >&2
 	@$(PYTHON) -m venv $(VENV) >&2
-	@$(PIP) --editable . >&2
+	@$(LOCKED) locks/runtime.txt >&2
+	@$(PIP) --no-deps --no-build-isolation --editable . >&2
 	@touch $@
 
-$(READY): $(INSTALLED)
+$(READY): $(INSTALLED) locks/development.txt
 	@echo 'installing what development needs, once' >&2
-	@$(PIP) --editable '.[dev]' >&2
+	@$(LOCKED) locks/development.txt >&2
 	@touch $@
 
 demo: $(INSTALLED) ## compile a realistic TrainJob of 16 nodes with 8 GPUs each, to stdout
@@ -58,7 +64,29 @@ conformance: $(READY) ## score trainc on the recorded behaviour of the controlle
 	@$(BIN)/python $(VECTORS)/check_vectors.py $(wildcard $(VECTORS)/*.jsonl.gz)
 
 dist: $(READY) ## build the wheel and the source distribution
-	@$(BIN)/python -m build --outdir dist .
+	@$(BIN)/python -m build --no-isolation --outdir dist .
+
+sbom: $(READY) ## write dist/trainc.cdx.json, the bill of materials of what compiling needs
+	@$(LOCKED) locks/release.txt
+	@mkdir -p dist
+	@$(UV) venv --quiet --clear --python $(BIN)/python build/sbom
+	@$(UV) pip install --quiet --python build/sbom --constraint locks/runtime.txt .
+	@$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
+		--output-file dist/trainc.cdx.json build/sbom
+
+lock: $(READY) ## bring locks/ in line with pyproject.toml; UPGRADE=1 takes the newest of everything
+	@$(COMPILE) --extra dev --output-file locks/development.txt pyproject.toml
+	@printf '%s\n' hatchling editables | $(COMPILE) --constraint locks/development.txt --output-file locks/runtime.txt pyproject.toml -
+	@for group in fuzz release; do \
+		$(COMPILE) --group $$group --constraint locks/development.txt --output-file locks/$$group.txt || exit 1; done
+
+test-bounds: $(READY) ## test with the oldest and with the newest runtime dependencies that pyproject.toml allows
+	@for bound in lowest-direct highest; do \
+		$(UV) venv --quiet --clear --python $(BIN)/python build/$$bound && \
+		$(UV) pip install --quiet --python build/$$bound --resolution $$bound '.[testing]' && \
+		$(UV) pip freeze --quiet --python build/$$bound | grep == | tee build/$$bound.txt && \
+		$(UV) pip install --quiet --python build/$$bound --constraint build/$$bound.txt '.[dev]' && \
+		TRAINC_VECTORS='$(VECTORS)' build/$$bound/bin/python -m pytest -q -n $(PROCESSES) -m 'not tools' || exit 1; done
 
 clean: ## remove what the other targets have made, .venv included
 	@rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
