@@ -170,7 +170,7 @@ def test_every_tricky_string_reads_back(reader: str, place: str) -> None:
         assert READERS[reader](dump_yaml([manifest])) == manifest, text
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@settings(max_examples=150)
 @given(st.dictionaries(TEXT, VALUES, max_size=4))
 def test_whatever_is_written_every_reader_reads_back(manifest: dict[str, Any]) -> None:
     text = dump_yaml([manifest])

@@ -110,7 +110,7 @@ def test_a_float_as_a_key_has_the_digits_of_single_precision(value: float, text:
     assert float_key(value) == text
 
 
-@settings(max_examples=3, deadline=None, derandomize=True, database=None)
+@settings(max_examples=3)
 @given(st.lists(NUMBERS | CASED, min_size=300, max_size=300))
 def test_scalars_of_any_form_read_as_kubectl_reads_them(kubectl: Kubectl, texts: list[str]) -> None:
     ours: dict[str, object] = {}

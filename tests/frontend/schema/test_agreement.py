@@ -142,7 +142,7 @@ def mutated(draw: st.DrawFn) -> tuple[str, str, Json]:
     return kind, release, document
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(mutated())
 def test_the_fast_check_refuses_exactly_what_the_explanation_explains(case: tuple[str, str, Json]) -> None:
     kind, release, document = case
@@ -156,7 +156,7 @@ def test_the_fast_check_refuses_exactly_what_the_explanation_explains(case: tupl
     assert repr(document) == repr(before)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(mutated())
 def test_pruning_leaves_a_document_without_unknown_fields(case: tuple[str, str, Json]) -> None:
     kind, release, document = case

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trainc.report.diff.changes import compare_manifests
@@ -156,19 +156,16 @@ def _reordered_list(items: Any, draw: Any) -> Any:
     return draw(st.permutations(items)) if named else reordered(items, draw)
 
 
-@settings(deadline=None)
 @given(MANIFESTS)
 def test_a_manifest_does_not_differ_from_itself(manifest: Json) -> None:
     assert compare_manifests(manifest, copy.deepcopy(manifest)) == ((), ())
 
 
-@settings(deadline=None)
 @given(st.data(), MANIFESTS)
 def test_another_order_of_keys_and_of_named_items_is_no_change(data: st.DataObject, manifest: Json) -> None:
     assert compare_manifests(manifest, reordered(manifest, data.draw))[0] == ()
 
 
-@settings(deadline=None)
 @given(MANIFESTS, MANIFESTS)
 def test_all_changes_together_lead_from_the_one_to_the_other(before: Json, after: Json) -> None:
     original = json.dumps([before, after])

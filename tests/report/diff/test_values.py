@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trainc.report.diff.changes import Change
@@ -35,7 +35,6 @@ def test_a_value_on_one_line(value: Any, expected: str | None) -> None:
     assert inline(value) == expected
 
 
-@settings(deadline=None)
 @given(st.text() | st.lists(st.text(max_size=5)) | st.dictionaries(st.text(max_size=5), st.text(max_size=5)))
 def test_nothing_that_is_shown_moves_a_cursor(value: Any) -> None:
     assert all(line.isprintable() for line in block(value))
