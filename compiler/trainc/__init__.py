@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from trainc.compilation import Compilation, CompiledJob
     from trainc.diagnostics import CompileError, Diagnostic, Source
     from trainc.inputs import compile_paths
+    from trainc.many import JobResult, compile_many
     from trainc.options import Limits, Options
     from trainc.pipeline import compile_trainjob
 
@@ -18,10 +19,12 @@ _HOMES = {
     "CompiledJob": "trainc.compilation",
     "CompileError": "trainc.diagnostics",
     "Diagnostic": "trainc.diagnostics",
+    "JobResult": "trainc.many",
     "Source": "trainc.diagnostics",
     "Limits": "trainc.options",
     "Options": "trainc.options",
     "admit": "trainc.admission",
+    "compile_many": "trainc.many",
     "compile_paths": "trainc.inputs",
     "compile_trainjob": "trainc.pipeline",
     "refusals": "trainc.admission",
@@ -32,10 +35,12 @@ __all__ = [
     "CompileError",
     "CompiledJob",
     "Diagnostic",
+    "JobResult",
     "Limits",
     "Options",
     "Source",
     "admit",
+    "compile_many",
     "compile_paths",
     "compile_trainjob",
     "refusals",

@@ -9,7 +9,7 @@ from trainc.compilation import CompiledJob
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
 from trainc.explanation import Recorder
 from trainc.frontend.checked import Checked
-from trainc.frontend.intake import take_in, with_catalog
+from trainc.frontend.intake import Shelf, take_in, with_catalog
 from trainc.inputs import Inputs
 from trainc.near_names import did_you_mean
 from trainc.options import NEWEST_RELEASE, Options
@@ -42,7 +42,7 @@ def compile_one(inputs: Inputs, wanted: str | None, options: Options) -> OneJob:
     """
     release = options.release or NEWEST_RELEASE
     intake = take_in(inputs.documents, inputs.runtime_sources, release, options)
-    intake = with_catalog(intake, inputs.catalog, release, options)
+    intake = with_catalog(intake, Shelf(inputs.catalog, release, options))
     read = [*inputs.diagnostics, *intake.diagnostics]
     job = _chosen(intake.jobs, wanted, read)
     recorder = Recorder()
@@ -59,7 +59,7 @@ def compile_every(inputs: Inputs, options: Options) -> list[OneJob]:
     """Compile every TrainJob under observation, by (namespace, name). Raises CompileError with every problem."""
     release = options.release or NEWEST_RELEASE
     intake = take_in(inputs.documents, inputs.runtime_sources, release, options)
-    intake = with_catalog(intake, inputs.catalog, release, options)
+    intake = with_catalog(intake, Shelf(inputs.catalog, release, options))
     found: list[Diagnostic] = [*inputs.diagnostics, *intake.diagnostics]
     compiled: list[OneJob] = []
     for job in intake.jobs:

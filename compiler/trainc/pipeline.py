@@ -14,7 +14,7 @@ from trainc.diagnostics import CompileError, Diagnostic, Finding, has_errors, in
 from trainc.frontend import resolve
 from trainc.frontend.checked import Checked, label_of, place
 from trainc.frontend.document import Document
-from trainc.frontend.intake import Catalog, Intake, take_in, with_catalog
+from trainc.frontend.intake import Catalog, Intake, Shelf, take_in, with_catalog
 from trainc.frontend.lowering import lower, lower_job
 from trainc.frontend.patches import apply_patches
 from trainc.frontend.roles import as_inferred, as_named
@@ -77,17 +77,22 @@ def compile_each(
     minor = options.release or NEWEST_RELEASE
     intake = take_in(documents, runtime_sources, minor, options)
     if catalog is not None:
-        intake = with_catalog(intake, catalog, minor, options)
-    yield None, [*_release_note(options), *_without_effect(options), *intake.diagnostics]
-    for document, reference in intake.references:
-        _, findings = find_runtime(reference, intake, release_facts(minor))
-        yield None, [place(f, document, label_of(document.data)) for f in findings if f.severity == "error"]
+        intake = with_catalog(intake, Shelf(catalog, minor, options))
+    yield None, [*notes_on(options), *intake.diagnostics, *missing_runtimes(intake, options)]
     services: Services = {}
     for job in intake.jobs:
         compiled, diagnostics = compile_job(job, intake, options)
         if compiled is not None:
             diagnostics += [job.place_built(*about) for about in duplicate_subdomain(compiled.manifests, services)]
         yield compiled, diagnostics
+
+
+def missing_runtimes(intake: Intake, options: Options) -> Iterator[Diagnostic]:
+    """An error for each refused TrainJob whose runtime does not exist either."""
+    release = release_facts(options.release or NEWEST_RELEASE)
+    for document, reference in intake.references:
+        _, findings = find_runtime(reference, intake, release)
+        yield from (place(f, document, label_of(document.data)) for f in findings if f.severity == "error")
 
 
 def compile_job(job: Checked, intake: Intake, options: Options, observer: Observer | None = None) -> Outcome:
@@ -131,7 +136,7 @@ def find_runtime(job: Mapping[str, Any], intake: Intake, release: Release) -> tu
     if findings:
         return None, findings
     key = resolve.wanted_key(job)
-    runtime = intake.runtimes.get(key)
+    runtime = intake.runtimes.get(key) or intake.shipped.get(key)
     if runtime is None and key in intake.refused:
         return None, []
     if runtime is None:
@@ -148,6 +153,11 @@ def prepare(job: TrainJob, runtime: Checked, release: Release, options: Options)
         return lower(job, runtime.data, as_named(patched), release, options), []
     template, findings = as_inferred(patched, spec.get("mlPolicy"), runtime.naming)
     return lower(job, runtime.data, template, release, options), findings
+
+
+def notes_on(options: Options) -> list[Diagnostic]:
+    """What there is to say about the options, whatever is compiled."""
+    return [*_release_note(options), *_without_effect(options)]
 
 
 def _release_note(options: Options) -> list[Diagnostic]:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from trainc.diagnostics import Diagnostic, Finding
 from trainc.frontend.checked import Checked, check_document, is_ours
-from trainc.frontend.dialects import surroundings_of
+from trainc.frontend.dialects import Surroundings, surroundings_of
 from trainc.frontend.document import Document
 from trainc.frontend.resolve import Key, reference_alone, runtime_key, wanted_key
 from trainc.options import Options
@@ -21,8 +21,8 @@ Catalog: TypeAlias = Callable[[str, str], Document | Callable[[], str]]
 class Intake:
     """Everything that was read: jobs by (namespace, name), runtimes by key, and the documents of other kinds.
 
-    `catalog_misses` says, for a runtime that the catalog was asked for and has not got, what it has instead;
-    `refused` are the keys of runtimes that are there and wrong, so that nobody reports them as missing too, and
+    `shipped` are the catalog's runtimes that jobs ask for and no document is; `catalog_misses` says, for one that the
+    catalog was asked for and has not got, what it has instead; `refused` are the keys of runtimes that are there and wrong, so that nobody reports them as missing too, and
     `references` what is left of TrainJobs that were refused: enough to say whether their runtime exists.
     """
 
@@ -31,21 +31,36 @@ class Intake:
     diagnostics: tuple[Diagnostic, ...]
     others: tuple[Document, ...] = ()
     catalog_misses: Mapping[Key, str] = field(default_factory=dict)
+    shipped: Mapping[Key, Checked] = field(default_factory=dict)
     refused: frozenset[Key] = frozenset()
     references: tuple[tuple[Document, Mapping[str, Any]], ...] = ()
+    surroundings: Surroundings = field(default_factory=Surroundings)
+
+    def with_jobs(self, documents: Sequence[Document], release: str, options: Options) -> Intake:
+        """The same with TrainJobs, and nothing else, in place of the jobs and all there was to say."""
+        taken = take_in(documents, (), release, options, self.surroundings)
+        return replace(self, jobs=taken.jobs, references=taken.references, diagnostics=taken.diagnostics)
 
 
 def take_in(
-    documents: Sequence[Document], sources: Sequence[Sequence[Document]], release: str, options: Options
+    documents: Sequence[Document],
+    sources: Sequence[Sequence[Document]],
+    release: str,
+    options: Options,
+    surroundings: Surroundings | None = None,
 ) -> Intake:
-    """Check every TrainJob and runtime of the input, and every runtime of the further sources, in that order."""
+    """Check every TrainJob and runtime of the input, and every runtime of the further sources, in that order.
+
+    `surroundings` are those of the documents unless they are part of a larger input.
+    """
     diagnostics: list[Diagnostic] = []
     others: list[Document] = []
     jobs: dict[tuple[str, str], Checked] = {}
     runtimes: dict[Key, Checked] = {}
     refused: set[Key] = set()
     references: list[tuple[Document, Mapping[str, Any]]] = []
-    surroundings = surroundings_of(document.data for source in (documents, *sources) for document in source)
+    if surroundings is None:
+        surroundings = surroundings_of(document.data for source in (documents, *sources) for document in source)
     for depth, source in enumerate((documents, *sources)):
         known_before = dict(runtimes)
         for document in source:
@@ -72,35 +87,50 @@ def take_in(
         tuple(others),
         refused=frozenset(refused),
         references=tuple(references),
+        surroundings=surroundings,
     )
 
 
-def with_catalog(intake: Intake, catalog: Catalog, release: str, options: Options) -> Intake:
-    """With the runtimes that the jobs ask for and only the catalog has; each is read and checked once."""
+class Shelf:
+    """The catalog as one compilation sees it: each runtime is read and checked once, when a job asks for it."""
+
+    def __init__(self, catalog: Catalog, release: str, options: Options) -> None:
+        self._catalog = catalog
+        self._release = release
+        self._options = options
+        self._known: dict[str, Mapping[Key, Checked] | Callable[[], str]] = {}
+
+    def look_up(self, name: str) -> Mapping[Key, Checked] | Callable[[], str]:
+        """The runtime called `name` by its key, or a function that says what the catalog has instead."""
+        if name not in self._known:
+            answer = self._catalog(name, self._release)
+            if isinstance(answer, Document):
+                self._known[name] = take_in([answer], (), self._release, self._options).runtimes
+            else:
+                self._known[name] = answer
+        return self._known[name]
+
+
+def with_catalog(intake: Intake, shelf: Shelf) -> Intake:
+    """With the runtimes that the jobs ask for and only the catalog has."""
     asking = [*(job.data for job in intake.jobs), *(reference for _, reference in intake.references)]
-    wanted = dict.fromkeys(map(wanted_key, asking))
-    found: list[Document] = []
+    shipped: dict[Key, Checked] = {}
     misses: dict[Key, str] = {}
     shadowed: list[Diagnostic] = []
-    for key in wanted:
+    for key in dict.fromkeys(map(wanted_key, asking)):
         kind, _, name = key
         if kind != "ClusterTrainingRuntime" or key in intake.refused:
             continue
-        answer = catalog(name, release)
-        if isinstance(answer, Document):
-            if key in intake.runtimes:
-                shadowed.append(intake.runtimes[key].place(_SHADOWS_CATALOG))
-            else:
-                found.append(answer)
-        elif key not in intake.runtimes:
-            misses[key] = answer()
-    shipped = take_in(found, (), release, options)
-    return replace(
-        intake,
-        runtimes={**shipped.runtimes, **intake.runtimes},
-        catalog_misses=misses,
-        diagnostics=(*intake.diagnostics, *shadowed),
-    )
+        answer = shelf.look_up(name)
+        if callable(answer):
+            if key not in intake.runtimes:
+                misses[key] = answer()
+        elif key in intake.runtimes:
+            shadowed.append(intake.runtimes[key].place(_SHADOWS_CATALOG))
+        else:
+            shipped.update(answer)
+    diagnostics = (*intake.diagnostics, *shadowed)
+    return replace(intake, shipped=shipped, catalog_misses=misses, diagnostics=diagnostics)
 
 
 _SHADOWS_CATALOG = Finding(

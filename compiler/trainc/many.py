@@ -1,0 +1,114 @@
+"""A sweep: TrainJobs without end, each compiled by itself, on whatever executor the caller has."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from trainc.compilation import Compilation
+from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
+from trainc.frontend.document import Document
+from trainc.frontend.intake import Intake, take_in
+from trainc.options import NEWEST_RELEASE, Options
+from trainc.pipeline import compile_job, compile_trainjob, missing_runtimes, notes_on
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class JobResult:
+    """What became of one job of a sweep: its compilation, or the CompileError that refused it; the other is None."""
+
+    compilation: Compilation | None = None
+    error: CompileError | None = None
+
+    def get(self) -> Compilation:
+        """The compilation. Raises the CompileError where the job was refused."""
+        if self.compilation is None:
+            assert self.error is not None
+            raise self.error
+        return self.compilation
+
+
+def compile_many(  # noqa: PLR0913 - all but the first go by their names
+    jobs: Iterable[Json],
+    *,
+    runtimes: Sequence[Json],
+    options: Options = Options(),
+    executor: Executor | None = None,
+    chunk: int = 50,
+    in_flight: int = 64,
+) -> Iterator[JobResult]:
+    """One result per job, in the order of `jobs`: what `compile_trainjob` gives or raises for it, kept, not raised.
+
+    `executor` is any of concurrent.futures, or one that behaves so, as dask.distributed's `Client.get_executor()`;
+    without one, jobs are compiled in this process. `jobs` may be an endless iterator: it is read as results are taken,
+    and never more than `in_flight` chunks of `chunk` jobs are under way. To stop early, close the iterator.
+
+    Jobs are not compared with each other: a stream is not remembered, so that two jobs of one name are two results, and
+    a warning such as DuplicateSubdomain, which takes two jobs, is not given. A refused job is a CompileError in its
+    result; what an executor itself raises, such as BrokenProcessPool, is raised here.
+    """
+    if chunk < 1 or in_flight < 1:
+        raise ValueError("chunk and in_flight must be at least 1")
+    chunks = _chunks(iter(jobs), chunk)
+    if executor is None:
+        return (result for some in chunks for result in compile_chunk(some, runtimes, options))
+    return _spread(chunks, runtimes, options, executor, in_flight)
+
+
+def compile_chunk(jobs: Sequence[Json], runtimes: Sequence[Json], options: Options) -> list[JobResult]:
+    """What one process does at a time: the runtimes are checked once, then every job is compiled beside them."""
+    documents = [Document.of(runtime) for runtime in runtimes]
+    shared = take_in(documents, (), options.release or NEWEST_RELEASE, options)
+    plain = not shared.jobs and not shared.references
+    return [
+        _beside(shared, job, options) if plain and job.get("kind") == "TrainJob" else _alone(job, runtimes, options)
+        for job in jobs
+    ]
+
+
+def _beside(shared: Intake, job: Json, options: Options) -> JobResult:
+    intake = shared.with_jobs([Document.of(job)], options.release or NEWEST_RELEASE, options)
+    diagnostics: list[Diagnostic] = [*notes_on(options), *shared.diagnostics, *intake.diagnostics]
+    diagnostics += missing_runtimes(intake, options)
+    outcomes = [compile_job(one, intake, options) for one in intake.jobs]
+    diagnostics += [diagnostic for _, found in outcomes for diagnostic in found]
+    if has_errors(diagnostics):
+        return JobResult(error=CompileError(diagnostics))
+    return JobResult(Compilation(tuple(done for done, _ in outcomes if done is not None), in_order(diagnostics)))
+
+
+def _alone(job: Json, runtimes: Sequence[Json], options: Options) -> JobResult:
+    """By the long way: `job` is no TrainJob, or something among `runtimes` is one."""
+    try:
+        return JobResult(compile_trainjob(job, runtimes, options))
+    except CompileError as error:
+        return JobResult(error=error)
+
+
+def _spread(
+    chunks: Iterator[list[Json]], runtimes: Sequence[Json], options: Options, executor: Executor, in_flight: int
+) -> Iterator[JobResult]:
+    under_way: deque[Future[list[JobResult]]] = deque()
+    try:
+        for some in chunks:
+            under_way.append(executor.submit(compile_chunk, some, runtimes, options))
+            if len(under_way) >= in_flight:
+                yield from under_way.popleft().result()
+        while under_way:
+            yield from under_way.popleft().result()
+    finally:
+        for future in under_way:
+            future.cancel()
+
+
+def _chunks(jobs: Iterator[Json], size: int) -> Iterator[list[Json]]:
+    while some := list(islice(jobs, size)):
+        yield some
