@@ -23,7 +23,7 @@ from trainc.ir.info import Info
 from trainc.ir.release import Release, release_facts
 from trainc.ir.trainjob import TrainJob
 from trainc.lints.controller_defects import controller_defects
-from trainc.lints.duplicate_subdomain import Services, duplicate_subdomain
+from trainc.lints.duplicate_subdomain import Services, claims_of, duplicate_subdomain
 from trainc.lints.registry import lint
 from trainc.observer import Observer
 from trainc.options import NEWEST_RELEASE, Options
@@ -83,7 +83,9 @@ def compile_each(
     for job in intake.jobs:
         compiled, diagnostics = compile_job(job, intake, options)
         if compiled is not None:
-            diagnostics += [job.place_built(*about) for about in duplicate_subdomain(compiled.manifests, services)]
+            diagnostics += [
+                job.place_built(*about) for about in duplicate_subdomain(claims_of(compiled.manifests), services)
+            ]
         yield compiled, diagnostics
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.document import Document
@@ -16,6 +16,9 @@ from trainc.frontend.templates import read_template
 from trainc.frontend.yaml_reader import read_documents
 from trainc.near_names import near_names
 from trainc.options import Limits
+
+# Files as they were read: each path as it was given, and its bytes.
+Texts: TypeAlias = list[tuple[str, bytes]]
 
 STDIN = "-"
 OVERLAY_FILE = "overlay.yaml"
@@ -31,29 +34,37 @@ def read_paths(  # noqa: PLR0913 - all but two go by their names
     skip: str | os.PathLike[str] | None = None,
     allow_outside: bool = False,
     values: Mapping[str, Any] | None = None,
+    texts: Texts | None = None,
 ) -> tuple[list[Document], list[Diagnostic]]:
     """The documents of every file under `paths`, in order, and everything that is wrong with them.
 
     A folder is walked in the order of its names for .yaml, .yml and .json; what is hidden, the folder `skip` and
     folders of overlays are left out. `-` is `stdin`. A file that is met twice, be it through a link, is read once. A
     link that leaves the folder it was found under is refused unless `allow_outside`. Templates (.yaml.j2 and so on)
-    are rendered with `values`.
+    are rendered with `values`. What was read is added to `texts`.
     """
     walk = Walk(skip, allow_outside)
     documents: list[Document] = []
     for path in paths:
         for file in walk.files(os.fspath(path)):
             if (data := walk.read(file, stdin)) is not None:
-                shown, already = _shown(file), len(documents)
-                if file.endswith(TEMPLATE_SUFFIXES):
-                    found, problems = read_template(data, shown, values or {}, limits, already=already)
-                else:
-                    found, problems = read_documents(data, shown, limits, already=already)
+                if texts is not None:
+                    texts.append((file, data))
+                found, problems = read_file(data, file, limits, values or {}, already=len(documents))
                 documents += found
                 walk.diagnostics += problems
                 if any(problem.code == "TooManyDocuments" for problem in problems):
                     return documents, walk.diagnostics
     return documents, walk.diagnostics
+
+
+def read_file(
+    data: bytes, file: str, limits: Limits, values: Mapping[str, Any], *, already: int = 0
+) -> tuple[list[Document], list[Diagnostic]]:
+    """The documents of one file and everything that is wrong with it; `already` is how many others have brought."""
+    if file.endswith(TEMPLATE_SUFFIXES):
+        return read_template(data, shown_path(file), values, limits, already=already)
+    return read_documents(data, shown_path(file), limits, already=already)
 
 
 def is_overlay_folder(path: str) -> bool:
@@ -129,14 +140,14 @@ class Walk:
         real = os.path.realpath(path)
         if self._allow_outside or real == root or real.startswith(os.path.join(root, "")):
             return True
-        message = f"{_shown(path)} is a link that leads outside the folder it was found under"
+        message = f"{shown_path(path)} is a link that leads outside the folder it was found under"
         hint = "copy the file into the folder, or name the link's target as an input of its own"
         self.diagnostics.append(Diagnostic("OutsideRoot", "error", message, hint))
         return False
 
     def _unreadable(self, path: str, reason: OSError | str) -> None:
         what = reason if isinstance(reason, str) else (reason.strerror or type(reason).__name__).lower()
-        message = f"{_shown(path)} cannot be read: {what}"
+        message = f"{shown_path(path)} cannot be read: {what}"
         self.diagnostics.append(Diagnostic("UnreadableFile", "error", message, "check its type and its permissions"))
 
 
@@ -147,13 +158,13 @@ def _no_such_path(path: str) -> Diagnostic:
     except (OSError, ValueError):
         near = []
     if near:
-        hint = "did you mean " + " or ".join(_shown(os.path.join(parent, other)) for other in near) + "?"
+        hint = "did you mean " + " or ".join(shown_path(os.path.join(parent, other)) for other in near) + "?"
     else:
         hint = "paths are files, folders, or `-` for the standard input"
-    return Diagnostic("NoSuchPath", "error", f"{_shown(path)} does not exist", hint)
+    return Diagnostic("NoSuchPath", "error", f"{shown_path(path)} does not exist", hint)
 
 
-def _shown(path: str) -> str:
+def shown_path(path: str) -> str:
     """A path as diagnostics name it: forward slashes, without the `.` of the default folder, always printable."""
     text = path.replace(os.sep, "/").removeprefix("./")
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from trainc.diagnostics import Finding
@@ -14,20 +15,37 @@ Json = Mapping[str, Any]
 Services = dict[tuple[str, str], str]
 
 
-def duplicate_subdomain(manifests: Iterable[Json], services: Services) -> Iterator[tuple[str, Finding]]:
-    """A warning for each JobSet whose Service an earlier one has; `services` remembers those of the whole input.
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The headless Service that a JobSet, named by its label, takes for its own; `needed` is whether pods ask it."""
 
-    JobSet names the Service as the subdomain, else as itself, and takes one that exists for its own (kubernetes-sigs/
-    jobset pkg/controllers/jobset_controller.go, createHeadlessSvcIfNecessary).
+    jobset: str
+    namespace: str
+    service: str
+    needed: bool
+
+
+def claims_of(manifests: Iterable[Json]) -> Iterator[Claim]:
+    """The Service of each JobSet: called as the subdomain, else as the JobSet.
+
+    One that exists is taken as well (kubernetes-sigs/jobset pkg/controllers/jobset_controller.go,
+    createHeadlessSvcIfNecessary).
     """
     for jobset in (manifest for manifest in manifests if manifest["kind"] == "JobSet"):
         metadata = jobset["metadata"]
         network = jobset["spec"].get("network") or {}
-        service = (metadata.get("namespace", ""), network.get("subdomain") or metadata["name"])
-        label = "JobSet " + "/".join(part for part in (service[0], metadata["name"]) if part)
-        first = services.setdefault(service, label)
-        if first != label and network.get("enableDNSHostnames", True):
-            yield label, _taken(service[1], first)
+        namespace = metadata.get("namespace", "")
+        label = "JobSet " + "/".join(part for part in (namespace, metadata["name"]) if part)
+        service = network.get("subdomain") or metadata["name"]
+        yield Claim(label, namespace, service, network.get("enableDNSHostnames", True))
+
+
+def duplicate_subdomain(claims: Iterable[Claim], services: Services) -> Iterator[tuple[str, Finding]]:
+    """A warning for each JobSet whose Service an earlier one has; `services` remembers those of the whole input."""
+    for claim in claims:
+        first = services.setdefault((claim.namespace, claim.service), claim.jobset)
+        if first != claim.jobset and claim.needed:
+            yield claim.jobset, _taken(claim.service, first)
 
 
 def subdomain_of_every_run(job: TrainJob, info: Info) -> Iterator[Finding]:

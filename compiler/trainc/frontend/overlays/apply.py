@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from trainc.diagnostics import Diagnostic, Path, Severity, format_path
 from trainc.frontend.overlays.edited import Edited, Origin, identity
@@ -18,36 +18,41 @@ from trainc.near_names import did_you_mean
 _IDENTITY = ("apiVersion", "kind")
 _IDENTITY_METADATA = ("name", "namespace")
 
+# Something of an overlay that met a document: the number of its layer, and its own among those of its sort.
+Use: TypeAlias = tuple[int, Literal["image", "patch"], int]
+
 
 class Layer:
-    """One overlay on its way over documents: remembers which of its patches and images met one."""
+    """One overlay on its way over documents: what each of them becomes is a matter of the two alone."""
 
-    def __init__(self, overlay: Overlay, patches: Sequence[Patch]) -> None:
+    def __init__(self, overlay: Overlay, patches: Sequence[Patch], number: int = 0) -> None:
         self._overlay = overlay
         self._patches = patches
-        self._used_patches: set[int] = set()
-        self._used_images: set[int] = set()
+        self._number = number
         self.diagnostics: list[Diagnostic] = []
 
-    def apply(self, documents: Iterable[Edited]) -> list[Edited]:
-        """The documents after this overlay; one that a patch deletes is gone."""
-        patched = (self._patched(document) for document in documents)
-        return [transformed(d, self._overlay, self._used_images) for d in patched if d is not None]
+    def apply(self, documents: Iterable[Edited], uses: set[Use]) -> list[Edited]:
+        """The documents after this overlay, less those that a patch deletes; `uses` gathers what met one."""
+        images: set[int] = set()
+        patched = (self._patched(document, uses) for document in documents)
+        done = [transformed(d, self._overlay, images) for d in patched if d is not None]
+        uses.update((self._number, "image", index) for index in images)
+        return done
 
-    def unused(self, documents: Sequence[Edited]) -> list[Diagnostic]:
+    def unused(self, documents: Sequence[Edited], uses: set[Use]) -> list[Diagnostic]:
         """An error for each patch that addresses nothing, a warning for each image that nobody uses."""
-        patches = [p for i, p in enumerate(self._patches) if i not in self._used_patches]
-        images = [c for i, c in enumerate(self._overlay.images) if i not in self._used_images]
+        patches = [p for i, p in enumerate(self._patches) if (self._number, "patch", i) not in uses]
+        images = [c for i, c in enumerate(self._overlay.images) if (self._number, "image", i) not in uses]
         return [
             *(self._missing_target(patch, documents) for patch in patches),
             *(self._missing_image(change, documents) for change in images),
         ]
 
-    def _patched(self, document: Edited) -> Edited | None:
+    def _patched(self, document: Edited, uses: set[Use]) -> Edited | None:
         found: Edited | None = document
         for index, patch in enumerate(self._patches):
             if found is not None and patch.target.fits(found):
-                self._used_patches.add(index)
+                uses.add((self._number, "patch", index))
                 found = self._apply_patch(found, patch)
         return found
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from trainc.diagnostics import Diagnostic, Path, format_path
 from trainc.frontend.document import Document
-from trainc.frontend.files import OVERLAY_FILE, READ_SUFFIXES, is_overlay_folder, read_paths
+from trainc.frontend.files import OVERLAY_FILE, READ_SUFFIXES, Texts, is_overlay_folder, read_paths
 from trainc.frontend.overlays.apply import target_of_body
 from trainc.frontend.overlays.loaded import Loaded, beside, values_of
 from trainc.frontend.overlays.overlay import Overlay, Patch, PatchEntry
@@ -41,8 +41,9 @@ def load_overlay(document: Document, folder: str, limits: Limits) -> tuple[list[
 
 
 def _with_contents(overlays: list[Loaded], loader: _Loader, limits: Limits) -> tuple[list[Loaded], list[Diagnostic]]:
-    contents = _Contents(values_of(overlays), limits)
+    contents = _Contents(values_of(overlays), limits, loader.texts)
     loaded = [contents.read(overlay) for overlay in overlays]
+    loaded = [replace(overlay, texts=tuple(loader.texts)) for overlay in loaded]
     return loaded, [*loader.diagnostics, *contents.diagnostics]
 
 
@@ -52,10 +53,11 @@ class _Loader:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self.diagnostics: list[Diagnostic] = []
+        self.texts: Texts = []
 
     def load(self, path: str, above: tuple[str, ...]) -> Loaded | None:
         file = os.path.join(path, OVERLAY_FILE) if os.path.isdir(path) else path
-        found, problems = read_paths([file], self._limits)
+        found, problems = read_paths([file], self._limits, texts=self.texts)
         self.diagnostics += problems
         if len(found) != 1:
             if not problems:
@@ -105,9 +107,10 @@ class _Loader:
 class _Contents:
     """Reads what overlays refer to."""
 
-    def __init__(self, values: Mapping[str, Any], limits: Limits) -> None:
+    def __init__(self, values: Mapping[str, Any], limits: Limits, texts: Texts) -> None:
         self._values = values
         self._limits = limits
+        self._texts = texts
         self.diagnostics: list[Diagnostic] = []
 
     def read(self, loaded: Loaded) -> Loaded:
@@ -117,7 +120,7 @@ class _Contents:
         return replace(loaded, bases=bases, patches=patches, resources=tuple(resources))
 
     def _resource(self, loaded: Loaded, index: int, path: str) -> list[Document]:
-        documents, problems = read_paths([path], self._limits, values=self._values)
+        documents, problems = read_paths([path], self._limits, values=self._values, texts=self._texts)
         place = loaded.overlay.document.locate(("resources", index))
         self.diagnostics += [p if p.source else replace(p, source=place) for p in problems]
         if any(is_overlay(document.data) for document in documents):
@@ -150,7 +153,9 @@ class _Contents:
             return [], []
         try:
             with open(path, "rb") as stream:
-                text = decode(stream.read())
+                data = stream.read()
+            self._texts.append((path, data))
+            text = decode(data)
             if path.endswith(TEMPLATE_SUFFIXES):
                 text = render(text, path, self._values, self._limits)
         except OSError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from trainc.frontend.document import Document
@@ -16,7 +16,8 @@ from trainc.options import layered
 class Loaded:
     """An overlay with what it refers to: `bases` are overlays among its resources, which are applied first.
 
-    `files` are its other resources, each with its place in the list of resources.
+    `files` are its other resources, each with its place in the list of resources; `texts` is everything that was read
+    to load it and those beside it, by path.
     """
 
     overlay: Overlay
@@ -25,6 +26,7 @@ class Loaded:
     files: tuple[tuple[int, str], ...] = ()
     patches: tuple[Patch, ...] = ()
     resources: tuple[Document, ...] = ()
+    texts: tuple[tuple[str, bytes], ...] = field(default=(), repr=False)
 
     @property
     def in_order(self) -> tuple[Loaded, ...]:

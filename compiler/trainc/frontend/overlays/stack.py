@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.document import Document
 from trainc.frontend.intake import Catalog
-from trainc.frontend.overlays.apply import Layer
+from trainc.frontend.overlays.apply import Layer, Use
 from trainc.frontend.overlays.edited import Edited, identity
 from trainc.frontend.overlays.loaded import Loaded
 
@@ -25,6 +25,19 @@ class Overlaid:
     diagnostics: list[Diagnostic]
 
 
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """Documents that have passed through a stack: what of it met them, and the cluster runtimes that they refer to.
+
+    `failed` is whether a patch could not be applied to one of them.
+    """
+
+    documents: list[Document]
+    uses: frozenset[Use]
+    runtimes: tuple[str, ...]
+    failed: bool
+
+
 def apply_overlays(
     overlays: Sequence[Loaded],
     documents: Sequence[Document],
@@ -37,75 +50,108 @@ def apply_overlays(
     The catalog's runtimes pass through every overlay when a TrainJob asks for them, so that an overlay can patch them
     and change their images.
     """
-    stack = _Stack()
-    current = [Edited.of(document) for document in documents]
-    further = [[Edited.of(document) for document in source] for source in sources]
-    for overlay in overlays:
-        current, layer = stack.build(overlay, current)
-        further = [layer.apply(source) for source in further]
-    overlaid_catalog = stack.catalog(catalog)
-    everything = [*current, *(document for source in further for document in source)]
-    shipped = [overlaid_catalog(name, release) for name in _cluster_runtimes(current, everything)]
-    everything += [Edited.of(document) for document in shipped if isinstance(document, Document)]
-    return Overlaid(
-        [document.finished() for document in current],
-        [[document.finished() for document in source] for source in further],
-        overlaid_catalog,
-        stack.diagnostics(everything),
-    )
+    stack = Stack(overlays, documents, sources, catalog, release)
+    return Overlaid(stack.documents, stack.sources, stack.catalog, stack.diagnostics())
 
 
-class _Stack:
-    """Layers in the order in which they apply."""
+class Stack:
+    """Layers in the order in which they apply, and the input after them."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        overlays: Sequence[Loaded],
+        documents: Sequence[Document],
+        sources: Sequence[Sequence[Document]],
+        catalog: Catalog,
+        release: str,
+    ) -> None:
+        self._catalog = catalog
+        self._release = release
         self._layers: list[Layer] = []
+        self._uses: set[Use] = set()
+        self._shipped: dict[str, tuple[Document | Callable[[], str], set[Use]]] = {}
+        current = [Edited.of(document) for document in documents]
+        further = [[Edited.of(document) for document in source] for source in sources]
+        self._outermost: list[Layer] = []
+        for overlay in overlays:
+            current, layer = self._build(overlay, current)
+            further = [layer.apply(source, self._uses) for source in further]
+            self._outermost.append(layer)
+        self._current, self._further = current, further
 
-    def build(self, overlay: Loaded, documents: Sequence[Edited]) -> tuple[list[Edited], Layer]:
+    @property
+    def documents(self) -> list[Document]:
+        """The input and what the overlays bring."""
+        return [document.finished() for document in self._current]
+
+    @property
+    def sources(self) -> list[list[Document]]:
+        """The further sources of runtimes."""
+        return [[document.finished() for document in source] for source in self._further]
+
+    def catalog(self, name: str, release: str) -> Document | Callable[[], str]:
+        """The catalog as seen through all layers, for the one release of the compilation."""
+        assert release == self._release
+        return self._through(name)[0]
+
+    def more(self, documents: Iterable[Document]) -> Passed:
+        """Further documents of the input, after the layers that the input passes through."""
+        uses: set[Use] = set()
+        known = len(self._problems())
+        edited = [Edited.of(document) for document in documents]
+        for layer in self._outermost:
+            edited = layer.apply(edited, uses)
+        failed = len(self._problems()) > known
+        finished = [document.finished() for document in edited]
+        return Passed(finished, frozenset(uses), tuple(_runtime_names(edited)), failed)
+
+    def diagnostics(self, uses: Iterable[Use] = (), runtimes: Iterable[str] = ()) -> list[Diagnostic]:
+        """What was wrong on the way, and what met nothing; `uses` and `runtimes` are those of further documents."""
+        used = {*self._uses, *uses}
+        known = [*self._current, *(document for source in self._further for document in source)]
+        here = {identity(d.data)[1] for d in known if d.data.get("kind") == "ClusterTrainingRuntime"}
+        for name in dict.fromkeys((*_runtime_names(self._current), *runtimes)):
+            if name not in here:
+                answer, met = self._through(name)
+                used |= met
+                known += [Edited.of(answer)] if isinstance(answer, Document) else []
+        return [d for layer in self._layers for d in (*layer.diagnostics, *layer.unused(known, used))]
+
+    def _problems(self) -> list[Diagnostic]:
+        return [problem for layer in self._layers for problem in layer.diagnostics]
+
+    def _build(self, overlay: Loaded, documents: Sequence[Edited]) -> tuple[list[Edited], Layer]:
         """`documents` and the overlay's resources after it, and its layer."""
         gathered = list(documents)
         for base in overlay.bases:
-            gathered += self.build(base, ())[0]
+            gathered += self._build(base, ())[0]
         gathered += [Edited.of(document) for document in overlay.resources]
-        layer = Layer(overlay.overlay, overlay.patches)
+        layer = Layer(overlay.overlay, overlay.patches, len(self._layers))
         self._layers.append(layer)
-        return layer.apply(gathered), layer
+        return layer.apply(gathered, self._uses), layer
 
-    def catalog(self, catalog: Catalog) -> Catalog:
-        """The catalog as seen through all layers; each runtime passes through them once."""
-        known: dict[tuple[str, str], Document | Callable[[], str]] = {}
-
-        def find(name: str, release: str) -> Document | Callable[[], str]:
-            if (name, release) not in known:
-                answer = catalog(name, release)
-                known[name, release] = self._through(answer) if isinstance(answer, Document) else answer
-            return known[name, release]
-
-        return find
-
-    def diagnostics(self, documents: Sequence[Edited]) -> list[Diagnostic]:
-        """What was wrong on the way, and what met nothing."""
-        return [d for layer in self._layers for d in (*layer.diagnostics, *layer.unused(documents))]
-
-    def _through(self, runtime: Document) -> Document | Callable[[], str]:
-        documents = [Edited.of(runtime)]
-        for layer in self._layers:
-            documents = layer.apply(documents)
-        return documents[0].finished() if documents else lambda: _DELETED
+    def _through(self, name: str) -> tuple[Document | Callable[[], str], set[Use]]:
+        """A runtime of the catalog after all layers, and what of them met it; each passes once."""
+        if name not in self._shipped:
+            answer, uses = self._catalog(name, self._release), set[Use]()
+            if isinstance(answer, Document):
+                documents = [Edited.of(answer)]
+                for layer in self._layers:
+                    documents = layer.apply(documents, uses)
+                answer = documents[0].finished() if documents else lambda: _DELETED
+            self._shipped[name] = answer, uses
+        return self._shipped[name]
 
 
-def _cluster_runtimes(jobs: Sequence[Edited], known: Sequence[Edited]) -> Iterator[str]:
-    """Names of cluster runtimes that jobs refer to and no document is."""
-    here = {identity(d.data)[1] for d in known if d.data.get("kind") == "ClusterTrainingRuntime"}
-    names = (_runtime_name(job.data) for job in jobs)
-    yield from dict.fromkeys(name for name in names if name and name not in here)
+def _runtime_names(documents: Iterable[Edited]) -> Iterator[str]:
+    """The cluster runtimes that documents as written refer to."""
+    for document in documents:
+        spec = document.data.get("spec")
+        reference = spec.get("runtimeRef") if isinstance(spec, dict) else None
+        if isinstance(reference, dict) and reference.get("kind", _CLUSTER) == _CLUSTER:
+            name = reference.get("name")
+            if isinstance(name, str) and name:
+                yield name
 
 
-def _runtime_name(data: dict[str, object]) -> str | None:
-    """The cluster runtime that a document as written refers to."""
-    spec = data.get("spec")
-    reference = spec.get("runtimeRef") if isinstance(spec, dict) else None
-    if not isinstance(reference, dict) or reference.get("kind", "ClusterTrainingRuntime") != "ClusterTrainingRuntime":
-        return None
-    name = reference.get("name")
-    return name if isinstance(name, str) else None
+_CLUSTER = "ClusterTrainingRuntime"
