@@ -44,6 +44,45 @@ def test_runtimes_alone_are_worth_checking() -> None:
     assert run("check", "right.yaml", "--release", "2.3").status == 1
 
 
+def test_a_runtime_that_no_job_uses_is_tried() -> None:
+    shown = run("runtimes", "show", "jax-distributed").stdout
+    Path("runtime.yaml").write_text(shown, encoding="utf-8")
+    alone = run("check", "runtime.yaml", "--release", "2.3")
+    assert alone.stderr.endswith("1 document checked, 0 TrainJobs compiled, 1 unused runtime tried\n")
+    label = "trainer.kubeflow.org/trainjob-ancestor-step: trainer"
+    assert label in shown
+    Path("runtime.yaml").write_text(shown.replace(label, "a: b").replace("name: node", "name: work"), encoding="utf-8")
+    assert "[MissingTrainerAncestor]" in run("check", "runtime.yaml", "--release", "2.3").stderr
+
+
+def test_a_fragment_is_checked_in_its_place_and_never_built() -> None:
+    Path("right.yaml").write_text("mlPolicy:\n  numNodes: two\n", encoding="utf-8")
+    checked = run("check", "right.yaml", "--release", "2.3")
+    assert checked.status == 1
+    assert "right.yaml:1:1: info[Fragment] this is part of a runtime's spec" in checked.stderr
+    assert "right.yaml:2:3: error[WrongType] mlPolicy.numNodes:" in checked.stderr
+    built = run("build", "right.yaml", "--release", "2.3")
+    assert (built.status, built.stdout) == (1, "")
+    assert "right.yaml:1:1: warning[Fragment] this is part of a runtime's spec, no whole document" in built.stderr
+    assert "[NoTrainJob]" in built.stderr
+
+
+def test_a_fragment_in_a_folder_is_checked_and_does_not_disturb_a_build() -> None:
+    Path("jobs, all/wrong.yaml").write_text(RIGHT, encoding="utf-8")
+    Path("jobs, all/piece.yaml").write_text("mlPolicy: {numNode: 2}\n", encoding="utf-8")
+    assert "error[UnknownField] mlPolicy.numNode" in run("check", "jobs, all", "--release", "2.3").stderr
+    built = run("build", "jobs, all", "--release", "2.3")
+    assert built.status == 0
+    assert "info[SkippedDocument] 1 document of other kinds skipped" in built.stderr
+
+
+def test_a_trainjob_without_a_version_is_no_document_of_another_kind() -> None:
+    Path("right.yaml").write_text(RIGHT.partition("\n")[2], encoding="utf-8")
+    result = run("build", "right.yaml", "--release", "2.3")
+    assert result.status == 1
+    assert "error[UnknownAPIVersion] apiVersion: apiVersion is missing" in result.stderr
+
+
 def test_text_goes_to_stderr_as_that_of_build_does() -> None:
     checked, built = (run(command, "jobs, all", "--release", "2.3") for command in ("check", "build"))
     assert (checked.status, checked.stdout) == (1, "")

@@ -1,8 +1,8 @@
 """Validate and lint everything under PATH, and write nothing.
 
-TrainJobs are compiled as `trainc build` would; runtimes are checked whether or not a job uses them; JobSets that are
-there already are checked for what JobSet's admission would refuse and for names that lead nowhere; a fragment such as
-`mlPolicy:` alone is checked in its parent's place.
+TrainJobs are compiled as `trainc build` would; a runtime that none of them uses is tried with the smallest job there
+is; JobSets that are there already are checked for what JobSet's admission would refuse and for names that lead nowhere;
+a fragment, such as `mlPolicy:` alone, is checked in its parent's place.
 
 Examples:
   trainc check jobs/ runtimes/
@@ -25,6 +25,7 @@ from trainc.cli.report_text import counted_noun, text_report
 from trainc.cli.settings import settings_of
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
 from trainc.rendered import check_rendered
+from trainc.trial import check_fragments, check_unused_runtimes
 
 FORMATS = ("text", "json", "github", "sarif")
 
@@ -44,14 +45,22 @@ def run(arguments: Namespace, streams: Streams) -> Status:
         settings = settings_of(arguments)
     except CompileError as error:
         return _report(error.diagnostics, Files(), arguments, streams)
-    checking = start(settings, streams)
+    checking = start(settings, streams, checks_fragments=True)
     for _ in checking.jobs():
         pass
-    checking.diagnostics += check_rendered(checking.inputs.documents, settings.options)
+    inputs = checking.inputs
+    tried = list(check_unused_runtimes(inputs.documents, inputs.runtime_sources, settings.options))
+    checking.diagnostics += [diagnostic for found in tried for diagnostic in found]
+    checking.diagnostics += check_fragments(inputs.documents, settings.options)
+    checking.diagnostics += check_rendered(inputs.documents, settings.options)
     status = _report(checking.diagnostics, checking.files, arguments, streams)
     if arguments.format == "text" and not arguments.quiet and not has_errors(checking.diagnostics):
-        documents = counted_noun(len(checking.inputs.documents), "document")
-        streams.err.write(f"{documents} checked, {counted_noun(checking.compiled, 'TrainJob')} compiled\n")
+        counts = [
+            f"{counted_noun(len(inputs.documents), 'document')} checked",
+            f"{counted_noun(checking.compiled, 'TrainJob')} compiled",
+            f"{counted_noun(len(tried), 'unused runtime')} tried",
+        ]
+        streams.err.write(", ".join(counts if tried else counts[:2]) + "\n")
     return status
 
 

@@ -6,6 +6,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
+from typing import TYPE_CHECKING
 
 from trainc.cli.colour import Paint
 from trainc.cli.command import Streams
@@ -18,6 +19,9 @@ from trainc.diagnostics import Diagnostic
 from trainc.frontend.document import Document
 from trainc.inputs import Inputs, read_inputs
 from trainc.pipeline import compile_each
+
+if TYPE_CHECKING:
+    from trainc.frontend.fragments import Fragment
 
 
 @dataclass(slots=True)
@@ -40,8 +44,8 @@ class Run:
                 yield job
 
 
-def start(settings: Settings, streams: Streams, skip: str | None = None) -> Run:
-    """Read the input of a command; the folder `skip` is not entered."""
+def start(settings: Settings, streams: Streams, skip: str | None = None, *, checks_fragments: bool = False) -> Run:
+    """Read the input of a command; the folder `skip` is not entered. Fragments may be the command's own concern."""
     # Kept, since a diagnostic may show a line of it.
     stdin = streams.stdin.read() if STDIN in settings.paths else b""
     inputs = read_inputs(
@@ -53,7 +57,7 @@ def start(settings: Settings, streams: Streams, skip: str | None = None) -> Run:
         skip=skip,
     )
     run = Run(settings, inputs, Files(stdin), list(inputs.diagnostics))
-    run.diagnostics += _others(inputs.documents, settings)
+    run.diagnostics += _others(inputs.documents, settings, checks_fragments)
     return run
 
 
@@ -62,9 +66,10 @@ def paint_for(arguments: Namespace, streams: Streams) -> Paint:
     return Paint(arguments.color, streams.err)
 
 
-def _others(documents: list[Document], settings: Settings) -> Iterator[Diagnostic]:
-    """Documents that are no concern of trainc's: a warning each where the file was named, else one info for all."""
-    from trainc.frontend.checked import is_ours, label_of
+def _others(documents: list[Document], settings: Settings, checks_fragments: bool) -> Iterator[Diagnostic]:
+    """Documents that are not compiled: a warning each where the file was named, else one info for all."""
+    from trainc.frontend.checked import is_ours
+    from trainc.frontend.fragments import fragment_of
 
     named = {path.removeprefix("./") for path in settings.paths}
     passed_over = 0
@@ -73,12 +78,26 @@ def _others(documents: list[Document], settings: Settings) -> Iterator[Diagnosti
             continue
         if document.file.rpartition("/")[2] == FILE_NAME and "kind" not in document.data:
             continue
+        fragment = fragment_of(document)
+        if fragment is not None and checks_fragments:
+            continue
         if document.file in named:
-            label = label_of(document.data)
-            message = "trainc compiles TrainJobs and runtimes; this document is skipped"
-            source = document.locate(("kind",))
-            yield Diagnostic("SkippedDocument", "warning", message, "leave it out of the input", label, "", source)
+            yield _skipped(document, fragment)
         else:
             passed_over += 1
     if passed_over:
         yield Diagnostic("SkippedDocument", "info", f"{counted_noun(passed_over, 'document')} of other kinds skipped")
+
+
+def _skipped(document: Document, fragment: Fragment | None) -> Diagnostic:
+    if fragment is not None:
+        message = f"this is {fragment.label}, no whole document; it is skipped"
+        hint = "write it in its place in the whole document; `trainc check` checks it alone"
+        return Diagnostic("Fragment", "warning", message, hint, fragment.label, "", document.locate(()))
+    from trainc.frontend.checked import label_of
+
+    message = "trainc compiles TrainJobs and runtimes; this document is skipped"
+    source = document.locate(("kind",))
+    return Diagnostic(
+        "SkippedDocument", "warning", message, "leave it out of the input", label_of(document.data), "", source
+    )

@@ -106,8 +106,8 @@ def place(finding: Finding, document: Document, label: str, moves: tuple[Move, .
 
 def is_ours(data: Json) -> bool:
     """Whether a document is a TrainJob or runtime of any dialect, or means to be one."""
-    group = str(data.get("apiVersion", "")).partition("/")[0]
-    if group == names.TRAINER_GROUP or (data.get("kind") in KINDS and group.endswith("kubeflow.org")):
+    group = str(data.get("apiVersion") or "").partition("/")[0]
+    if group == names.TRAINER_GROUP or (data.get("kind") in KINDS and (not group or group.endswith("kubeflow.org"))):
         return True
     return claimed_by(data) is not None
 

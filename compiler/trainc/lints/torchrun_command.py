@@ -16,8 +16,7 @@ from trainc.lints.entrypoints import About, Entrypoint, shell_script
 
 _PROGRAM = "torchrun"
 _MODULES = ("torch.distributed.run", "torch.distributed.launch")
-_WITHOUT_VALUE = frozenset(("standalone", "module", "no-python", "run-path", "help", "use-env"))
-_SHORT_WITHOUT_VALUE = frozenset(("-m", "-h"))
+_WITHOUT_VALUE = frozenset(("standalone", "module", "no-python", "run-path", "help", "use-env", "-m", "-h"))
 # Commands that name torchrun without running it.
 _NAMING = frozenset(("echo", "printf", "which", "type", "man", "pip", "pip3"))
 # A line end ends a command, too; shlex takes these as words of their own.
@@ -27,16 +26,21 @@ _COMMENT_LINE = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A flag of torchrun's: its name with dashes ("nproc-per-node"), its value, and where it was written.
+    """A flag of torchrun's as it is `written` ("--nproc_per_node"), its value, and where it stands.
 
     `value` is None for a flag that takes none. In a `script`, a shell expands `$NAME`; elsewhere nothing does.
     """
 
-    name: str
+    written: str
     value: str | None
     path: Path
     about: About
     script: bool = False
+
+    @property
+    def name(self) -> str:
+        """Its name alone, with dashes: torchrun takes underscores for the same."""
+        return _name(self.written)
 
 
 def torchrun_flags(entrypoint: Entrypoint) -> Iterator[Flag]:
@@ -50,15 +54,15 @@ def torchrun_flags(entrypoint: Entrypoint) -> Iterator[Flag]:
     if script is None:
         start = _torchrun_end([word for word, _, _ in words])
         if start is not None:
-            for index, name, value in _flags([word for word, _, _ in words[start:]]):
+            for index, written, value in _flags([word for word, _, _ in words[start:]]):
                 _, path, about = words[start + index]
-                yield Flag(name, value, path, about)
+                yield Flag(written, value, path, about)
         return
     path, about = next((path, about) for word, path, about in words if word == script)
     for command in _commands(script):
         start = _torchrun_end(command)
-        for _, name, value in _flags(command[start:]) if start is not None else ():
-            yield Flag(name, value, path, about, script=True)
+        for _, written, value in _flags(command[start:]) if start is not None else ():
+            yield Flag(written, value, path, about, script=True)
 
 
 def _torchrun_end(words: Sequence[str]) -> int | None:
@@ -77,15 +81,18 @@ def _flags(words: Sequence[str]) -> Iterator[tuple[int, str, str | None]]:
     while index < len(words) and words[index].startswith("-") and words[index] not in ("-", "--"):
         at, word = index, words[index]
         index += 1
-        name, equals, value = word.partition("=")
-        name = name.lstrip("-").replace("_", "-") if name.startswith("--") else name
+        written, equals, value = word.partition("=")
         if equals:
-            yield at, name, value
-        elif name in _WITHOUT_VALUE or name in _SHORT_WITHOUT_VALUE:
-            yield at, name, None
+            yield at, written, value
+        elif _name(written) in _WITHOUT_VALUE:
+            yield at, written, None
         else:
-            yield at, name, words[index] if index < len(words) else ""
+            yield at, written, words[index] if index < len(words) else ""
             index += 1
+
+
+def _name(written: str) -> str:
+    return written.removeprefix("--").replace("_", "-")
 
 
 def _commands(script: str) -> list[list[str]]:

@@ -43,7 +43,7 @@ def _judged(flag: Flag, env: Mapping[str, str | None], entrypoint: Entrypoint) -
     if wanted is None or said is None or said in (wanted, name):
         return
     shown = wanted if wanted != name else "taken from the pod's index"
-    message = f"--{flag.name} {flag.value} beats {name}, which is {shown}"
+    message = f"{flag.written} {flag.value} beats {name}, which is {shown}"
     decided = _DECIDED_BY.get(name)
     hint = "drop the flag" + (f", and set {decided} instead" if decided else ": the runtime injects the value")
     yield _finding(flag, message, hint)

@@ -10,7 +10,17 @@ from trainc.frontend.dialects.ome import API as OME_API
 from trainc.frontend.dialects.ome import BASE_MODEL_KIND, OME
 from trainc.frontend.dialects.v2alpha1 import ONE_DAY_V2ALPHA1, V2ALPHA1
 
-__all__ = ["DIALECTS", "Conversion", "Dialect", "Surroundings", "claimed_by", "dialect_of", "surroundings_of"]
+__all__ = [
+    "DIALECTS",
+    "OME",
+    "V2ALPHA1",
+    "Conversion",
+    "Dialect",
+    "Surroundings",
+    "claimed_by",
+    "dialect_of",
+    "surroundings_of",
+]
 
 Json = Mapping[str, Any]
 

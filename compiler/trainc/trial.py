@@ -1,0 +1,128 @@
+"""Trial: runtimes that no TrainJob uses, and pieces of runtimes, compiled as far as their own words go.
+
+What there is to say of a runtime should not wait for the first TrainJob that asks for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from trainc.assembly import assemble
+from trainc.diagnostics import Diagnostic, Finding, Path, has_errors
+from trainc.frontend.checked import Checked, check_document
+from trainc.frontend.dialects import OME, V2ALPHA1, Surroundings
+from trainc.frontend.document import Document
+from trainc.frontend.fragments import Fragment, fragment_of
+from trainc.frontend.intake import take_in
+from trainc.frontend.lowering import lower_job
+from trainc.frontend.resolve import wanted_key
+from trainc.frontend.schema import check
+from trainc.ir import names
+from trainc.ir.release import release_facts
+from trainc.lints.entrypoints import entrypoints
+from trainc.lints.registry import lint
+from trainc.options import NEWEST_RELEASE, Options
+from trainc.pipeline import prepare
+from trainc.plugins import engine
+
+
+def check_unused_runtimes(
+    documents: Sequence[Document], runtime_sources: Sequence[Sequence[Document]], options: Options
+) -> Iterator[list[Diagnostic]]:
+    """One list for each valid runtime that no TrainJob of the input asks for: what its TrainJobs would meet."""
+    intake = take_in(documents, runtime_sources, options.release or NEWEST_RELEASE, options)
+    used = {wanted_key(job.data) for job in intake.jobs}
+    for key, runtime in intake.runtimes.items():
+        if key not in used:
+            yield _tried(runtime, options, whole=True)
+
+
+def check_fragments(documents: Sequence[Document], options: Options) -> Iterator[Diagnostic]:
+    """What there is to say of each fragment among `documents`, and what it is a piece of."""
+    for document in documents:
+        fragment = fragment_of(document)
+        if fragment is not None:
+            yield from _best_reading(fragment, options)
+
+
+def _best_reading(fragment: Fragment, options: Options) -> list[Diagnostic]:
+    """A fragment does not say its API: it is read in the one that finds least wrong with it, Trainer's own first."""
+    readings: list[tuple[bool, int, list[Diagnostic]]] = []
+    for api, kind in _apis(fragment, options):
+        valid, found = _reading(fragment, api, kind, options)
+        errors = sum(d.severity == "error" for d in found)
+        readings.append((not valid, errors, [_what_it_is(fragment, api), *found]))
+        if not errors:
+            break
+    return min(readings, key=lambda reading: reading[:2])[2]
+
+
+def _apis(fragment: Fragment, options: Options) -> Iterator[tuple[str, str]]:
+    """The APIs that a fragment may be written in, each with what it calls the kind of the whole."""
+    yield names.TRAINER_API, fragment.kind
+    for dialect in (V2ALPHA1, OME) if options.semantics == "gitops" else ():
+        yield dialect.api_versions[0], next(k for k, kind in dialect.kinds.items() if kind == fragment.kind)
+
+
+def _reading(fragment: Fragment, api: str, kind: str, options: Options) -> tuple[bool, list[Diagnostic]]:
+    """Whether the fragment is valid as a piece of an API's document, and what there is to say of it."""
+    whole = fragment.in_place(api, kind)
+    checked, found = check_document(whole, options.release or NEWEST_RELEASE, options, Surroundings())
+    own = fragment.own(found)
+    if checked is None or checked.data["kind"] == "TrainJob":
+        return not has_errors(own), own
+    return True, [*own, *fragment.own(_tried(checked, options, whole=False))]
+
+
+def _what_it_is(fragment: Fragment, api: str) -> Diagnostic:
+    read_as = "" if api == names.TRAINER_API else f" as {api} has it"
+    return Diagnostic(
+        "Fragment",
+        "info",
+        f"this is {fragment.label} and checked there{read_as}; it is never compiled alone",
+        "write the whole document around it to have it compiled",
+        fragment.label,
+        source=fragment.document.locate(()),
+    )
+
+
+def _tried(runtime: Checked, options: Options, *, whole: bool) -> list[Diagnostic]:
+    """What the smallest TrainJob of a runtime would meet; only what is `whole` is built as well."""
+    minor = options.release or NEWEST_RELEASE
+    job = lower_job(check(_smallest_job(runtime, options), "TrainJob", minor)[0])
+    info, findings = prepare(job, runtime, release_facts(minor), options)
+    findings += engine.validate(job, info)
+    if not has_errors(findings):
+        findings += lint(job, info)
+    trained = next((entrypoint.path for entrypoint in entrypoints(job, info) if entrypoint.trains), None)
+    found = [runtime.place(_of_runtime(finding, trained)) for finding in findings]
+    if whole and not has_errors(found):
+        assembly = assemble(job, info, (), options)
+        found += [runtime.place(_of_runtime(finding, trained)) for finding in assembly.findings]
+        found += [runtime.place_built(label, finding) for label, finding in assembly.object_findings]
+    # An info tells of what is made, and nothing is made here.
+    return [diagnostic for diagnostic in found if diagnostic.severity != "info"]
+
+
+def _smallest_job(runtime: Checked, options: Options) -> dict[str, object]:
+    metadata, policy = runtime.data["metadata"], runtime.data["spec"].get("mlPolicy") or {}
+    elastic = "elasticPolicy" in (policy.get("torch") or {})
+    return {
+        "apiVersion": names.TRAINER_API,
+        "kind": "TrainJob",
+        "metadata": {"name": "job", "namespace": metadata.get("namespace") or options.namespace or "default"},
+        "spec": {
+            "runtimeRef": {"name": metadata.get("name") or "runtime", "kind": runtime.data["kind"]},
+            # Flux asks every job for its size; an elastic policy has one itself.
+            "trainer": {} if elastic else {"numNodes": policy.get("numNodes", 1)},
+        },
+    }
+
+
+def _of_runtime(finding: Finding, trained: Path | None) -> Finding:
+    """A finding as one about the runtime, since the job says nothing; what a job may yet mend is no error."""
+    if finding.about == "trainjob":
+        finding = replace(finding, path=(), source_path=None, about="runtime")
+    open_yet = finding.code == "GangMinMemberTooLarge" or (finding.code == "MissingImage" and finding.path == trained)
+    return replace(finding, severity="warning") if open_yet else finding
