@@ -10,7 +10,8 @@ Examples:
   trainc build --overlay overlays/prod -o rendered/prod
   trainc build - < train.yaml | kubectl diff -f -
 
-With -o DIR each TrainJob has a file DIR/NAMESPACE/NAME.yaml. Only files that trainc wrote are replaced or removed.
+With -o DIR each TrainJob has a file DIR/NAMESPACE/NAME.yaml. Only files that trainc wrote are replaced or removed, all
+of them or none: DIR/.trainc/owned lists them, and belongs in git.
 
 Exit status: 0 done; 1 the input was refused, or --check or --exit-code found a difference; 2 wrong usage; 3 a defect in
 trainc.
@@ -109,15 +110,14 @@ def _to_folder(compilation: Run, target: str, arguments: Namespace, streams: Str
     if _is_refused(compilation, arguments):
         return _refuse(compilation.diagnostics, compilation.files, arguments, streams)
     planned = plan(target, wanted)
-    compilation.diagnostics += planned.refused
-    if planned.refused:
+    if not planned.refused and not arguments.check:
+        planned = carry_out(planned)
+    compilation.diagnostics += [*planned.refused, *(planned.interrupted if arguments.check else ())]
+    if has_errors(compilation.diagnostics):
         return _refuse(compilation.diagnostics, compilation.files, arguments, streams)
     _report(compilation, arguments, streams)
-    if arguments.check:
-        for path, text in planned.new.items():
-            streams.out.write(_difference(f"{target}/{path}", planned.old[path], text).encode())
-    else:
-        carry_out(planned)
+    for path, text in planned.new.items() if arguments.check else ():
+        streams.out.write(_difference(f"{target}/{path}", planned.old[path], text).encode())
     if not arguments.quiet:
         _say_changes(list(planned.described()), target, arguments, streams)
     differs = planned.changes and (arguments.check or arguments.exit_code)

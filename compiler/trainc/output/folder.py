@@ -1,34 +1,52 @@
 """What an output folder holds and shall hold: the plan of a build, and carrying it out.
 
-trainc keeps a list of the files it wrote in `.trainc/owned`; only those are ever replaced or removed. Nothing in that
-folder ends in .yaml, .yml or .json, so no GitOps tool applies it.
+Only files that trainc wrote are ever replaced or removed. Nothing in the folder `.trainc` ends in .yaml, .yml or .json,
+so no GitOps tool applies it; at rest it holds the list of trainc's files and nothing else.
 """
+
+# os.path, not pathlib: it starts faster.
 
 from __future__ import annotations
 
 import os
-import tempfile
+import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from trainc.diagnostics import Diagnostic
+from trainc.output.journal import DamagedJournalError, complete, is_interrupted, replace_all
+from trainc.output.lock import locked
+from trainc.output.owned_paths import (
+    STATE_FOLDER,
+    can_be_owned,
+    file_name,
+    owned_file,
+    owned_text,
+    read_owned,
+    stays_inside,
+)
 
-STATE_FOLDER = ".trainc"
-_OWNED = "owned"
+_NOT_OURS = "is there already and trainc did not write it"
+_LINK = "is a link, or in a folder that is one, and would lead elsewhere"
+
+__all__ = ["STATE_FOLDER", "Plan", "carry_out", "file_name", "plan"]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The difference between a folder and what shall be in it. Paths are relative, with forward slashes.
 
-    `old` and `new` hold the text of each file that changes; None means that there is no such file.
+    `old` and `new` hold the text of each file that changes; None means that there is no such file. `interrupted` says
+    that an earlier build was not completed, which writing mends.
     """
 
     folder: str
+    wanted: Mapping[str, str]
     old: Mapping[str, str | None]
     new: Mapping[str, str | None]
-    owned: frozenset[str]
     refused: tuple[Diagnostic, ...] = ()
+    interrupted: tuple[Diagnostic, ...] = ()
 
     @property
     def changes(self) -> bool:
@@ -41,89 +59,97 @@ class Plan:
             yield "removed" if text is None else ("created" if self.old[path] is None else "changed"), path
 
 
-def file_name(namespace: str, name: str) -> str:
-    """Where a job's manifests go: `<namespace>/<name>.yaml`, without the folder where there is no namespace."""
-    return f"{namespace}/{name}.yaml" if namespace else f"{name}.yaml"
-
-
 def plan(folder: str, wanted: Mapping[str, str]) -> Plan:
     """Compare `folder` with the texts it shall hold, by relative path. Reads, and writes nothing."""
-    owned = _read_owned(folder)
+    state = os.path.join(folder, STATE_FOLDER)
+    if os.path.islink(state):
+        return Plan(folder, wanted, {}, {}, (_in_the_way(state, _LINK),))
+    owned = read_owned(folder)
     old: dict[str, str | None] = {}
     new: dict[str, str | None] = {}
     refused: list[Diagnostic] = []
     for path, text in sorted(wanted.items()):
-        current = _read(os.path.join(folder, path))
+        current, obstacle = _current(folder, path)
         if current == text:
             continue
-        if current is not None and path not in owned:
-            refused.append(_in_the_way(folder, path))
+        if obstacle or (current is not None and path not in owned):
+            refused.append(_in_the_way(os.path.join(folder, path), obstacle or _NOT_OURS))
         old[path], new[path] = current, text
     for path in sorted(owned - set(wanted)):
-        current = _read(os.path.join(folder, path))
-        if current is not None:
+        current, obstacle = _current(folder, path)
+        if current is not None and not obstacle:
             old[path], new[path] = current, None
-    return Plan(folder, old, new, frozenset(wanted), tuple(refused))
+    return Plan(folder, wanted, old, new, tuple(refused), _interruption(folder))
 
 
-def carry_out(plan: Plan) -> None:
-    """Write what the plan says, each file whole or not at all, and remember which files are trainc's."""
-    for path, text in plan.new.items():
-        target = os.path.join(plan.folder, path)
-        if text is None:
-            os.remove(target)
-            _remove_empty(os.path.dirname(target), plan.folder)
-        else:
-            _write(target, text)
-    owned = os.path.join(plan.folder, STATE_FOLDER, _OWNED)
-    listed = "".join(f"{path}\n" for path in sorted(plan.owned))
-    if _read(owned) != listed:
-        _write(owned, listed)
+def carry_out(planned: Plan) -> Plan:
+    """Write everything that is planned or nothing of it, one process at a time; the plan as it was carried out.
 
-
-def _read_owned(folder: str) -> frozenset[str]:
-    return frozenset((_read(os.path.join(folder, STATE_FOLDER, _OWNED)) or "").splitlines())
-
-
-def _read(path: str) -> str | None:
+    That is another plan where another process has written meanwhile, and a refused one where something is in the way.
+    """
+    folder = planned.folder
+    if not planned.changes and not planned.interrupted and _lists(folder, planned.wanted):
+        return planned
+    existed = os.path.isdir(folder)
     try:
-        with open(path, encoding="utf-8", newline="") as stream:
-            return stream.read()
+        with locked(os.path.join(folder, STATE_FOLDER)):
+            complete(folder)
+            current = plan(folder, planned.wanted)
+            if not current.refused:
+                replace_all(folder, current.new, owned_text(frozenset(current.wanted)))
+            return replace(current, interrupted=planned.interrupted)
+    except DamagedJournalError:
+        return replace(planned, refused=(_damaged(folder),))
+    finally:
+        _leave_nothing(folder, existed)
+
+
+def _lists(folder: str, wanted: Mapping[str, str]) -> bool:
+    return os.path.exists(owned_file(folder)) and read_owned(folder) == frozenset(wanted)
+
+
+def _current(folder: str, path: str) -> tuple[str | None, str]:
+    """The text at a path, and what keeps trainc from replacing it whoever wrote it."""
+    if not can_be_owned(path):
+        return None, "is no name for a file of trainc's"
+    if not stays_inside(folder, path):
+        return "", _LINK
+    target = os.path.join(folder, path)
+    try:
+        if not stat.S_ISREG(os.lstat(target).st_mode):
+            return "", _NOT_OURS
+        with open(target, encoding="utf-8", newline="") as stream:
+            return stream.read(), ""
     except FileNotFoundError:
-        return None
+        return None, ""
+    except NotADirectoryError:
+        return None, "cannot be written: its folder is a file"
     except UnicodeDecodeError:
         # No text of ours: it differs from whatever shall be there.
-        return ""
+        return "", ""
 
 
-def _write(path: str, text: str) -> None:
-    """Replace a file in one step: a reader sees the old text or the new one."""
-    folder = os.path.dirname(path)
-    os.makedirs(folder, exist_ok=True)
-    descriptor, beside = tempfile.mkstemp(dir=folder, prefix=".trainc-")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
-        # mkstemp's files are private; output is for others to read, as far as the umask lets them.
-        os.chmod(beside, 0o666 & ~_umask())
-        os.replace(beside, path)
-    except BaseException:
-        os.unlink(beside)
-        raise
+def _leave_nothing(folder: str, existed: bool) -> None:
+    """Remove the folders of a build that has written nothing."""
+    with suppress(OSError):
+        os.rmdir(os.path.join(folder, STATE_FOLDER))
+        if not existed:
+            os.rmdir(folder)
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def _remove_empty(folder: str, root: str) -> None:
-    while folder != root and not os.listdir(folder):
-        os.rmdir(folder)
-        folder = os.path.dirname(folder)
-
-
-def _in_the_way(folder: str, path: str) -> Diagnostic:
-    message = f"{os.path.join(folder, path)} is there already and trainc did not write it"
+def _in_the_way(path: str, why: str) -> Diagnostic:
+    message = f"{path} {why}"
     return Diagnostic("FileInTheWay", "error", message, "move it away, or choose another output folder")
+
+
+def _interruption(folder: str) -> tuple[Diagnostic, ...]:
+    if not is_interrupted(folder):
+        return ()
+    message = f"a build into {folder} was interrupted: some of its files are those of before, some are new"
+    return (Diagnostic("InterruptedBuild", "error", message, "run `trainc build` again; it completes it first"),)
+
+
+def _damaged(folder: str) -> Diagnostic:
+    message = f"{os.path.join(folder, STATE_FOLDER)} holds the journal of an interrupted build that cannot be read"
+    hint = "remove `journal` and `staged` there, compare the folder with git, and build again"
+    return Diagnostic("InterruptedBuild", "error", message, hint)

@@ -1,0 +1,142 @@
+"""All of a build or nothing of it: texts are staged beside the output, and one rename decides.
+
+Before that rename the old output stands untouched; after it the new one is as good as written, and whoever comes next
+moves into place what is still staged. A journal that git or a stranger brought can name files of its folder only.
+"""
+
+# os.path, not pathlib: it starts faster.
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+
+from trainc.output.owned_paths import STATE_FOLDER, can_be_owned, owned_file, stays_inside
+
+_JOURNAL = "journal"
+_STAGED = "staged"
+_OWNED = "owned"
+_HEAD = "trainc journal 1"
+_REMOVED = "-"
+
+
+class DamagedJournalError(Exception):
+    """The journal is none that trainc wrote."""
+
+
+def is_interrupted(folder: str) -> bool:
+    """Whether a build into `folder` was decided and not completed."""
+    return os.path.lexists(_journal(folder))
+
+
+def replace_all(folder: str, new: Mapping[str, str | None], owned: str) -> None:
+    """Write each text of `new` to its relative path, None removing the file, and `owned` to the list of owned files.
+
+    The caller holds the folder's lock. OSError leaves the folder as it was, except after the decision, when only the
+    names of files change: then it is interrupted.
+    """
+    made: list[str] = []
+    try:
+        _stage(folder, new, owned, made)
+        os.replace(os.path.join(_staged(folder), _JOURNAL), _journal(folder))
+    except BaseException:
+        if not is_interrupted(folder):
+            _discard(folder)
+            _remove_folders(made)
+        raise
+    complete(folder)
+
+
+def complete(folder: str) -> None:
+    """Move into place what is staged, if a build was interrupted. DamagedJournalError, and nothing done, if it cannot be."""
+    if not is_interrupted(folder):
+        return
+    for number, path in _entries(folder):
+        target = os.path.join(folder, path)
+        if number == _REMOVED:
+            with suppress(FileNotFoundError):
+                os.remove(target)
+            _remove_empty(os.path.dirname(target), folder)
+        else:
+            _move(os.path.join(_staged(folder), number), target)
+    _move(os.path.join(_staged(folder), _OWNED), owned_file(folder))
+    _discard(folder)
+    os.remove(_journal(folder))
+
+
+def _stage(folder: str, new: Mapping[str, str | None], owned: str, made: list[str]) -> None:
+    """Everything that takes room on the disk; `made` collects the folders that are made for it."""
+    _discard(folder)  # Of a build that was killed before its decision.
+    os.mkdir(_staged(folder))
+    lines = [_HEAD]
+    for number, (path, text) in enumerate(new.items()):
+        lines.append(f"{_REMOVED if text is None else number} {path}")
+        if text is not None:
+            _write(os.path.join(_staged(folder), str(number)), text)
+            parent = os.path.dirname(os.path.join(folder, path))
+            if not os.path.isdir(parent):
+                os.mkdir(parent)
+                made.append(parent)
+    _write(os.path.join(_staged(folder), _OWNED), owned)
+    _write(os.path.join(_staged(folder), _JOURNAL), "\n".join(lines) + "\n")
+
+
+def _entries(folder: str) -> list[tuple[str, str]]:
+    if os.path.islink(_journal(folder)) or os.path.islink(_staged(folder)):
+        raise DamagedJournalError
+    with open(_journal(folder), encoding="utf-8", errors="replace") as stream:
+        head, *lines = stream.read().splitlines() or [""]
+    entries = list(_parted(lines))
+    safe = all(can_be_owned(path) and stays_inside(folder, path) for _, path in entries)
+    if head != _HEAD or not safe:
+        raise DamagedJournalError
+    return entries
+
+
+def _parted(lines: list[str]) -> Iterator[tuple[str, str]]:
+    for line in lines:
+        number, _, path = line.partition(" ")
+        if number != _REMOVED and not (number.isascii() and number.isdecimal()):
+            raise DamagedJournalError
+        yield number, path
+
+
+def _move(staged: str, target: str) -> None:
+    if os.path.exists(staged):  # Else an interrupted run has moved it.
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        os.replace(staged, target)
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "x", encoding="utf-8", newline="") as stream:
+        stream.write(text)
+
+
+def _discard(folder: str) -> None:
+    staged = _staged(folder)
+    if os.path.islink(staged):
+        os.remove(staged)
+    with suppress(FileNotFoundError):
+        for name in os.listdir(staged):
+            os.remove(os.path.join(staged, name))
+        os.rmdir(staged)
+
+
+def _remove_folders(made: list[str]) -> None:
+    for folder in reversed(made):
+        with suppress(OSError):
+            os.rmdir(folder)
+
+
+def _remove_empty(folder: str, root: str) -> None:
+    if folder != root and os.path.isdir(folder) and not os.listdir(folder):
+        os.rmdir(folder)
+
+
+def _journal(folder: str) -> str:
+    return os.path.join(folder, STATE_FOLDER, _JOURNAL)
+
+
+def _staged(folder: str) -> str:
+    return os.path.join(folder, STATE_FOLDER, _STAGED)

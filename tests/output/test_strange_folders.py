@@ -1,0 +1,131 @@
+"""Output folders that somebody has prepared: nothing outside is read, replaced or removed, and nothing of others inside."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+
+from trainc.output.folder import Plan, carry_out, plan
+
+WANTED = {"a/one.yaml": "one\n"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An output folder beside a file that is no business of trainc's."""
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "one.yaml").write_text("victim\n", encoding="utf-8")
+    out = tmp_path / "out"
+    carry_out(plan(str(out), {}))
+    return out
+
+
+def victim(folder: Path) -> str:
+    return (folder.parent / "outside" / "one.yaml").read_text(encoding="utf-8")
+
+
+def build(folder: Path, wanted: dict[str, str] = WANTED) -> Plan:
+    return carry_out(plan(str(folder), wanted))
+
+
+def codes(done: Plan) -> list[str]:
+    return [diagnostic.code for diagnostic in done.refused]
+
+
+@pytest.mark.parametrize(
+    "path", ["../outside/one.yaml", "a/../../outside/one.yaml", "/etc/one.yaml", ".git/config.yaml", "a/b/c.yaml", "."]
+)
+def test_the_list_of_files_cannot_name_one_outside(path: str, folder: Path) -> None:
+    (folder / ".trainc" / "owned").write_text(f"{path}\na/gone.yaml\n", encoding="utf-8")
+    assert list(build(folder).described()) == [("created", "a/one.yaml")]
+    assert victim(folder) == "victim\n"
+
+
+def test_both_sides_of_a_merge_conflict_in_the_list_count(folder: Path) -> None:
+    build(folder, {"a/one.yaml": "1\n", "a/two.yaml": "2\n"})
+    text = "<<<<<<< HEAD\na/one.yaml\n=======\na/two.yaml\n>>>>>>> branch\n"
+    (folder / ".trainc" / "owned").write_text(text, encoding="utf-8")
+    assert list(build(folder).described()) == [("changed", "a/one.yaml"), ("removed", "a/two.yaml")]
+
+
+@pytest.mark.parametrize("owned", [True, False], ids=["listed as trainc's", "not listed"])
+def test_a_link_in_the_folder_is_in_the_way(owned: bool, folder: Path) -> None:
+    (folder / "a").mkdir()
+    (folder / "a" / "one.yaml").symlink_to(folder.parent / "outside" / "one.yaml")
+    (folder / ".trainc" / "owned").write_text("a/one.yaml\n" if owned else "", encoding="utf-8")
+    done = build(folder)
+    assert (codes(done), victim(folder)) == (["FileInTheWay"], "victim\n")
+    assert "victim" not in str(done)
+
+
+def test_a_link_to_a_folder_is_in_the_way(folder: Path) -> None:
+    (folder / "a").symlink_to(folder.parent / "outside")
+    (folder / ".trainc" / "owned").write_text("a/one.yaml\n", encoding="utf-8")
+    assert codes(build(folder)) == ["FileInTheWay"]
+    assert build(folder, {}).refused == ()
+    assert victim(folder) == "victim\n"
+
+
+def test_a_link_for_the_folder_of_trainc_s_own_is_in_the_way(folder: Path) -> None:
+    (folder / ".trainc" / "owned").unlink()
+    (folder / ".trainc").rmdir()
+    (folder / ".trainc").symlink_to(folder.parent / "outside")
+    assert codes(build(folder)) == ["FileInTheWay"]
+    assert [path.name for path in (folder.parent / "outside").iterdir()] == ["one.yaml"]
+
+
+@pytest.mark.parametrize("name", ["owned", "lock", "journal", "staged"])
+def test_a_link_among_trainc_s_own_files_is_not_followed(name: str, folder: Path) -> None:
+    link, target = folder / ".trainc" / name, folder.parent / "outside" / ("" if name == "staged" else "one.yaml")
+    link.unlink(missing_ok=True)
+    link.symlink_to(target)
+    with pytest.raises(OSError, match="lock") if name == "lock" else nullcontext():
+        build(folder)
+    assert victim(folder) == "victim\n"
+
+
+@pytest.mark.parametrize(
+    "journal",
+    [
+        "trainc journal 1\n- ../outside/one.yaml\n",
+        "trainc journal 1\n0 ../outside/one.yaml\n",
+        "trainc journal 1\n../../evil a/one.yaml\n",
+        "trainc journal 1\n- linked/one.yaml\n",
+        "trainc journal 2\n",
+        "\0\n",
+        "",
+    ],
+)
+def test_a_journal_that_trainc_did_not_write_is_refused(journal: str, folder: Path) -> None:
+    (folder / "linked").symlink_to(folder.parent / "outside")
+    (folder / ".trainc" / "staged").mkdir()
+    (folder / ".trainc" / "staged" / "0").write_text("evil\n", encoding="utf-8")
+    (folder / ".trainc" / "journal").write_text(journal, encoding="utf-8")
+    assert codes(build(folder)) == ["InterruptedBuild"]
+    assert victim(folder) == "victim\n"
+    assert not (folder / "a").exists()
+
+
+@pytest.mark.parametrize(
+    "path", ["../one.yaml", "/one.yaml", ".hidden.yaml", "a/.hidden/one.yaml", "a\nb.yaml", ".yaml"]
+)
+def test_what_is_no_name_for_a_file_of_trainc_s_is_never_written(path: str, folder: Path) -> None:
+    assert codes(build(folder, {path: "text\n"})) == ["FileInTheWay"]
+
+
+def test_a_folder_where_a_file_should_be_is_in_the_way(folder: Path) -> None:
+    (folder / "a" / "one.yaml").mkdir(parents=True)
+    assert codes(build(folder)) == ["FileInTheWay"]
+
+
+def test_a_file_where_a_folder_should_be_is_in_the_way(folder: Path) -> None:
+    (folder / "a").write_text("mine\n", encoding="utf-8")
+    assert codes(build(folder)) == ["FileInTheWay"]
+
+
+def test_refusing_makes_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert codes(build(out, {"../one.yaml": ""})) == ["FileInTheWay"]
+    assert not out.exists()
