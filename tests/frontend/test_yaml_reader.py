@@ -43,7 +43,7 @@ def test_a_file_holds_these_documents(text: str, documents: list[object]) -> Non
 @pytest.mark.parametrize(
     ("text", "errors"),
     [
-        ("a: x\n b: c\n", [("YAMLSyntax", 2, 3)]),
+        ("a: x\n b: c\n", [("YAMLSyntax", 2, 2)]),
         ("a: [1, 2\nb: 3\n", [("YAMLSyntax", 1, 4)]),
         ("a: {x: 1\n", [("YAMLSyntax", 1, 4)]),
         ("a: 'x\n", [("YAMLSyntax", 1, 4)]),

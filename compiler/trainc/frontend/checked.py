@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from trainc.diagnostics import Diagnostic, Finding, Path, Source, format_path, has_errors
@@ -120,7 +120,9 @@ def check_document(
     dialect = dialect_of(document.data)
     wrong = list(_wrong_dialect(document.data, dialect, options))
     if wrong:
-        return None, [place(finding, document, label) for finding in wrong]
+        meant = _as_meant(document, wrong)
+        _, more = check_document(meant, release, options, surroundings) if meant else (None, [])
+        return None, [*(place(f, document, label) for f in wrong), *(d for d in more if d.severity == "error")]
     converted = Conversion(dict(document.data))
     if dialect is not None:
         converted = dialect.convert(document.data, dialect.kinds[document.data["kind"]], surroundings)
@@ -154,20 +156,30 @@ def _wrong_dialect(data: Json, dialect: Dialect | None, options: Options) -> Ite
             yield Finding("DialectNeedsGitOps", "error", message, hint, ("apiVersion",))
         return
     if version != names.TRAINER_API:
-        claiming = claimed_by(data)
-        right = (
-            names.TRAINER_API
-            if claiming is None or claiming.group.endswith("kubeflow.org")
-            else claiming.api_versions[0]
-        )
         message = f"apiVersion {version!r} has never existed" if version else "apiVersion is missing"
-        yield Finding("UnknownAPIVersion", "error", message, f"write apiVersion: {right}", ("apiVersion",))
-        if claiming is not None:
+        hint = f"write apiVersion: {_right_version(data)}"
+        yield Finding("UnknownAPIVersion", "error", message, hint, ("apiVersion",))
+        if claimed_by(data) is not None:
             return
     if kind not in KINDS:
         near = near_names(str(kind), KINDS, 1, 0.4)
         message = f"kind {kind!r} does not exist in {names.TRAINER_GROUP}" if kind else "kind is missing"
         yield Finding("UnknownKind", "error", message, f"write kind: {near[0] if near else 'TrainJob'}", ("kind",))
+
+
+def _right_version(data: Json) -> str:
+    """The version that a document in one that never existed most likely means."""
+    claiming = claimed_by(data)
+    return (
+        names.TRAINER_API if claiming is None or claiming.group.endswith("kubeflow.org") else claiming.api_versions[0]
+    )
+
+
+def _as_meant(document: Document, wrong: list[Finding]) -> Document | None:
+    """A document whose version alone is wrong, in the right one, so that its other problems show at once."""
+    if [finding.code for finding in wrong] != ["UnknownAPIVersion"]:
+        return None
+    return replace(document, data={**document.data, "apiVersion": _right_version(document.data)})
 
 
 def _with_namespace(data: Json, namespace: str | None) -> Json:

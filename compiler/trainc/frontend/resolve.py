@@ -61,17 +61,19 @@ def unsupported_reference(job: Json) -> Iterator[Finding]:
             ("spec", "runtimeRef", "apiGroup"),
         )
     if reference["kind"] not in RUNTIME_KINDS:
-        near = near_names(reference["kind"], RUNTIME_KINDS, 1)
-        hint = (
-            f"write kind: {near[0]}" if near else f"kind is one of {', '.join(RUNTIME_KINDS)}; the name goes to `name`"
-        )
-        yield Finding(
-            "UnsupportedRuntimeRef",
-            "error",
-            f"{reference['kind']!r} is no kind of runtime",
-            hint,
-            ("spec", "runtimeRef", "kind"),
-        )
+        yield _no_kind(reference["kind"])
+
+
+def _no_kind(stated: str) -> Finding:
+    near = near_names(stated, RUNTIME_KINDS, 1)
+    message, hint = f"{stated!r} is no kind of runtime", f"kind is one of {', '.join(RUNTIME_KINDS)}"
+    if stated and stated == stated.lower():
+        # Kinds begin with a capital, and names have none.
+        message = f"{stated!r} is no kind of runtime; it looks like a name"
+        hint = f"write kind: ClusterTrainingRuntime (or TrainingRuntime) and name: {stated}"
+    elif near:
+        hint = f"write kind: {near[0]}"
+    return Finding("UnsupportedRuntimeRef", "error", message, hint, ("spec", "runtimeRef", "kind"))
 
 
 def group_mismatch(job: Json, runtime: Json) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from yaml.error import MarkedYAMLError, YAMLError
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.reading.chunk import Chunk
 from trainc.frontend.reading.construct import TEMPLATE_HINT
+from trainc.frontend.reading.misplaced_keys import misplaced_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +140,7 @@ _ELLIPSIS = _Reading(
     "remove the ellipsis, or write what it stands for",
 )
 _ELLIPSIS_PROBLEM = re.compile("expected ':'|mapping values|<?document start>?|expected key|<block end>")
+_COLUMN_PROBLEM = re.compile("mapping values are not allowed|expected (key|'-' indicator)|expected <block end>")
 _ELLIPSIS_LINE = re.compile(r"^[ \t]*(\.\.\.|\u2026)[ \t]*$", re.MULTILINE)
 _TEMPLATE = re.compile(r"\{\{|\{%")
 
@@ -152,6 +154,8 @@ def syntax_error(error: YAMLError, chunk: Chunk) -> Diagnostic:
     place = _ellipsis(chunk.text, index - len(before)) if _ELLIPSIS_PROBLEM.search(problem) else None
     if place is not None:
         reading, index = _ELLIPSIS, place
+    elif _COLUMN_PROBLEM.search(problem) and (key := misplaced_key(chunk.text, index)) is not None:
+        return chunk.error("YAMLSyntax", key.index, key.message, key.hint)
     elif after.startswith("\t"):
         reading = _TAB
     elif reading is _MISPLACED and before.strip():

@@ -12,7 +12,7 @@ from trainc.frontend.schema.scalars import Refused, is_time, shown, text_or_inte
 from trainc.frontend.schema.shapes import ROOTS, ListOf, MapOf, Scalar, Struct
 from trainc.frontend.schema.structure import structural_findings
 from trainc.frontend.schema.tables import defaults_of, rules_of
-from trainc.frontend.schema.unknown_fields import unknown_fields
+from trainc.frontend.schema.unknown_fields import indent_hint, unknown_fields
 from trainc.frontend.schema.walking import Node, nodes, well_typed, without_nulls, without_unknown
 from trainc.ir.quantity import canonical
 
@@ -41,9 +41,11 @@ def explain(
 
 
 def _follows_from(missing: Finding, findings: list[Finding]) -> bool:
-    """Whether a missing `template` is only the other face of a PodSpec in its place."""
+    """Whether a missing `template` is only the other face of a PodSpec in its place, or a field is there and empty."""
+    beside = [finding for finding in findings if finding.path and finding.path[:-1] == missing.path[:-1]]
     return missing.code == "MissingRequired" and any(
-        finding.code == _EXPLAINS_MISSING_TEMPLATE and finding.path[:-1] == missing.path[:-1] for finding in findings
+        finding.code == _EXPLAINS_MISSING_TEMPLATE or finding.hint == indent_hint(finding.path, missing.path)
+        for finding in beside
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from trainc.diagnostics import Finding, Severity, format_path
+from trainc.diagnostics import Finding, Path, Severity, format_path
 from trainc.frontend.schema.known_fields import release_hint
 from trainc.frontend.schema.shapes import ListOf, Shape, Struct, definition
 from trainc.frontend.schema.walking import Node, nodes
@@ -73,7 +73,12 @@ def _inner_hint(node: Node, owner: str, name: str, release: str) -> str:
     present = [field for field in inside if field in node.value]
     if len(present or inside) != 1:
         return ""
-    return f"indent {name} under {(present or inside)[0]}"
+    return indent_hint((*node.path, name), (*node.path, (present or inside)[0]))
+
+
+def indent_hint(field: Path, parent: Path) -> str:
+    """The mend for a field that stands beside its parent."""
+    return f"indent {field[-1]} under {parent[-1]}"
 
 
 def _outer_hint(node: Node, name: str, release: str) -> str:

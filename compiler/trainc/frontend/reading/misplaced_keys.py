@@ -1,0 +1,57 @@
+"""Keys that stand in a column where no mapping has its keys: which key they belong beside, as far as it can be told."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_KEY_LINE = re.compile(r"(?P<indent>[ ]*)(?P<key>[\w./-]+):(?:\s|$)")
+_ITEM_LINE = re.compile(r"(?P<indent>[ ]*)-(?P<gap>[ ]+)(?P<key>[\w./-]+):(?P<value>.*)")
+_FIELD_LINE = re.compile(r"(?P<indent>(?:[ ]*-[ ]+)?[ ]*)(?P<key>[\w./-]+):[ ]+(?![|>#])\S")
+
+
+@dataclass(frozen=True, slots=True)
+class MisplacedKey:
+    """A key at `index` of the text, what is wrong with its column, and how to mend it."""
+
+    index: int
+    message: str
+    hint: str
+
+
+def misplaced_key(text: str, index: int) -> MisplacedKey | None:
+    """The key on the line of `text[index]`, if the lines above it show where it should stand."""
+    start = text.rfind("\n", 0, index) + 1
+    line = _KEY_LINE.match(text, start)
+    above = [other for other in text[:start].splitlines() if other.strip() and not other.lstrip().startswith("#")]
+    if line is None or not above:
+        return None
+    return _under_a_dash(line, above) or _too_deep(line, above[-1])
+
+
+def _under_a_dash(line: re.Match[str], above: list[str]) -> MisplacedKey | None:
+    """A field of a list's item in the column of the item's dash."""
+    column = len(line["indent"])
+    # Only the lines of the item, which stand deeper than its dash, may come between.
+    item = next((other for other in reversed(above) if len(other) - len(other.lstrip()) <= column), "")
+    dash = _ITEM_LINE.match(item)
+    if dash is None or len(dash["indent"]) != column:
+        return None
+    wanted = column + 1 + len(dash["gap"])
+    return MisplacedKey(
+        line.start("key"),
+        f"`{line['key']}` stands in the column of the dash above, so it is no field of that item",
+        f"move it to column {wanted + 1}, under `{dash['key']}`",
+    )
+
+
+def _too_deep(line: re.Match[str], above: str) -> MisplacedKey | None:
+    """A key that stands deeper than the key above it, which has a value already."""
+    field = _FIELD_LINE.match(above)
+    if field is None or len(field["indent"]) >= len(line["indent"]):
+        return None
+    return MisplacedKey(
+        line.start("key"),
+        f"`{line['key']}` stands deeper than `{field['key']}` above it, which has its value already",
+        f"move it to column {len(field['indent']) + 1}, under `{field['key']}`, if both belong to one mapping",
+    )

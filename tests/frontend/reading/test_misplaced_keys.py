@@ -1,0 +1,56 @@
+"""Keys in the wrong column: the report names the key that they belong beside, where the lines above show it."""
+
+from __future__ import annotations
+
+import pytest
+
+from trainc.frontend.yaml_reader import read_documents
+from trainc.options import Limits
+
+# text -> the line and column of the key, a piece of what is said, and of how to mend it.
+MISPLACED = {
+    "in the column of the dash": (
+        "a:\n  - name: x\n  image: y\n",
+        (3, 3, "`image` stands in the column of the dash", "column 5, under `name`"),
+    ),
+    "in the column of a dash, and of the list's own key": (
+        "a:\n-   name: x\nimage: y\nb:\n- c\n",
+        None,
+    ),
+    "below a longer item": (
+        "a:\n  - name: x\n    args:\n      - b\n  image: y\n",
+        (5, 3, "`image` stands in the column of the dash", "column 5, under `name`"),
+    ),
+    "deeper than a field with a value": (
+        "a:\n  name: x\n    image: y\n",
+        (3, 5, "`image` stands deeper than `name`", "column 3, under `name`"),
+    ),
+    "deeper than an item's field with a value": (
+        "a:\n  - name: x\n        image:\n          b: c\n",
+        (3, 9, "`image` stands deeper than `name`", "column 5, under `name`"),
+    ),
+    "behind a comment": (
+        "a:\n  name: x\n  # A comment.\n    image: y\n",
+        (4, 5, "`image` stands deeper than `name`", "column 3, under `name`"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MISPLACED)
+def test_a_key_in_the_wrong_column_is_told_where_to_go(case: str) -> None:
+    text, expected = MISPLACED[case]
+    _, errors = read_documents(text.encode(), "a.yaml", Limits())
+    if expected is None:
+        assert [e for e in errors if "column of the dash" in e.message] == []
+        return
+    (error,) = errors
+    line, column, message, hint = expected
+    assert error.source is not None
+    assert (error.code, error.source.line, error.source.column) == ("YAMLSyntax", line, column)
+    assert message in error.message
+    assert hint in error.hint
+
+
+def test_a_key_that_no_line_above_explains_gets_the_general_mend() -> None:
+    _, (error,) = read_documents(b"a:\n    b: 1\n  c: 2\n", "a.yaml", Limits())
+    assert error.hint == "align the keys of one mapping, and the dashes of one list, in one column"
