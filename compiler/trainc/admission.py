@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from trainc.compilation import Compilation, CompiledJob
@@ -13,6 +12,7 @@ from trainc.frontend.schema import check
 from trainc.ir.names import JOBSET_API
 from trainc.ir.release import Release, release_facts
 from trainc.options import NEWEST_RELEASE, Options, Semantics
+from trainc.records import replace
 from trainc.target.admission import bake_defaults, creation_refusals, later_failures, update_refusals
 from trainc.target.admission.updates import Submitted
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from trainc.admission import admit_compiled
 from trainc.compilation import Manifest
@@ -18,6 +17,7 @@ from trainc.lints.ttl_rerun import ttl_rerun
 from trainc.observer import Observer
 from trainc.options import Options
 from trainc.plugins import engine
+from trainc.records import dataclass, replace
 from trainc.target.delivery import deliver
 from trainc.target.name_hash import name_hash
 from trainc.target.order import in_apply_order

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from trainc.admission import as_submitted
 from trainc.diagnostics import Finding
 from trainc.frontend.schema import check
 from trainc.ir.release import release_facts
+from trainc.records import dataclass
 from trainc.report.diff.rules import Stored
 from trainc.target.admission import bake_defaults, creation_refusals, update_refusals
 from trainc.target.admission.updates import Submitted

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from trainc.diagnostics import Diagnostic
+from trainc.records import dataclass
 
 Manifest = dict[str, Any]
 

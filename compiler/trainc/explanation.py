@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from trainc.frontend.checked import Checked
@@ -11,6 +10,7 @@ from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.options import Options
 from trainc.plugins.plugin import ExtensionPoint
+from trainc.records import dataclass, field
 from trainc.replay import Replay
 from trainc.report.provenance.model import ExplainedObject, Explanation, InputDocument, ObjectName
 

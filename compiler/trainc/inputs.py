@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from trainc.compilation import Compilation
@@ -15,6 +14,7 @@ from trainc.frontend.files import read_paths
 from trainc.frontend.intake import Catalog
 from trainc.options import NEWEST_RELEASE, Options
 from trainc.pipeline import compile_documents
+from trainc.records import dataclass
 
 if TYPE_CHECKING:
     from trainc.frontend.overlays.loaded import Loaded

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from trainc.frontend.document import Document
 from trainc.frontend.intake import Intake, take_in
 from trainc.options import NEWEST_RELEASE, Options
 from trainc.pipeline import compile_job, compile_trainjob, missing_runtimes, notes_on
+from trainc.records import dataclass
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future

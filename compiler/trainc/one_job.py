@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from trainc.compilation import CompiledJob
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
@@ -14,6 +13,7 @@ from trainc.inputs import Inputs
 from trainc.near_names import did_you_mean
 from trainc.options import NEWEST_RELEASE, Options
 from trainc.pipeline import compile_job
+from trainc.records import dataclass
 
 
 class NoSuchJobError(Exception):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
+from trainc.records import dataclass, field
 from trainc.sync_options import normalize_sync_options
 
 Semantics: TypeAlias = Literal["gitops", "controller"]

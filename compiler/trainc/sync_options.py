@@ -7,8 +7,9 @@ documentation print it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from trainc.records import dataclass
 
 Tool: TypeAlias = Literal["argocd", "flux"]
 Scope: TypeAlias = Literal["jobset", "all"]

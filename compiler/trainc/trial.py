@@ -6,7 +6,6 @@ What there is to say of a runtime should not wait for the first TrainJob that as
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from trainc.assembly import assemble
 from trainc.diagnostics import Diagnostic, Finding, Path, has_errors
@@ -25,6 +24,7 @@ from trainc.lints.registry import lint
 from trainc.options import NEWEST_RELEASE, Options
 from trainc.pipeline import prepare
 from trainc.plugins import engine
+from trainc.records import replace
 
 
 def check_unused_runtimes(

@@ -6,9 +6,10 @@ A command is a module of this package with two functions, imported when somebody
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, BinaryIO, Protocol, TextIO
+
+from trainc.records import dataclass
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from io import BytesIO
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from trainc.diagnostics import Diagnostic
 from trainc.frontend.document import Document
 from trainc.inputs import Inputs, read_inputs
 from trainc.pipeline import compile_each
+from trainc.records import dataclass, field
 
 if TYPE_CHECKING:
     from trainc.frontend.fragments import Fragment

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, get_args
 
 from trainc.diagnostics import CompileError, Diagnostic, Path, format_path
@@ -14,6 +13,7 @@ from trainc.frontend.document import Document
 from trainc.frontend.yaml_reader import read_documents
 from trainc.near_names import did_you_mean
 from trainc.options import Delivery, Limits, SecretsMode, Semantics, normalize_release
+from trainc.records import dataclass
 
 FILE_NAME = "trainc.yaml"
 

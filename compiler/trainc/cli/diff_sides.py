@@ -7,7 +7,6 @@ import tempfile
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import chdir, contextmanager
-from dataclasses import dataclass, replace
 
 from trainc.cli.command import Streams, UsageError
 from trainc.cli.configuration import FILE_NAME
@@ -20,6 +19,7 @@ from trainc.frontend.git_tree import Repository, repository_of, write_revision
 from trainc.inputs import read_inputs
 from trainc.manifest_set import ManifestSet, is_runtime, manifest_set, with_runtime
 from trainc.options import RELEASES, Options, normalize_release
+from trainc.records import dataclass, replace
 
 _GIT = "git:"
 WORKING_TREE = "working tree"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
 from trainc.diagnostics import Source
+from trainc.records import dataclass, field
 
 STDIN = "-"
 _WORD = re.compile(r"[^\s:,\[\]{}\"']+|[\"'][^\"']*[\"']")

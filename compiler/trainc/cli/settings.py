@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from trainc.cli.command import UsageError
@@ -12,6 +11,7 @@ from trainc.cli.configuration import Configuration, read_configuration
 from trainc.diagnostics import CompileError, has_errors
 from trainc.frontend.files import is_overlay_folder
 from trainc.options import Limits, Options, layered
+from trainc.records import dataclass, fields, replace
 
 if TYPE_CHECKING:
     from trainc.frontend.overlays.loaded import Loaded

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from trainc.diagnostics import Diagnostic, Finding, Path, Source, format_path, has_errors
@@ -21,6 +20,7 @@ from trainc.ir.release import Release
 from trainc.ir.trainjob import TrainJob
 from trainc.near_names import near_names
 from trainc.options import Options
+from trainc.records import dataclass, replace
 
 Json = Mapping[str, Any]
 KINDS = ("TrainJob", *RUNTIME_KINDS)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from trainc.diagnostics import Path, Source
+from trainc.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from trainc.diagnostics import Finding, Path, has_errors
 from trainc.frontend.nested import take, value_at
+from trainc.records import dataclass
 
 Json = Mapping[str, Any]
 

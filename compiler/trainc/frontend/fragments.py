@@ -7,7 +7,6 @@ less the levels that the fragment brings itself, is its place. What the parent n
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from trainc.diagnostics import Diagnostic, Path, Source, format_path
@@ -15,6 +14,7 @@ from trainc.frontend.document import Document
 from trainc.frontend.schema import known_in
 from trainc.ir import names
 from trainc.options import RELEASES
+from trainc.records import dataclass, replace
 
 Json = Mapping[str, Any]
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from trainc.diagnostics import CompileError, Diagnostic
 from trainc.frontend.files import READ_SUFFIXES
+from trainc.records import dataclass
 
 _LINK = "120000"
 _FILE = "100"

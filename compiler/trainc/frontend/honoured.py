@@ -7,7 +7,6 @@ it or, where no release ever had it, by extensions.py, and put back.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from trainc.diagnostics import Finding, Path, has_errors
@@ -15,6 +14,7 @@ from trainc.frontend.extensions import EXTENSIONS
 from trainc.frontend.nested import put, take, value_at
 from trainc.frontend.schema import check
 from trainc.frontend.schema.known_fields import release_hint
+from trainc.records import dataclass
 
 Json = Mapping[str, Any]
 

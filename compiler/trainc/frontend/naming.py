@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from trainc.ir import names
+from trainc.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ One home for their ids: PORT.yaml lists the same, and a test holds the two toget
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from trainc.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

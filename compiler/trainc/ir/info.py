@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trainc.ir import names
@@ -11,6 +10,7 @@ from trainc.ir.container import Container
 from trainc.ir.podset import PodSet
 from trainc.ir.release import Release
 from trainc.options import Semantics
+from trainc.records import dataclass, field, replace
 
 Json = Mapping[str, Any]
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, TypeAlias
+
+from trainc.records import dataclass
 
 NANOS_PER_UNIT = 10**9
 LARGEST = (2**63 - 1) * NANOS_PER_UNIT

@@ -6,11 +6,11 @@ kubeflow/trainer at the tags that PORT.yaml pins and is held by the recorded cas
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
 from trainc.options import RELEASES
+from trainc.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import TypeAlias
 
 from trainc.diagnostics import Finding
@@ -17,6 +16,7 @@ from trainc.lints.missing_image import missing_image
 from trainc.lints.mpi_completion import mpi_nodes_awaited
 from trainc.lints.shell_variables import unexpanded_shell_variables
 from trainc.lints.torchrun_flags import torchrun_args_override_policy
+from trainc.records import replace
 
 Lint: TypeAlias = Callable[[TrainJob, Info], Iterator[Finding]]
 

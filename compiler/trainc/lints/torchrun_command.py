@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from trainc.diagnostics import Path
 from trainc.lints.entrypoints import About, Entrypoint, shell_script
+from trainc.records import dataclass
 
 _PROGRAM = "torchrun"
 _MODULES = ("torch.distributed.run", "torch.distributed.launch")

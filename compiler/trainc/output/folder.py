@@ -12,7 +12,6 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
 
 from trainc.diagnostics import Diagnostic
 from trainc.output.journal import DamagedJournalError, complete, is_interrupted, replace_all
@@ -26,6 +25,7 @@ from trainc.output.owned_paths import (
     read_owned,
     stays_inside,
 )
+from trainc.records import dataclass, replace
 
 _NOT_OURS = "is there already and trainc did not write it"
 _LINK = "is a link, or in a folder that is one, and would lead elsewhere"

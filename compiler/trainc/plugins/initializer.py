@@ -6,7 +6,6 @@ Source: kubeflow/trainer pkg/runtime/framework/plugins/jobset (Validate in jobse
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from trainc.diagnostics import Finding
 from trainc.ir import names
@@ -16,6 +15,7 @@ from trainc.ir.info import Info
 from trainc.ir.podset import PodSet
 from trainc.ir.trainjob import InitializerStep, TrainJob
 from trainc.plugins.plugin import Plugin
+from trainc.records import replace
 
 STEPS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
 

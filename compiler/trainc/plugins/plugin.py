@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from trainc.diagnostics import Finding
 from trainc.ir.info import Info
 from trainc.ir.provided_secret import ProvidedSecret
 from trainc.ir.trainjob import TrainJob
+from trainc.records import dataclass
 
 Manifest: TypeAlias = dict[str, Any]
 Pass: TypeAlias = Callable[[TrainJob, Info], Info]

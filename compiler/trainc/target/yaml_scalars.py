@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass
 from functools import cache
+
+from trainc.records import dataclass
 
 # What every YAML version prints, less what a reader of a diff could not see: spaces other than the plain one, line
 # and paragraph separators, joiners, direction marks, private and unassigned code points.

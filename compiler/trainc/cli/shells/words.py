@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from trainc.cli.arguments import CODE, FILE, FOLDER, RUNTIME
 from trainc.cli.command import COMMANDS
 from trainc.cli.parser import parser_of
+from trainc.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

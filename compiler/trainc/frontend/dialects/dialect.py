@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from trainc.diagnostics import Finding
@@ -12,6 +11,7 @@ from trainc.frontend.naming import NAMED, Naming
 from trainc.ir.info import Info
 from trainc.ir.release import Release
 from trainc.ir.trainjob import TrainJob
+from trainc.records import dataclass, field, replace
 
 Json = Mapping[str, Any]
 

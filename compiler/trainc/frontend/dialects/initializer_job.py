@@ -6,12 +6,12 @@ There the steps were init containers dataset-initializer and model-initializer o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from trainc.diagnostics import Finding, Path
 from trainc.frontend.dialects.moves import Move
 from trainc.ir import names
+from trainc.records import dataclass
 
 Json = Mapping[str, Any]
 

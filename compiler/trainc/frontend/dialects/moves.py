@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from trainc.diagnostics import Path
+from trainc.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ Source: sgl-project/ome pkg/apis/ome/v1beta1/training_runtime.go as proposed in 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from trainc.diagnostics import Finding
@@ -17,6 +16,7 @@ from trainc.frontend.dialects.shape import ANY, Shape
 from trainc.ir import names
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
+from trainc.records import replace
 
 Json = Mapping[str, Any]
 

@@ -6,7 +6,6 @@ Source: kubeflow/trainer pkg/apis/kubeflow.org/v2alpha1 v1.9.0, the only minor t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from trainc.diagnostics import Finding, Path
@@ -16,6 +15,7 @@ from trainc.frontend.dialects.runtime import OBJECT, RUNTIME_SPEC, converted_run
 from trainc.frontend.dialects.shape import ANY, Shape, conform
 from trainc.frontend.dialects.trainer_fields import RUNTIME_REF, TRAINER, converted_runtime_ref, converted_trainer
 from trainc.ir import names
+from trainc.records import replace
 
 Json = Mapping[str, Any]
 

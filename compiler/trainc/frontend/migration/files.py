@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from trainc.diagnostics import Diagnostic
@@ -13,6 +12,7 @@ from trainc.frontend.migration.newest import in_newest_api
 from trainc.frontend.reading.lists import items
 from trainc.frontend.yaml_reader import read_documents, read_value
 from trainc.options import Limits
+from trainc.records import dataclass
 
 Change = tuple[tuple[str | int, ...], Mapping[str, Any], Mapping[str, Any]]
 # At the first column these three dashes end a document wherever they stand, block scalars included.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from trainc.diagnostics import Finding, Path
 from trainc.frontend.dialects import Surroundings, dialect_of
 from trainc.frontend.migration.renaming import with_standard_names
 from trainc.ir import names
+from trainc.records import dataclass
 
 Json = Mapping[str, Any]
 

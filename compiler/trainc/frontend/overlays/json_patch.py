@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from trainc.diagnostics import Path
 from trainc.frontend.overlays.field_path import FieldPath, lasting
 from trainc.frontend.overlays.merge import PatchFailedError
+from trainc.records import dataclass
 
 _END = "-"
 _WITH_VALUE = ("add", "replace", "test")

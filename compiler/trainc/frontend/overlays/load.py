@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 from trainc.diagnostics import Diagnostic, Path, format_path
@@ -20,6 +19,7 @@ from trainc.frontend.templates import SUFFIXES as TEMPLATE_SUFFIXES
 from trainc.frontend.templates import render
 from trainc.frontend.templates.failure import TemplateFailedError
 from trainc.options import Limits
+from trainc.records import replace
 
 AnyPath: TypeAlias = "str | os.PathLike[str]"
 

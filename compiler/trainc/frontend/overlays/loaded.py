@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from trainc.frontend.document import Document
 from trainc.frontend.overlays.overlay import Overlay, Patch
 from trainc.options import layered
+from trainc.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.document import Document
@@ -11,6 +10,7 @@ from trainc.frontend.intake import Catalog
 from trainc.frontend.overlays.apply import Layer, Use
 from trainc.frontend.overlays.edited import Edited, identity
 from trainc.frontend.overlays.loaded import Loaded
+from trainc.records import dataclass
 
 _DELETED = "an overlay deletes it"
 

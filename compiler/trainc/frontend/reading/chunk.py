@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from trainc.diagnostics import Diagnostic, Source
+from trainc.records import dataclass, field
 
 # kubectl splits at every line that begins so, before it parses (k8s.io/apimachinery pkg/util/yaml YAMLReader); in
 # valid YAML no scalar can hold such a line.

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from trainc.frontend.reading.chunk import Chunk
 from trainc.frontend.reading.scalars import number
+from trainc.records import replace
 
 _SPACE = re.compile(r"\s*")
 _SURROGATE_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")

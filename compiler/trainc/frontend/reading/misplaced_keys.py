@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from trainc.records import dataclass
 
 _KEY_LINE = re.compile(r"(?P<indent>[ ]*)(?P<key>[\w./-]+):(?:\s|$)")
 _ITEM_LINE = re.compile(r"(?P<indent>[ ]*)-(?P<gap>[ ]+)(?P<key>[\w./-]+):(?P<value>.*)")

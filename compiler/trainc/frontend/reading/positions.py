@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from yaml.error import YAMLError
 
 from trainc.diagnostics import Path, Source
@@ -11,6 +9,7 @@ from trainc.frontend.reading.chunk import Chunk
 from trainc.frontend.reading.construct import is_merge, key_text
 from trainc.frontend.reading.nodes import Node, RefusedError, compose
 from trainc.options import Limits
+from trainc.records import dataclass
 
 
 class Positions:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from yaml.error import MarkedYAMLError, YAMLError
 
@@ -11,6 +10,7 @@ from trainc.diagnostics import Diagnostic
 from trainc.frontend.reading.chunk import Chunk
 from trainc.frontend.reading.construct import TEMPLATE_HINT
 from trainc.frontend.reading.misplaced_keys import misplaced_key
+from trainc.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -12,6 +11,7 @@ import jsonschema
 from trainc.diagnostics import Finding, Path
 from trainc.frontend.schema.editor_schema import QUANTITY_FORMAT, json_schema
 from trainc.frontend.schema.scalars import shown
+from trainc.records import dataclass
 
 _EXPECTED = {
     "object": "a mapping",

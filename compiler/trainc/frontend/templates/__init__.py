@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from trainc.diagnostics import Diagnostic, Path, Source
@@ -12,6 +11,7 @@ from trainc.frontend.reading.encoding import decode
 from trainc.frontend.templates.failure import TemplateFailedError
 from trainc.frontend.yaml_reader import read_documents
 from trainc.options import Limits
+from trainc.records import replace
 
 SUFFIXES = (".yaml.j2", ".yml.j2", ".json.j2")
 

@@ -6,7 +6,6 @@ Source: kubeflow/trainer pkg/runtime/framework/plugins/flux. The scripts themsel
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from trainc.diagnostics import Finding
 from trainc.ir import names
@@ -20,6 +19,7 @@ from trainc.ir.trainjob import TrainJob
 from trainc.plugins.flux import scripts, volumes
 from trainc.plugins.flux.cluster import Cluster, cluster
 from trainc.plugins.plugin import Manifest, Plugin
+from trainc.records import replace
 
 INSTALLER = "flux-installer"
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from trainc.ir import names
 from trainc.ir.devices import gpus, resources_per_node
 from trainc.ir.info import Info
 from trainc.ir.rendezvous import subdomain
 from trainc.ir.trainjob import TrainJob
+from trainc.records import dataclass
 
 _DEFAULTS = {
     "FLUX_VIEW_IMAGE": "ghcr.io/converged-computing/flux-view-ubuntu:tag-jammy",

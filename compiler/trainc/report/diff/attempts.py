@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from trainc.diagnostics import Finding
+from trainc.records import dataclass
 from trainc.report.diff.changes import Change, compare_manifests
 from trainc.report.diff.kueue import kueue_refusals
 from trainc.report.diff.normal import Manifest, normal

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
+from trainc.records import replace
 from trainc.report.diff.changes import Change, compare_manifests
 from trainc.report.diff.content_hash import with_new_names
 from trainc.report.diff.jobs import JobPairs, by_job

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from trainc.records import replace
 from trainc.report.diff.jobs import JobPairs
 from trainc.report.diff.model import ObjectDiff
 from trainc.report.diff.normal import Manifest

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from trainc.records import dataclass
 from trainc.report.diff.normal import Manifest
 from trainc.report.diff.objects import ObjectKey, Pair
 

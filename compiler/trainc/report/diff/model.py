@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from trainc.records import dataclass
 from trainc.report.diff.changes import Change, Move
 from trainc.report.diff.normal import Manifest
 from trainc.report.diff.objects import ObjectKey

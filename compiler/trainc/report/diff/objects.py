@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from trainc.records import dataclass
 from trainc.report.diff.hashed_names import plain_names, under_plain_names
 from trainc.report.diff.normal import Manifest, normal, stripped
 

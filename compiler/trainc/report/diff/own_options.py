@@ -5,8 +5,7 @@ Sources: argoproj/argo-cd gitops-engine pkg/sync/sync_context.go (applyObject); 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from trainc.records import replace
 from trainc.report.diff.normal import Manifest
 from trainc.report.diff.ways import Way
 

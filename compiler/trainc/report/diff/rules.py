@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from trainc.diagnostics import Finding
+from trainc.records import dataclass
 from trainc.report.diff.normal import Manifest
 
 

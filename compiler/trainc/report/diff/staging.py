@@ -6,8 +6,8 @@ Source: fluxcd/pkg ssa/manager_apply.go (ApplyAll): a dry run of every object, a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from trainc.records import replace
 from trainc.report.diff.model import ObjectDiff
 from trainc.report.diff.outcomes import Outcome
 from trainc.report.diff.verdicts import Verdict

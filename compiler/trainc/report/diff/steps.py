@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from trainc.ir.devices import is_gpu
 from trainc.ir.quantity import ZERO, Quantity, ResourceList
 from trainc.ir.requests import pod_requests
+from trainc.records import dataclass
 from trainc.report.diff.normal import Manifest
 
 

@@ -7,9 +7,9 @@ concern it; where an object is deleted and created again, every change is.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from trainc.diagnostics import Finding, Path
+from trainc.records import dataclass
 from trainc.report.diff.attempts import Attempt, JobSetUpdate
 from trainc.report.diff.changes import Change
 from trainc.report.diff.normal import Manifest

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from trainc.options import Options
+from trainc.records import dataclass
 from trainc.report.diff.submission import Apply
 
 Tool: TypeAlias = Literal["kubectl", "argocd", "flux", "any"]

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
+from trainc.records import dataclass, replace
 from trainc.report.provenance.model import ExplainedObject, Explanation
 from trainc.report.query import ANY_STEPS, matches, near, parse
 

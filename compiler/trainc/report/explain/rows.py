@@ -7,9 +7,9 @@ out, because the paths of their other fields say them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
+from trainc.records import dataclass, replace
 from trainc.report.paths import FieldPath, format_field, is_item_name
 from trainc.report.provenance.model import ExplainedField, Input, Origin
 

@@ -5,8 +5,7 @@ All lengths are in pixels; text is measured roughly, as no font is at hand, and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from trainc.records import dataclass
 from trainc.report.graph.layers import layers
 from trainc.report.graph.model import Graph, Step
 from trainc.report.graph.words import devices, size

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from trainc.ir import names
 from trainc.ir.devices import is_gpu
 from trainc.ir.quantity import parse_quantity
+from trainc.records import replace
 from trainc.report.graph.model import Dependency, Gang, Graph, Rendezvous, Step, Volume
 
 Json = Mapping[str, Any]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from trainc.diagnostics import Diagnostic
+from trainc.records import dataclass
 from trainc.report.explain.phrases import phrase
 from trainc.report.explain.values import whole
 from trainc.report.graph.model import Graph

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from trainc.diagnostics import Path
 from trainc.ir.patch import Patch
+from trainc.records import replace
 from trainc.report.paths import FieldPath, Leaf, leaves
 from trainc.report.provenance.inputs import TABLES
 from trainc.report.provenance.inputs.row import Row

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from trainc.diagnostics import Path, Source
+from trainc.records import dataclass, field
 from trainc.report.paths import FieldPath
 
 Kind: TypeAlias = Literal[

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from trainc.diagnostics import Path
 from trainc.ir.info import Info
 from trainc.ir.podset import PodSet
 from trainc.ir.trainjob import TrainJob
+from trainc.records import dataclass
 from trainc.report.paths import FieldPath, Item, at, exists, named
 from trainc.report.provenance.model import Input, InputDocument, Origin
 

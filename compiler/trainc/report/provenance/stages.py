@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from trainc.diagnostics import Path
 from trainc.ir import names
@@ -11,6 +10,7 @@ from trainc.ir.carried_metadata import carried
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.options import Options
+from trainc.records import dataclass
 from trainc.report.paths import FieldPath, Item, Leaf
 from trainc.report.provenance.model import InputDocument, Origin
 from trainc.report.provenance.situation import input_of, schema_path

@@ -7,10 +7,10 @@ rules say which excess JobSet refuses and which it only fails on later; this mod
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from trainc.diagnostics import Path
+from trainc.records import dataclass, replace
 from trainc.target.admission.jobset import JobSet, ReplicatedJob, items, mapping, number, read_jobset, text
 from trainc.target.admission.name_forms import LABEL_LIMIT, SUBDOMAIN_LIMIT, length
 

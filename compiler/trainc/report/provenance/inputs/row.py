@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
+from trainc.records import dataclass
 from trainc.report.provenance.readings import Reading
 from trainc.report.provenance.situation import Ref, Situation
 from trainc.report.query import matches, parse
