@@ -110,6 +110,11 @@ def test_a_flag_of_the_runtime_is_reported_there() -> None:
     assert found.path.endswith("containers[0].command[1]")
 
 
+def test_a_flag_may_repeat_what_was_asked_for_where_the_variable_is_a_number() -> None:
+    asks_nothing = trainjob({"numNodes": 1, "command": ["torchrun", "--nproc-per-node=auto", "t.py"]})
+    assert [d for d in compiled(asks_nothing, TORCH).diagnostics if d.code == CODE] == []
+
+
 def test_a_single_node_may_stand_alone() -> None:
     result = compiled(trainjob({"numNodes": 1, "command": ["torchrun", "--standalone", "t.py"]}), TORCH)
     assert [d for d in result.diagnostics if d.code == CODE] == []

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from trainc.diagnostics import Finding
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.lints.entrypoints import Entrypoint, entrypoints
+from trainc.lints.entrypoints import entrypoints
 from trainc.lints.torchrun_command import Flag, torchrun_flags
 
 _PREFIX = "PET_"
@@ -25,14 +25,22 @@ _SHELL_REFERENCE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 
 def torchrun_args_override_policy(job: TrainJob, info: Info) -> Iterator[Finding]:
     """A warning for each flag that says another thing than the variable it beats. Looks at sized pod sets."""
+    asked = _asked_processes(job, info)
     for entrypoint in entrypoints(job, info):
         env = {str(v["name"]): v.get("value") for v in entrypoint.container.env}
         if any(name.startswith(_PREFIX) for name in env):
             for flag in torchrun_flags(entrypoint):
-                yield from _judged(flag, env, entrypoint)
+                if (flag.name, flag.value) != ("nproc-per-node", asked):
+                    yield from _judged(flag, env)
 
 
-def _judged(flag: Flag, env: Mapping[str, str | None], entrypoint: Entrypoint) -> Iterator[Finding]:
+def _asked_processes(job: TrainJob, info: Info) -> str:
+    """The process count as it was asked for: without a GPU, `auto` becomes a number in the variable only."""
+    own = job.trainer.num_proc_per_node if job.trainer else None
+    return str(own if own is not None else (info.policy("torch") or {}).get("numProcPerNode", "auto"))
+
+
+def _judged(flag: Flag, env: Mapping[str, str | None]) -> Iterator[Finding]:
     if flag.name == _OWN_RENDEZVOUS and env.get("PET_NNODES", "1") not in ("1", "1:1"):
         message = f"--standalone makes each pod a rendezvous of its own, and PET_NNODES is {env['PET_NNODES']}"
         yield _finding(flag, message, "drop the flag: the runtime injects what the nodes need to meet")
