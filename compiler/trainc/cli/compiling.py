@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from trainc.frontend.fragments import Fragment
 
 
+# Other documents that a compilation or a check looks at.
+_USED_KINDS = ("ClusterBaseModel", "JobSet", "SealedSecret")
+
+
 @dataclass(slots=True)
 class Run:
     """One compilation under way: what was read, and what there is to say so far."""
@@ -74,7 +78,7 @@ def _others(documents: list[Document], settings: Settings, checks_fragments: boo
     named = {path.removeprefix("./") for path in settings.paths}
     passed_over = 0
     for document in documents:
-        if is_ours(document.data) or document.data.get("kind") in ("SealedSecret", "JobSet"):
+        if is_ours(document.data) or document.data.get("kind") in _USED_KINDS:
             continue
         if document.file.rpartition("/")[2] == FILE_NAME and "kind" not in document.data:
             continue
