@@ -17,9 +17,9 @@ from trainc.lints.ttl_rerun import ttl_rerun
 from trainc.observer import Observer
 from trainc.options import Options
 from trainc.plugins import engine
+from trainc.plugins.registry import plugins_for
 from trainc.records import dataclass, replace
 from trainc.target.delivery import deliver
-from trainc.target.name_hash import name_hash
 from trainc.target.order import in_apply_order
 from trainc.target.secrets import makes_new_keys, provide
 from trainc.target.shaping import shape
@@ -44,6 +44,8 @@ def assemble(
     every derived name follows.
     """
     if info.gitops and options.name_hash:
+        from trainc.target.name_hash import name_hash
+
         suffix = name_hash(_produce(job, info, others, options, None).manifests)
         job = replace(job, name=job.name + suffix, name_hash=suffix, new_keys=makes_new_keys(options.secrets))
         if observer is not None:
@@ -60,11 +62,12 @@ def assemble(
 def _produce(
     job: TrainJob, info: Info, others: Sequence[Document], options: Options, observer: Observer | None
 ) -> Assembly:
-    info = engine.enforce(job, info, observer.passed if observer is not None else None)
-    manifests = engine.build(job, info)
+    plugins = plugins_for(job, info)
+    info = engine.enforce(job, info, plugins, observer.passed if observer is not None else None)
+    manifests = engine.build(job, info, plugins)
     if observer is not None:
         observer.shaped("build", manifests)
-    secrets = engine.provided_secrets(job, info)
+    secrets = engine.provided_secrets(job, info, plugins)
     provided: tuple[Manifest, ...] = ()
     findings = lint(job, info, SIZED_LINTS)
     if info.gitops:

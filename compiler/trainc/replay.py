@@ -17,7 +17,7 @@ from trainc.ir.trainjob import TrainJob
 from trainc.options import Options
 from trainc.plugins import engine
 from trainc.plugins.plugin import ExtensionPoint
-from trainc.plugins.registry import PLUGINS
+from trainc.plugins.registry import plugin_named, plugins_for
 from trainc.report.paths import FieldPath, Leaf, Leaves, at, is_item_name, leaves
 from trainc.report.provenance import probe
 from trainc.report.provenance.attribute import before_overlays, by_document, by_label, by_patch, by_plugin
@@ -33,7 +33,7 @@ Json = Mapping[str, Any]
 # What an object keeps when it is renamed: its version, its kind, and the how many-eth of these it is.
 Key: TypeAlias = tuple[str, str, int]
 
-_BUILDS_JOBSET = tuple(plugin for plugin in PLUGINS if plugin.name == "JobSet")
+_JOBSET = "JobSet"
 _TEMPLATE = ("spec", "template")
 
 
@@ -82,7 +82,7 @@ class Replay:
 
     def passed(self, plugin: str, point: ExtensionPoint, before: Info, after: Info) -> None:
         """A pass, run again on probes to find what it wrote as it was."""
-        run = next(getattr(p, point) for p in PLUGINS if p.name == plugin)
+        run = getattr(plugin_named(plugin), point)
         jobset = self._project(after)
         overwritten = probe.overwritten(
             probe.candidates(self._jobset.leaves, leaves(jobset)),
@@ -93,12 +93,12 @@ class Replay:
 
     def built(self, info: Info) -> None:
         """The objects beside the JobSet."""
-        for plugin in PLUGINS:
+        for plugin in plugins_for(self._job, info):
             for manifest in engine.build(self._job, info, (plugin,)):
                 key = (manifest["apiVersion"], manifest["kind"], 0)
                 while key in self._histories:
                     key = (*key[:2], key[2] + 1)
-                if plugin in _BUILDS_JOBSET:
+                if plugin.name == _JOBSET:
                     self._histories[key] = self._jobset
                 else:
                     self._histories[key] = History()
@@ -170,7 +170,7 @@ class Replay:
         return lambda leaf: by_plugin(plugin, point, situation, leaf)
 
     def _project(self, info: Info) -> Manifest:
-        (jobset,) = engine.build(self._job, info, _BUILDS_JOBSET)
+        (jobset,) = engine.build(self._job, info, (plugin_named(_JOBSET),))
         return jobset
 
     def _step(

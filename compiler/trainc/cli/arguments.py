@@ -6,8 +6,7 @@ An argument that is not given is None, so that trainc.yaml can speak for it; set
 from __future__ import annotations
 
 from argparse import Action, ArgumentParser, ArgumentTypeError
-from collections.abc import Callable
-from textwrap import fill, indent
+from collections.abc import Callable, Iterator
 from typing import get_args
 
 from trainc.options import RELEASES, Delivery, Limits, SecretsMode, Semantics, normalize_release
@@ -107,8 +106,19 @@ def _sync_options() -> str:
         lines.append(title)
         for option in sync_options_of(tool):
             lines.append(f"  {option.name}")
-            lines.append(indent(fill(option.effect, 72, break_on_hyphens=False), " " * 6))
+            lines += (f"      {line}" for line in _filled(option.effect, 72))
     return "\n".join(lines)
+
+
+def _filled(text: str, width: int) -> Iterator[str]:
+    """The words of `text` in lines of at most `width` characters; textwrap takes longer to import than a job to compile."""
+    line = ""
+    for word in text.split():
+        if line and len(line) + 1 + len(word) > width:
+            yield line
+            line = ""
+        line = f"{line} {word}" if line else word
+    yield line
 
 
 def add_limits(parser: ArgumentParser) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Iterator, Sequence
-from textwrap import dedent
 
 from trainc.cli.command import Command
 
@@ -12,7 +11,7 @@ from trainc.cli.command import Command
 def parser_of(command: Command) -> ArgumentParser:
     """A parser whose help is the docstring of the command's module: its first paragraph, then the rest as examples."""
     module = command.load()
-    head, _, examples = dedent(module.__doc__ or "").strip().partition("\n\n")
+    head, _, examples = (module.__doc__ or "").strip().partition("\n\n")
     parser = ArgumentParser(
         prog=f"trainc {command.name}",
         description=head,

@@ -54,7 +54,7 @@ class Checked:
 
     def fit(self, job: TrainJob, info: Info) -> tuple[TrainJob, list[Finding]]:
         """This TrainJob as its dialect has it beside the runtime it has got, and what that changed."""
-        return (job, []) if self.dialect is None or self.dialect.fit is None else self.dialect.fit(job, info)
+        return (job, []) if self.dialect is None else self.dialect.fit(job, info)
 
     def written(self, path: Path) -> Path:
         """Where the author wrote what `data` has at `path`."""

@@ -7,7 +7,6 @@ Source: pytorch torch/distributed/run.py get_args_parser, which torchrun, `pytho
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Sequence
 
 from trainc.diagnostics import Path
@@ -21,7 +20,7 @@ _WITHOUT_VALUE = frozenset(("standalone", "module", "no-python", "run-path", "he
 _NAMING = frozenset(("echo", "printf", "which", "type", "man", "pip", "pip3"))
 # A line end ends a command, too; shlex takes these as words of their own.
 _SEPARATORS = "();<>|&\n"
-_COMMENT_LINE = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
+_COMMENT_LINE = r"(?m)^[ \t]*#.*$"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +96,9 @@ def _name(written: str) -> str:
 
 def _commands(script: str) -> list[list[str]]:
     """The simple commands of a shell script, each as its words; none where its quotes are not closed."""
-    code = _COMMENT_LINE.sub("", script).replace("\\\n", " ")
+    import shlex
+
+    code = re.sub(_COMMENT_LINE, "", script).replace("\\\n", " ")
     lexer = shlex.shlex(code, posix=True, punctuation_chars=_SEPARATORS)
     lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
     commands: list[list[str]] = [[]]

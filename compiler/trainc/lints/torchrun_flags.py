@@ -19,8 +19,8 @@ _DECIDED_BY = {
     "PET_NPROC_PER_NODE": "numProcPerNode",
     "PET_MAX_RESTARTS": "the elastic policy's maxRestarts",
 }
-_REFERENCE = re.compile(r"\$\((\w+)\)")
-_SHELL_REFERENCE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_REFERENCE = r"\$\((\w+)\)"
+_SHELL_REFERENCE = r"\$(?:\{(\w+)\}|(\w+))"
 
 
 def torchrun_args_override_policy(job: TrainJob, info: Info) -> Iterator[Finding]:
@@ -69,9 +69,11 @@ def _expanded(flag: Flag, env: Mapping[str, str | None]) -> str | None:
     """The value that torchrun sees; None where it depends on what nobody here knows."""
     if flag.value is None:
         return None
-    text = _REFERENCE.sub(lambda m: (env[m[1]] or m[1]) if m[1] in env else m[0], flag.value)
+    if "$" not in flag.value:
+        return None if "`" in flag.value else flag.value
+    text = re.sub(_REFERENCE, lambda m: (env[m[1]] or m[1]) if m[1] in env else m[0], flag.value)
     if flag.script:
-        text = _SHELL_REFERENCE.sub(lambda m: _value(m[1] or m[2], m[0], env), text)
+        text = re.sub(_SHELL_REFERENCE, lambda m: _value(m[1] or m[2], m[0], env), text)
     # Without a shell, `$NAME` is another lint's; in one, it is set by the image or by the script itself.
     return None if "$" in text or "`" in text else text
 

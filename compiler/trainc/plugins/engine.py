@@ -13,17 +13,17 @@ from trainc.ir.info import Info
 from trainc.ir.provided_secret import ProvidedSecret
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.plugin import PASSES, ExtensionPoint, Manifest, Plugin
-from trainc.plugins.registry import PLUGINS
+from trainc.plugins.registry import plugins_for
 
 Observer: TypeAlias = Callable[[str, ExtensionPoint, Info, Info], None]
 
 
-def validate(job: TrainJob, info: Info, plugins: Sequence[Plugin] = PLUGINS) -> list[Finding]:
+def validate(job: TrainJob, info: Info) -> list[Finding]:
     """Every finding of every plugin."""
-    return [finding for plugin in plugins if plugin.validate for finding in plugin.validate(job, info)]
+    return [finding for plugin in plugins_for(job, info) if plugin.validate for finding in plugin.validate(job, info)]
 
 
-def enforce(job: TrainJob, info: Info, observe: Observer | None = None, plugins: Sequence[Plugin] = PLUGINS) -> Info:
+def enforce(job: TrainJob, info: Info, plugins: Sequence[Plugin], observe: Observer | None = None) -> Info:
     """The Info after all passes. `observe(plugin, extension point, before, after)` is told of each change."""
     for point in PASSES:
         for plugin in plugins:
@@ -37,16 +37,11 @@ def enforce(job: TrainJob, info: Info, observe: Observer | None = None, plugins:
     return info
 
 
-def build(job: TrainJob, info: Info, plugins: Sequence[Plugin] = PLUGINS) -> list[Manifest]:
+def build(job: TrainJob, info: Info, plugins: Sequence[Plugin]) -> list[Manifest]:
     """Every object of every plugin, in registry order."""
     return [manifest for plugin in plugins if plugin.build for manifest in plugin.build(job, info)]
 
 
-def provided_secrets(job: TrainJob, info: Info, plugins: Sequence[Plugin] = PLUGINS) -> tuple[ProvidedSecret, ...]:
+def provided_secrets(job: TrainJob, info: Info, plugins: Sequence[Plugin]) -> tuple[ProvidedSecret, ...]:
     """The Secrets that the built pods mount and that somebody must provide."""
     return tuple(secret for plugin in plugins if plugin.secrets for secret in plugin.secrets(job, info))
-
-
-def secrets(job: TrainJob, info: Info, plugins: Sequence[Plugin] = PLUGINS) -> tuple[str, ...]:
-    """Their names."""
-    return tuple(secret.name for secret in provided_secrets(job, info, plugins))

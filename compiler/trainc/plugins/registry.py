@@ -2,21 +2,73 @@
 
 from __future__ import annotations
 
-from trainc.plugins import coscheduling, flux, initializer, jax, jobset, mpi, plain, torch, volcano, xgboost
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import TypeAlias, cast
+
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob
 from trainc.plugins.plugin import Plugin
+from trainc.records import dataclass
+
+Concerned: TypeAlias = Callable[[TrainJob, Info], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A plugin's name, its module beside this one, and the jobs that concern it: for no other is it even imported."""
+
+    name: str
+    module: str
+    concerned: Concerned
+
+    def load(self) -> Plugin:
+        """The plugin."""
+        return cast("Plugin", import_module(f"trainc.plugins.{self.module}").PLUGIN)
+
+
+def _always(job: TrainJob, info: Info) -> bool:
+    return True
+
+
+def _policy(name: str) -> Concerned:
+    def concerned(job: TrainJob, info: Info) -> bool:
+        return info.policy(name) is not None
+
+    return concerned
+
+
+def _initializes(job: TrainJob, info: Info) -> bool:
+    return job.dataset is not None or job.model is not None
+
+
+def _gang(job: TrainJob, info: Info) -> bool:
+    # v2.0.1's Coscheduling looks at every pod group policy, an empty one included.
+    return info.pod_group_policy is not None
+
 
 # Upstream's registry is a Go map, so its order differs from process to process. This one gives an answer that some
 # order of upstream's gives: TrainJob variables (PlainML) before those of the framework, initializers after all
 # ML policies, JobSet last.
-PLUGINS: tuple[Plugin, ...] = (
-    plain.PLUGIN,
-    torch.PLUGIN,
-    mpi.PLUGIN,
-    jax.PLUGIN,
-    xgboost.PLUGIN,
-    flux.PLUGIN,
-    coscheduling.PLUGIN,
-    volcano.PLUGIN,
-    initializer.PLUGIN,
-    jobset.PLUGIN,
+PLUGINS: tuple[Registered, ...] = (
+    Registered("PlainML", "plain", _always),
+    Registered("Torch", "torch", _policy("torch")),
+    Registered("MPI", "mpi", _policy("mpi")),
+    Registered("JAX", "jax", _policy("jax")),
+    Registered("XGBoost", "xgboost", _policy("xgboost")),
+    Registered("Flux", "flux", _policy("flux")),
+    Registered("CoScheduling", "coscheduling", _gang),
+    Registered("Volcano", "volcano", _gang),
+    Registered("Initializer", "initializer", _initializes),
+    Registered("JobSet", "jobset", _always),
 )
+
+
+def plugins_for(job: TrainJob, info: Info) -> Sequence[Plugin]:
+    """The plugins that a job concerns, in order; which they are is settled before any pass."""
+    return [plugin.load() for plugin in PLUGINS if plugin.concerned(job, info)]
+
+
+def plugin_named(name: str) -> Plugin:
+    """The plugin of that name."""
+    return next(plugin for plugin in PLUGINS if plugin.name == name).load()

@@ -6,14 +6,16 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from trainc.frontend.dialects.dialect import Conversion, Dialect, Surroundings
-from trainc.frontend.dialects.ome import API as OME_API
-from trainc.frontend.dialects.ome import BASE_MODEL_KIND, OME
-from trainc.frontend.dialects.v2alpha1 import ONE_DAY_V2ALPHA1, V2ALPHA1
+from trainc.ir.names import TRAINER_GROUP
 
 __all__ = [
     "DIALECTS",
     "OME",
+    "OME_API",
+    "OME_GROUP",
     "V2ALPHA1",
+    "V2ALPHA1_API",
+    "V2ALPHA1_GROUP",
     "Conversion",
     "Dialect",
     "Surroundings",
@@ -24,6 +26,18 @@ __all__ = [
 
 Json = Mapping[str, Any]
 
+OME_GROUP = "ome.io"
+OME_API = f"{OME_GROUP}/v1beta1"
+V2ALPHA1_GROUP = "kubeflow.org"
+V2ALPHA1_API = f"{V2ALPHA1_GROUP}/v2alpha1"
+_BASE_MODEL_KIND = "ClusterBaseModel"
+_RUNTIMES = {kind: kind for kind in ("TrainingRuntime", "ClusterTrainingRuntime")}
+_TRAINJOB = {"TrainJob": "TrainJob", **_RUNTIMES}
+
+OME = Dialect("ome", OME_GROUP, (OME_API,), {"TrainingJob": "TrainJob", **_RUNTIMES})
+V2ALPHA1 = Dialect("v2alpha1", V2ALPHA1_GROUP, (V2ALPHA1_API,), _TRAINJOB)
+# For one day it was called so.
+ONE_DAY_V2ALPHA1 = Dialect("v2alpha1", TRAINER_GROUP, (f"{TRAINER_GROUP}/v2alpha1",), _TRAINJOB)
 DIALECTS = (OME, V2ALPHA1, ONE_DAY_V2ALPHA1)
 
 
@@ -44,7 +58,7 @@ def surroundings_of(documents: Iterable[Json]) -> Surroundings:
     """What the input says that a conversion of one of its documents may need."""
     models: dict[str, str] = {}
     for document in documents:
-        if document.get("kind") == BASE_MODEL_KIND and document.get("apiVersion") == OME_API:
+        if document.get("kind") == _BASE_MODEL_KIND and document.get("apiVersion") == OME_API:
             uri = _at(document, "spec", "storage", "storageUri")
             name = _at(document, "metadata", "name")
             if isinstance(name, str) and isinstance(uri, str):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from importlib import import_module
+from typing import Any, Protocol, TypeAlias, cast
 
 from trainc.diagnostics import Finding
 from trainc.frontend.dialects.moves import Move
@@ -40,20 +41,38 @@ Convert: TypeAlias = Callable[[Json, str, Surroundings], Conversion]
 Fit: TypeAlias = Callable[[TrainJob, Info], tuple[TrainJob, list[Finding]]]
 
 
+class DialectModule(Protocol):
+    """What the module of a dialect offers."""
+
+    convert: Convert
+    fit: Fit
+
+
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """An API group that documents may be written in. `kinds` maps its kinds to those of trainer.kubeflow.org.
 
-    `convert` gets a document, its kind in trainer.kubeflow.org and the surroundings.
+    What the dialect does is in the module of its name beside this one, imported for the first document that needs it:
+    most input has none.
     """
 
+    module: str
     group: str
     api_versions: tuple[str, ...]
     kinds: Mapping[str, str]
-    convert: Convert
-    fit: Fit | None = None
     naming: Naming = NAMED
+
+    def convert(self, document: Json, kind: str, surroundings: Surroundings) -> Conversion:
+        """A document of this dialect, of `kind` in trainer.kubeflow.org, as that API would have it."""
+        return self._module().convert(document, kind, surroundings)
+
+    def fit(self, job: TrainJob, info: Info) -> tuple[TrainJob, list[Finding]]:
+        """The job as the dialect has it beside the runtime it has got, and what that changed."""
+        return self._module().fit(job, info)
 
     def behaviour(self, release: Release) -> Release:
         """The release's facts for a runtime of this dialect: its initializers mount a volume of any name."""
         return replace(release, initializer_needs_mount=False)
+
+    def _module(self) -> DialectModule:
+        return cast("DialectModule", import_module(f"trainc.frontend.dialects.{self.module}"))

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainc.diagnostics import Finding
-from trainc.frontend.dialects.dialect import Conversion, Dialect, Surroundings
+from trainc.frontend.dialects import OME_API, OME_GROUP
+from trainc.frontend.dialects.dialect import Conversion, Surroundings
 from trainc.frontend.dialects.ome_job import converted_job, ome_field_ignored
 from trainc.frontend.dialects.runtime import OBJECT, RUNTIME_SPEC, converted_runtime
 from trainc.frontend.dialects.shape import ANY, Shape
@@ -20,9 +21,6 @@ from trainc.records import replace
 
 Json = Mapping[str, Any]
 
-GROUP = "ome.io"
-API = f"{GROUP}/v1beta1"
-BASE_MODEL_KIND = "ClusterBaseModel"
 _RUNTIME: Shape = {**OBJECT, "spec": {**RUNTIME_SPEC, "labels": ANY, "annotations": ANY, "compartmentID": ANY}}
 _RUNTIME_TYPE = "ome.io/training-runtime-type"
 
@@ -30,11 +28,11 @@ _RUNTIME_TYPE = "ome.io/training-runtime-type"
 def convert(document: Json, kind: str, surroundings: Surroundings) -> Conversion:
     """A document of OME's as trainer.kubeflow.org/v1alpha1 would have it."""
     is_job = kind == "TrainJob"
-    converted = converted_job(document, API, GROUP, surroundings) if is_job else _runtime(document, kind)
+    converted = converted_job(document, OME_API, OME_GROUP, surroundings) if is_job else _runtime(document, kind)
     notice = Finding(
         "UnreleasedAPI",
         "warning",
-        f"the training kinds of {API} were never released; the document is compiled as Kubeflow Trainer's",
+        f"the training kinds of {OME_API} were never released; the document is compiled as Kubeflow Trainer's",
         f"move it to {names.TRAINER_API} with `trainc migrate`",
         ("apiVersion",),
     )
@@ -42,7 +40,7 @@ def convert(document: Json, kind: str, surroundings: Surroundings) -> Conversion
 
 
 def _runtime(document: Json, kind: str) -> Conversion:
-    converted = converted_runtime(document, kind, API, _RUNTIME)
+    converted = converted_runtime(document, kind, OME_API, _RUNTIME)
     spec = converted.data.get("spec")
     if spec is None:
         return converted
@@ -74,7 +72,7 @@ def _pruned(spec: Json) -> Iterator[Finding]:
             )
 
 
-def without_unserved_initializers(job: TrainJob, info: Info) -> tuple[TrainJob, list[Finding]]:
+def fit(job: TrainJob, info: Info) -> tuple[TrainJob, list[Finding]]:
     """A job without the initializers that its runtime has no job for: every TrainingJob must name data and a model."""
     findings: list[Finding] = []
     for field, step in (("dataset", names.DATASET_INITIALIZER), ("model", names.MODEL_INITIALIZER)):
@@ -92,16 +90,3 @@ def without_unserved_initializers(job: TrainJob, info: Info) -> tuple[TrainJob, 
             )
         )
     return job, findings
-
-
-OME = Dialect(
-    GROUP,
-    (API,),
-    {
-        "TrainingJob": "TrainJob",
-        "TrainingRuntime": "TrainingRuntime",
-        "ClusterTrainingRuntime": "ClusterTrainingRuntime",
-    },
-    convert,
-    fit=without_unserved_initializers,
-)

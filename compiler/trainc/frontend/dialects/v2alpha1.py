@@ -9,19 +9,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trainc.diagnostics import Finding, Path
-from trainc.frontend.dialects.dialect import Conversion, Dialect, Surroundings
+from trainc.frontend.dialects import V2ALPHA1_API, V2ALPHA1_GROUP
+from trainc.frontend.dialects.dialect import Conversion, Surroundings
 from trainc.frontend.dialects.moves import Move
 from trainc.frontend.dialects.runtime import OBJECT, RUNTIME_SPEC, converted_runtime
 from trainc.frontend.dialects.shape import ANY, Shape, conform
 from trainc.frontend.dialects.trainer_fields import RUNTIME_REF, TRAINER, converted_runtime_ref, converted_trainer
 from trainc.ir import names
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob
 from trainc.records import replace
 
 Json = Mapping[str, Any]
 
-GROUP = "kubeflow.org"
-API = f"{GROUP}/v2alpha1"
-ONE_DAY_API = "trainer.kubeflow.org/v2alpha1"
 _MANAGED_BY = "kubeflow.org/trainjob-controller"
 _RUNTIME: Shape = {**OBJECT, "spec": RUNTIME_SPEC}
 _SOURCE: Shape = {"storageUri": ANY, "env": ANY, "secretRef": ANY}
@@ -63,9 +63,9 @@ def _trainjob(document: Json, api: str) -> Conversion:
         spec["initializer"] = initializer
     if spec.get("managedBy") == _MANAGED_BY:
         spec["managedBy"] = names.CONTROLLER_MANAGED_BY
-    if "runtimeRef" in spec and api == API:
-        # The one-day API had Trainer's group already, so `kubeflow.org` is no group of its own.
-        spec["runtimeRef"] = converted_runtime_ref(spec["runtimeRef"], GROUP)
+    if "runtimeRef" in spec and api == V2ALPHA1_API:
+        # The one-day V2ALPHA1_API had Trainer's group already, so `kubeflow.org` is no group of its own.
+        spec["runtimeRef"] = converted_runtime_ref(spec["runtimeRef"], V2ALPHA1_GROUP)
     if "trainer" in spec:
         spec["trainer"], found = converted_trainer(spec["trainer"])
         findings += found
@@ -104,7 +104,7 @@ def _without_counterpart(spec: Json) -> list[Finding]:
         Finding(
             "FieldWithoutCounterpart",
             "warning",
-            f"{path[-1]} is left out: no later API has a field for it, and {API}'s controller never read it",
+            f"{path[-1]} is left out: no later V2ALPHA1_API has a field for it, and {V2ALPHA1_API}'s controller never read it",
             "remove it, or let the training program and the runtime take care of it",
             path,
         )
@@ -129,7 +129,6 @@ def _containers(item: Any) -> list[tuple[str, Sequence[Any]]]:
     return [(kind, item[kind]) for kind in ("containers", "initContainers") if isinstance(item.get(kind), list)]
 
 
-_KINDS = ("TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")
-
-V2ALPHA1 = Dialect(GROUP, (API,), {kind: kind for kind in _KINDS}, convert)
-ONE_DAY_V2ALPHA1 = Dialect(names.TRAINER_GROUP, (ONE_DAY_API,), {kind: kind for kind in _KINDS}, convert)
+def fit(job: TrainJob, info: Info) -> tuple[TrainJob, list[Finding]]:
+    """Every job fits the runtime that it names."""
+    return job, []

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from trainc.frontend.schema.accept_scalars import accept_scalar
 from trainc.frontend.schema.accept_values import Accept, accept_list, accept_map, accept_sized, omit_if_empty
@@ -24,11 +24,13 @@ from trainc.frontend.schema.zero_values import (
     KEEPS_ZERO,
     NEVER_MARSHALLED,
 )
+from trainc.records import dataclass
 
 Json = Mapping[str, Any]
 
 
-class _Site(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Site:
     """A field that is being compiled: "group.Definition.field", and whether its zero value survives."""
 
     release: str

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
 
 from trainc.frontend.schema import constraints
 from trainc.frontend.schema.by_release import in_force
+from trainc.records import dataclass
 
 
-class Limits(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Limits:
     """What one release demands of single values, by "group.Definition.field"; see constraints.py."""
 
     minimum: dict[str, int]

@@ -1,14 +1,13 @@
-"""The field structure of one Trainer release: the compact schema data, parsed when a definition is first asked for.
-
-Named tuples, not dataclasses: every command imports this module, and a frozen dataclass costs half a millisecond.
-"""
+"""The field structure of one Trainer release: the compact schema data, parsed when a definition is first asked for."""
 
 from __future__ import annotations
 
 import json
+import os
 from functools import cache
-from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
+
+from trainc.records import dataclass
 
 ROOTS = {
     "TrainJob": "trainer.TrainJob",
@@ -22,7 +21,7 @@ API_VERSIONS = {
     "ClusterTrainingRuntime": "trainer.kubeflow.org/v1alpha1",
     "JobSet": "jobset.x-k8s.io/v1alpha2",
 }
-_DATA = Path(__file__).with_name("data")
+_DATA = os.path.join(os.path.dirname(__file__), "data")
 # Metadata inside a template: the CRDs are generated with generateEmbeddedObjectMeta, which keeps these fields only.
 EMBEDDED_METADATA = "meta.EmbeddedObjectMeta"
 _EMBEDDED_FIELDS = ("annotations", "finalizers", "labels", "name", "namespace")
@@ -38,25 +37,29 @@ _EMPTIED = {("trainer.MLPolicy", "torch"): "trainer.TorchMLPolicySource"}
 ScalarType: TypeAlias = Literal["string", "integer", "boolean", "time", "quantity", "int-or-string", "any"]
 
 
-class Scalar(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Scalar:
     """A leaf value; "any" is a tree that nobody checks."""
 
     type: ScalarType
 
 
-class Struct(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Struct:
     """An object with known fields: the name of its definition."""
 
     definition: str
 
 
-class ListOf(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ListOf:
     """A list whose items all have one shape."""
 
     item: Shape
 
 
-class MapOf(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class MapOf:
     """An object with free keys whose values all have one shape."""
 
     value: Shape
@@ -65,7 +68,8 @@ class MapOf(NamedTuple):
 Shape: TypeAlias = Scalar | Struct | ListOf | MapOf
 
 
-class Definition(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Definition:
     """One API type: its fields by JSON name, and which of them are required."""
 
     name: str
@@ -89,8 +93,8 @@ def definition_names(release: str) -> tuple[str, ...]:
 
 @cache
 def _definition_texts(release: str) -> dict[str, dict[str, str]]:
-    text = (_DATA / f"{release}.json").read_text(encoding="utf-8")
-    texts: dict[str, dict[str, str]] = json.loads(text)["definitions"]
+    with open(os.path.join(_DATA, f"{release}.json"), "rb") as file:
+        texts: dict[str, dict[str, str]] = json.load(file)["definitions"]
     embedded = {field: texts["meta.ObjectMeta"][field] for field in _EMBEDDED_FIELDS}
     without_fields: dict[str, dict[str, str]] = {name: {} for name in (EMPTY_STRUCT, *_EMPTIED.values())}
     return {**without_fields, **texts, EMBEDDED_METADATA: embedded}
