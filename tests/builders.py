@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trainc import Compilation, Options, compile_trainjob
+from trainc import Compilation, CompileError, Diagnostic, Options, compile_trainjob
 
 API = "trainer.kubeflow.org/v1alpha1"
 LABEL = "trainer.kubeflow.org/trainjob-ancestor-step"
@@ -46,6 +46,15 @@ def compiled(
     job: Json, *runtimes: Json, release: str = "2.3", semantics: Any = "gitops", **options: Any
 ) -> Compilation:
     return compile_trainjob(job, list(runtimes), Options(release=release, semantics=semantics, **options))
+
+
+def said(code: str, job: Json, *runtimes: Json, **options: Any) -> list[Diagnostic]:
+    """The diagnostics of one code, whether the job compiles or is refused."""
+    try:
+        found = compiled(job, *runtimes, **options).diagnostics
+    except CompileError as error:
+        found = error.diagnostics
+    return [diagnostic for diagnostic in found if diagnostic.code == code]
 
 
 def one(result: Compilation, kind: str) -> Json:

@@ -17,6 +17,7 @@ About = Literal["trainjob", "runtime"]
 JOBS: Path = ("spec", "template", "spec", "replicatedJobs")
 _TRAINER: Path = ("spec", "trainer")
 _SHELLS = frozenset(("sh", "bash", "dash", "ash", "zsh", "ksh"))
+_LONG_FLAGS_WITH_VALUE = frozenset(("--rcfile", "--init-file"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +56,21 @@ def shell_script(words: Sequence[str]) -> str | None:
     """The text that a command line gives a shell to run; None where it starts no shell, or gives it a file."""
     for i, word in enumerate(words):
         if word.rpartition("/")[2] in _SHELLS:
-            for flag, text in zip(words[i + 1 :], words[i + 2 :], strict=False):
-                if not flag.startswith(("-", "+")):
-                    break
-                if not flag.startswith("--") and flag.endswith("c"):
-                    return text
+            return _script(words[i + 1 :])
+    return None
+
+
+def _script(words: Sequence[str]) -> str | None:
+    """What `-c` of a shell is given: the first word that is no flag of the shell's own, nor a flag's value."""
+    given = False
+    flags = iter(words)
+    for flag in flags:
+        if not flag.startswith(("-", "+")):
+            return flag if given else None
+        letters = "" if flag.startswith("--") else flag[1:]
+        given = given or "c" in letters
+        if flag in _LONG_FLAGS_WITH_VALUE or "o" in letters.lower():
+            next(flags, None)
     return None
 
 

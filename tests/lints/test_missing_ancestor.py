@@ -1,0 +1,50 @@
+"""Runtimes in which nothing is the trainer, so that the TrainJob's trainer reaches no container."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from builders import container, job, runtime, said, trainjob
+
+CODE = "MissingTrainerAncestor"
+WORK = [container("work")]
+
+WITHOUT: dict[str, tuple[dict[str, Any], str]] = {
+    "no job is labelled, and none is called node": (runtime(job("work", None)), "replicatedJobs"),
+    "the job called node has no container node": (runtime(job("node", None, WORK)), "replicatedJobs"),
+    "only an initializer is labelled": (
+        runtime(job("dataset-initializer", "dataset-initializer", [container("dataset-initializer")])),
+        "replicatedJobs",
+    ),
+}
+WITH: dict[str, dict[str, Any]] = {
+    "a job is labelled": runtime(job("work")),
+    "a job is called node and has a container node": runtime(job("node", None)),
+    "an MPI launcher has a container node": runtime(job("launcher", None), job("node", None), policy={"mpi": {}}),
+    "there is no job at all": {**runtime(), "spec": {"template": {"spec": {}}}},
+}
+
+
+@pytest.mark.parametrize("case", WITHOUT)
+def test_a_runtime_without_a_trainer_is_reported_when(case: str) -> None:
+    document, field = WITHOUT[case]
+    (found,) = said(CODE, trainjob({"numNodes": 2}), document)
+    assert (found.severity, found.object) == ("warning", "ClusterTrainingRuntime rt")
+    assert found.path.rpartition(".")[2] == field
+
+
+@pytest.mark.parametrize("case", WITH)
+def test_a_runtime_is_fine_when(case: str) -> None:
+    assert said(CODE, trainjob({"numNodes": 2}), WITH[case]) == []
+
+
+def test_the_controller_takes_no_name_for_a_label() -> None:
+    assert said(CODE, trainjob({}), runtime(job("node", None)), semantics="controller") != []
+    assert said(CODE, trainjob({}), runtime(job("work")), semantics="controller") == []
+
+
+def test_a_labelled_job_without_the_container_that_is_configured_is_reported_where_a_release_lets_it_pass() -> None:
+    (found,) = said(CODE, trainjob({}), runtime(job("work", "trainer", WORK)), release="2.0")
+    assert found.path.endswith("replicatedJobs[0].template.spec.template.spec.containers")
+    assert found.hint == "call its main container node"

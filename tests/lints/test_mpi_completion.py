@@ -1,0 +1,33 @@
+"""MPI jobs that never end, because the JobSet waits for nodes that only serve."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from builders import job, runtime, said, trainjob
+
+CODE = "MPINodesAwaited"
+JOBS = (job("launcher"), job("node", None))
+MPI: dict[str, Any] = {"mpi": {}}
+
+
+def policy(operator: str, *targets: str) -> dict[str, Any]:
+    return {"successPolicy": {"operator": operator, **({"targetReplicatedJobs": list(targets)} if targets else {})}}
+
+
+@pytest.mark.parametrize("spec", [{}, policy("All"), policy("All", "launcher", "node"), policy("All", "node")])
+def test_a_success_that_needs_the_nodes_is_reported(spec: dict[str, Any]) -> None:
+    (found,) = said(CODE, trainjob({"numNodes": 2}), runtime(*JOBS, policy=MPI, **spec))
+    assert (found.severity, found.path) == ("warning", "spec.template.spec.successPolicy")
+    assert "targetReplicatedJobs: [launcher]" in found.hint
+
+
+@pytest.mark.parametrize("spec", [policy("All", "launcher"), policy("Any"), policy("Any", "launcher", "node")])
+def test_a_success_that_the_launcher_decides_is_fine(spec: dict[str, Any]) -> None:
+    assert said(CODE, trainjob({"numNodes": 2}), runtime(*JOBS, policy=MPI, **spec)) == []
+
+
+def test_only_mpi_has_nodes_that_serve() -> None:
+    assert said(CODE, trainjob({}), runtime(*JOBS, policy={"torch": {}})) == []
+    assert said(CODE, trainjob({}), runtime(job("launcher"), policy=MPI)) == []
