@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from trainc.compilation import Compilation
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from trainc.frontend.overlays.loaded import Loaded
 
 AnyPath: TypeAlias = "str | os.PathLike[str]"
+# Told what is being done, how much of it is done, and of how much, where that is known.
+Step: TypeAlias = Callable[[str, int, "int | None"], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class Inputs:
     catalog: Catalog = find
 
 
-def read_inputs(  # noqa: PLR0913 - the last four go by their names
+def read_inputs(  # noqa: PLR0913 - the last ones go by their names
     paths: Sequence[AnyPath],
     runtimes: Sequence[AnyPath] = (),
     options: Options = Options(),
@@ -44,17 +46,19 @@ def read_inputs(  # noqa: PLR0913 - the last four go by their names
     handed_over: Sequence[Document] = (),
     stdin: BinaryIO | None = None,
     skip: AnyPath | None = None,
+    step: Step | None = None,
 ) -> Inputs:
     """Read `paths`, then each folder of `runtimes` as a source of its own, then what `overlays` add, and apply them.
 
-    `handed_over` is input that stands in no file; `-` is `stdin`; `skip` is not entered.
+    `handed_over` is input that stands in no file; `-` is `stdin`; `skip` is not entered; `step` is told
+    of each file of `paths`.
     """
     values: dict[str, Any] = {}
     if overlays:
         from trainc.frontend.overlays.loaded import values_of
 
         values = values_of(overlays)
-    documents, diagnostics = read_paths(paths, options.limits, stdin=stdin, skip=skip, values=values)
+    documents, diagnostics = read_paths(paths, options.limits, stdin=stdin, skip=skip, values=values, step=step)
     sources: list[list[Document]] = []
     for folder in (*runtimes, *(folder for overlay in overlays for folder in overlay.all_runtimes)):
         found, problems = read_paths([folder], options.limits, values=values)

@@ -73,7 +73,8 @@ def _define(cls: type, frozen: bool, eq: bool) -> type:
         "__match_args__": tuple(part.name for part in parts if part.init),
         "__record__": parts,
         "__compared__": attrgetter(*compared) if compared else _nothing,
-        "__dataclass_fields__": _StandardFields(),
+        "__dataclass_fields__": _Standard("__dataclass_fields__", frozen),
+        "__dataclass_params__": _Standard("__dataclass_params__", frozen),
         "__init__": _first_init,
         "__getstate__": _state,
         "__setstate__": _restore,
@@ -157,16 +158,22 @@ def _restore(record: Any, state: list[Any]) -> None:
         getattr(record.__class__, part.name).__set__(record, value)
 
 
-class _StandardFields:
-    """What makes a record a dataclass to the standard library, found when it asks."""
+class _Standard:
+    """What makes a record a dataclass to the standard library and to those who rely on it, found when one asks."""
 
-    def __get__(self, record: object, cls: Any) -> dict[str, Any]:
+    __slots__ = ("_frozen", "_name")
+
+    def __init__(self, name: str, frozen: bool) -> None:
+        self._name = name
+        self._frozen = frozen
+
+    def __get__(self, record: object, cls: Any) -> Any:
         import dataclasses
 
         parts = [(part.name, cls.__annotations__[part.name], _standard(part)) for part in cls.__record__]
-        twin: Any = dataclasses.make_dataclass(cls.__name__, parts)
-        cls.__dataclass_fields__ = twin.__dataclass_fields__
-        return twin.__dataclass_fields__  # type: ignore[no-any-return]
+        twin: Any = dataclasses.make_dataclass(cls.__name__, parts, frozen=self._frozen)
+        setattr(cls, self._name, getattr(twin, self._name))
+        return getattr(twin, self._name)
 
 
 def _standard(part: _Field) -> Any:

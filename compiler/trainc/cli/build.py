@@ -21,18 +21,22 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterable
-from typing import IO, BinaryIO, cast
+from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from trainc.cli.arguments import FOLDER, add_input, add_limits, add_reporting, add_shaping, completed_by
 from trainc.cli.command import Status, Streams, UsageError
-from trainc.cli.compiling import Run, paint_for, start
+from trainc.cli.compiling import Run, paint_for, read_stdin, start
 from trainc.cli.excerpt import Files
+from trainc.cli.progress import Progress
 from trainc.cli.report_text import counted_noun, text_report
-from trainc.cli.settings import settings_of
-from trainc.compilation import CompiledJob
+from trainc.cli.settings import Settings, settings_of
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
+
+if TYPE_CHECKING:
+    from trainc.cli.batching import BatchRun
 
 STDOUT = "-"
 _IN_MEMORY = 8_000_000
@@ -55,9 +59,36 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     output.add_argument("--format", choices=("yaml", "json"), default="yaml", help="json: one v1 List (default: yaml)")
     output.add_argument("--allow-empty", action="store_true", help="finding no TrainJob is fine")
+    _add_speed(parser)
     add_shaping(parser)
     add_limits(parser)
     add_reporting(parser)
+
+
+def _add_speed(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("many jobs")
+    group.add_argument(
+        "-j",
+        "--jobs",
+        metavar="N",
+        type=_processes,
+        default=1,
+        help="compile in N processes, where there are hundreds of files; 0 for one per core (default: 1)",
+    )
+    where = group.add_argument(
+        "--cache",
+        metavar="DIR",
+        help="keep results in DIR, and compile again only what has changed (default: no cache)",
+    )
+    completed_by(where, FOLDER)
+
+
+def _processes(text: str) -> int:
+    if text == "auto":
+        return 0
+    if not text.isascii() or not text.isdigit():
+        raise ArgumentTypeError(f"{text!r} is no number of processes")
+    return int(text)
 
 
 def run(arguments: Namespace, streams: Streams) -> Status:
@@ -72,15 +103,47 @@ def run(arguments: Namespace, streams: Streams) -> Status:
         raise UsageError(f"{flag} an output folder: name one with -o, or as `output` in trainc.yaml")
     if target != STDOUT and arguments.format == "json":
         raise UsageError("--format json is for stdout; files in an output folder are YAML")
-    compilation = start(settings, streams, None if target == STDOUT else target)
-    if target == STDOUT:
-        return _to_stdout(compilation, arguments, streams)
-    return _to_folder(compilation, target, arguments, streams)
+    skip, progress = None if target == STDOUT else target, Progress(streams.err)
+    with ExitStack() as stack:
+        compilation = _compilation(settings, arguments, streams, skip, progress, stack)
+        if target == STDOUT:
+            return _to_stdout(compilation, progress, arguments, streams)
+        return _to_folder(compilation, progress, target, arguments, streams)
 
 
-def _to_stdout(compilation: Run, arguments: Namespace, streams: Streams) -> Status:
+def _compilation(  # noqa: PLR0913, PLR0917
+    settings: Settings, arguments: Namespace, streams: Streams, skip: str | None, progress: Progress, stack: ExitStack
+) -> Run | BatchRun:
+    """Job files apart where that was asked for, and where they can be; else the input as a whole."""
+    stdin = read_stdin(settings, streams)
+    if arguments.jobs != 1 or arguments.cache is not None:
+        from trainc.batch.spool import Spool
+        from trainc.cli.batching import Request, UnusualError, processes, run_apart
+
+        request = Request(
+            settings.paths, settings.runtimes, settings.overlays, settings.options, arguments.format,
+            skip, stdin, processes(arguments.jobs), arguments.cache,
+        )  # fmt: skip
+        try:
+            compilation = run_apart(request, settings, stack.enter_context(closing(Spool())), progress)
+        except UnusualError as reason:
+            if arguments.verbose:
+                streams.err.write(f"compiled as a whole: {reason}\n")
+        else:
+            if compilation.unsaved:
+                streams.err.write(f"trainc: the cache was not written: {compilation.unsaved}\n")
+            return compilation
+    return start(settings, stdin, skip, step=progress.step)
+
+
+def _to_stdout(compilation: Run | BatchRun, progress: Progress, arguments: Namespace, streams: Streams) -> Status:
+    from trainc.target.streams import joined
+
+    # In memory while it is small, and in a temporary file beyond.
     with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as spool:
-        _spool(compilation.jobs(), arguments.format, spool)
+        for piece in joined((text for _, _, text in compilation.texts(arguments.format)), arguments.format):
+            spool.write(piece)
+        progress.clear()
         if _is_refused(compilation, arguments):
             return _refuse(compilation.diagnostics, compilation.files, arguments, streams)
         _report(compilation, arguments, streams)
@@ -89,24 +152,14 @@ def _to_stdout(compilation: Run, arguments: Namespace, streams: Streams) -> Stat
     return Status.DONE
 
 
-def _spool(jobs: Iterable[CompiledJob], form: str, spool: IO[bytes]) -> None:
-    """Every job's text, held in memory while it is small and in a temporary file beyond."""
-    from trainc.target.yaml_writer import dump_json, dump_yaml
-
-    if form == "json":
-        spool.write(dump_json(manifest for job in jobs for manifest in job.manifests).encode())
-        return
-    for job in jobs:
-        if job.manifests:
-            spool.write(b"---\n" if spool.tell() else b"")
-            spool.write(dump_yaml(job.manifests).encode())
-
-
-def _to_folder(compilation: Run, target: str, arguments: Namespace, streams: Streams) -> Status:
+def _to_folder(
+    compilation: Run | BatchRun, progress: Progress, target: str, arguments: Namespace, streams: Streams
+) -> Status:
     from trainc.output.folder import carry_out, file_name, plan
-    from trainc.target.yaml_writer import dump_yaml
 
-    wanted = {file_name(job.namespace, job.name): dump_yaml(job.manifests) for job in compilation.jobs()}
+    texts = compilation.texts("yaml")
+    wanted = {file_name(namespace, name): text.decode() for namespace, name, text in texts}
+    progress.clear()
     if _is_refused(compilation, arguments):
         return _refuse(compilation.diagnostics, compilation.files, arguments, streams)
     planned = plan(target, wanted)
@@ -133,7 +186,7 @@ def _say_changes(changes: list[tuple[str, str]], target: str, arguments: Namespa
     streams.err.write(f"{target}: {said}{' (not written: --check)' if arguments.check and changes else ''}\n")
 
 
-def _is_refused(compilation: Run, arguments: Namespace) -> bool:
+def _is_refused(compilation: Run | BatchRun, arguments: Namespace) -> bool:
     """Whether anything is wrong; no TrainJob at all is wrong too, since a GitOps tool would prune everything."""
     if not compilation.compiled and not arguments.allow_empty and not has_errors(compilation.diagnostics):
         paths = ", ".join(compilation.settings.paths) or "the overlay's resources"
@@ -143,12 +196,12 @@ def _is_refused(compilation: Run, arguments: Namespace) -> bool:
     return has_errors(compilation.diagnostics)
 
 
-def _report(compilation: Run, arguments: Namespace, streams: Streams) -> None:
+def _report(compilation: Run | BatchRun, arguments: Namespace, streams: Streams) -> None:
     paint = paint_for(arguments, streams)
     found = in_order(compilation.diagnostics)
     streams.err.write(text_report(found, compilation.files, paint, quiet=arguments.quiet))
     if arguments.verbose:
-        documents = counted_noun(len(compilation.inputs.documents), "document")
+        documents = counted_noun(compilation.documents, "document")
         streams.err.write(f"{documents} read, {counted_noun(compilation.compiled, 'TrainJob')} compiled\n")
 
 

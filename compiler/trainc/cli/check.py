@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 from trainc.cli.arguments import add_input, add_limits, add_reporting, add_shaping
 from trainc.cli.command import Status, Streams
-from trainc.cli.compiling import paint_for, start
+from trainc.cli.compiling import paint_for, read_stdin, start
 from trainc.cli.excerpt import Files
 from trainc.cli.report_text import counted_noun, text_report
 from trainc.cli.settings import settings_of
@@ -45,7 +45,7 @@ def run(arguments: Namespace, streams: Streams) -> Status:
         settings = settings_of(arguments)
     except CompileError as error:
         return _report(error.diagnostics, Files(), arguments, streams)
-    checking = start(settings, streams, checks_fragments=True)
+    checking = start(settings, read_stdin(settings, streams), checks_fragments=True)
     for _ in checking.jobs():
         pass
     inputs = checking.inputs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING
 
@@ -16,12 +16,20 @@ from trainc.cli.settings import Settings
 from trainc.compilation import CompiledJob
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.document import Document
-from trainc.inputs import Inputs, read_inputs
+from trainc.inputs import Inputs, Step, read_inputs
 from trainc.pipeline import compile_each
 from trainc.records import dataclass, field
 
 if TYPE_CHECKING:
     from trainc.frontend.fragments import Fragment
+    from trainc.target.streams import Form
+
+
+_JOB_KINDS = ("TrainJob", "TrainingJob")
+
+
+def _nobody_watches(what: str, done: int, total: int | None) -> None:
+    pass
 
 
 # Other documents that a compilation or a check looks at.
@@ -35,23 +43,51 @@ class Run:
     settings: Settings
     inputs: Inputs
     files: Files
+    step: Step = _nobody_watches
     diagnostics: list[Diagnostic] = field(default_factory=list)
     compiled: int = 0
+
+    @property
+    def documents(self) -> int:
+        """How many there are."""
+        return len(self.inputs.documents)
+
+    def texts(self, form: Form) -> Iterator[tuple[str, str, bytes]]:
+        """Namespace, name and part of the output of every job that compiles."""
+        from trainc.target.streams import text_of
+
+        for job in self.jobs():
+            yield job.namespace, job.name, text_of(job.manifests, form)
 
     def jobs(self) -> Iterator[CompiledJob]:
         """Every job that compiles, by (namespace, name); what is wrong with the others is in `diagnostics`."""
         inputs = self.inputs
+        total = sum(document.data.get("kind") in _JOB_KINDS for document in inputs.documents)
         for job, found in compile_each(inputs.documents, inputs.runtime_sources, self.settings.options, inputs.catalog):
             self.diagnostics += found
             if job is not None:
                 self.compiled += 1
+                self.step("compiling", self.compiled, total)
                 yield job
 
 
-def start(settings: Settings, streams: Streams, skip: str | None = None, *, checks_fragments: bool = False) -> Run:
-    """Read the input of a command; the folder `skip` is not entered. Fragments may be the command's own concern."""
-    # Kept, since a diagnostic may show a line of it.
-    stdin = streams.stdin.read() if STDIN in settings.paths else b""
+def read_stdin(settings: Settings, streams: Streams) -> bytes:
+    """The standard input, if it is asked for. It is kept, since a diagnostic may show a line of it."""
+    return streams.stdin.read() if STDIN in settings.paths else b""
+
+
+def start(
+    settings: Settings,
+    stdin: bytes,
+    skip: str | None = None,
+    *,
+    checks_fragments: bool = False,
+    step: Step = _nobody_watches,
+) -> Run:
+    """Read the input of a command; the folder `skip` is not entered. Fragments may be the command's own concern.
+
+    `step` is told how far reading and compiling have come.
+    """
     inputs = read_inputs(
         settings.paths,
         settings.runtimes,
@@ -59,9 +95,10 @@ def start(settings: Settings, streams: Streams, skip: str | None = None, *, chec
         overlays=settings.overlays,
         stdin=BytesIO(stdin),
         skip=skip,
+        step=step,
     )
-    run = Run(settings, inputs, Files(stdin), list(inputs.diagnostics))
-    run.diagnostics += _others(inputs.documents, settings, checks_fragments)
+    run = Run(settings, inputs, Files(stdin), step, list(inputs.diagnostics))
+    run.diagnostics += concerning_others(inputs.documents, settings, checks_fragments=checks_fragments)
     return run
 
 
@@ -70,7 +107,9 @@ def paint_for(arguments: Namespace, streams: Streams) -> Paint:
     return Paint(arguments.color, streams.err)
 
 
-def _others(documents: list[Document], settings: Settings, checks_fragments: bool) -> Iterator[Diagnostic]:
+def concerning_others(
+    documents: Sequence[Document], settings: Settings, *, checks_fragments: bool = False
+) -> Iterator[Diagnostic]:
     """Documents that are not compiled: a warning each where the file was named, else one info for all."""
     from trainc.frontend.checked import is_ours
     from trainc.frontend.fragments import fragment_of

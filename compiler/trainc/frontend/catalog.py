@@ -34,7 +34,9 @@ def find(name: str, release: str) -> Document | Callable[[], str]:
 
 def names(release: str | None = None) -> list[str]:
     """Names of all runtimes, or of those that `release` has, in alphabetical order."""
-    found = sorted({entry.removesuffix(_SUFFIX) for entry in os.listdir(_root()) if not entry.startswith((".", "_"))})
+    found = sorted(
+        {entry.removesuffix(_SUFFIX) for entry in os.listdir(catalog_folder()) if not entry.startswith((".", "_"))}
+    )
     return found if release is None else [name for name in found if release in releases(name)]
 
 
@@ -52,7 +54,7 @@ def releases_of(document: Document) -> tuple[str, ...]:
 
 def text_of(shown: str) -> str:
     """The text of a file of the catalog as `Document.file` names it."""
-    with open(os.path.join(_root(), shown.removeprefix(SHOWN_FOLDER)), encoding="utf-8") as stream:
+    with open(os.path.join(catalog_folder(), shown.removeprefix(SHOWN_FOLDER)), encoding="utf-8") as stream:
         return stream.read()
 
 
@@ -60,7 +62,7 @@ def _files(name: str) -> list[str]:
     """The files that hold a runtime, the oldest release first."""
     if not name or os.sep in name or name.startswith("."):
         return []
-    single, folder = os.path.join(_root(), name + _SUFFIX), os.path.join(_root(), name)
+    single, folder = os.path.join(catalog_folder(), name + _SUFFIX), os.path.join(catalog_folder(), name)
     if os.path.isfile(single):
         return [single]
     return [os.path.join(folder, entry) for entry in sorted(os.listdir(folder))] if os.path.isdir(folder) else []
@@ -85,11 +87,11 @@ def _instead(name: str, release: str) -> str:
 
 def _read(path: str) -> Document:
     with open(path, "rb") as stream:
-        documents, _ = read_documents(stream.read(), SHOWN_FOLDER + os.path.relpath(path, _root()), Limits())
+        documents, _ = read_documents(stream.read(), SHOWN_FOLDER + os.path.relpath(path, catalog_folder()), Limits())
     return documents[0]
 
 
-def _root() -> str:
+def catalog_folder() -> str:
     """The catalog's folder: inside the package once built, at the top of the repository before."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     return next(path for path in _candidates(package) if os.path.isdir(path))

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, TypeAlias
 
 from trainc.diagnostics import Diagnostic
@@ -35,18 +35,24 @@ def read_paths(  # noqa: PLR0913 - all but two go by their names
     allow_outside: bool = False,
     values: Mapping[str, Any] | None = None,
     texts: Texts | None = None,
+    step: Callable[[str, int, int | None], None] | None = None,
 ) -> tuple[list[Document], list[Diagnostic]]:
     """The documents of every file under `paths`, in order, and everything that is wrong with them.
 
     A folder is walked in the order of its names for .yaml, .yml and .json; what is hidden, the folder `skip` and
     folders of overlays are left out. `-` is `stdin`. A file that is met twice, be it through a link, is read once. A
     link that leaves the folder it was found under is refused unless `allow_outside`. Templates (.yaml.j2 and so on)
-    are rendered with `values`. What was read is added to `texts`.
+    are rendered with `values`. What was read is added to `texts`; `step` is told of
+    each file.
     """
     walk = Walk(skip, allow_outside)
     documents: list[Document] = []
+    read = 0
     for path in paths:
         for file in walk.files(os.fspath(path)):
+            read += 1
+            if step is not None:
+                step("reading", read, None)
             if (data := walk.read(file, stdin)) is not None:
                 if texts is not None:
                     texts.append((file, data))

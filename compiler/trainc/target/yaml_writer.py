@@ -6,11 +6,10 @@ folding. Keys come in the order of `key_order`, strings in the form of `yaml_sca
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from trainc.target.key_order import TOP, in_order, leading, ordered
+from trainc.target.key_order import TOP, in_order, leading
 from trainc.target.yaml_scalars import atom, inline, literal
 
 # A reader looks 1,024 characters ahead for the colon after a key; a longer one is announced by `?`.
@@ -20,15 +19,6 @@ _LONGEST_KEY = 1000
 def dump_yaml(manifests: Iterable[Mapping[str, Any]]) -> str:
     """One YAML document per manifest, with `---` between them. ValueError for what YAML cannot hold."""
     return "---\n".join(map(_Writer().document, manifests))
-
-
-def dump_json(manifests: Iterable[Mapping[str, Any]]) -> str:
-    """All manifests as one JSON document, a v1 List, keys in the order of the YAML. ValueError as above."""
-    items = [ordered(manifest, TOP) for manifest in manifests]
-    document = {"apiVersion": "v1", "kind": "List", "items": items}
-    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False, default=atom) + "\n"
-    text.encode()  # Half a surrogate pair is a ValueError here, not somewhere behind the caller's back.
-    return text
 
 
 class _Inline(dict[str, str]):

@@ -1,0 +1,139 @@
+"""The cache: outcomes of job files by what they depend on, in one pack of records for each context.
+
+Content-addressed on two levels: a pack is called by the digest of everything that its files share, and a record by that
+of its file's name and bytes. A record is believed only if its checksum, taken over its address and its content, holds:
+whatever else is there, be it truncated, damaged or from another pack, is a miss. A pack is replaced in one step, so
+that concurrent runs see the old one or the new one; of two that write, the last wins, and the other has cached nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from io import BytesIO
+from struct import Struct
+from typing import BinaryIO
+
+from trainc.batch.digest import SIZE, digest_of
+
+SUFFIX = ".pack"
+# A pack keeps records that a run had no use for, as another branch may, up to this size or that of those in use.
+_SPARE_BYTES = 64_000_000
+# Of more packs, those are removed that were not used for longest.
+_PACKS = 32
+_MAGIC = b"trainc pack 1\n"
+_HEAD = Struct(f">{SIZE}s{SIZE}sQ")  # digest of the file, checksum, length of the content
+_TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of trainc's and may be removed.\n"
+
+
+class Pack:
+    """The records of one context. `digest` stands for everything that their files share, trainc included."""
+
+    def __init__(self, folder: str, digest: bytes) -> None:
+        self._folder = folder
+        self._digest = digest
+        self._path = os.path.join(folder, digest.hex() + SUFFIX)
+        self._stream = _opened(self._path)
+        self._places = dict(_places(self._stream))
+
+    def find(self, digest: bytes) -> bytes | None:
+        """The content of a record, if it is there and whole."""
+        place = self._places.get(digest)
+        if place is None:
+            return None
+        at, length, checksum = place
+        self._stream.seek(at)
+        content = self._stream.read(length)
+        return content if self._checksum(digest, content) == checksum else None
+
+    def close(self) -> None:
+        """Read no more."""
+        self._stream.close()
+
+    def touch(self) -> None:
+        """Mark the pack as used, when there is nothing to write."""
+        with suppress(OSError):
+            os.utime(self._path)
+
+    def save(self, records: Iterable[tuple[bytes, bytes]]) -> None:
+        """Replace the pack by `records`, each a digest and its content, and spare ones it had. OSError if it cannot be.
+
+        It is closed then.
+        """
+        os.makedirs(self._folder, exist_ok=True)
+        _write_once(os.path.join(self._folder, "CACHEDIR.TAG"), _TAG)
+        _write_once(os.path.join(self._folder, ".gitignore"), "*\n")
+        descriptor, beside = tempfile.mkstemp(dir=self._folder, prefix=".new-", suffix=SUFFIX)
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(_MAGIC)
+                for digest, content in self._kept(records):
+                    stream.write(_HEAD.pack(digest, self._checksum(digest, content), len(content)))
+                    stream.write(content)
+            os.chmod(beside, 0o666 & ~_umask())
+            self.close()  # Windows replaces no file that is open.
+            os.replace(beside, self._path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(beside)
+            raise
+        _prune(self._folder)
+
+    def _kept(self, records: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+        written: set[bytes] = set()
+        size = 0
+        for digest, content in records:
+            yield digest, content
+            written.add(digest)
+            size += len(content)
+        room = max(size, _SPARE_BYTES)
+        for digest in self._places:
+            spare = None if digest in written else self.find(digest)
+            if spare is not None and len(spare) <= room:
+                room -= len(spare)
+                yield digest, spare
+
+    def _checksum(self, digest: bytes, content: bytes) -> bytes:
+        return digest_of(self._digest, digest, content)
+
+
+def _opened(path: str) -> BinaryIO:
+    try:
+        return open(path, "rb")
+    except OSError:
+        return BytesIO()
+
+
+def _places(stream: BinaryIO) -> Iterator[tuple[bytes, tuple[int, int, bytes]]]:
+    """Each record's digest, with the place of its content, its length and its checksum, as far as they can be read."""
+    if stream.read(len(_MAGIC)) != _MAGIC:
+        return
+    at, end = len(_MAGIC), stream.seek(0, os.SEEK_END)
+    while at + _HEAD.size <= end:
+        stream.seek(at)
+        digest, checksum, length = _HEAD.unpack(stream.read(_HEAD.size))
+        at += _HEAD.size
+        if length > end - at:
+            return
+        yield digest, (at, length, checksum)
+        at += length
+
+
+def _prune(folder: str) -> None:
+    with suppress(OSError), os.scandir(folder) as entries:
+        packs = sorted((entry.stat().st_mtime_ns, entry.path) for entry in entries if entry.name.endswith(SUFFIX))
+        for _, path in packs[:-_PACKS]:
+            os.unlink(path)
+
+
+def _write_once(path: str, text: str) -> None:
+    with suppress(FileExistsError), open(path, "x", encoding="utf-8") as stream:
+        stream.write(text)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,150 @@
+"""What all job files of a run share, and one of them compiled beside it.
+
+The outcome of a job file is a function of its name, its bytes and the context: of trainc, the options, the form of the
+output, the overlays, and the bytes of every other file of the input. Nothing else enters, least of all other job
+files. What takes two of those to see is seen later, from their outcomes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from trainc.batch.digest import digest_of
+from trainc.batch.outcome import FileOutcome, JobOutcome, Key
+from trainc.diagnostics import Diagnostic, Source, has_errors
+from trainc.frontend.catalog import find
+from trainc.frontend.checked import Checked, is_ours
+from trainc.frontend.document import Document
+from trainc.frontend.files import Texts, read_file, read_paths
+from trainc.frontend.intake import Catalog, Intake, Shelf, take_in, with_catalog
+from trainc.frontend.overlays.load import load_overlays
+from trainc.frontend.overlays.loaded import Loaded, values_of
+from trainc.frontend.overlays.stack import Passed, Stack
+from trainc.lints.duplicate_subdomain import claims_of
+from trainc.options import NEWEST_RELEASE, Options
+from trainc.pipeline import compile_job, missing_runtimes
+from trainc.records import dataclass
+from trainc.target.streams import Form, text_of
+
+
+class UnusualError(Exception):
+    """The input is not one whose job files can be compiled apart: it is to be compiled as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What job files share, by name, so that every process can read it for itself.
+
+    `files` are the input's other files in their order, `-` being `stdin`; `overlays` are files.
+    """
+
+    files: tuple[str, ...]
+    stdin: bytes
+    runtimes: tuple[str, ...]
+    overlays: tuple[str, ...]
+    options: Options
+    form: Form
+
+
+class Context:
+    """What job files share, read. `digest` stands for all of it but trainc itself."""
+
+    def __init__(self, shared: Shared) -> None:
+        self.options, self._form = shared.options, shared.form
+        self.release = shared.options.release or NEWEST_RELEASE
+        overlays, problems = load_overlays(shared.overlays, self.options.limits) if shared.overlays else ([], [])
+        if has_errors(problems):
+            raise UnusualError("the overlays have changed")
+        self._values: Mapping[str, Any] = values_of(overlays) if overlays else {}
+        texts: Texts = []
+        documents, self.diagnostics = self._read(shared, texts)
+        self.documents_read = len(documents)
+        sources: list[list[Document]] = []
+        for folder in (*shared.runtimes, *(path for overlay in overlays for path in overlay.all_runtimes)):
+            texts.append((folder, b""))
+            found, problems = read_paths([folder], self.options.limits, values=self._values, texts=texts)
+            sources.append(found)
+            self.diagnostics += problems
+        self._take_in(overlays, documents, sources)
+        read = [part for overlay in overlays for part in overlay.texts]
+        self.digest = digest_of(repr(shared), *(piece for part in ((*read, *texts)) for piece in part))
+
+    def _read(self, shared: Shared, texts: Texts) -> tuple[list[Document], list[Diagnostic]]:
+        documents: list[Document] = []
+        diagnostics: list[Diagnostic] = []
+        for file in shared.files:
+            data = shared.stdin if file == "-" else read_bytes(file)
+            texts.append((file, data))
+            found, problems = read_file(data, file, self.options.limits, self._values)
+            documents += found
+            diagnostics += problems
+        return documents, diagnostics
+
+    def _take_in(
+        self, overlays: Sequence[Loaded], documents: list[Document], sources: Sequence[Sequence[Document]]
+    ) -> None:
+        self.stack: Stack | None = None
+        catalog: Catalog = find
+        if overlays:
+            brought = {os.path.realpath(file) for overlay in overlays for file in overlay.resource_files}
+            documents = [d for d in documents if os.path.realpath(d.file) not in brought]
+            self.stack = Stack(overlays, documents, sources, find, self.release)
+            documents, sources, catalog = self.stack.documents, self.stack.sources, self.stack.catalog
+        self.documents = documents
+        self._shelf = Shelf(catalog, self.release, self.options)
+        self._beside = take_in(documents, sources, self.release, self.options)
+        self.intake = with_catalog(self._beside, self._shelf)
+
+    def compile_file(self, file: str, data: bytes) -> FileOutcome:
+        """What a job file comes to. UnusualError where it is none."""
+        documents, diagnostics = read_file(data, file, self.options.limits, self._values)
+        passed = self._pass(documents)
+        intake = self._intake(file, passed)
+        diagnostics += [*intake.diagnostics, *missing_runtimes(intake, self.options)]
+        jobs: list[JobOutcome] = []
+        for job in intake.jobs:
+            compiled, found = compile_job(job, intake, self.options)
+            diagnostics += found
+            if compiled is not None:
+                text = text_of(compiled.manifests, self._form)
+                jobs.append(JobOutcome(key_of(job), text, compiled.secrets, tuple(claims_of(compiled.manifests))))
+        keys = tuple(map(key_of, intake.jobs))
+        counts, uses = (len(documents), len(passed.documents)), tuple(sorted(passed.uses))
+        return FileOutcome(counts, keys, tuple(jobs), tuple(diagnostics), uses, passed.runtimes)
+
+    def source_of(self, file: str | None, key: Key) -> Source | None:
+        """Where a job has its name: one of a job file, or of what is shared."""
+        intake = self.intake
+        if file is not None:
+            documents, _ = read_file(read_bytes(file), file, self.options.limits, self._values)
+            intake = self._intake(file, self._pass(documents))
+        return next((job.locate(("metadata", "name")) for job in intake.jobs if key_of(job) == key), None)
+
+    def _pass(self, documents: Sequence[Document]) -> Passed:
+        if self.stack is None:
+            return Passed(list(documents), frozenset(), (), failed=False)
+        return self.stack.more(documents)
+
+    def _intake(self, file: str, passed: Passed) -> Intake:
+        if passed.failed:
+            raise UnusualError(f"a patch cannot be applied to {file}")
+        if not all(document.data.get("kind") == "TrainJob" and is_ours(document.data) for document in passed.documents):
+            raise UnusualError(f"{file} holds more than TrainJobs")
+        return with_catalog(self._beside.with_jobs(passed.documents, self.release, self.options), self._shelf)
+
+
+def read_bytes(file: str) -> bytes:
+    """The bytes of a file; UnusualError if they cannot be had."""
+    try:
+        with open(file, "rb") as stream:
+            return stream.read()
+    except OSError as error:
+        raise UnusualError(str(error)) from None
+
+
+def key_of(job: Checked) -> Key:
+    """What a job is called by."""
+    metadata = job.data["metadata"]
+    return metadata.get("namespace", ""), metadata.get("name", "")

@@ -1,0 +1,38 @@
+"""What trainc itself is, so that no other trainc's results are taken for its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+
+from trainc.batch.digest import digest_of
+from trainc.frontend.catalog import catalog_folder
+
+# What reads, renders, merges and checks; where one of them is of another version, its results may be, too.
+_LIBRARIES = ("PyYAML", "jinja2", "deepmerge", "jsonschema", "ruamel.yaml")
+
+
+def identity() -> bytes:
+    """A digest of trainc's own files, its catalog's, and the versions of Python and of the libraries beneath it."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    parts = [sys.version, *(f"{library} {_version(library)}" for library in _LIBRARIES)]
+    for root in dict.fromkeys((package, catalog_folder())):
+        for file in _files(root):
+            with open(file, "rb") as stream:
+                parts += [os.path.relpath(file, root), digest_of(stream.read()).hex()]
+    return digest_of(*parts)
+
+
+def _version(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _files(folder: str) -> Iterator[str]:
+    for path, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name != "__pycache__")
+        yield from (os.path.join(path, name) for name in sorted(names))

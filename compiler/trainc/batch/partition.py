@@ -1,0 +1,62 @@
+"""An input's files, told apart: those that seem to hold TrainJobs and nothing else, and all others.
+
+This is a guess from the text, made to be cheap: a file that was taken for a job file by mistake is found out when it is
+compiled, and the input is then compiled as a whole; one that was missed is compiled along with what is shared.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+
+from trainc.batch.context import read_bytes
+from trainc.batch.digest import digest_of
+from trainc.diagnostics import Diagnostic
+from trainc.frontend.files import STDIN, Walk
+from trainc.records import dataclass
+
+_KIND = re.compile(rb"^kind:[ \t]*(.*?)[ \t]*\r?$", re.MULTILINE)
+_JOB_KINDS = {b"TrainJob", b'"TrainJob"', b"'TrainJob'"}
+
+
+@dataclass(frozen=True, slots=True)
+class JobFile:
+    """A file that seems to hold TrainJobs only; `digest` stands for its name and its bytes."""
+
+    file: str
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """The files of an input in their order, and what is wrong with the paths to them."""
+
+    job_files: tuple[JobFile, ...]
+    others: tuple[str, ...]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def partition(paths: Sequence[str], skip: str | None, brought: frozenset[str]) -> Partition:
+    """The files under `paths`, the folder `skip` left out. Those of `brought`, by real path, are never job files."""
+    walk = Walk(skip)
+    job_files: list[JobFile] = []
+    others: list[str] = []
+    for path in paths:
+        for file in walk.files(path):
+            data = None if file == STDIN else read_bytes(file)
+            if data is None or not seems_job_file(data) or (brought and os.path.realpath(file) in brought):
+                others.append(file)
+            else:
+                job_files.append(JobFile(file, file_digest(file, data)))
+    return Partition(tuple(job_files), tuple(others), tuple(walk.diagnostics))
+
+
+def file_digest(file: str, data: bytes) -> bytes:
+    """What a job file's outcome depends on beside its context."""
+    return digest_of(file, data)
+
+
+def seems_job_file(data: bytes) -> bool:
+    """Whether all kinds at the beginning of a line are TrainJob, and there is one."""
+    return _JOB_KINDS.issuperset(kinds) if (kinds := _KIND.findall(data)) else False

@@ -1,0 +1,201 @@
+"""A build of many job files: partition, look up, compile what is missing, and see what takes two jobs to see.
+
+The result is that of compiling the input as a whole, and wherever that is not certain, nothing is guessed:
+UnusualError sends the caller back to doing just that.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from typing import NamedTuple
+
+from trainc.batch.cache import Pack
+from trainc.batch.context import Context, Shared, UnusualError, key_of
+from trainc.batch.digest import digest_of
+from trainc.batch.outcome import Key, from_bytes
+from trainc.batch.partition import Partition, partition
+from trainc.batch.spool import Place, Spool
+from trainc.batch.workers import compile_files
+from trainc.diagnostics import Diagnostic, format_path
+from trainc.frontend.document import Document
+from trainc.frontend.overlays.apply import Use
+from trainc.frontend.overlays.loaded import Loaded
+from trainc.lints.duplicate_subdomain import Claim, Services, claims_of, duplicate_subdomain
+from trainc.options import Options
+from trainc.pipeline import compile_job, missing_runtimes, notes_on
+from trainc.records import dataclass, field
+from trainc.target.streams import Form, text_of
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to build: paths as `inputs.read_inputs` has them, and how; `cache` is a folder or None."""
+
+    paths: Sequence[str]
+    runtimes: Sequence[str]
+    overlays: Sequence[Loaded]
+    options: Options
+    form: Form
+    skip: str | None = None
+    stdin: bytes = b""
+    processes: int = 1
+    cache: str | None = None
+
+
+class JobText(NamedTuple):
+    """A compiled job and its part of the output."""
+
+    namespace: str
+    name: str
+    text: bytes
+
+
+@dataclass(slots=True)
+class _Job:
+    place: Place
+    claims: tuple[Claim, ...]
+    # None for a job among what is shared.
+    file: str | None = None
+
+
+@dataclass(slots=True)
+class Batch:
+    """A finished build. `documents` are those of the input that are shared; `count` is how many there are in all.
+
+    `unsaved` is why the cache could not be written, if it could not.
+    """
+
+    spool: Spool
+    form: Form
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    documents: list[Document] = field(default_factory=list)
+    count: int = 0
+    jobs: dict[Key, _Job] = field(default_factory=dict)
+    unsaved: OSError | None = None
+
+    def texts(self) -> Iterator[JobText]:
+        """Every job that was compiled, by (namespace, name)."""
+        for key in sorted(self.jobs):
+            yield JobText(*key, self.spool.read(self.jobs[key].place))
+
+
+def run_batch(request: Request, spool: Spool, step: Callable[[int, int], None]) -> Batch:
+    """Build; `step` is told how many of how many files are done. UnusualError as the module says."""
+    brought = frozenset(os.path.realpath(file) for overlay in request.overlays for file in overlay.resource_files)
+    parts = partition(request.paths, request.skip, brought)
+    overlays = tuple(overlay.overlay.document.file for overlay in request.overlays)
+    shared = Shared(parts.others, request.stdin, tuple(request.runtimes), overlays, request.options, request.form)
+    context = Context(shared)
+    batch = Batch(spool, request.form, [*parts.diagnostics, *context.diagnostics], context.documents)
+    run = _Run(request, shared, context, batch)
+    run.shared_jobs()
+    run.job_files(parts, step)
+    run.between_jobs()
+    return batch
+
+
+class _Run:
+    def __init__(self, request: Request, shared: Shared, context: Context, batch: Batch) -> None:
+        self._request = request
+        self._shared = shared
+        self._context = context
+        self._batch = batch
+        self._keys = [key_of(job) for job in context.intake.jobs]
+        self._read, self._left = context.documents_read, len(context.documents)
+        self._uses: set[Use] = set()
+        self._runtimes: set[str] = set()
+        self._records: list[tuple[bytes, Place]] = []
+
+    def shared_jobs(self) -> None:
+        """What concerns all input, and the jobs that stand beside something else."""
+        context, batch, options = self._context, self._batch, self._request.options
+        batch.diagnostics += [*notes_on(options), *context.intake.diagnostics]
+        batch.diagnostics += missing_runtimes(context.intake, options)
+        for key, job in zip(self._keys, context.intake.jobs, strict=True):
+            compiled, found = compile_job(job, context.intake, options)
+            batch.diagnostics += found
+            if compiled is not None:
+                text = text_of(compiled.manifests, self._request.form)
+                batch.jobs[key] = _Job(batch.spool.keep(text), tuple(claims_of(compiled.manifests)))
+
+    def job_files(self, parts: Partition, step: Callable[[int, int], None]) -> None:
+        """Every job file: out of the cache, or compiled and put there."""
+        with ExitStack() as stack:
+            pack = self._pack()
+            if pack is not None:
+                stack.callback(pack.close)
+            missing: list[str] = []
+            for file in parts.job_files:
+                content = pack.find(file.digest) if pack is not None else None
+                if content is None:
+                    missing.append(file.file)
+                else:
+                    self._take(file.file, file.digest, content)
+            self._compile(missing, len(parts.job_files), step)
+            if pack is not None:
+                self._store(pack, changed=bool(missing))
+
+    def _compile(self, files: Sequence[str], total: int, step: Callable[[int, int], None]) -> None:
+        made = compile_files(files, self._shared, self._context, self._request.processes)
+        for done, outcome in enumerate(made, total - len(files) + 1):
+            self._take(*outcome)
+            step(done, total)
+
+    def between_jobs(self) -> None:
+        """What takes several jobs to see. What only the whole input can explain is left to it."""
+        context, batch = self._context, self._batch
+        if self._read > self._request.options.limits.documents or any(
+            d.code == "TooManyDocuments" for d in batch.diagnostics
+        ):
+            raise UnusualError("there are too many documents")
+        if len(set(self._keys)) < len(self._keys):
+            raise UnusualError("a TrainJob is defined twice")
+        if context.stack is not None and context.stack.diagnostics(self._uses, sorted(self._runtimes)):
+            raise UnusualError("there is something to say about the overlays")
+        batch.count = self._left
+        self._services()
+
+    def _services(self) -> None:
+        services: Services = {}
+        for key, job in sorted(self._batch.jobs.items()):
+            for label, finding in duplicate_subdomain(job.claims, services):
+                source = self._context.source_of(job.file, key)
+                path = format_path(finding.path)
+                self._batch.diagnostics.append(
+                    Diagnostic(finding.code, finding.severity, finding.message, finding.hint, label, path, source)
+                )
+
+    def _pack(self) -> Pack | None:
+        if self._request.cache is None:
+            return None
+        from trainc.batch.identity import identity
+
+        return Pack(self._request.cache, digest_of(identity(), self._context.digest))
+
+    def _take(self, file: str, digest: bytes, content: bytes) -> None:
+        outcome = from_bytes(content)
+        batch = self._batch
+        place = batch.spool.keep(content)
+        at = place.at + len(content) - sum(len(job.text) for job in outcome.jobs)
+        for job in outcome.jobs:
+            batch.jobs[job.key] = _Job(Place(at, len(job.text)), job.claims, file)
+            at += len(job.text)
+        batch.diagnostics += outcome.diagnostics
+        self._keys += outcome.keys
+        self._read += outcome.documents[0]
+        self._left += outcome.documents[1]
+        self._uses.update(outcome.uses)
+        self._runtimes.update(outcome.runtimes)
+        if not outcome.refused:
+            self._records.append((digest, place))
+
+    def _store(self, pack: Pack, *, changed: bool) -> None:
+        if not changed:
+            pack.touch()
+            return
+        try:
+            pack.save((digest, self._batch.spool.read(place)) for digest, place in self._records)
+        except OSError as error:
+            self._batch.unsaved = error

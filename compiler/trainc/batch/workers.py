@@ -1,0 +1,85 @@
+"""Job files compiled, one after the other or in several processes: each comes back as bytes, with what it depended on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from trainc.batch.context import Context, Shared, UnusualError, read_bytes
+from trainc.batch.outcome import to_bytes
+from trainc.batch.partition import file_digest
+
+if TYPE_CHECKING:
+    from multiprocessing.context import BaseContext
+
+# Below this many files per process, starting one takes longer than it saves.
+_WORTH_A_PROCESS = 100
+_CHUNK = 32
+
+# The name of a file, the digest of the bytes that were compiled, and the outcome.
+Made = tuple[str, bytes, bytes]
+
+
+def compile_files(
+    files: Sequence[str], shared: Shared, context: Context, processes: int, method: str | None = None
+) -> Iterator[Made]:
+    """Every file's outcome, in order. UnusualError where one is no job file, or the input has changed meanwhile.
+
+    `method` is how processes are started, by default as Python does on the platform.
+    """
+    processes = min(processes, len(files) // _WORTH_A_PROCESS)
+    if processes < 2:
+        return (_compile(file, context) for file in files)
+    return _spread(files, shared, context, processes, method)
+
+
+def _spread(
+    files: Sequence[str], shared: Shared, context: Context, processes: int, method: str | None
+) -> Iterator[Made]:
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+
+    chunks = [files[at : at + _CHUNK] for at in range(0, len(files), _CHUNK)]
+    pool = ProcessPoolExecutor(processes, _started(method), _prepare, (shared, context.digest))
+    try:
+        for made in pool.map(_compile_chunk, chunks):
+            yield from made
+    except BrokenProcessPool:
+        raise UnusualError("a process has ended early") from None
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _started(method: str | None) -> BaseContext:
+    import multiprocessing
+
+    return multiprocessing.get_context(method)
+
+
+class _Prepared:
+    """What a worker process has read, the one thing that outlives a task in it; None if it is not what its parent read."""
+
+    context: Context | None = None
+
+
+def _prepare(shared: Shared, digest: bytes) -> None:
+    """Begin a worker process. Ctrl-C is for its parent, which stops it."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(UnusualError):
+        context = Context(shared)
+        _Prepared.context = context if context.digest == digest else None
+
+
+def _compile_chunk(files: Sequence[str]) -> list[Made]:
+    context = _Prepared.context
+    if context is None:
+        raise UnusualError("the input changes while it is read")
+    return [_compile(file, context) for file in files]
+
+
+def _compile(file: str, context: Context) -> Made:
+    data = read_bytes(file)
+    return file, file_digest(file, data), to_bytes(context.compile_file(file, data))

@@ -1,0 +1,65 @@
+"""`build` over many files: in several processes and with a cache, as far as the input lends itself to that."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from trainc.batch.context import UnusualError
+from trainc.batch.run import Batch, JobText, Request, run_batch
+from trainc.batch.spool import Spool
+from trainc.cli.compiling import concerning_others
+from trainc.cli.excerpt import Files
+from trainc.cli.progress import Progress
+from trainc.cli.settings import Settings
+from trainc.diagnostics import Diagnostic
+from trainc.records import dataclass, field
+from trainc.target.streams import Form
+
+
+@dataclass(slots=True)
+class BatchRun:
+    """As compiling.Run, after the fact."""
+
+    settings: Settings
+    batch: Batch
+    files: Files
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+    @property
+    def documents(self) -> int:
+        """How many there are."""
+        return self.batch.count
+
+    @property
+    def unsaved(self) -> str:
+        """Why the cache could not be written, if it could not."""
+        error = self.batch.unsaved
+        return f"{error.filename}: {error.strerror}" if error is not None else ""
+
+    @property
+    def compiled(self) -> int:
+        """How many jobs were compiled."""
+        return len(self.batch.jobs)
+
+    def texts(self, form: Form) -> Iterator[JobText]:
+        """Every job's part of the output, by (namespace, name)."""
+        assert form == self.batch.form
+        return self.batch.texts()
+
+
+def run_apart(request: Request, settings: Settings, spool: Spool, progress: Progress) -> BatchRun:
+    """Build as `request` says. UnusualError where the input is to be compiled as a whole."""
+    batch = run_batch(request, spool, lambda done, total: progress.step("compiling", done, total))
+    others = concerning_others(batch.documents, settings)
+    return BatchRun(settings, batch, Files(request.stdin), [*batch.diagnostics, *others])
+
+
+def processes(wanted: int) -> int:
+    """How many processes `-j` stands for: 0 is one for each core that trainc may use."""
+    if wanted:
+        return wanted
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+__all__ = ["BatchRun", "Request", "UnusualError", "processes", "run_apart"]

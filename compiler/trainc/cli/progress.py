@@ -1,0 +1,53 @@
+"""A line on the terminal that says how far a command has come: only there, and only once it takes longer than a second."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TextIO
+
+_PATIENCE = 1.0
+_BETWEEN = 0.1
+_BAR = 30
+
+
+class Progress:
+    """Rewrites one line of a terminal in place. It has no colours, and a carriage return is all that it asks for."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._on = stream.isatty() and os.environ.get("TERM") != "dumb"
+        self._next = time.monotonic() + _PATIENCE if self._on else 0.0
+        self._shown = 0
+
+    def step(self, what: str, done: int, total: int | None = None) -> None:
+        """`done` of `total` are done; None where nobody knows how many there will be."""
+        if self._on and (now := time.monotonic()) >= self._next:
+            self._next = now + _BETWEEN
+            self._write(_line(what, done, total)[: _columns(self._stream) - 1])
+
+    def clear(self) -> None:
+        """Leave the line empty for what comes next."""
+        if self._shown:
+            self._write("")
+            self._stream.write("\r")
+            self._stream.flush()
+
+    def _write(self, line: str) -> None:
+        self._stream.write(f"\r{line.ljust(self._shown)}")
+        self._stream.flush()
+        self._shown = len(line)
+
+
+def _line(what: str, done: int, total: int | None) -> str:
+    if not total:
+        return f"{what} {done:,}"
+    full = _BAR * done // total
+    return f"{what} [{'#' * full}{'.' * (_BAR - full)}] {done:,} of {total:,}"
+
+
+def _columns(stream: TextIO) -> int:
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
