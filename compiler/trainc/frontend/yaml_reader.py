@@ -11,7 +11,7 @@ from typing import Any
 
 from yaml.error import YAMLError
 
-from trainc.diagnostics import CompileError, Diagnostic
+from trainc.diagnostics import CompileError, Diagnostic, Source
 from trainc.frontend.document import Document
 from trainc.frontend.reading import json_text
 from trainc.frontend.reading.chunk import Chunk, split
@@ -36,7 +36,7 @@ def read_documents(
     room = limits.documents - already
     documents: list[Document] = []
     diagnostics: list[Diagnostic] = []
-    for chunk in split(decode(text), file):
+    for number, chunk in enumerate(split(decode(text), file)):
         if isinstance(chunk, Diagnostic):
             diagnostics.append(chunk)
             continue
@@ -45,9 +45,12 @@ def read_documents(
                 diagnostics += problems
             elif value is not None:
                 _take(value, part, limits, documents, diagnostics)
-        if len(documents) > room:
-            diagnostics.append(_too_many(documents[room], limits))
-            return documents[:room], diagnostics
+            if len(documents) > room:
+                diagnostics.append(_too_many(documents[room].locate(()), limits))
+                return documents[:room], diagnostics
+        if number > limits.documents:  # Separators with nothing between them cost time, too.
+            diagnostics.append(_too_many(chunk.source(0), limits))
+            break
     return documents, diagnostics
 
 
@@ -123,7 +126,7 @@ def _too_large(chunk: Chunk, limits: Limits) -> Diagnostic | None:
     return chunk.error("DocumentTooLarge", 0, message, "split it, or raise the limit if it is meant so")
 
 
-def _too_many(first: Document, limits: Limits) -> Diagnostic:
+def _too_many(place: Source | None, limits: Limits) -> Diagnostic:
     message = f"more than {limits.documents:,} documents; nothing from here on was read"
     hint = "build fewer files at a time, or raise the limit if it is meant so"
-    return Diagnostic("TooManyDocuments", "error", message, hint, source=first.locate(()))
+    return Diagnostic("TooManyDocuments", "error", message, hint, source=place)

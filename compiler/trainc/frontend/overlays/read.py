@@ -109,7 +109,7 @@ def _target(target: Any, path: Path, fields: TypedFields) -> Target:
     fields.unknown(target, TARGET_FIELDS, path)
     try:
         return target_of(target)
-    except (ValueError, re.error) as wrong:
+    except ValueError as wrong:
         hint = "names are regular expressions; selectors are written as for kubectl -l"
         fields.report(path, f"the target cannot be read: {wrong}", hint)
         return Target()

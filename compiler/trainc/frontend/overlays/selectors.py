@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainc.frontend.overlays.edited import Edited
+from trainc.frontend.overlays.patterns import Pattern, literal, pattern
 from trainc.records import dataclass
 
 TARGET_FIELDS = ("group", "version", "kind", "name", "namespace", "labelSelector", "annotationSelector")
 _SET_BASED = re.compile(r"(?P<key>\S+)\s+(?P<op>in|notin)\s*\((?P<values>[^()]*)\)")
 _EQUALITY = re.compile(r"(?P<key>[^\s=!]+)\s*(?P<op>==|=|!=)\s*(?P<values>[^\s=!]*)")
 _EXISTENCE = re.compile(r"(?P<op>!?)\s*(?P<key>[^\s=!()]+)(?P<values>)")
-# A comma that separates requirements, and not the values inside parentheses.
-_COMMA = re.compile(r",(?![^()]*\))")
+# Requirements; commas inside parentheses separate values.
+_PARTS = re.compile(r"(?:[^,()]+|\([^()]*\)|[()])+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +36,11 @@ class Requirement:
 class Target:
     """What a document has to be. Patterns are anchored regular expressions; None fits everything."""
 
-    group: re.Pattern[str] | None = None
-    version: re.Pattern[str] | None = None
-    kind: re.Pattern[str] | None = None
-    name: re.Pattern[str] | None = None
-    namespace: re.Pattern[str] | None = None
+    group: Pattern | None = None
+    version: Pattern | None = None
+    kind: Pattern | None = None
+    name: Pattern | None = None
+    namespace: Pattern | None = None
     labels: tuple[Requirement, ...] = ()
     annotations: tuple[Requirement, ...] = ()
 
@@ -60,7 +61,7 @@ class Target:
 
 def target_of(fields: Mapping[str, Any]) -> Target:
     """The target that a mapping with TARGET_FIELDS describes. ValueError for a pattern or selector that is none."""
-    patterns = (re.compile(str(fields[name])) if fields.get(name) else None for name in TARGET_FIELDS[:5])
+    patterns = (pattern(str(fields[name])) if fields.get(name) else None for name in TARGET_FIELDS[:5])
     labels = parse_selector(str(fields.get("labelSelector") or ""))
     annotations = parse_selector(str(fields.get("annotationSelector") or ""))
     group, version, kind, name, namespace = patterns
@@ -82,7 +83,7 @@ def exact_target(fields: Mapping[str, Any]) -> Target:
 
 def parse_selector(text: str) -> tuple[Requirement, ...]:
     """A label selector: `a=b`, `a!=b`, `a in (b, c)`, `a notin (b)`, `a`, `!a`, joined by commas."""
-    return tuple(_requirement(part.strip()) for part in _COMMA.split(text) if part.strip())
+    return tuple(_requirement(part.strip()) for part in _PARTS.findall(text) if part.strip())
 
 
 def _requirement(text: str) -> Requirement:
@@ -94,12 +95,12 @@ def _requirement(text: str) -> Requirement:
     raise ValueError(f"{text!r} is no requirement of a selector")
 
 
-def _exactly(value: Any) -> re.Pattern[str] | None:
-    return re.compile(re.escape(str(value))) if value else None
+def _exactly(value: Any) -> Pattern | None:
+    return literal(str(value)) if value else None
 
 
-def _fits(pattern: re.Pattern[str] | None, text: str) -> bool:
-    return pattern is None or pattern.fullmatch(text) is not None
+def _fits(wanted: Pattern | None, text: str) -> bool:
+    return wanted is None or wanted.fits(text)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc.diagnostics import Finding, Path, Severity
@@ -31,7 +31,11 @@ def explain(
     if prune:
         remaining = without_unknown(remaining, shape, release)
     structure = list(dict.fromkeys(structural_findings(remaining, kind, release)))
-    findings += [finding for finding in structure if not _follows_from(finding, findings)]
+    beside: dict[Path, list[Finding]] = {}
+    for finding in findings:
+        if finding.path:
+            beside.setdefault(finding.path[:-1], []).append(finding)
+    findings += [finding for finding in structure if not _follows_from(finding, beside)]
     root = Node(remaining, shape, (), kind)
     findings += [finding for node in nodes(root, release) for finding in _value_findings(node, release)]
     typed = Node(well_typed(remaining, shape, release), shape, (), kind)
@@ -40,12 +44,11 @@ def explain(
     return findings, remaining
 
 
-def _follows_from(missing: Finding, findings: list[Finding]) -> bool:
+def _follows_from(missing: Finding, beside: Mapping[Path, Sequence[Finding]]) -> bool:
     """Whether a missing `template` is only the other face of a PodSpec in its place, or a field is there and empty."""
-    beside = [finding for finding in findings if finding.path and finding.path[:-1] == missing.path[:-1]]
     return missing.code == "MissingRequired" and any(
         finding.code == _EXPLAINS_MISSING_TEMPLATE or finding.hint == indent_hint(finding.path, missing.path)
-        for finding in beside
+        for finding in beside.get(missing.path[:-1], ())
     )
 
 

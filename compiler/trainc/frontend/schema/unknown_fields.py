@@ -26,6 +26,8 @@ _NOT_A_POD_SPEC = {
     ),
 }
 _DEEPEST_SEARCH = 5
+# Of one object. Whoever has more of them has no typos, but another kind of document.
+_MOST_HINTS = 200
 
 
 def unknown_fields(root: Node, release: str, severity: Severity) -> Iterator[Finding]:
@@ -45,8 +47,13 @@ def _explained(node: Node, owner: str, unknown: list[Any], release: str, severit
         yield Finding(code, severity, message, hint, (*node.path, pod_field))
         pod_fields = definition(release, "core.PodSpec").fields
         unknown = [name for name in unknown if name not in pod_fields]
-    for name in unknown:
+    for name in unknown[:_MOST_HINTS]:
         yield _explain_one(node, owner, str(name), release, severity)
+    for name in unknown[_MOST_HINTS:]:
+        message = f"Trainer {release} has no field {name} here"
+        yield Finding(
+            "UnknownField", severity, message, "see the fields that are explained first", (*node.path, str(name))
+        )
 
 
 def _explain_one(node: Node, owner: str, name: str, release: str, severity: Severity) -> Finding:
