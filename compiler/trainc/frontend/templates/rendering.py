@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import islice
 from types import TracebackType
 from typing import Any
 
@@ -15,8 +16,8 @@ from trainc.frontend.templates.sandbox import BoundedEnvironment, Bounding
 from trainc.options import Limits
 
 _NAME = "<template>"
-# What an expression of a template can raise besides Jinja2's own errors: 1/0, {}[[]], 'a' + 1, and the like.
-_EXPRESSION_ERRORS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+# What an expression of a template can raise besides Jinja2's own errors: 1/0, {}[[]], 'a' + 1, loops in twenty loops.
+_EXPRESSION_ERRORS = (ArithmeticError, AttributeError, LookupError, RecursionError, SyntaxError, TypeError, ValueError)
 _MARK = re.compile("\ue000([0-9]+)\ue001")
 # Of several marks before a line's first character the last one counts: the others' text ended where the line begins.
 _MARKS = re.compile(f"(?:{_MARK.pattern})+")
@@ -46,7 +47,10 @@ def template_lines(text: str, output: str, file: str, values: Mapping[str, Any],
 
     The template is run again with marks at its lines. Where a mark has changed the outcome, all lines are the first.
     """
-    marked = _run(text, values, limits, (_Marking(),))
+    try:
+        marked = _run(text, values, limits, (_Marking(),))
+    except TooMuchError:  # The marks take room of their own.
+        return [1]
     if _MARK.sub("", marked) != output:
         return [1]
     lines: list[int] = []
@@ -60,6 +64,9 @@ def template_lines(text: str, output: str, file: str, values: Mapping[str, Any],
 
 def _run(text: str, values: Mapping[str, Any], limits: Limits, changes: tuple[NodeTransformer, ...]) -> str:
     environment = BoundedEnvironment(limits.template_steps, limits.document_bytes)
+    words = (kind for _, kind, _ in environment.lex(text, _NAME, _NAME) if kind != "data")
+    if next(islice(words, limits.template_steps, None), None):
+        raise TooMuchError("it is made of too many words")
     tree: Any = environment.parse(text, _NAME, _NAME)
     for change in (Bounding(), *changes):
         tree = change.visit(tree)

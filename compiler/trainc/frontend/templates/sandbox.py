@@ -70,7 +70,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         self._steps, self._size = steps, size
         self.filters = {name: FILTERS[name] for name in _FILTERS}
         self.filters |= {name: _on_text(change) for name, change in _TEXT_FILTERS.items()}
-        self.filters |= {"counted": self.counted, "join": self._join, "tojson": _to_json}
+        self.filters |= {"counted": self.counted, "weighed": self.weighed, "join": self._join, "tojson": _to_json}
         self.filters |= {"indent": self._indent, "replace": self._replace}
         self.globals = {"range": self._range, "dict": dict, "namespace": Namespace}
         self.concat = self._concat  # type: ignore[method-assign]
@@ -81,10 +81,21 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
             self._step()
             yield item
 
+    def weighed(self, value: Any) -> Any:
+        """A new list or mapping; each value in it is a step, and one that stands in it twice is two."""
+        waiting = [value]
+        while waiting:
+            inner = waiting.pop()
+            if isinstance(inner, dict | list | tuple):
+                for item in inner.values() if isinstance(inner, dict) else inner:
+                    self._step()
+                    waiting.append(item)
+        return value
+
     def call(self, context: Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
         """Every call of a macro or method is a step."""
         self._step()
-        return super().call(context, obj, *args, **kwargs)
+        return self.weighed(super().call(context, obj, *args, **kwargs))
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """Operators that can make a small template fill the memory."""
@@ -99,9 +110,9 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         result = super().call_binop(context, operator, left, right)
         if isinstance(result, int) and result.bit_length() > _INTEGER_BITS:
             _refuse("a number has become too large")
-        if isinstance(result, str | list | tuple):
+        if isinstance(result, str):
             self._check_size(len(result))
-        return result
+        return self.weighed(result)
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         """Methods by type; what is no plain value is Jinja2's to judge."""
@@ -154,7 +165,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
 
 
 class Bounding(NodeTransformer):
-    """Rewrites a template so that its loops are counted and its joins are bounded."""
+    """Rewrites a template so that its loops are counted, its joins are bounded and its lists and mappings weighed."""
 
     def visit_For(self, node: nodes.For) -> nodes.Node:  # noqa: N802
         """`for x in items` becomes `for x in items | counted`."""
@@ -163,6 +174,22 @@ class Bounding(NodeTransformer):
             _refuse("recursive loops are not supported")
         node.iter = nodes.Filter(node.iter, "counted", [], [], None, None, lineno=node.lineno)
         return node
+
+    def visit_List(self, node: nodes.List) -> nodes.Node:  # noqa: N802
+        """`[a, b]` becomes `[a, b] | weighed`, as lists of lists of lists grow without any loop."""
+        return self._weighed(node)
+
+    def visit_Dict(self, node: nodes.Dict) -> nodes.Node:  # noqa: N802
+        """As lists."""
+        return self._weighed(node)
+
+    def visit_Tuple(self, node: nodes.Tuple) -> nodes.Node:  # noqa: N802
+        """As lists, unless it is what a loop or an assignment gives names to."""
+        return node if node.ctx != "load" else self._weighed(node)
+
+    def _weighed(self, node: nodes.Expr) -> nodes.Node:
+        self.generic_visit(node)
+        return nodes.Filter(node, "weighed", [], [], None, None, lineno=node.lineno)
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802
         """`a ~ b` becomes `[a, b] | join`."""
