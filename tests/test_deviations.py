@@ -168,6 +168,33 @@ def test_a_file_key_reference_is_kept() -> None:
     assert warned(controller, "EnvSourceLost")
 
 
+@pytest.mark.parametrize("release", ["2.0", "2.1", "2.2", "2.3"])
+def test_resource_claims_reach_the_container_and_its_own_stay(release: str) -> None:
+    document = trainjob({"resourcesPerNode": {"limits": {"cpu": "1"}, "claims": [{"name": "asked"}]}})
+    own = job(containers=[container(resources={"limits": {"memory": "1Gi"}, "claims": [{"name": "own"}]})])
+    controller, gitops = both(document, runtime(own, policy={"torch": {}}), release=release)
+    assert main(gitops)["resources"]["claims"] == [{"name": "own"}, {"name": "asked"}]
+    assert main(gitops)["resources"]["limits"]["cpu"] == "1"
+    assert "claims" not in main(controller)["resources"]
+    assert warned(controller, "ResourceClaimsLost")
+
+
+def test_claims_alone_leave_the_amounts_as_they_are() -> None:
+    document = trainjob({"resourcesPerNode": {"claims": [{"name": "asked"}]}})
+    own = job(containers=[container(resources={"limits": {"memory": "1Gi"}})])
+    for release in ("2.0", "2.3"):
+        resources = main(compiled(document, runtime(own, policy={"torch": {}}), release=release))["resources"]
+        assert resources == {"limits": {"memory": "1Gi"}, "claims": [{"name": "asked"}]}
+
+
+def test_a_variable_keeps_the_version_of_its_field_reference() -> None:
+    source = {"fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.name"}}
+    document = trainjob({"env": [{"name": "A", "valueFrom": source}]})
+    controller, gitops = both(document, runtime())
+    assert env(gitops)["A"] == source
+    assert env(controller)["A"] == {"fieldRef": {"fieldPath": "metadata.name"}}
+
+
 def test_flux_tasks_share_the_gpus_of_their_node() -> None:
     document = trainjob({"numNodes": 2, "numProcPerNode": 4, "command": ["train"]})
     controller, gitops = both(document, runtime(NODE_WITH_GPUS, policy={"flux": {}}))

@@ -10,6 +10,7 @@ from trainc.frontend.dialects import Conversion, Dialect, Surroundings, claimed_
 from trainc.frontend.dialects.moves import Move, as_written
 from trainc.frontend.document import Document
 from trainc.frontend.honoured import check_honouring
+from trainc.frontend.ignored_fields import ignored_fields
 from trainc.frontend.naming import LABELLED, Naming
 from trainc.frontend.resolve import RUNTIME_KINDS
 from trainc.frontend.schema import check
@@ -143,6 +144,8 @@ def _schema(data: Json, dialect: Dialect | None, release: str, options: Options)
     # The webhooks' rules are about labels, which older dialects do not know.
     if kind != "TrainJob" and dialect is None and not has_errors(findings):
         findings = [*findings, *runtime_rules(written, release)]
+    if not has_errors(findings):
+        findings = [*findings, *ignored_fields(data, kind)]
     return data, findings
 
 

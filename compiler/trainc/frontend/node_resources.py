@@ -43,14 +43,17 @@ def with_node_resources(pod_spec: Json, asked: Json, main: str, release: Release
 
 def _combined(container: Json, asked: Json, release: Release, semantics: Semantics) -> Json:
     written: Json = container.get("resources", {})
+    if release.resources == "replace" and semantics == "controller":
+        return asked
     if release.resources == "replace":
-        gives_amounts = "limits" in asked or "requests" in asked
-        return asked if gives_amounts or semantics == "controller" else written
-    combined: dict[str, Any] = {
-        kind: {**written.get(kind, {}), **asked.get(kind, {})}
-        for kind in ("limits", "requests")
-        if kind in written or kind in asked
-    }
+        combined = _amounts(asked if "limits" in asked or "requests" in asked else written)
+    else:
+        combined = {**_amounts(written), **_amounts(asked)}
+        combined = {kind: {**written.get(kind, {}), **asked.get(kind, {})} for kind in combined}
     # The controller drops claims as soon as the TrainJob says anything about resources.
     claims = {c["name"]: c for c in (*written.get("claims", ()), *asked.get("claims", ()))}
     return {**combined, "claims": list(claims.values())} if claims and semantics == "gitops" else combined
+
+
+def _amounts(resources: Json) -> dict[str, Any]:
+    return {kind: resources[kind] for kind in ("limits", "requests") if kind in resources}

@@ -78,6 +78,12 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "ResourcesIgnored",
     ),
     Deviation(
+        "resource-claims-kept",
+        "claims in resourcesPerNode reach the container, and the container's own stay",
+        "the controller copies limits and requests alone, and since 2.3 takes the container's claims away too",
+        "ResourceClaimsLost",
+    ),
+    Deviation(
         "mpi-nodes-size-the-nodes",
         "mlPolicy.numNodes sizes the MPI node job, never the launcher",
         "the controller gives the number to the labelled job, and starts several launchers",
@@ -109,8 +115,8 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "env-sources-kept",
-        "a TrainJob's variables keep their fileKeyRef",
-        "the controller drops it and leaves an empty valueFrom, which the API server refuses",
+        "a TrainJob's variables keep their fileKeyRef, and a fieldRef its apiVersion",
+        "the controller drops both; without a fileKeyRef it leaves an empty valueFrom, which the API server refuses",
         "EnvSourceLost",
     ),
     Deviation(

@@ -32,26 +32,26 @@ def carried(variables: Iterable[EnvVar], semantics: Semantics) -> tuple[EnvVar, 
 
     The controller rebuilds each one from the sources it knows, so `fieldRef.apiVersion` and `fileKeyRef` are lost
     and a resource divisor becomes explicit (kubeflow/trainer pkg/apply/apply.go EnvVar, all releases). `gitops`
-    keeps `fileKeyRef`.
+    keeps them.
     """
-    sources = _ALL_SOURCES if semantics == "gitops" else _KNOWN_SOURCES
-    return tuple(_carried(v, sources) for v in variables)
+    return tuple(_carried(v, semantics == "gitops") for v in variables)
 
 
 _KNOWN_SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef")
 _ALL_SOURCES = (*_KNOWN_SOURCES, "fileKeyRef")
 
 
-def _carried(variable: EnvVar, sources: tuple[str, ...]) -> EnvVar:
+def _carried(variable: EnvVar, whole: bool) -> EnvVar:
     source = variable.get("valueFrom")
     if source is None:
         return {"name": variable["name"], "value": variable.get("value", "")}
-    kept = {kind: _reference(kind, source[kind]) for kind in sources if kind in source}
+    sources = _ALL_SOURCES if whole else _KNOWN_SOURCES
+    kept = {kind: _reference(kind, source[kind], whole) for kind in sources if kind in source}
     return {"name": variable["name"], "valueFrom": kept}
 
 
-def _reference(kind: str, reference: EnvVar) -> EnvVar:
-    if kind == "fieldRef":
+def _reference(kind: str, reference: EnvVar, whole: bool) -> EnvVar:
+    if kind == "fieldRef" and not whole:
         return {"fieldPath": reference["fieldPath"]}
     if kind == "resourceFieldRef":
         return {"containerName": "", "divisor": "0", **reference}

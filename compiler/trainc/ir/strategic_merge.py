@@ -27,7 +27,7 @@ MERGE_KEYS: Mapping[str, str] = {
     "replicatedJobs": "name",
     "dependsOn": "name",
 }
-_MERGED_SETS = frozenset({"finalizers"})
+MERGED_SETS = frozenset({"finalizers"})
 
 
 def strategic_merge(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def _merge_value(key: str, base: Any, patch: Any) -> Any:
     if isinstance(base, list) and isinstance(patch, list):
         if key in MERGE_KEYS:
             return _merge_keyed(base, patch, MERGE_KEYS[key])
-        if key in _MERGED_SETS:
+        if key in MERGED_SETS:
             return in_merge_order(patch, [item for item in base if item not in patch], base)
     return patch
 

@@ -16,7 +16,7 @@ from trainc.ir.devices import ambiguous_gpus, cpus, gpus, resources_per_node
 from trainc.ir.info import Info
 from trainc.ir.keyed import controller_port_match, upsert_where
 from trainc.ir.rendezvous import PORT, subdomain
-from trainc.ir.trainjob import TrainJob
+from trainc.ir.trainjob import InitializerStep, Trainer, TrainJob
 from trainc.lints.carried_fields import CARRIED_FIELDS
 
 # Where the situation shows, or None where it does not arise.
@@ -109,6 +109,18 @@ def _resources_ignored(job: TrainJob, info: Info) -> Path | None:
     return (*_TRAINER, "resourcesPerNode") if ignored else None
 
 
+def _claims_lost(job: TrainJob, info: Info) -> Path | None:
+    asked = job.trainer.resources_per_node if job.trainer else None
+    if asked is None:
+        return None
+    path: Path = (*_TRAINER, "resourcesPerNode")
+    if asked.get("claims"):
+        return (*path, "claims")
+    main = info.trainer_container
+    merged = info.release.resources == "merge" and info.ml_policy is not None
+    return path if merged and main is not None and main.resources.get("claims") else None
+
+
 def _launcher_multiplied(job: TrainJob, info: Info) -> Path | None:
     launcher = info.pod_set_in_role(names.LAUNCHER)
     return _RUNTIME_REF if info.policy("mpi") is not None and launcher is not None and launcher.count > 1 else None
@@ -138,9 +150,16 @@ def _ambiguous_gpu(job: TrainJob, info: Info) -> Path | None:
 
 
 def _env_source_lost(job: TrainJob, info: Info) -> Path | None:
-    for index, variable in enumerate(job.trainer.env if job.trainer else ()):
-        if "fileKeyRef" in (variable.get("valueFrom") or {}):
-            return (*_TRAINER, "env", index)
+    initializer: Path = ("spec", "initializer")
+    holders: tuple[tuple[Path, Trainer | InitializerStep | None], ...] = (
+        (_TRAINER, job.trainer),
+        ((*initializer, "dataset"), job.dataset),
+        ((*initializer, "model"), job.model),
+    )
+    for path, holder in holders:
+        for index, variable in enumerate(holder.env if holder else ()):
+            if "fileKeyRef" in (variable.get("valueFrom") or {}):
+                return (*path, "env", index)
     return None
 
 
@@ -172,6 +191,7 @@ _DETECTORS: dict[str, Detect] = {
     "patch-targets-checked": _patch_creates,
     "counts-from-merged-resources": _counts,
     "resources-without-policy": _resources_ignored,
+    "resource-claims-kept": _claims_lost,
     "mpi-nodes-size-the-nodes": _launcher_multiplied,
     "mpi-one-node-is-one-host": _extra_host,
     "real-master-address": _master_address,

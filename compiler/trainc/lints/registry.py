@@ -10,6 +10,7 @@ from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.lints.gang_scheduler import gang_too_large, scheduler_name_missing
 from trainc.lints.gpu_limits import gpu_without_limit
+from trainc.lints.ignored_values import processes_ignored, values_overridden
 from trainc.lints.initializer_order import initializer_not_ordered
 from trainc.lints.missing_ancestor import missing_trainer_ancestor
 from trainc.lints.missing_image import missing_image
@@ -29,12 +30,17 @@ LINTS: tuple[Lint, ...] = (
     gpu_without_limit,
     scheduler_name_missing,
     mpi_nodes_awaited,
+    processes_ignored,
 )
 # Of a job whose pods have been counted and told how to meet.
-SIZED_LINTS: tuple[Lint, ...] = (gang_too_large, torchrun_args_override_policy)
+SIZED_LINTS: tuple[Lint, ...] = (gang_too_large, torchrun_args_override_policy, values_overridden)
 
 
 def lint(job: TrainJob, info: Info, lints: Sequence[Lint] = LINTS) -> list[Finding]:
     """What the lints find. Under `controller`, which refuses only what the controller does, nothing is an error."""
     findings = [finding for each in lints for finding in each(job, info)]
-    return findings if info.gitops else [replace(finding, severity="warning") for finding in findings]
+    return findings if info.gitops else [_no_error(finding) for finding in findings]
+
+
+def _no_error(finding: Finding) -> Finding:
+    return replace(finding, severity="warning") if finding.severity == "error" else finding

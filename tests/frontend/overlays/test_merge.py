@@ -64,6 +64,13 @@ def merged(base: dict[str, Any], patch: dict[str, Any]) -> Any:
         ("a mapping is deleted", {"a": {"b": 1}}, {"a": {"$patch": "delete"}}, {}),
         ("merge is what happens anyway", {"a": {"b": 1}}, {"a": {"$patch": "merge", "c": 2}}, {"a": {"b": 1, "c": 2}}),
         (
+            "finalizers are a set",
+            {"finalizers": ["a", "b"]},
+            {"finalizers": ["c", "b"]},
+            {"finalizers": ["c", "a", "b"]},
+        ),
+        ("what are no finalizers is replaced", {"finalizers": [{}]}, {"finalizers": ["a"]}, {"finalizers": ["a"]}),
+        (
             "base items without a key stay",
             {"env": [{"x": 1}]},
             {"env": [{"name": "A"}]},

@@ -10,7 +10,7 @@ from typing import Any
 
 from trainc.diagnostics import Path
 from trainc.frontend.overlays.field_path import KEYS, FieldPath, Item
-from trainc.ir.strategic_merge import in_merge_order
+from trainc.ir.strategic_merge import MERGED_SETS, in_merge_order
 
 _DIRECTIVE = "$patch"
 # deepmerge hands this down: one pair per step, in the result and in the patch.
@@ -71,7 +71,10 @@ def _merge_mappings(config: Any, steps: _Steps, before: dict[str, Any], change: 
 
 
 def _merge_lists(config: Any, steps: _Steps, before: list[Any], change: list[Any], override: Any) -> Any:
-    key = KEYS.get(str(steps[-1][1])) if steps else None
+    field = str(steps[-1][1]) if steps else ""
+    if field in MERGED_SETS and all(isinstance(item, str) for item in (*before, *change)):
+        return override(config, steps, before, in_merge_order(change, [i for i in before if i not in change], before))
+    key = KEYS.get(field)
     if key is None or any(isinstance(item, Mapping) and item.get(_DIRECTIVE) == "replace" for item in change):
         kept = [item for item in change if not (isinstance(item, Mapping) and _DIRECTIVE in item)]
         return override(config, steps, before, kept)

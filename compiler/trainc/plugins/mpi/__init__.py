@@ -19,6 +19,7 @@ from trainc.ir.reserved import reserved_env
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.mpi import hostfile, ssh
 from trainc.plugins.mpi.implementations import implementation
+from trainc.plugins.mpi.policy_checks import unheeded
 from trainc.plugins.mpi.search_domain import missing_namespace, with_search_domain
 from trainc.plugins.mpi.slots import counts_gpus, slots_per_node
 from trainc.plugins.plugin import Manifest, Plugin
@@ -32,6 +33,7 @@ def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
         return
     if info.gitops and counts_gpus(job, info):
         yield from ambiguous_gpus(job, info)
+    yield from unheeded(info, policy)
     yield from _too_many_hosts(job, info)
     yield from _missing_part(job, info, policy)
     yield from _no_nodes(job, info, policy)

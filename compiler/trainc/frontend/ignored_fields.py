@@ -1,0 +1,76 @@
+"""Fields of a valid document that nothing is made from, whatever the rest of it says: each is named, none is silent.
+
+Sources: kubeflow/trainer pkg/runtime/core/trainingruntime.go takes labels and annotations alone from the metadata of a
+template and of a patch, and pkg/webhooks sets a patch's time; the rest is the API server's own record of an object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from trainc.diagnostics import Finding, Path
+
+Json = Mapping[str, Any]
+
+_CODE = "FieldIgnored"
+# What a cluster writes into an object that it keeps.
+_RECORD = (
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+)
+_OF_THE_TRAINJOB = ("finalizers", "generateName", "ownerReferences")
+_BESIDE_LABELS = ("finalizers", "name", "namespace")
+
+
+def ignored_fields(document: Json, kind: str) -> Iterator[Finding]:
+    """A finding for each such field of a document that passed its schema."""
+    if kind != "TrainJob":
+        template = document["spec"].get("template") or {}
+        yield from _embedded(template.get("metadata"), ("spec", "template", "metadata"), "template")
+        return
+    yield from _own_metadata(document)
+    for index, patch in enumerate(document["spec"].get("runtimePatches") or ()):
+        path: Path = ("spec", "runtimePatches", index)
+        if "time" in patch:
+            message = "time is when a controller saw the patch; nothing is made from it"
+            yield Finding(_CODE, "info", message, "remove it", (*path, "time"))
+        template = (patch.get("trainingRuntimeSpec") or {}).get("template") or {}
+        place = (*path, "trainingRuntimeSpec", "template", "metadata")
+        yield from _embedded(template.get("metadata"), place, "patch")
+    for index, override in enumerate(document["spec"].get("podTemplateOverrides") or ()):
+        yield from _embedded(override.get("metadata"), ("spec", "podTemplateOverrides", index, "metadata"), "override")
+
+
+def _own_metadata(document: Json) -> Iterator[Finding]:
+    metadata = document.get("metadata") or {}
+    record = [field for field in _RECORD if metadata.get(field) is not None]
+    if record:
+        hint = "remove it; `kubectl get` shows it of an object in a cluster"
+        message = f"{_listed(record)}: a cluster's own record of the TrainJob, which no other object takes over"
+        yield Finding(_CODE, "info", message, hint, ("metadata",))
+    if document.get("status"):
+        message = "status: what a cluster says of the TrainJob; nothing is made from it"
+        yield Finding(_CODE, "info", message, "remove it", ("status",))
+    for field in _OF_THE_TRAINJOB:
+        if metadata.get(field):
+            message = f"{field} of a TrainJob is for the TrainJob itself; the objects made from it do not have it"
+            yield Finding(_CODE, "warning", message, f"remove {field}", ("metadata", field))
+
+
+def _embedded(metadata: Json | None, path: Path, owner: str) -> Iterator[Finding]:
+    for field in _BESIDE_LABELS:
+        if (metadata or {}).get(field):
+            message = f"{field} in the metadata of a {owner} is read by no release, which take labels and annotations"
+            yield Finding(_CODE, "warning", message, f"remove {field}", (*path, field))
+
+
+def _listed(fields: Sequence[str]) -> str:
+    *first, last = fields
+    return f"{', '.join(first)} and {last}" if first else last

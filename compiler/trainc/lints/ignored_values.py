@@ -1,0 +1,54 @@
+"""Values that are written, valid and not what the job gets: another one takes their place, or nothing reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trainc.diagnostics import Finding, Path, Severity
+from trainc.ir.info import Info
+from trainc.ir.podset import PodSet
+from trainc.ir.trainjob import TrainJob
+
+Json = Mapping[str, Any]
+# The frameworks that run several processes per node; XGBoost counts its workers itself, from the GPUs.
+_WITH_PROCESSES = ("torch", "mpi", "flux")
+_TEMPLATE: Path = ("spec", "template", "spec")
+
+
+def processes_ignored(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """NumProcPerNode beside a policy that does not read it."""
+    if job.trainer is None or job.trainer.num_proc_per_node is None:
+        return
+    if not any(info.policy(name) is not None for name in _WITH_PROCESSES):
+        message = "numProcPerNode is not read here: the runtime's mlPolicy is none of torch, mpi and flux"
+        hint = "remove it, or take a runtime of a framework that starts several processes per node"
+        yield Finding("FieldIgnored", "warning", message, hint, ("spec", "trainer", "numProcPerNode"))
+
+
+def values_overridden(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """Sizes and suspend of the template, of a job whose pods have been counted."""
+    written = info.template.get("suspend")
+    if written is not None and written != bool(job.suspend):
+        message = (
+            f"suspend is {str(written).lower()} in the template and {str(bool(job.suspend)).lower()} in the JobSet"
+        )
+        hint = "set spec.suspend of the TrainJob, which decides; remove it here"
+        yield Finding("ValueOverridden", "info", message, hint, (*_TEMPLATE, "suspend"), about="runtime")
+    for index, (template, pod_set) in enumerate(zip(info.template["replicatedJobs"], info.pod_sets, strict=True)):
+        path = (*_TEMPLATE, "replicatedJobs", index, "template", "spec")
+        yield from _sizes((template.get("template") or {}).get("spec") or {}, pod_set, path)
+
+
+def _sizes(job_spec: Json, pod_set: PodSet, path: Path) -> Iterator[Finding]:
+    completions, parallelism = job_spec.get("completions"), job_spec.get("parallelism")
+    if parallelism is not None and parallelism != pod_set.count:
+        message = f"parallelism is {parallelism} in the template and {pod_set.count} in the output"
+        hint = "the number of nodes decides: numNodes of the TrainJob or the mlPolicy; remove it here"
+        yield Finding("ValueOverridden", "info", message, hint, (*path, "parallelism"), about="runtime")
+    if completions is not None and completions != pod_set.count:
+        # A job of many completions works them off with few pods; none of that is left.
+        severity: Severity = "info" if completions == parallelism else "warning"
+        message = f"completions is {completions} in the template and {pod_set.count} in the output"
+        hint = "Trainer runs each pod once, all at the same time: completions is always their number; remove it here"
+        yield Finding("ValueOverridden", severity, message, hint, (*path, "completions"), about="runtime")

@@ -1,0 +1,29 @@
+"""What an MPI policy says in vain, beside a runtime that cannot follow it.
+
+Source: kubeflow/trainer pkg/runtime/framework/plugins/mpi (EnforceMLPolicy), which knows OpenMPI alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trainc.diagnostics import Finding, Path, Severity
+from trainc.ir import names
+from trainc.ir.info import Info
+
+_POLICY: Path = ("spec", "mlPolicy", "mpi")
+
+
+def unheeded(info: Info, policy: Mapping[str, Any]) -> Iterator[Finding]:
+    """An implementation without a name, and a launcher to be a node where there is no launcher."""
+    launcher = info.pod_set_in_role(names.LAUNCHER)
+    if policy.get("mpiImplementation") == "":
+        severity: Severity = "warning" if launcher is None else "error"
+        message = "mpiImplementation is empty, and of such a job with a launcher the controller creates nothing"
+        hint = "write OpenMPI, or remove the field"
+        yield Finding("UnsupportedValue", severity, message, hint, (*_POLICY, "mpiImplementation"), about="runtime")
+    if policy.get("runLauncherAsNode") and launcher is None:
+        message = "runLauncherAsNode is not read here: the runtime has no launcher"
+        hint = "add the job 'launcher', or remove the field"
+        yield Finding("FieldIgnored", "warning", message, hint, (*_POLICY, "runLauncherAsNode"), about="runtime")
