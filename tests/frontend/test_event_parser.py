@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 from reading import data_of, errors_of, read
 
-from trainc.frontend.reading import event_parser, events, nodes
+from trainc.frontend.reading import event_parser, nodes
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +20,6 @@ def python_parser(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "yaml._yaml", None)
         importlib.reload(event_parser)
-    monkeypatch.setattr(events, "EventParser", event_parser.EventParser)
     monkeypatch.setattr(nodes, "EventParser", event_parser.EventParser)
     assert event_parser.EventParser is not original
     yield event_parser

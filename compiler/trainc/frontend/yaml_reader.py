@@ -1,7 +1,7 @@
 """Files' bytes to documents, read exactly as kubectl reads them, every problem reported.
 
-A file is split at its `---` lines first, so a document that cannot be read never hides another one. A document
-goes the short way, text to value, unless something about it needs judging; then it is read again by way of a tree.
+A file is split at its `---` lines first, so a document that cannot be read never hides another one. A document is
+read line by line if it is as plain as most are, and carefully if not: libyaml is imported for the first such document.
 """
 
 from __future__ import annotations
@@ -9,20 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from yaml.error import YAMLError
-
 from trainc.diagnostics import CompileError, Diagnostic, Source
 from trainc.frontend.document import Document
-from trainc.frontend.reading import json_text
+from trainc.frontend.reading.block_lines import read_lines
 from trainc.frontend.reading.chunk import Chunk, split
-from trainc.frontend.reading.construct import construct
 from trainc.frontend.reading.encoding import damage, decode
-from trainc.frontend.reading.events import read_events
 from trainc.frontend.reading.flattened import flattened, looks_flattened
 from trainc.frontend.reading.lists import items
-from trainc.frontend.reading.nodes import RefusedError, compose
 from trainc.frontend.reading.positions import Locator, Positions
-from trainc.frontend.reading.syntax_errors import syntax_error
 from trainc.options import Limits
 
 
@@ -69,7 +63,9 @@ def _read_chunk(chunk: Chunk, limits: Limits) -> Iterator[tuple[Any, Chunk, list
         yield None, chunk, [problem]
         return
     if chunk.text.lstrip().startswith("{"):
-        for value, part in json_text.read_objects(chunk, limits.depth):
+        from trainc.frontend.reading.json_text import read_objects
+
+        for value, part in read_objects(chunk, limits.depth):
             if value is not None:
                 yield value, part, []
             else:
@@ -79,28 +75,19 @@ def _read_chunk(chunk: Chunk, limits: Limits) -> Iterator[tuple[Any, Chunk, list
 
 
 def _read_yaml(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
-    value, problems = _read_short(chunk, limits) or _read_long(chunk, limits)
+    value, problems = _read_value(chunk, limits)
     if (problems or looks_flattened(value)) and (lost := flattened(chunk)):
         return None, [lost]
     return value, problems
 
 
-def _read_short(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]] | None:
+def _read_value(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
     try:
-        values = read_events(chunk.text, limits.depth)
-    except (YAMLError, ValueError):
-        return None
-    return (values[0] if values else None, []) if len(values) < 2 else None
+        return read_lines(chunk.text, limits.depth), []
+    except ValueError:
+        from trainc.frontend.reading.careful import read_carefully
 
-
-def _read_long(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
-    try:
-        root = compose(chunk, limits)
-    except YAMLError as error:
-        return None, [syntax_error(error, chunk)]
-    except RefusedError as refused:
-        return None, [refused.diagnostic]
-    return (None, []) if root is None else construct(root, chunk)
+        return read_carefully(chunk, limits)
 
 
 def _take(value: Any, chunk: Chunk, limits: Limits, documents: list[Document], diagnostics: list[Diagnostic]) -> None:

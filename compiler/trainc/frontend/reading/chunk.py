@@ -11,8 +11,7 @@ from trainc.records import dataclass, field
 
 # kubectl splits at every line that begins so, before it parses (k8s.io/apimachinery pkg/util/yaml YAMLReader); in
 # valid YAML no scalar can hold such a line.
-_SEPARATOR = re.compile(r"^---(.*)$", re.MULTILINE)
-_LINE_END = re.compile(r"\n")
+_SEPARATOR = r"(?m)^---(.*)$"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class Chunk:
     def source(self, index: int) -> Source:
         """The place of the character `text[index]`; columns count characters."""
         if not self._starts:  # Where lines start; found once, as a document may have an error on every line.
-            self._starts.extend((0, *(match.end() for match in _LINE_END.finditer(self.text))))
+            self._starts.extend((0, *(match.end() for match in re.finditer("\n", self.text))))
         line = bisect_right(self._starts, index) - 1
         column = index - self._starts[line] + (1 if line else self.column)
         return Source(self.file, self.line + line, column)
@@ -56,7 +55,7 @@ def split(text: str, file: str) -> Iterator[Chunk | Diagnostic]:
         yield Chunk(text.removeprefix("\ufeff"), file)
         return
     start, line, trailer = 0, 1, ""
-    for separator in _SEPARATOR.finditer(text):
+    for separator in re.finditer(_SEPARATOR, text):
         if start or separator.start():  # A file that begins with `---` has no document before it.
             yield _chunk(text[start : separator.start()], file, line, trailer)
         line += text.count("\n", start, separator.end() + 1)

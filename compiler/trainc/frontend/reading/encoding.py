@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import codecs
 import re
-from functools import cache
 
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.reading.chunk import Chunk
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _LOST = "\ud800"  # Marks the place where decoding had to stop.
-_FORBIDDEN_ASCII = re.compile("[^\t\n\x20-\x7e]")
-
-
-@cache
-def _forbidden() -> re.Pattern[str]:
-    """Compiled when the first text that is not ASCII asks for it: it takes longer than such a text to read."""
-    return re.compile("[^\t\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_FORBIDDEN_ASCII = "[^\t\n\x20-\x7e]"
+# It takes longer to compile than a short text to read: for text that is not ASCII only.
+_FORBIDDEN = "[^\t\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def decode(data: bytes) -> str:
@@ -28,8 +23,8 @@ def decode(data: bytes) -> str:
 
 def damage(chunk: Chunk) -> Diagnostic | None:
     """The error about the first character that is no text or that YAML does not allow."""
-    forbidden = _FORBIDDEN_ASCII if chunk.text.isascii() else _forbidden()
-    if (found := forbidden.search(chunk.text)) is None:
+    forbidden = _FORBIDDEN_ASCII if chunk.text.isascii() else _FORBIDDEN
+    if (found := re.search(forbidden, chunk.text)) is None:
         return None
     character = ord(found[0])
     message = f"the control character U+{character:04X} is not allowed"

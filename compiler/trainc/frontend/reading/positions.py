@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from yaml.error import YAMLError
+from typing import TYPE_CHECKING
 
 from trainc.diagnostics import Path, Source
 from trainc.frontend.reading.chunk import Chunk
-from trainc.frontend.reading.construct import is_merge, key_text
-from trainc.frontend.reading.nodes import Node, RefusedError, compose
 from trainc.options import Limits
 from trainc.records import dataclass
 
+if TYPE_CHECKING:
+    from trainc.frontend.reading.nodes import Node
+
 
 class Positions:
-    """The places of one chunk's fields. The text is parsed at the first question and kept as a tree."""
+    """The places of one chunk's fields. The text is parsed at the first question and kept as a tree.
+
+    Nothing that parses is imported before: most compilations end without a question.
+    """
 
     __slots__ = ("_chunk", "_entries_of", "_limits", "_root")
 
@@ -34,6 +38,10 @@ class Positions:
         return self._chunk.source(index)
 
     def _compose(self) -> Node:
+        from yaml.error import YAMLError
+
+        from trainc.frontend.reading.nodes import Node, RefusedError, compose
+
         try:
             root = compose(self._chunk, self._limits)
         except (YAMLError, RefusedError):  # JSON, whose strings may hold what YAML refuses.
@@ -48,6 +56,8 @@ class Positions:
 
     def _entries(self, mapping: Node) -> dict[str, tuple[int, Node]]:
         """The entries of a mapping by key, merged ones included: the last one counts, as in `construct`."""
+        from trainc.frontend.reading.construct import is_merge, key_text
+
         entries = self._entries_of.setdefault(mapping, {})
         for key, value in () if entries else mapping.pairs():
             if is_merge(key):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-import struct
 
 Scalar = str | int | float | bool | None
 
@@ -18,14 +17,15 @@ WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
 }
 NUMBER_START = frozenset("+-.0123456789")
+_IN_NUMBERS = frozenset("0123456789abcdefABCDEFxXoO_+-.inIN")
 MERGE = "<<"
 
-_INTEGER = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|([1-9][0-9]*|0))")
+_INTEGER = r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|([1-9][0-9]*|0))"
 _BASES = (16, 2, 8, 10)
-_DECIMAL = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_LEADING_POINT = re.compile(r"\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?")
-_SIGNED_BINARY = re.compile(r"0b([-+][01]+)")  # A quirk of resolve.go: the sign may follow the prefix.
-_NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+_DECIMAL = r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+_LEADING_POINT = r"\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?"
+_SIGNED_BINARY = r"0b([-+][01]+)"  # A quirk of resolve.go: the sign may follow the prefix.
+_NOT_FINITE = r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
 _INT64 = range(-(2**63), 2**63)
 _UINT64_END = 2**64
 
@@ -43,6 +43,10 @@ def plain(text: str) -> Scalar:
 
 def number(text: str) -> str | int | float:
     """The number that `text`, which begins as one, is; else `text` itself. NotFiniteError as in `plain`."""
+    if not _IN_NUMBERS.issuperset(text):
+        return text
+    if text.isdecimal() and len(text) < 19 and (text[0] != "0" or text == "0"):
+        return int(text)
     value: float | None = integer(text)
     if value is None:
         value = decimal(text)
@@ -52,25 +56,25 @@ def number(text: str) -> str | int | float:
 def integer(text: str) -> int | None:
     """`text` as an integer of 64 bits, in any of Go's notations and with underscores anywhere; None if it is none."""
     bare = text.replace("_", "")
-    if (match := _INTEGER.fullmatch(bare)) is not None:
+    if (match := re.fullmatch(_INTEGER, bare)) is not None:
         digits, base = next((digits, base) for digits, base in zip(match.groups()[1:], _BASES, strict=True) if digits)
         if len(digits) > 64 and len(digits := digits.lstrip("0")) > 64:
             return None
         value = int(digits or "0", base) * (-1 if match[1] == "-" else 1)
         unsigned_end = _UINT64_END if not match[1] else 0  # Go's ParseUint takes no sign.
         return value if value in _INT64 or 0 <= value < unsigned_end else None
-    if (match := _SIGNED_BINARY.fullmatch(bare)) is not None and (value := int(match[1], 2)) in _INT64:
+    if (match := re.fullmatch(_SIGNED_BINARY, bare)) is not None and (value := int(match[1], 2)) in _INT64:
         return value
     return None
 
 
 def decimal(text: str) -> float | None:
     """`text` as a decimal fraction; None if it is none or too large. NotFiniteError as in `plain`."""
-    match = _LEADING_POINT.fullmatch(text) if text[0] == "." else _DECIMAL.fullmatch(text.replace("_", ""))
+    match = re.fullmatch(_LEADING_POINT, text) if text[0] == "." else re.fullmatch(_DECIMAL, text.replace("_", ""))
     if match:
         value = float(match[0])
         return value if math.isfinite(value) else None
-    if _NOT_FINITE.fullmatch(text):
+    if re.fullmatch(_NOT_FINITE, text):
         raise NotFiniteError(text)
     return None
 
@@ -89,6 +93,8 @@ def through_json(value: float) -> int | float:
 
 def float_key(value: float) -> str:
     """A float as a mapping's key: Go's `FormatFloat(value, 'g', -1, 32)`."""
+    import struct
+
     try:
         single = struct.unpack("<f", struct.pack("<f", value))[0]
     except OverflowError:
@@ -102,6 +108,8 @@ def float_key(value: float) -> str:
 
 
 def _single(text: str) -> float:
+    import struct
+
     try:
         value: float = struct.unpack("<f", struct.pack("<f", float(text)))[0]
     except OverflowError:
