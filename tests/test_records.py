@@ -79,6 +79,7 @@ def test_the_standard_library_takes_a_record_for_a_dataclass() -> None:
     assert [f.name for f in dataclasses.fields(record)] == [f.name for f in dataclasses.fields(Theirs)]
     assert dataclasses.asdict(record) == dataclasses.asdict(Theirs("a", labels={"x": "y"}))
     assert dataclasses.replace(record, count=5).count == 5
+    assert Ours.__dataclass_params__.frozen  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("cls", [Ours, Theirs])

@@ -12,6 +12,9 @@ import pytest
 import yaml
 from commands import Result, run
 
+from trainc.batch import spool
+from trainc.cli import build_output
+
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
@@ -121,6 +124,19 @@ def test_json_is_one_list_of_the_same_objects(write: Write) -> None:
     listed = json.loads(build("--format", "json").stdout)
     assert (listed["apiVersion"], listed["kind"]) == ("v1", "List")
     assert listed["items"] == list(yaml.safe_load_all(build().stdout))
+
+
+@pytest.mark.parametrize("words", [[], ["--format", "json"], ["--cache", "cache"], ["--cache", "cache", "-o", "-"]])
+def test_output_that_does_not_fit_into_memory_is_the_same(
+    words: list[str], write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(5):
+        write(f"{number}.yaml", job(f"j{number}"))
+    expected = run("build", ".", "--release", "2.3", *words)
+    monkeypatch.setattr(build_output, "_IN_MEMORY", 1000)
+    monkeypatch.setattr(spool, "_IN_MEMORY", 1000)
+    assert run("build", ".", "--release", "2.3", *words) == expected
+    assert len(expected.stdout) > 5000
 
 
 def test_standard_input_is_read_for_a_dash_only(write: Write) -> None:
