@@ -30,20 +30,28 @@ from trainc.ir.quantity import Quantity, add_resources, canonical, max_resources
         ("1023Ki", "1023Ki"),
         ("1.1Gi", "1181116006400m"),
         ("1e9", "1e9"),
-        ("1E3", "1e3"),
+        ("1E3", "1E3"),
         ("1e10", "10e9"),
         ("128974848", "128974848"),
-        ("1.", "1"),
+        ("1.", "1."),
         (".5", "500m"),
-        ("+5", "5"),
-        ("007", "7"),
+        ("+5", "+5"),
+        ("007", "007"),
+        ("008Gi", "8Gi"),
+        ("009Gi", "009Gi"),
+        ("1.125", "1.125"),
+        ("0.125", "125m"),
+        ("1.25", "1250m"),
+        ("2.500k", "2.500k"),
+        ("2.000", "2"),
+        ("+0", "0"),
         ("1E", "1E"),
         ("100u", "100u"),
         ("0.1n", "1n"),
         ("1n", "1n"),
     ],
 )
-def test_a_quantity_prints_in_the_one_form_that_kubernetes_prints(written: str | float, printed: str) -> None:
+def test_a_quantity_prints_as_kubernetes_prints_what_it_has_parsed(written: str | float, printed: str) -> None:
     assert canonical(written) == printed
 
 

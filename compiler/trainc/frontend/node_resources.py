@@ -50,6 +50,7 @@ def _combined(container: Json, asked: Json, release: Release, semantics: Semanti
     else:
         combined = {**_amounts(written), **_amounts(asked)}
         combined = {kind: {**written.get(kind, {}), **asked.get(kind, {})} for kind in combined}
+        combined = {kind: amounts for kind, amounts in combined.items() if amounts}
     # The controller drops claims as soon as the TrainJob says anything about resources.
     claims = {c["name"]: c for c in (*written.get("claims", ()), *asked.get("claims", ()))}
     return {**combined, "claims": list(claims.values())} if claims and semantics == "gitops" else combined

@@ -69,8 +69,22 @@ def apply_patches(template: Json, patches: tuple[Patch, ...], release: Release) 
     order = {job["name"]: i for i, job in enumerate(jobs)}
     for patch in patches:
         jobs = _patched(jobs, patch, release)
+    if patches:
+        jobs = [_without_blank_account(job) for job in jobs]
     # A job that only a patch knows sorts as if it were the first: the controller looks up a missing key.
     return {**template, "replicatedJobs": sorted(jobs, key=lambda job: order.get(job["name"], 0))}
+
+
+def _without_blank_account(job: Json) -> Json:
+    """A patch may say `serviceAccountName: ""`: it clears the template's, and Go's PodSpec does not write it."""
+    template = job.get("template") or {}
+    job_spec = template.get("spec") or {}
+    pod_template = job_spec.get("template") or {}
+    pod_spec = pod_template.get("spec") or {}
+    if pod_spec.get("serviceAccountName") != "":
+        return job
+    kept = {field: value for field, value in pod_spec.items() if field != "serviceAccountName"}
+    return {**job, "template": {**template, "spec": {**job_spec, "template": {**pod_template, "spec": kept}}}}
 
 
 def _patched(jobs: list[Any], patch: Patch, release: Release) -> list[Any]:

@@ -43,10 +43,12 @@ def min_resources(info: Info, pods: int | None = None) -> ResourceList:
     Empty where no container requests anything.
     """
     total: ResourceList = {}
-    left = min_member(info) if pods is None else pods
+    left = pods
     for pod_set in members(info):
-        counted = min(_pods(pod_set, info), left)
-        left -= counted
+        counted = _pods(pod_set, info)
+        if left is not None:
+            counted = min(counted, left)
+            left -= counted
         total = add_resources(total, {name: amount * counted for name, amount in pod_set.requests.items()})
     return total
 

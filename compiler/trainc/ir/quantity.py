@@ -116,7 +116,26 @@ def _is_plain(digits: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _canonical_text(text: str) -> str:
-    return str(parse_quantity(text))
+    quantity = parse_quantity(text)
+    return text if _kept_by_go(text) else str(quantity)
+
+
+def _kept_by_go(text: str) -> bool:
+    """Whether Go's parser takes a valid quantity's text for canonical and prints it again: "1.125", "+2", "1E3".
+
+    ParseQuantity looks at the digits alone, so a sign, a leading zero or a fraction of thousandths stays.
+    """
+    match = _GRAMMAR.fullmatch(text)
+    assert match is not None
+    whole, _, fraction = match["digits"].partition(".")
+    whole = whole.lstrip("0") or "0"
+    if binary := match["binary"]:
+        places = 14 - len(whole) - 3 * _BINARY_POWER[binary]
+        return not fraction and places >= 0 and int(whole) % 8 != 0
+    power, _, _ = _scale(match)
+    power -= len(fraction)
+    digits = whole + fraction
+    return len(digits) <= 18 and power >= -9 and power % 3 == 0 and digits[0] != "0" and not digits.endswith("000")
 
 
 def parse_resources(amounts: Mapping[str, str | float] | None) -> ResourceList:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from trainc.diagnostics import Finding
+from trainc.diagnostics import Finding, has_errors
 from trainc.ir.info import Info
 from trainc.ir.provided_secret import ProvidedSecret
 from trainc.ir.trainjob import TrainJob
@@ -19,8 +19,12 @@ Observer: TypeAlias = Callable[[str, ExtensionPoint, Info, Info], None]
 
 
 def validate(job: TrainJob, info: Info) -> list[Finding]:
-    """Every finding of every plugin."""
-    return [finding for plugin in plugins_for(job, info) if plugin.validate for finding in plugin.validate(job, info)]
+    """Every finding of every plugin. What fails only while the controller builds, it sees in accepted jobs only."""
+    plugins = plugins_for(job, info)
+    findings = [finding for plugin in plugins if plugin.validate for finding in plugin.validate(job, info)]
+    if info.gitops or has_errors(findings):
+        return findings
+    return findings + [f for plugin in plugins if plugin.build_failures for f in plugin.build_failures(job, info)]
 
 
 def enforce(job: TrainJob, info: Info, plugins: Sequence[Plugin], observe: Observer | None = None) -> Info:

@@ -17,9 +17,9 @@ from trainc.ir.trainjob import TrainJob
 from trainc.plugins.plugin import Plugin
 
 
-def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """Upstream refuses nothing; 2.2 crashes when there is no trainer to size."""
-    if info.policy("jax") is None or info.gitops or not info.release.jax_needs_trainer:
+def build_failures(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """2.2 crashes when there is no trainer to size."""
+    if info.policy("jax") is None or not info.release.jax_needs_trainer:
         return
     if info.trainer is None:
         yield controller_panics("the runtime has no job labelled as trainer for the JAX policy", ("spec", "runtimeRef"))
@@ -41,4 +41,4 @@ def enforce_ml_policy(job: TrainJob, info: Info) -> Info:
     return with_trainer_port(info.with_trainer_container(lambda container: container.with_env(injected)))
 
 
-PLUGIN = Plugin(name="JAX", validate=validate, enforce_ml_policy=enforce_ml_policy)
+PLUGIN = Plugin(name="JAX", build_failures=build_failures, enforce_ml_policy=enforce_ml_policy)

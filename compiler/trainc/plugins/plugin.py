@@ -25,12 +25,14 @@ class Plugin:
     """A plugin as a record: an extension point it has no function for does not concern it.
 
     A pass takes (job, info) and returns a new Info, or the same object when there is nothing to do; a validation
-    returns findings with upstream's field paths; a builder returns objects. `secrets` describes the Secrets that the
-    built pods mount and that somebody must provide: key material is never built.
+    returns findings with upstream's field paths; `build_failures` says on what a release's controller, having accepted
+    the job, fails or crashes while it builds; a builder returns objects. `secrets` describes the Secrets that the built
+    pods mount and that somebody must provide: key material is never built.
     """
 
     name: str
     validate: Validation | None = None
+    build_failures: Validation | None = None
     enforce_ml_policy: Pass | None = None
     enforce_pod_group_policy: Pass | None = None
     pre_build_sync: Pass | None = None

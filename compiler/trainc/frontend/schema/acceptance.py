@@ -20,6 +20,7 @@ from trainc.frontend.schema.shapes import Definition, ListOf, MapOf, Scalar, Sha
 from trainc.frontend.schema.tables import defaults_of, rules_of
 from trainc.frontend.schema.zero_values import (
     ALWAYS_WRITTEN,
+    EMPTY,
     EMPTY_STRUCT_DROPPED,
     KEEPS_ZERO,
     NEVER_MARSHALLED,
@@ -77,7 +78,7 @@ def _completion(release: str, name: str, marshalled: bool) -> Callable[[Json, di
     def complete(value: Json, stored: dict[str, Any]) -> None:
         for field, default in added:
             if value.get(field) is None:
-                stored[field] = default  # noqa: PERF403, a generator costs more than the one or two defaults there are
+                stored[field] = {} if default is EMPTY else default
         for rule in rules:
             for _ in rule(value):
                 raise Refused
@@ -85,7 +86,7 @@ def _completion(release: str, name: str, marshalled: bool) -> Callable[[Json, di
     return complete
 
 
-def _added(release: str, name: str, marshalled: bool) -> tuple[tuple[str, Default], ...]:
+def _added(release: str, name: str, marshalled: bool) -> tuple[tuple[str, Default | object], ...]:
     """What a struct gets where the document is silent: CRD defaults, less the zero values that Go drops again."""
     known = definition(release, name).fields
     defaults = {field: value for field, value in defaults_of(release).get(name, {}).items() if field in known}

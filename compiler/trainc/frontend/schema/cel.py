@@ -82,8 +82,19 @@ def in_order_without_depends_on(holder: Struct) -> Iterator[Finding]:
 
 
 def volume_claim_namespace(policy: Struct) -> Iterator[Finding]:
-    """A volume claim template lives in the JobSet's namespace and names none (2.2)."""
+    """A volume claim template lives in the JobSet's namespace and names none (2.2).
+
+    The CRD's rule reads `templates` and the metadata of each without asking whether they are there, so a policy
+    that lacks them is refused too.
+    """
+    if policy.get("templates") is None:
+        message = "a volume claim policy needs its list of templates"
+        yield Finding("MissingRequired", "error", message, "add templates, or remove the policy", ("templates",))
     for index, template in enumerate(policy.get("templates") or ()):
+        if template.get("metadata") is None:
+            place = ("templates", index, "metadata")
+            message = "a volume claim template needs metadata, its name at least"
+            yield Finding("MissingRequired", "error", message, "add metadata with a name", place)
         if (template.get("metadata") or {}).get("namespace"):
             path = ("templates", index, "metadata", "namespace")
             message = "a volume claim template must not name a namespace"

@@ -85,7 +85,11 @@ KEEPS_ZERO = frozenset(f"{definition}.{field}" for definition, fields in _POINTE
 EMPTY_STRUCT_DROPPED = frozenset({"metadata", "resources", "status"})
 
 # Fields that no Go type leaves out, with what it writes for a missing one.
-ALWAYS_WRITTEN: dict[str, str] = {"core.ResourceFieldSelector.divisor": "0"}
+EMPTY = object()  # a struct without fields, made anew for each document
+ALWAYS_WRITTEN: dict[str, object] = {
+    "core.PersistentVolumeClaim.spec": EMPTY,
+    "core.ResourceFieldSelector.divisor": "0",
+}
 
 # TrainJob fields that the controller reads and never marshals: nothing inside them is dropped.
 NEVER_MARSHALLED = frozenset({"trainer.TrainJobSpec.trainer", "trainer.TrainJobSpec.initializer"})

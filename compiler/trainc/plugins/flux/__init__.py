@@ -25,7 +25,7 @@ INSTALLER = "flux-installer"
 
 
 def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """Process counts, the reserved init container, and the values whose absence crashes the controller."""
+    """Process counts and the reserved init container."""
     policy = info.policy("flux")
     if policy is None:
         return
@@ -41,7 +41,11 @@ def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
             "rename or drop the runtime's init container",
             ("spec", "trainer", "initContainers"),
         )
-    if not info.gitops and (job.trainer is None or job.trainer.num_nodes is None):
+
+
+def build_failures(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """The value whose absence crashes the controller."""
+    if info.policy("flux") is not None and (job.trainer is None or job.trainer.num_nodes is None):
         yield controller_panics("a Flux job needs spec.trainer.numNodes", ("spec", "trainer"))
 
 
@@ -120,4 +124,11 @@ def secrets(job: TrainJob, info: Info) -> Iterator[ProvidedSecret]:
         yield volumes.curve_secret(job)
 
 
-PLUGIN = Plugin(name="Flux", validate=validate, enforce_ml_policy=enforce_ml_policy, build=build, secrets=secrets)
+PLUGIN = Plugin(
+    name="Flux",
+    validate=validate,
+    build_failures=build_failures,
+    enforce_ml_policy=enforce_ml_policy,
+    build=build,
+    secrets=secrets,
+)

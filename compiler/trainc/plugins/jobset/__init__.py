@@ -23,12 +23,11 @@ def build(job: TrainJob, info: Info) -> Iterator[Manifest]:
         metadata["labels"] = dict(info.labels)
     if info.annotations:
         metadata["annotations"] = dict(info.annotations)
-    jobs = zip(info.template.get("replicatedJobs", ()), info.pod_sets, strict=True)
-    spec = {
-        **info.template,
-        "replicatedJobs": [replicated_job(template, pod_set, job, info) for template, pod_set in jobs],
-        "suspend": bool(job.suspend),
-    }
+    templates = info.template.get("replicatedJobs", ())
+    jobs = [replicated_job(t, pod_set, job, info) for t, pod_set in zip(templates, info.pod_sets, strict=True)]
+    spec = {**info.template, "replicatedJobs": jobs, "suspend": bool(job.suspend)}
+    if not jobs:
+        del spec["replicatedJobs"]
     yield {"apiVersion": names.JOBSET_API, "kind": "JobSet", "metadata": metadata, "spec": spec}
 
 

@@ -56,7 +56,9 @@ def _pod_template(template: Json, pod_set: PodSet, job: TrainJob, info: Info) ->
         "volumes": list(pod_set.volumes),
     }
     filled = {field: items for field, items in written.items() if items}
-    spec = {**template.get("spec", {}), **pod_set.pod_fields, **filled}
+    # An empty list of containers, required though it is, does not survive Go's apply configurations.
+    rest = {field: value for field, value in template.get("spec", {}).items() if field not in written}
+    spec = {**rest, **pod_set.pod_fields, **filled}
     result: dict[str, Any] = {**template, "spec": spec}
     metadata = dict(template.get("metadata", {}))
     added = {"labels": pod_set.labels, "annotations": pod_set.annotations}

@@ -53,6 +53,22 @@ def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
         yield from reserved_env(trainer, implementation(policy).reserved, "mpirun")
 
 
+def build_failures(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """An empty implementation, which the schema allows since 2.1 and for which the controller sets up no launcher."""
+    policy, launcher = info.policy("mpi"), info.pod_set_in_role(names.LAUNCHER)
+    if policy is None or policy["mpiImplementation"] or launcher is None:
+        return
+    if any(container.name == launcher.main for container in launcher.containers):
+        yield Finding(
+            "UnsupportedValue",
+            "error",
+            "the controller knows no MPI implementation '' and fails at the launcher",
+            "use 'OpenMPI', or leave mpiImplementation out",
+            ("spec", "mlPolicy", "mpi", "mpiImplementation"),
+            about="runtime",
+        )
+
+
 def _missing_part(job: TrainJob, info: Info, policy: Mapping[str, Any]) -> Iterator[Finding]:
     """Several nodes without a launcher, or a launcher with nobody to launch on. Upstream looks at one case of it."""
     asked = job.trainer.num_nodes if job.trainer else None
@@ -169,4 +185,11 @@ def secrets(job: TrainJob, info: Info) -> Iterator[ProvidedSecret]:
         yield ssh.provided_secret(job)
 
 
-PLUGIN = Plugin(name="MPI", validate=validate, enforce_ml_policy=enforce_ml_policy, build=build, secrets=secrets)
+PLUGIN = Plugin(
+    name="MPI",
+    validate=validate,
+    build_failures=build_failures,
+    enforce_ml_policy=enforce_ml_policy,
+    build=build,
+    secrets=secrets,
+)

@@ -33,12 +33,18 @@ def volume(job: TrainJob) -> Item:
 
 
 def config_map(job: TrainJob, info: Info, slots: int) -> Manifest:
-    """Hosts in the order of the runtime's jobs; the launcher's only where it runs training itself, or is alone."""
+    """Hosts in the order of the runtime's jobs; the launcher's only where it runs training itself, or is alone.
+
+    For an implementation that is '' the controller writes no host (mpi.go, buildHostFileConfigMap, since v2.1.0).
+    """
     policy = info.policy("mpi") or {}
+    named = info.gitops or bool(policy.get("mpiImplementation"))
     alone = info.gitops and info.pod_set_in_role(names.NODE) is None
     roles = (names.NODE, names.LAUNCHER) if policy.get("runLauncherAsNode") or alone else (names.NODE,)
     line = implementation(policy).host_line
-    hosts = (host for pod_set in info.pod_sets if pod_set.role in roles for host in endpoints(pod_set, job, info))
+    hosts = (
+        host for pod_set in info.pod_sets if named and pod_set.role in roles for host in endpoints(pod_set, job, info)
+    )
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
