@@ -19,7 +19,7 @@ from trainc.ir.reserved import reserved_env
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.mpi import hostfile, ssh
 from trainc.plugins.mpi.implementations import implementation
-from trainc.plugins.mpi.policy_checks import unheeded
+from trainc.plugins.mpi.policy_checks import nameless_launcher, unheeded
 from trainc.plugins.mpi.search_domain import missing_namespace, with_search_domain
 from trainc.plugins.mpi.slots import counts_gpus, slots_per_node
 from trainc.plugins.plugin import Manifest, Plugin
@@ -55,18 +55,9 @@ def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
 
 def build_failures(job: TrainJob, info: Info) -> Iterator[Finding]:
     """An empty implementation, which the schema allows since 2.1 and for which the controller sets up no launcher."""
-    policy, launcher = info.policy("mpi"), info.pod_set_in_role(names.LAUNCHER)
-    if policy is None or policy["mpiImplementation"] or launcher is None:
-        return
-    if any(container.name == launcher.main for container in launcher.containers):
-        yield Finding(
-            "UnsupportedValue",
-            "error",
-            "the controller knows no MPI implementation '' and fails at the launcher",
-            "use 'OpenMPI', or leave mpiImplementation out",
-            ("spec", "mlPolicy", "mpi", "mpiImplementation"),
-            about="runtime",
-        )
+    policy = info.policy("mpi")
+    if policy is not None:
+        yield from nameless_launcher(info, policy)
 
 
 def _missing_part(job: TrainJob, info: Info, policy: Mapping[str, Any]) -> Iterator[Finding]:

@@ -18,12 +18,26 @@ _POLICY: Path = ("spec", "mlPolicy", "mpi")
 def unheeded(info: Info, policy: Mapping[str, Any]) -> Iterator[Finding]:
     """An implementation without a name, and a launcher to be a node where there is no launcher."""
     launcher = info.pod_set_in_role(names.LAUNCHER)
-    if policy.get("mpiImplementation") == "":
-        severity: Severity = "warning" if launcher is None else "error"
-        message = "mpiImplementation is empty, and of such a job with a launcher the controller creates nothing"
-        hint = "write OpenMPI, or remove the field"
-        yield Finding("UnsupportedValue", severity, message, hint, (*_POLICY, "mpiImplementation"), about="runtime")
+    if policy.get("mpiImplementation") == "" and (info.gitops or not _fails_at_launcher(info)):
+        yield _nameless("error" if info.gitops and launcher is not None else "warning")
     if policy.get("runLauncherAsNode") and launcher is None:
         message = "runLauncherAsNode is not read here: the runtime has no launcher"
         hint = "add the job 'launcher', or remove the field"
         yield Finding("FieldIgnored", "warning", message, hint, (*_POLICY, "runLauncherAsNode"), about="runtime")
+
+
+def nameless_launcher(info: Info, policy: Mapping[str, Any]) -> Iterator[Finding]:
+    """The same as the controller meets it: only while it builds, and at the launcher's container `node`."""
+    if policy.get("mpiImplementation") == "" and _fails_at_launcher(info):
+        yield _nameless("error")
+
+
+def _fails_at_launcher(info: Info) -> bool:
+    launcher = info.pod_set_in_role(names.LAUNCHER)
+    return launcher is not None and any(container.name == launcher.main for container in launcher.containers)
+
+
+def _nameless(severity: Severity) -> Finding:
+    message = "mpiImplementation is empty, and of such a job with a launcher the controller creates nothing"
+    hint = "write OpenMPI, or remove the field"
+    return Finding("UnsupportedValue", severity, message, hint, (*_POLICY, "mpiImplementation"), about="runtime")
