@@ -15,9 +15,11 @@ COMPILE := $(UV) pip compile --quiet --universal --generate-hashes --no-emit-ind
 	--custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade)
 VECTORS ?= $(or $(TRAINC_VECTORS),../shared/vectors)
 PROCESSES ?= 2
+SECONDS ?= 60
+TARGETS ?= reader quantity merge pipeline
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format golden schemas conformance dist lock sbom test-bounds clean
+.PHONY: help setup demo test lint format golden schemas conformance dist lock sbom test-bounds fuzz clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +81,13 @@ lock: $(READY) ## bring locks/ in line with pyproject.toml; UPGRADE=1 takes the 
 	@printf '%s\n' hatchling editables | $(COMPILE) --constraint locks/development.txt --output-file locks/runtime.txt pyproject.toml -
 	@for group in fuzz release; do \
 		$(COMPILE) --group $$group --constraint locks/development.txt --output-file locks/$$group.txt || exit 1; done
+
+fuzz: $(READY) ## run each fuzz target for SECONDS (60); what it finds is kept in fuzz/findings
+	@$(LOCKED) locks/fuzz.txt
+	@for target in $(TARGETS); do \
+		$(BIN)/python -m fuzz.seeds build/fuzz $$target && mkdir -p fuzz/findings/$$target && \
+		$(BIN)/python -m fuzz.run $$target -max_total_time=$(SECONDS) -timeout=30 -print_final_stats=1 \
+			-artifact_prefix=fuzz/findings/$$target/ build/fuzz/$$target || exit 1; done
 
 test-bounds: $(READY) ## test with the oldest and with the newest runtime dependencies that pyproject.toml allows
 	@for bound in lowest-direct highest; do \

@@ -46,6 +46,7 @@ def reference_alone(job: Json, namespace: str | None) -> Json | None:
     if not all(isinstance(known.get(field), str) for field in ("name", "kind", "apiGroup")):
         return None
     own = metadata.get("namespace") if isinstance(metadata, Mapping) else None
+    own = own if isinstance(own, str) else None
     return {"metadata": {"namespace": own or namespace or ""}, "spec": {"runtimeRef": known}}
 
 

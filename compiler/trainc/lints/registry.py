@@ -15,6 +15,7 @@ from trainc.lints.initializer_order import initializer_not_ordered
 from trainc.lints.missing_ancestor import missing_trainer_ancestor
 from trainc.lints.missing_image import missing_image
 from trainc.lints.mpi_completion import mpi_nodes_awaited
+from trainc.lints.nothing_to_run import nothing_to_run
 from trainc.lints.shell_variables import unexpanded_shell_variables
 from trainc.lints.torchrun_flags import torchrun_args_override_policy
 from trainc.records import replace
@@ -23,6 +24,7 @@ Lint: TypeAlias = Callable[[TrainJob, Info], Iterator[Finding]]
 
 # Of a lowered job, before any pass.
 LINTS: tuple[Lint, ...] = (
+    nothing_to_run,
     missing_trainer_ancestor,
     missing_image,
     unexpanded_shell_variables,

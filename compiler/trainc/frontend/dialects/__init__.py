@@ -44,7 +44,8 @@ DIALECTS = (OME, V2ALPHA1, ONE_DAY_V2ALPHA1)
 def dialect_of(document: Json) -> Dialect | None:
     """The dialect that a document is written in; None for Trainer's own API and for everything else."""
     version, kind = document.get("apiVersion"), document.get("kind")
-    return next((d for d in DIALECTS if version in d.api_versions and kind in d.kinds), None)
+    known = isinstance(kind, str)
+    return next((d for d in DIALECTS if known and version in d.api_versions and kind in d.kinds), None)
 
 
 def claimed_by(document: Json) -> Dialect | None:

@@ -66,7 +66,7 @@ def _dataset(datasets: Json) -> tuple[dict[str, Any], tuple[Move, ...]]:
     step = (*_INITIALIZER, "dataset")
     variables = [
         ({"name": name, "value": _text(value)}, (*_DATASETS, "parameters", name))
-        for name, value in (datasets.get("parameters") or {}).items()
+        for name, value in sorted((datasets.get("parameters") or {}).items(), key=lambda entry: str(entry[0]))
     ]
     if "key" in datasets:
         # Only the one key of the Secret is handed over; a secretRef would hand over all of them.
