@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trainc.compilation import Compilation, CompiledJob
 from trainc.diagnostics import CompileError, Diagnostic, Finding, Path, Severity, format_path, has_errors, in_order
@@ -13,8 +13,10 @@ from trainc.ir.names import JOBSET_API
 from trainc.ir.release import Release, release_facts
 from trainc.options import NEWEST_RELEASE, Options, Semantics
 from trainc.records import replace
-from trainc.target.admission import bake_defaults, creation_refusals, later_failures, update_refusals
-from trainc.target.admission.updates import Submitted
+from trainc.target.admission import bake_defaults, creation_refusals, later_failures
+
+if TYPE_CHECKING:
+    from trainc.target.admission.updates import Submitted
 
 _KIND = "JobSet"
 _UNKNOWN_FIELD = "UnknownField"
@@ -55,6 +57,8 @@ def refusals(old: dict[str, Any], new: dict[str, Any], options: Options = Option
     `new` is the body of a PUT: the CRD's defaults are applied to it, those of JobSet's CREATE webhook are not.
     Raises CompileError if one of them is no JobSet at all.
     """
+    from trainc.target.admission.updates import update_refusals
+
     release = options.release or NEWEST_RELEASE
     _require_jobset(old)
     _require_jobset(new)
@@ -67,6 +71,8 @@ def refusals(old: dict[str, Any], new: dict[str, Any], options: Options = Option
 
 def as_submitted(jobset: dict[str, Any], release: str) -> tuple[Submitted, list[Finding]]:
     """The body of a PUT in the forms that updates are compared in, and what the CRD's schema finds wrong with it."""
+    from trainc.target.admission.updates import Submitted
+
     typed, findings = check(jobset, _KIND, release, prune=True)
     unknown = [f.path for f in findings if f.code == _UNKNOWN_FIELD]
     return Submitted(_completed(_without(jobset, unknown), typed), typed), findings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from trainc.admission import admit_compiled
 from trainc.compilation import Manifest
@@ -14,7 +15,6 @@ from trainc.ir.trainjob import TrainJob
 from trainc.lints.duplicate_subdomain import subdomain_of_every_run
 from trainc.lints.registry import SIZED_LINTS, lint
 from trainc.lints.ttl_rerun import ttl_rerun
-from trainc.observer import Observer
 from trainc.options import Options
 from trainc.plugins import engine
 from trainc.plugins.registry import plugins_for
@@ -23,6 +23,9 @@ from trainc.target.delivery import deliver
 from trainc.target.order import in_apply_order
 from trainc.target.secrets import makes_new_keys, provide
 from trainc.target.shaping import shape
+
+if TYPE_CHECKING:
+    from trainc.observer import Observer
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from trainc.frontend.schema import check
 from trainc.ir.release import release_facts
 from trainc.records import dataclass
 from trainc.report.diff.rules import Stored
-from trainc.target.admission import bake_defaults, creation_refusals, update_refusals
-from trainc.target.admission.updates import Submitted
+from trainc.target.admission import bake_defaults, creation_refusals
+from trainc.target.admission.updates import Submitted, update_refusals
 from trainc.target.name_hash import name_hash
 
 Manifest: TypeAlias = dict[str, Any]

@@ -6,7 +6,7 @@ Pure: documents and options in, compiled jobs and diagnostics out; I/O, printing
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trainc.assembly import assemble
 from trainc.compilation import Compilation, CompiledJob
@@ -22,12 +22,13 @@ from trainc.ir import names
 from trainc.ir.info import Info
 from trainc.ir.release import Release, release_facts
 from trainc.ir.trainjob import TrainJob
-from trainc.lints.controller_defects import controller_defects
 from trainc.lints.duplicate_subdomain import Services, claims_of, duplicate_subdomain
 from trainc.lints.registry import lint
-from trainc.observer import Observer
 from trainc.options import NEWEST_RELEASE, Options
 from trainc.plugins import engine
+
+if TYPE_CHECKING:
+    from trainc.observer import Observer
 
 Outcome: TypeAlias = tuple[CompiledJob | None, list[Diagnostic]]
 
@@ -118,6 +119,8 @@ def compile_job(job: Checked, intake: Intake, options: Options, observer: Observ
         # What a lint would say of a job that is wrong elsewhere mostly follows from that.
         findings += lint(lowered, info)
     if options.semantics == "controller":
+        from trainc.lints.controller_defects import controller_defects
+
         findings += controller_defects(lowered, info)
     diagnostics = [(runtime if f.about == "runtime" else job).place(f) for f in findings]
     if has_errors(findings):

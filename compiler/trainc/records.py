@@ -1,8 +1,8 @@
 """Records: dataclasses as the standard library has them, at a hundredth of what its own cost when they are defined.
 
 The library writes and compiles six methods of each dataclass at import, a millisecond each time, and a command defines
-a hundred of them. Here every record shares its methods with all others, but `__init__`, which is compiled when the first
-instance is made. Type checkers see the library's own functions; `dataclasses.fields` and all that builds on it work too.
+a hundred of them. Here every record shares its methods with all others; `__init__` is written and compiled for a class
+of which many instances are made. Type checkers see the library's own functions; `dataclasses.fields` and all that builds on it work too.
 """
 
 from __future__ import annotations
@@ -39,12 +39,13 @@ else:
 __all__ = ["dataclass", "field", "fields", "replace"]
 
 _MISSING: Any = object()
+_MANY = 20
 
 
 class _Field:
-    """One field of a record; its name is known once the class is."""
+    """One field of a record. Once the class is there, `name` is known, and `set` fills the slot of an instance."""
 
-    __slots__ = ("compare", "default", "factory", "init", "name", "repr")
+    __slots__ = ("compare", "default", "factory", "init", "name", "repr", "set")
 
     def __init__(
         self,
@@ -56,6 +57,7 @@ class _Field:
         compare: bool = True,
     ) -> None:
         self.name = ""
+        self.set: Callable[[Any, Any], None]
         self.default = default
         self.factory = default_factory
         self.init = init
@@ -72,6 +74,7 @@ def _define(cls: type, frozen: bool, eq: bool) -> type:
         "__slots__": tuple(part.name for part in parts),
         "__match_args__": tuple(part.name for part in parts if part.init),
         "__record__": parts,
+        "__made__": 0,
         "__compared__": attrgetter(*compared) if compared else _nothing,
         "__dataclass_fields__": _Standard("__dataclass_fields__", frozen),
         "__dataclass_params__": _Standard("__dataclass_params__", frozen),
@@ -84,7 +87,10 @@ def _define(cls: type, frozen: bool, eq: bool) -> type:
         body |= {"__eq__": _eq, "__hash__": _hash if frozen else None}
     if frozen:
         body |= {"__setattr__": _refuse, "__delattr__": _refuse}
-    return type(cls)(cls.__name__, cls.__bases__, body)
+    record = type(cls)(cls.__name__, cls.__bases__, body)
+    for part in parts:
+        part.set = getattr(record, part.name).__set__
+    return record
 
 
 def _field_of(name: str, default: Any) -> _Field:
@@ -94,10 +100,29 @@ def _field_of(name: str, default: Any) -> _Field:
 
 
 def _first_init(record: Any, *args: Any, **kwargs: Any) -> None:
-    """Compile the `__init__` of the record's class, and go on there."""
+    """`__init__` until a class has `_MANY` instances; compiling one takes as long as making twenty this way."""
     cls = record.__class__
-    cls.__init__ = _init_of(cls)
-    cls.__init__(record, *args, **kwargs)
+    cls.__made__ += 1
+    if cls.__made__ > _MANY:
+        cls.__init__ = _init_of(cls)
+        cls.__init__(record, *args, **kwargs)
+        return
+    given = dict(zip(cls.__match_args__, args, strict=False), **kwargs)
+    if len(given) != len(args) + len(kwargs) or not kwargs.keys() <= set(cls.__match_args__):
+        raise TypeError(f"{cls.__qualname__}() got arguments that it has no fields for")
+    for part in cls.__record__:
+        name = part.name
+        if name in given:
+            value = given[name]
+        elif part.factory:
+            value = part.factory()
+        elif part.default is _MISSING:
+            raise TypeError(f"{cls.__qualname__}() missing required argument: {name!r}")
+        else:
+            value = part.default
+        part.set(record, value)
+    if hasattr(cls, "__post_init__"):
+        record.__post_init__()
 
 
 def _init_of(cls: Any) -> Any:
@@ -107,7 +132,7 @@ def _init_of(cls: Any) -> Any:
     for part in cls.__record__:
         name = part.name
         known |= {
-            f"set_{name}": getattr(cls, name).__set__,
+            f"set_{name}": part.set,
             f"make_{name}": part.factory,
             f"default_{name}": part.default,
         }
@@ -155,7 +180,7 @@ def _state(record: Any) -> list[Any]:
 
 def _restore(record: Any, state: list[Any]) -> None:
     for part, value in zip(record.__record__, state, strict=True):
-        getattr(record.__class__, part.name).__set__(record, value)
+        part.set(record, value)
 
 
 class _Standard:

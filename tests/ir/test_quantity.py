@@ -55,6 +55,18 @@ def test_a_quantity_prints_as_kubernetes_prints_what_it_has_parsed(written: str 
     assert canonical(written) == printed
 
 
+@given(st.from_regex(r"[0-9]{1,9}(?:[numkMGTPE]|[KMGTPE]i)?", fullmatch=True))
+def test_leading_zeros_mean_nothing(text: str) -> None:
+    # A long text is taken apart by the whole grammar, a short one is not.
+    try:
+        amount = parse_quantity("0" * 10 + text)
+    except ValueError:
+        with pytest.raises(ValueError, match="larger"):
+            parse_quantity(text)
+    else:
+        assert parse_quantity(text) == amount
+
+
 @pytest.mark.parametrize(
     "text", ["", "abc", "1 Gi", "Gi", "1GiB", "0x10", "1e", "--1", "1_000", "٣", "1.2.3", "1" * 400]
 )

@@ -14,9 +14,10 @@ from trainc.batch.context import read_bytes
 from trainc.batch.digest import digest_of
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.files import STDIN, Walk
+from trainc.patterns import pattern
 from trainc.records import dataclass
 
-_KIND = re.compile(rb"^kind:[ \t]*(.*?)[ \t]*\r?$", re.MULTILINE)
+_KIND = pattern(rb"^kind:[ \t]*(.*?)[ \t]*\r?$", re.MULTILINE)
 _JOB_KINDS = {b"TrainJob", b'"TrainJob"', b"'TrainJob'"}
 
 

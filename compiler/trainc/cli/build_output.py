@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from argparse import Namespace
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, BinaryIO, cast
+from contextlib import closing
+from typing import TYPE_CHECKING
 
 from trainc.cli.command import Status, Streams
 from trainc.cli.compiling import Run, paint_for
 from trainc.cli.excerpt import Files
+from trainc.cli.held_output import HeldOutput
 from trainc.cli.progress import Progress
 from trainc.cli.report_text import counted_noun, text_report
 from trainc.diagnostics import Diagnostic, has_errors, in_order
@@ -18,23 +18,19 @@ from trainc.diagnostics import Diagnostic, has_errors, in_order
 if TYPE_CHECKING:
     from trainc.cli.batching import BatchRun
 
-_IN_MEMORY = 8_000_000
-
 
 def to_stdout(compilation: Run | BatchRun, progress: Progress, arguments: Namespace, streams: Streams) -> Status:
     """One stream of all jobs, copied to stdout after the last of them, or what is wrong with any."""
     from trainc.target.streams import joined
 
-    # In memory while it is small, and in a temporary file beyond.
-    with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as spool:
+    with closing(HeldOutput()) as held:
         for piece in joined((text for _, _, text in compilation.texts(arguments.format)), arguments.format):
-            spool.write(piece)
+            held.write(piece)
         progress.clear()
         if _is_refused(compilation, arguments):
             return refuse(compilation.diagnostics, compilation.files, arguments, streams)
         _report(compilation, arguments, streams)
-        spool.seek(0)
-        shutil.copyfileobj(cast("BinaryIO", spool), streams.out)
+        held.copy_to(streams.out)
     return Status.DONE
 
 

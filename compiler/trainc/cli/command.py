@@ -14,6 +14,12 @@ from trainc.records import dataclass
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
+    class CommandModule(Protocol):
+        """What the module of a command offers."""
+
+        add_arguments: Callable[[ArgumentParser], None]
+        run: Callable[[Namespace, Streams], Status]
+
 
 class Status(IntEnum):
     """Exit codes: done; input refused, or `--check` differs; wrong usage; a defect in trainc."""
@@ -35,13 +41,6 @@ class Streams:
 
 class UsageError(Exception):
     """Arguments that are fine each and make no sense together; the message is what to tell."""
-
-
-class CommandModule(Protocol):
-    """What the module of a command offers."""
-
-    add_arguments: Callable[[ArgumentParser], None]
-    run: Callable[[Namespace, Streams], Status]
 
 
 @dataclass(frozen=True, slots=True)

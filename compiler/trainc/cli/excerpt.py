@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from trainc.diagnostics import Source
+from trainc.patterns import pattern
 from trainc.records import dataclass, field
 
 STDIN = "-"
-_WORD = re.compile(r"[^\s:,\[\]{}\"']+|[\"'][^\"']*[\"']")
+_WORD = pattern(r"[^\s:,\[\]{}\"']+|[\"'][^\"']*[\"']")
 _WIDEST = 160
 
 

@@ -13,7 +13,6 @@ from trainc.diagnostics import Finding, Path, has_errors
 from trainc.frontend.extensions import EXTENSIONS
 from trainc.frontend.nested import put, take, value_at
 from trainc.frontend.schema import check
-from trainc.frontend.schema.known_fields import release_hint
 from trainc.records import dataclass
 
 Json = Mapping[str, Any]
@@ -115,6 +114,8 @@ def _as_in_its_release(
 
 
 def _notice(former: Former, release: str) -> Finding:
+    from trainc.frontend.schema.known_fields import release_hint
+
     field = str(former.path[-1])
     has = former.releases[-1]
     message = f"Trainer {release} has no field {field} here; it is read as Trainer {has} meant it"

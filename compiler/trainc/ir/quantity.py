@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
+from trainc.patterns import pattern
 from trainc.records import dataclass
 
 NANOS_PER_UNIT = 10**9
@@ -17,7 +18,7 @@ LARGEST = (2**63 - 1) * NANOS_PER_UNIT
 
 Family: TypeAlias = Literal["decimal", "binary", "exponent"]
 
-_GRAMMAR = re.compile(
+_GRAMMAR = pattern(
     r"(?P<sign>[+-]?)(?P<digits>\d+(?:\.\d*)?|\.\d+)"
     r"(?:(?P<binary>[KMGTPE]i)|(?P<decimal>[numkMGTPE])|[eE](?P<exponent>[+-]?\d+))?",
     re.ASCII,
@@ -71,6 +72,9 @@ def parse_quantity(text: str) -> Quantity:
 
     ValueError when `text` is no quantity, or is larger than Kubernetes can hold (it would clamp it in silence).
     """
+    simple = _simple(text)
+    if simple is not None:
+        return simple
     match = _GRAMMAR.fullmatch(text) if len(text) <= _LONGEST_TEXT else None
     if match is None:
         raise ValueError(f"{text[:_LONGEST_TEXT]!r} is not a quantity")
@@ -82,6 +86,22 @@ def parse_quantity(text: str) -> Quantity:
     if nanos > LARGEST:
         raise ValueError(f"{text!r} is larger than any quantity can be (2^63-1)")
     return Quantity(-nanos if match["sign"] == "-" else nanos, family)
+
+
+def _simple(text: str) -> Quantity | None:
+    """A quantity of digits and a suffix at most, which nearly all are; None for every other."""
+    suffix = text.lstrip("0123456789")
+    digits = len(text) - len(suffix)
+    if not 0 < digits < 10:
+        return None
+    amount = int(text[:digits]) * NANOS_PER_UNIT
+    if suffix in _BINARY_POWER:
+        power = _BINARY_POWER[suffix]
+        return Quantity(amount * 1024**power, "binary") if power < 4 else None
+    power = _DECIMAL_POWER.get(suffix, 0) if suffix else 0
+    if suffix and suffix not in _DECIMAL_POWER:
+        return None
+    return Quantity(amount * 10**power if power >= 0 else amount // 10**-power) if power < 9 else None
 
 
 def _scale(match: re.Match[str]) -> tuple[int, int, Family]:

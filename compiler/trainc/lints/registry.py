@@ -3,44 +3,74 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeAlias
+from importlib import import_module
+from typing import TypeAlias, cast
 
 from trainc.diagnostics import Finding
+from trainc.ir import names
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.lints.gang_scheduler import gang_too_large, scheduler_name_missing
-from trainc.lints.gpu_limits import gpu_without_limit
-from trainc.lints.ignored_values import processes_ignored, values_overridden
-from trainc.lints.initializer_order import initializer_not_ordered
-from trainc.lints.missing_ancestor import missing_trainer_ancestor
-from trainc.lints.missing_image import missing_image
-from trainc.lints.mpi_completion import mpi_nodes_awaited
-from trainc.lints.nothing_to_run import nothing_to_run
-from trainc.lints.shell_variables import unexpanded_shell_variables
-from trainc.lints.torchrun_flags import torchrun_args_override_policy
-from trainc.records import replace
+from trainc.records import dataclass, replace
 
 Lint: TypeAlias = Callable[[TrainJob, Info], Iterator[Finding]]
 
+
+def _always(job: TrainJob, info: Info) -> bool:
+    return True
+
+
+def _gang(job: TrainJob, info: Info) -> bool:
+    return info.pod_group_policy is not None
+
+
+def _mpi(job: TrainJob, info: Info) -> bool:
+    return info.policy("mpi") is not None
+
+
+def _initializers(job: TrainJob, info: Info) -> bool:
+    return any(p.ancestor in (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER) for p in info.pod_sets)
+
+
+def _processes(job: TrainJob, info: Info) -> bool:
+    return job.trainer is not None and job.trainer.num_proc_per_node is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A lint's module beside this one, its function, and the jobs that concern it: for no other is it even imported."""
+
+    module: str
+    function: str
+    concerned: Callable[[TrainJob, Info], bool] = _always
+
+    def load(self) -> Lint:
+        """The lint."""
+        return cast("Lint", getattr(import_module(f"trainc.lints.{self.module}"), self.function))
+
+
 # Of a lowered job, before any pass.
-LINTS: tuple[Lint, ...] = (
-    nothing_to_run,
-    missing_trainer_ancestor,
-    missing_image,
-    unexpanded_shell_variables,
-    initializer_not_ordered,
-    gpu_without_limit,
-    scheduler_name_missing,
-    mpi_nodes_awaited,
-    processes_ignored,
+LINTS: tuple[Registered, ...] = (
+    Registered("nothing_to_run", "nothing_to_run"),
+    Registered("missing_ancestor", "missing_trainer_ancestor"),
+    Registered("missing_image", "missing_image"),
+    Registered("shell_variables", "unexpanded_shell_variables"),
+    Registered("initializer_order", "initializer_not_ordered", _initializers),
+    Registered("gpu_limits", "gpu_without_limit"),
+    Registered("gang_scheduler", "scheduler_name_missing", _gang),
+    Registered("mpi_completion", "mpi_nodes_awaited", _mpi),
+    Registered("ignored_values", "processes_ignored", _processes),
 )
 # Of a job whose pods have been counted and told how to meet.
-SIZED_LINTS: tuple[Lint, ...] = (gang_too_large, torchrun_args_override_policy, values_overridden)
+SIZED_LINTS: tuple[Registered, ...] = (
+    Registered("gang_scheduler", "gang_too_large", _gang),
+    Registered("torchrun_flags", "torchrun_args_override_policy"),
+    Registered("ignored_values", "values_overridden"),
+)
 
 
-def lint(job: TrainJob, info: Info, lints: Sequence[Lint] = LINTS) -> list[Finding]:
+def lint(job: TrainJob, info: Info, lints: Sequence[Registered] = LINTS) -> list[Finding]:
     """What the lints find. Under `controller`, which refuses only what the controller does, nothing is an error."""
-    findings = [finding for each in lints for finding in each(job, info)]
+    findings = [f for each in lints if each.concerned(job, info) for f in each.load()(job, info)]
     return findings if info.gitops else [_no_error(finding) for finding in findings]
 
 

@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 import os
-import re
+
+from trainc.patterns import pattern
 
 STATE_FOLDER = ".trainc"
 _OWNED = "owned"
 # Neither hidden nor a way up, and nothing that a file system reads as more than a name.
 _NAME = r"[A-Za-z0-9][-A-Za-z0-9._]*"
-_FORM = re.compile(rf"(?:{_NAME}/)?{_NAME}\.yaml")
+_FORM = pattern(rf"(?:{_NAME}/)?{_NAME}\.yaml")
 
 
 def file_name(namespace: str, name: str) -> str:

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from trainc.near_names import near_names
+from trainc.patterns import pattern
 from trainc.report.paths import FieldPath, Item, format_field
 
 ANY_STEPS = "..."
-_TOKEN = re.compile(r"""\.\.\.|\["((?:[^"\\]|\\.)*)"\]|\[([^\]]*)\]|\.?([^.\[]+)""")
+_TOKEN = pattern(r"""\.\.\.|\["((?:[^"\\]|\\.)*)"\]|\[([^\]]*)\]|\.?([^.\[]+)""")
 
 
 class QueryError(ValueError):

@@ -11,6 +11,7 @@ import math
 import re
 from functools import cache
 
+from trainc.patterns import pattern
 from trainc.records import dataclass
 
 # What every YAML version prints, less what a reader of a diff could not see: spaces other than the plain one, line
@@ -36,12 +37,12 @@ def _forms(visible: str) -> _Forms:
     """The forms of strings of printable ASCII and of the `visible` characters beyond it."""
     inside = f"[!-9;-~{visible}]"  # All that is visible but the colon.
     return _Forms(
-        bare=re.compile(
+        bare=pattern(
             f"(?:[A-Za-z_/$({visible}]|--?[A-Za-z]|\\.\\.?/){inside}*(?:(?::+| +(?!#)){inside}+)*"
             "|[0-9]+(?:\\.[0-9]+)?(?:m|[KMGTPE]i|[kMGTP])"  # Quantities; no dialect has numbers of this form.
         ),
-        block=re.compile(f"[\t\n -~{visible}]*"),
-        invisible=re.compile(f"[^ -~{visible}]"),
+        block=pattern(f"[\t\n -~{visible}]*"),
+        invisible=pattern(f"[^ -~{visible}]"),
     )
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from trainc.diagnostics import Finding
-from trainc.target.admission import bake_defaults, update_refusals
-from trainc.target.admission.updates import Submitted
+from trainc.target.admission import bake_defaults
+from trainc.target.admission.updates import Submitted, update_refusals
 
 Bend = Callable[..., dict[str, Any]]
 Refusals = Callable[..., list[Finding]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 from trainc.diagnostics import Finding
 from trainc.frontend.dialects.moves import Move
@@ -41,11 +41,13 @@ Convert: TypeAlias = Callable[[Json, str, Surroundings], Conversion]
 Fit: TypeAlias = Callable[[TrainJob, Info], tuple[TrainJob, list[Finding]]]
 
 
-class DialectModule(Protocol):
-    """What the module of a dialect offers."""
+if TYPE_CHECKING:
 
-    convert: Convert
-    fit: Fit
+    class DialectModule(Protocol):
+        """What the module of a dialect offers."""
+
+        convert: Convert
+        fit: Fit
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,12 @@ from trainc.frontend.migration.newest import in_newest_api
 from trainc.frontend.reading.lists import items
 from trainc.frontend.yaml_reader import read_documents, read_value
 from trainc.options import Limits
+from trainc.patterns import pattern
 from trainc.records import dataclass
 
 Change = tuple[tuple[str | int, ...], Mapping[str, Any], Mapping[str, Any]]
 # At the first column these three dashes end a document wherever they stand, block scalars included.
-_SEPARATOR = re.compile(r"^---(?:[ \t][^\n]*)?\n", re.MULTILINE)
+_SEPARATOR = pattern(r"^---(?:[ \t][^\n]*)?\n", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,13 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
+from trainc.patterns import pattern
+
 Json = Mapping[str, Any]
 
-_SEQUENCE = re.compile(r"^(?P<key> *)[^\s#-][^\n]*:[ ]*(?:#[^\n]*)?\n(?P<dash> *)- ", re.MULTILINE)
-_MAPPING = re.compile(r"^(?P<key> *)[^\s#-][^\n]*:[ ]*(?:#[^\n]*)?\n(?P<child> +)[^\s#-]", re.MULTILINE)
-_COMMENT = re.compile(r"(?:^|\s)(?P<text>#[^\n]*)")
+_SEQUENCE = pattern(r"^(?P<key> *)[^\s#-][^\n]*:[ ]*(?:#[^\n]*)?\n(?P<dash> *)- ", re.MULTILINE)
+_MAPPING = pattern(r"^(?P<key> *)[^\s#-][^\n]*:[ ]*(?:#[^\n]*)?\n(?P<child> +)[^\s#-]", re.MULTILINE)
+_COMMENT = pattern(r"(?:^|\s)(?P<text>#[^\n]*)")
 _IDENTITIES = ("name", "manager", "mountPath")
 
 

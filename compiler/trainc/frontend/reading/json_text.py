@@ -7,17 +7,17 @@ escapes, which YAML refuses, and knows no line ends beyond ASCII.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from trainc.frontend.reading.chunk import Chunk
 from trainc.frontend.reading.scalars import number
+from trainc.patterns import pattern
 from trainc.records import replace
 
-_SPACE = re.compile(r"\s*")
-_SURROGATE_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+_SPACE = pattern(r"\s*")
+_SURROGATE_PAIR = pattern(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+_SURROGATE = pattern(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 _TWO_ESCAPES = r"\\u0020\\u0020"
 
 

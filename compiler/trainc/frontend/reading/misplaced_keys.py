@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
+from trainc.patterns import pattern
 from trainc.records import dataclass
 
-_KEY_LINE = re.compile(r"(?P<indent>[ ]*)(?P<key>[\w./-]+):(?:\s|$)")
-_ITEM_LINE = re.compile(r"(?P<indent>[ ]*)-(?P<gap>[ ]+)(?P<key>[\w./-]+):(?P<value>.*)")
-_FIELD_LINE = re.compile(r"(?P<indent>(?:[ ]*-[ ]+)?[ ]*)(?P<key>[\w./-]+):[ ]+(?![|>#])\S")
+_KEY_LINE = pattern(r"(?P<indent>[ ]*)(?P<key>[\w./-]+):(?:\s|$)")
+_ITEM_LINE = pattern(r"(?P<indent>[ ]*)-(?P<gap>[ ]+)(?P<key>[\w./-]+):(?P<value>.*)")
+_FIELD_LINE = pattern(r"(?P<indent>(?:[ ]*-[ ]+)?[ ]*)(?P<key>[\w./-]+):[ ]+(?![|>#])\S")
 
 
 @dataclass(frozen=True, slots=True)

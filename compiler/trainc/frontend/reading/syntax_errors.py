@@ -10,6 +10,7 @@ from trainc.diagnostics import Diagnostic
 from trainc.frontend.reading.chunk import Chunk
 from trainc.frontend.reading.construct import TEMPLATE_HINT
 from trainc.frontend.reading.misplaced_keys import misplaced_key
+from trainc.patterns import pattern
 from trainc.records import dataclass
 
 
@@ -139,10 +140,10 @@ _ELLIPSIS = _Reading(
     "an ellipsis is no YAML: it stands for something that was left out",
     "remove the ellipsis, or write what it stands for",
 )
-_ELLIPSIS_PROBLEM = re.compile("expected ':'|mapping values|<?document start>?|expected key|<block end>")
-_COLUMN_PROBLEM = re.compile("mapping values are not allowed|expected (key|'-' indicator)|expected <block end>")
-_ELLIPSIS_LINE = re.compile(r"^[ \t]*(\.\.\.|\u2026)[ \t]*$", re.MULTILINE)
-_TEMPLATE = re.compile(r"\{\{|\{%")
+_ELLIPSIS_PROBLEM = pattern("expected ':'|mapping values|<?document start>?|expected key|<block end>")
+_COLUMN_PROBLEM = pattern("mapping values are not allowed|expected (key|'-' indicator)|expected <block end>")
+_ELLIPSIS_LINE = pattern(r"^[ \t]*(\.\.\.|\u2026)[ \t]*$", re.MULTILINE)
+_TEMPLATE = pattern(r"\{\{|\{%")
 
 
 def syntax_error(error: YAMLError, chunk: Chunk) -> Diagnostic:

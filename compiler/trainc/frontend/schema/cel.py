@@ -7,7 +7,6 @@ one value that a bound or an enum can express are in constraints.py; rules on up
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
@@ -15,13 +14,14 @@ from trainc.diagnostics import Finding
 from trainc.frontend.schema.by_release import Rows
 from trainc.frontend.schema.object_meta import jobset_metadata, object_metadata, trainjob_metadata
 from trainc.frontend.schema.scalars import shown
+from trainc.patterns import pattern
 
 Struct: TypeAlias = Mapping[str, Any]
 Rule: TypeAlias = Callable[[Struct], Iterator[Finding]]
 
 _POLICIES = ("torch", "mpi", "jax", "xgboost", "flux")
 _NPROC_WORDS = ("auto", "cpu", "gpu")
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\n]+")
+_URI = pattern(r"[A-Za-z][A-Za-z0-9+.-]*://[^\n]+")
 _MAIN_CONTAINER = "node"
 
 

@@ -5,23 +5,23 @@ Metadata inside templates is not checked by anybody until Jobs are created from 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainc.diagnostics import Finding, Path
 from trainc.frontend.schema.scalars import shown
+from trainc.ir.name_forms import (
+    LABEL_LIMIT,
+    SUBDOMAIN_LIMIT,
+    is_dns1035_label,
+    is_dns1123_label,
+    is_dns1123_subdomain,
+    is_label_value,
+    is_qualified_name,
+)
 
 Json = Mapping[str, Any]
 
-_LABEL = r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
-_DNS_LABEL = re.compile(_LABEL)
-_DNS_SUBDOMAIN = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
-_SERVICE_NAME = re.compile(r"[a-z](?:[-a-z0-9]*[a-z0-9])?")
-_QUALIFIED = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-_LABEL_VALUE = re.compile(r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
-_LONGEST_SUBDOMAIN = 253
-_LONGEST_TRAINJOB_NAME = 63
 _ANNOTATIONS_TOTAL = 256 * 1024
 
 _NAME = ("metadata", "name")
@@ -36,11 +36,11 @@ def trainjob_metadata(trainjob: Json) -> Iterator[Finding]:
     metadata = trainjob.get("metadata") or {}
     yield from _required_name(metadata, "trainc needs the final name: generateName is filled in by the API server")
     name = metadata.get("name")
-    if name and len(name) > _LONGEST_TRAINJOB_NAME:
+    if name and len(name) > LABEL_LIMIT:
         yield Finding(
             "InvalidName", "error", f"the name has {len(name)} characters; 63 are allowed", "shorten it", _NAME
         )
-    if name and not _SERVICE_NAME.fullmatch(name):
+    if name and not is_dns1035_label(name):
         hint = "use lowercase letters, digits and '-', starting with a letter and ending with a letter or digit"
         yield Finding("InvalidName", "error", f"{shown(name)} is no RFC 1035 label", hint, _NAME)
     yield from _object_meta(metadata)
@@ -70,18 +70,18 @@ def _required_name(metadata: Json, hint: str) -> Iterator[Finding]:
 
 def _subdomain_name(metadata: Json) -> Iterator[Finding]:
     name = metadata.get("name")
-    if name and not (len(name) <= _LONGEST_SUBDOMAIN and _DNS_SUBDOMAIN.fullmatch(name)):
+    if name and not (len(name) <= SUBDOMAIN_LIMIT and is_dns1123_subdomain(name)):
         yield Finding("InvalidName", "error", f"{shown(name)} is no RFC 1123 subdomain", f"{_LOWERCASE}, or '.'", _NAME)
 
 
 def _object_meta(metadata: Json) -> Iterator[Finding]:
     namespace = metadata.get("namespace")
-    if namespace and not _DNS_LABEL.fullmatch(namespace):
+    if namespace and not (is_dns1123_label(namespace) and len(namespace) <= LABEL_LIMIT):
         message = f"{shown(namespace)} is no RFC 1123 label of at most 63 characters"
         yield Finding("InvalidName", "error", message, _LOWERCASE, ("metadata", "namespace"))
     for key, value in (metadata.get("labels") or {}).items():
         yield from _key(key, ("metadata", "labels", key))
-        if value and not _LABEL_VALUE.fullmatch(value):
+        if value and not (is_label_value(value) and len(value) <= LABEL_LIMIT):
             message = f"{shown(value)} cannot be the value of a label"
             hint = "at most 63 letters, digits, '-', '_' and '.'; put longer or free text into an annotation"
             yield Finding("InvalidLabel", "error", message, hint, ("metadata", "labels", key))
@@ -96,8 +96,8 @@ def _object_meta(metadata: Json) -> Iterator[Finding]:
 
 def _key(key: str, path: Path) -> Iterator[Finding]:
     prefix, slash, name = key.rpartition("/")
-    prefix_fits = len(prefix) <= _LONGEST_SUBDOMAIN and _DNS_SUBDOMAIN.fullmatch(prefix) if slash else True
-    if not (prefix_fits and _QUALIFIED.fullmatch(name)):
+    prefix_fits = len(prefix) <= SUBDOMAIN_LIMIT and is_dns1123_subdomain(prefix) if slash else True
+    if not (prefix_fits and is_qualified_name(name) and len(name) <= LABEL_LIMIT):
         message = f"{shown(str(path[-1]))} cannot be the key of a label or annotation"
         hint = "write an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.'"
         yield Finding("InvalidLabel", "error", message, hint, path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from itertools import islice
 from types import TracebackType
@@ -14,13 +13,14 @@ from jinja2.visitor import NodeTransformer
 from trainc.frontend.templates.failure import TemplateFailedError, TooMuchError
 from trainc.frontend.templates.sandbox import BoundedEnvironment, Bounding
 from trainc.options import Limits
+from trainc.patterns import pattern
 
 _NAME = "<template>"
 # What an expression of a template can raise besides Jinja2's own errors: 1/0, {}[[]], 'a' + 1, loops in twenty loops.
 _EXPRESSION_ERRORS = (ArithmeticError, AttributeError, LookupError, RecursionError, SyntaxError, TypeError, ValueError)
-_MARK = re.compile("\ue000([0-9]+)\ue001")
+_MARK = pattern("\ue000([0-9]+)\ue001")
 # Of several marks before a line's first character the last one counts: the others' text ended where the line begins.
-_MARKS = re.compile(f"(?:{_MARK.pattern})+")
+_MARKS = pattern(f"(?:{_MARK.pattern})+")
 
 
 def rendered(text: str, file: str, values: Mapping[str, Any], limits: Limits) -> str:

@@ -7,7 +7,6 @@ filling the memory. Loops, calls and joins are counted here, and what makes larg
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
@@ -20,6 +19,7 @@ from jinja2.utils import Namespace
 from jinja2.visitor import NodeTransformer
 
 from trainc.frontend.templates.failure import TooMuchError
+from trainc.patterns import pattern
 
 # Left out: what pads, repeats, formats or draws at random, and what is about HTML.
 _FILTERS = (
@@ -49,7 +49,7 @@ _TEXT_FILTERS: Mapping[str, Callable[[str], str]] = {
 }
 _INTEGER_BITS = 256
 # What JSON may hold in a string, and YAML refuses there or takes for the end of a line.
-_NOT_PLAIN = re.compile("[\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+_NOT_PLAIN = pattern("[\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 
 
 class BoundedEnvironment(ImmutableSandboxedEnvironment):

@@ -12,6 +12,7 @@ from typing import Any
 from trainc.frontend.document import Document
 from trainc.frontend.resolve import RUNTIME_KINDS
 from trainc.ir.carried_metadata import carried
+from trainc.patterns import pattern
 
 Json = Mapping[str, Any]
 
@@ -19,7 +20,7 @@ _PREVIOUS_NAMES = "internal.config.kubernetes.io/previousNames"
 _ORIGIN = "config.kubernetes.io/origin"
 _PATHS = ("internal.config.kubernetes.io/path", "config.kubernetes.io/path")
 _TRANSFORMATIONS = "alpha.config.kubernetes.io/transformations"
-_ORIGIN_PATH = re.compile(r"^path: (.+)$", re.MULTILINE)
+_ORIGIN_PATH = pattern(r"^path: (.+)$", re.MULTILINE)
 
 
 def as_written(items: Sequence[Json]) -> list[Document]:

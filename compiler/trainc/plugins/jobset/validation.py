@@ -13,11 +13,12 @@ from trainc.ir import names
 from trainc.ir.info import Info
 from trainc.ir.patch import Patch, PatchedJob
 from trainc.ir.trainjob import TrainJob
+from trainc.patterns import pattern
 
 _MAIN_CONTAINERS = (names.NODE, names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
 _DNS_LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 # kubernetes/apimachinery pkg/util/validation IsDomainPrefixedPath: a DNS subdomain, a slash, an HTTP path.
-_DOMAIN_PREFIXED_PATH = re.compile(
+_DOMAIN_PREFIXED_PATH = pattern(
     rf"(?=[^/]{{1,253}}/){_DNS_LABEL}(?:\.{_DNS_LABEL})*/[A-Za-z0-9/\-._~%!$&'()*+,;=:]+", re.ASCII
 )
 

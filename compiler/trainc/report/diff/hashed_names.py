@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from trainc.patterns import pattern
 from trainc.report.diff.normal import Manifest
 
 # What target.name_hash appends: six characters of Kubernetes' alphabet for generated names.
-_HASHED = re.compile(r"(?P<plain>.+)-[bcdfghjklmnpqrstvwxz2456789]{6}")
+_HASHED = pattern(r"(?P<plain>.+)-[bcdfghjklmnpqrstvwxz2456789]{6}")
 
 
 def plain_names(before: Iterable[str], after: Iterable[str]) -> dict[str, str]:

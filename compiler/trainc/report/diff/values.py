@@ -8,14 +8,15 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from trainc.patterns import pattern
 from trainc.report.diff.changes import Change
 from trainc.report.paths import KEYS, FieldPath, Item
 
 # A sign ("+", "-", or " " for context) and the text after it.
 SignedLine: TypeAlias = tuple[str, str]
 
-_BARE = re.compile(r"[\w./:@%=~+-]+(?:[ ,][\w./:@%=~+-]+)*")
-_NUMBER_LIKE = re.compile(r"[-+.]?[\d_]+(?:[.:eExob][\d_a-fA-F]*)*|true|false|null|yes|no|on|off|~", re.IGNORECASE)
+_BARE = pattern(r"[\w./:@%=~+-]+(?:[ ,][\w./:@%=~+-]+)*")
+_NUMBER_LIKE = pattern(r"[-+.]?[\d_]+(?:[.:eExob][\d_a-fA-F]*)*|true|false|null|yes|no|on|off|~", re.IGNORECASE)
 _LONGEST_LINE = 72
 _CONTEXT = 1
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from trainc.patterns import pattern
 from trainc.records import dataclass, replace
 from trainc.report.provenance.model import ExplainedObject, Explanation
 from trainc.report.query import ANY_STEPS, matches, near, parse
 
-_EXPRESSION = re.compile(r"(?:(?P<kind>[A-Za-z]+)(?:/(?P<name>[^:\[\]]+))?:)?(?P<field>.*)", re.DOTALL)
+_EXPRESSION = pattern(r"(?:(?P<kind>[A-Za-z]+)(?:/(?P<name>[^:\[\]]+))?:)?(?P<field>.*)", re.DOTALL)
 _JOBSET = "JobSet"
 
 

@@ -6,9 +6,11 @@ import json
 import re
 from typing import Any
 
+from trainc.patterns import pattern
+
 _WIDTH = 44
 # What a reader would take for a number, a boolean or nothing at all, were it not in quotes.
-_NOT_PLAIN = re.compile(
+_NOT_PLAIN = pattern(
     r"|[-+.]?\d.*|true|false|null|yes|no|on|off|~|.*[\"'\\\x00-\x1f].*|\s.*|.*\s", re.IGNORECASE | re.DOTALL
 )
 

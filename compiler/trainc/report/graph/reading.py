@@ -9,6 +9,7 @@ from typing import Any
 from trainc.ir import names
 from trainc.ir.devices import is_gpu
 from trainc.ir.quantity import parse_quantity
+from trainc.patterns import pattern
 from trainc.records import replace
 from trainc.report.graph.model import Dependency, Gang, Graph, Rendezvous, Step, Volume
 
@@ -24,7 +25,7 @@ _ADDRESSES = {
     "DMLC_TRACKER_URI": "DMLC_TRACKER_PORT",
 }
 _ENDPOINT_ARGUMENT = "--rdzv_endpoint="
-_BROKER_PORT = re.compile(r"^default_port = (\d+)$", re.MULTILINE)
+_BROKER_PORT = pattern(r"^default_port = (\d+)$", re.MULTILINE)
 _KINDS = {"persistentVolumeClaim": "PVC"}
 _REFERENCES = ("name", "secretName", "claimName", "path")
 

@@ -10,11 +10,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainc.diagnostics import Finding, Path, Severity
+from trainc.ir.name_forms import LABEL_VALUE_FORM, is_label_value
 from trainc.target.admission.container_resources import check_resources
 from trainc.target.admission.jobset import JobSet, ReplicatedJob, containers, items, mapping, read_jobset, text
 from trainc.target.admission.name_budget import pod_template_names
-from trainc.target.admission.name_forms import LABEL_VALUE_FORM, is_label_value
-from trainc.target.admission.re2_syntax import re2_error
 from trainc.target.admission.rules_coordinator import coordinator_label_problem
 from trainc.target.admission.rules_names import shorter_name
 from trainc.target.admission.versions import JobSetVersion, jobset_version
@@ -45,6 +44,10 @@ def _jobset(jobset: JobSet, version: JobSetVersion, severity: Severity) -> Itera
 
 def _message_patterns(jobset: JobSet, severity: Severity) -> Iterator[Finding]:
     rules = items(mapping(jobset.spec.get("failurePolicy")).get("rules"))
+    if not rules:
+        return
+    from trainc.target.admission.re2_syntax import re2_error
+
     for i, rule in enumerate(rules):
         for k, pattern in enumerate(items(mapping(rule).get("onJobFailureMessagePatterns"))):
             if isinstance(pattern, str) and (error := re2_error(pattern)):

@@ -9,22 +9,24 @@ from __future__ import annotations
 
 import re
 
+from trainc.patterns import pattern
+
 MOST_REPEATS = 1000
 DEEPEST_NESTING = 1000
 
-_REPEAT = re.compile(r"(?:[*+?]|\{(?P<least>0|[1-9]\d*)(?P<comma>,(?P<most>0|[1-9]\d*)?)?\})\??", re.ASCII)
-_FLAGS = re.compile(r"\(\?(?:[imsU]*|[imsU]*-[imsU]+)(?P<end>[:)])")
-_NAMED_GROUP = re.compile(r"\(\?P?<\w+>", re.ASCII)
-_UNICODE_CLASS = re.compile(r"\\[pP](?:\{\^?(?P<name>[A-Za-z_]+)\}|(?P<letter>[CLMNPSZ]))")
-_POSIX_CLASS = re.compile(
+_REPEAT = pattern(r"(?:[*+?]|\{(?P<least>0|[1-9]\d*)(?P<comma>,(?P<most>0|[1-9]\d*)?)?\})\??", re.ASCII)
+_FLAGS = pattern(r"\(\?(?:[imsU]*|[imsU]*-[imsU]+)(?P<end>[:)])")
+_NAMED_GROUP = pattern(r"\(\?P?<\w+>", re.ASCII)
+_UNICODE_CLASS = pattern(r"\\[pP](?:\{\^?(?P<name>[A-Za-z_]+)\}|(?P<letter>[CLMNPSZ]))")
+_POSIX_CLASS = pattern(
     r"\[:\^?(?:alnum|alpha|ascii|blank|cntrl|digit|graph|lower|print|punct|space|upper|word|xdigit):\]"
 )
-_PERL_CLASS = re.compile(r"\\[dDsSwW]")
-_ASSERTION = re.compile(r"\\[AbBz]")
-_HEX = re.compile(r"\\x(?:\{(?P<braced>[0-9A-Fa-f]+)\}|(?P<plain>[0-9A-Fa-f]{2}))")
-_OCTAL = re.compile(r"\\(?P<digits>0[0-7]{0,2}|[1-7][0-7]{1,2})")
+_PERL_CLASS = pattern(r"\\[dDsSwW]")
+_ASSERTION = pattern(r"\\[AbBz]")
+_HEX = pattern(r"\\x(?:\{(?P<braced>[0-9A-Fa-f]+)\}|(?P<plain>[0-9A-Fa-f]{2}))")
+_OCTAL = pattern(r"\\(?P<digits>0[0-7]{0,2}|[1-7][0-7]{1,2})")
 _CONTROL = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
-_CATEGORY_OR_SCRIPT = re.compile(r"C[cfos]?|L[lmotu]?|M[cen]?|N[dlo]?|P[cdefios]?|S[ckmo]?|Z[lps]?|[A-Z][A-Za-z_]{2,}")
+_CATEGORY_OR_SCRIPT = pattern(r"C[cfos]?|L[lmotu]?|M[cen]?|N[dlo]?|P[cdefios]?|S[ckmo]?|Z[lps]?|[A-Z][A-Za-z_]{2,}")
 _LARGEST_CODE_POINT = 0x10FFFF
 
 

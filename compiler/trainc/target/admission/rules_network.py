@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainc.diagnostics import Finding
-from trainc.target.admission.jobset import JobSet
-from trainc.target.admission.name_budget import service_name
-from trainc.target.admission.name_forms import (
+from trainc.ir.name_forms import (
     DNS_1035_FORM,
     LABEL_LIMIT,
     is_dns1035_label,
     is_domain_prefixed_path,
     length,
 )
+from trainc.target.admission.jobset import JobSet
+from trainc.target.admission.name_budget import service_name
 
 MANAGED_BY_LIMIT = 63
 

@@ -5,14 +5,14 @@ Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go, ValidateCreate an
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
 from trainc.diagnostics import Finding, Path
+from trainc.ir.name_forms import length
+from trainc.patterns import pattern
 from trainc.target.admission.jobset import JobSet, Json, items, mapping, text
-from trainc.target.admission.name_forms import length
 from trainc.target.admission.versions import JobSetVersion
 
 MOST_PODS = 2**31 - 1
@@ -24,7 +24,7 @@ FAILURE_REASONS = (
     "MaxFailedIndexesExceeded",
     "PodFailurePolicy",
 )
-_RULE_NAME = re.compile(r"[A-Za-z](?:[A-Za-z0-9_,:]*[A-Za-z0-9_])?")
+_RULE_NAME = pattern(r"[A-Za-z](?:[A-Za-z0-9_,:]*[A-Za-z0-9_])?")
 _RESTART_JOB = ("RestartJob", "RestartJobAndIgnoreMaxRestarts")
 
 

@@ -6,9 +6,6 @@ from collections.abc import Sequence
 
 from trainc.options import Options
 from trainc.target.delivery.annotations import About, Manifest
-from trainc.target.delivery.argocd import for_argocd
-from trainc.target.delivery.flux import for_flux
-from trainc.target.delivery.substitution import substitution_findings
 
 __all__ = ["deliver"]
 
@@ -19,8 +16,13 @@ def deliver(manifests: Sequence[Manifest], options: Options) -> tuple[list[Manif
     An annotation that the TrainJob's author has written stays. kubectl needs none: it applies in the order written.
     """
     if options.delivery == "argocd":
+        from trainc.target.delivery.argocd import for_argocd
+
         return for_argocd(manifests, options.sync_options), []
     if options.delivery == "flux":
+        from trainc.target.delivery.flux import for_flux
+        from trainc.target.delivery.substitution import substitution_findings
+
         delivered = for_flux(manifests, options.sync_options)
         return delivered, list(substitution_findings(delivered))
     return list(manifests), []

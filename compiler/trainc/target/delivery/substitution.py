@@ -5,16 +5,16 @@ Training commands are full of them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from trainc.diagnostics import Finding
+from trainc.patterns import pattern
 from trainc.target.delivery.annotations import About, Manifest, annotations_of
 
 SUBSTITUTE = "kustomize.toolkit.fluxcd.io/substitute"
 # `$${VAR}` is escaped already. The name ends where a default or an operation on it begins.
-_VARIABLE = re.compile(r"(?<!\$)\$\{(\w+)")
+_VARIABLE = pattern(r"(?<!\$)\$\{(\w+)")
 
 
 def variables_of(manifest: Manifest) -> list[str]:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import cast
 
 from trainc.ir.provided_secret import ProvidedSecret
 from trainc.ir.trainjob import TrainJob
 from trainc.options import Options, SecretsMode
-from trainc.target.secrets.existing import refer
-from trainc.target.secrets.external_secrets import generate
 from trainc.target.secrets.mode import Json, Mode, Provision
-from trainc.target.secrets.presync_job import make_before_sync
-from trainc.target.secrets.sealed import pass_sealed
 
-_MODES: Mapping[SecretsMode, Mode] = {
-    "existing": refer,
-    "external-secrets": generate,
-    "sealed": pass_sealed,
-    "presync-job": make_before_sync,
+# The module of each mode beside this one, imported where a job has a Secret, and its function.
+_MODES: Mapping[SecretsMode, tuple[str, str]] = {
+    "existing": ("existing", "refer"),
+    "external-secrets": ("external_secrets", "generate"),
+    "sealed": ("sealed", "pass_sealed"),
+    "presync-job": ("presync_job", "make_before_sync"),
 }
 # Modes that make a new key pair for each name; under the others Secrets are there already and keep theirs.
 _MAKE_NEW_KEYS: frozenset[SecretsMode] = frozenset({"external-secrets"})
@@ -36,8 +35,13 @@ def provide(job: TrainJob, secrets: Sequence[ProvidedSecret], others: Sequence[J
     `others` are the input's documents that are neither TrainJob nor runtime: a SealedSecret is looked up there. Only
     key pairs can be made in a cluster; every other Secret has to exist.
     """
-    provisions = [(_MODES[options.secrets] if s.key_pair else refer)(job, s, others, options) for s in secrets]
+    provisions = [_mode(options.secrets if s.key_pair else "existing")(job, s, others, options) for s in secrets]
     return Provision(
         tuple(manifest for provision in provisions for manifest in provision.manifests),
         tuple(finding for provision in provisions for finding in provision.findings),
     )
+
+
+def _mode(name: SecretsMode) -> Mode:
+    module, function = _MODES[name]
+    return cast("Mode", getattr(import_module(f"trainc.target.secrets.{module}"), function))

@@ -1,0 +1,24 @@
+"""Regular expressions that are compiled when they are first used: most commands need few of those that they import."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from re import compile as pattern
+else:
+
+    class pattern:  # noqa: N801 - it stands in for a function
+        """`re.compile`, for module level: what it gives has the methods of a compiled pattern."""
+
+        def __init__(self, text: str, flags: int = 0) -> None:
+            self._source = text, flags
+
+        def __getattr__(self, name: str) -> Any:
+            found = getattr(re.compile(*self._source), name)
+            setattr(self, name, found)
+            return found
+
+
+__all__ = ["pattern"]
