@@ -39,8 +39,10 @@ def _check_one(text: str) -> str | None:
     assert Fraction(found.nanos, 10**9) == _up(expected)
     assert found.units == (ceil(_up(expected)) if expected > 0 else -ceil(-_up(expected)))
     printed = canonical(text)
-    assert printed == str(found) == canonical(printed)
-    _check_form(printed, found.family)
+    # Go prints again what its parser takes for canonical, whatever else would be shorter.
+    assert printed in (text, str(found))
+    assert canonical(printed) == printed
+    _check_form(str(found), found.family)
     assert _rounded(printed) == _up(expected)
     return text
 
