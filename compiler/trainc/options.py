@@ -26,13 +26,19 @@ def normalize_release(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds on input, so that hostile files are refused in bounded time and memory."""
+    """Bounds on input, so that hostile files are refused in bounded time and memory.
 
+    `allow_outside` is whether links, overlays and trainc.yaml may lead out of the repository that they are in.
+    """
+
+    file_bytes: int = 200_000_000
     document_bytes: int = 10_000_000
     documents: int = 100_000
     depth: int = 100
     alias_expansions: int = 10_000
     template_steps: int = 100_000
+    overlays: int = 1_000
+    allow_outside: bool = False
 
 
 @dataclass(frozen=True, slots=True)

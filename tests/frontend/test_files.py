@@ -30,7 +30,7 @@ def write(path: Path, text: str = "kind: A\n") -> None:
 
 
 def names(*paths: str | Path, skip: str | None = None, allow_outside: bool = False) -> list[str]:
-    documents, diagnostics = read_paths(paths, Limits(), skip=skip, allow_outside=allow_outside)
+    documents, diagnostics = read_paths(paths, Limits(allow_outside=allow_outside), skip=skip)
     assert diagnostics == []
     return [document.file for document in documents]
 

@@ -14,6 +14,7 @@ from trainc.records import fields
 from trainc.sync_options import sync_options_of
 
 COLOURS = ("auto", "always", "never")
+_OUTSIDE = "allow_outside"
 
 # What a shell should complete, where it is neither a choice nor a file: read by completion.
 FOLDER, FILE, RUNTIME, CODE = "folder", "file", "runtime", "code"
@@ -55,6 +56,13 @@ def add_input(parser: ArgumentParser, *, paths: bool = True) -> None:
         help="gitops (default): what should be in git; controller: field for field what the controller would create",
     )
     group.add_argument("--namespace", metavar="NAME", help="for documents without a namespace; others keep theirs")
+    group.add_argument(
+        "--allow-outside",
+        dest=_OUTSIDE,
+        action="store_true",
+        default=None,
+        help="let links, overlays and trainc.yaml lead out of the repository (.git, else trainc.yaml, is at its top)",
+    )
     completed_by(
         group.add_argument("--config", metavar="FILE", help="settings (default: trainc.yaml, searched upward)"), FILE
     )
@@ -125,6 +133,8 @@ def add_limits(parser: ArgumentParser) -> None:
     """Bounds on input."""
     group = parser.add_argument_group("limits")
     for limit in fields(Limits):
+        if limit.name == _OUTSIDE:
+            continue
         what = limit.name.replace("_", " ")
         default = f"{getattr(Limits(), limit.name):,}"
         group.add_argument(

@@ -15,6 +15,7 @@ from trainc.cli.report_text import counted_noun
 from trainc.cli.settings import Settings
 from trainc.compilation import CompiledJob
 from trainc.diagnostics import Diagnostic
+from trainc.frontend.confinement import read_bounded
 from trainc.frontend.document import Document
 from trainc.inputs import Inputs, Step, read_inputs
 from trainc.pipeline import compile_each
@@ -73,7 +74,7 @@ class Run:
 
 def read_stdin(settings: Settings, streams: Streams) -> bytes:
     """The standard input, if it is asked for. It is kept, since a diagnostic may show a line of it."""
-    return streams.stdin.read() if STDIN in settings.paths else b""
+    return read_bounded(streams.stdin, settings.options.limits) if STDIN in settings.paths else b""
 
 
 def start(

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from trainc.diagnostics import CompileError, Diagnostic, Path, format_path
+from trainc.frontend.confinement import OUTSIDE_HINT, is_inside, read_bounded, root_around
 from trainc.frontend.document import Document
 from trainc.frontend.yaml_reader import read_documents
 from trainc.near_names import did_you_mean
 from trainc.options import Delivery, Limits, SecretsMode, Semantics, normalize_release
-from trainc.records import dataclass
+from trainc.records import dataclass, replace
 
 FILE_NAME = "trainc.yaml"
 
@@ -36,13 +37,22 @@ class Configuration:
     output: str | None = None
 
 
-def read_configuration(paths: Sequence[str], named: str | None) -> Configuration:
-    """The file that `--config` names, else the nearest trainc.yaml above all of `paths`. CompileError if it is wrong."""
+def read_configuration(paths: Sequence[str], named: str | None, limits: Limits = Limits()) -> Configuration:
+    """The file that `--config` names, else the nearest trainc.yaml above all of `paths`. CompileError if it is wrong.
+
+    What it names lies in the repository around it, unless the limits allow more.
+    """
     file = named or _search(paths)
     if file is None:
         return Configuration()
-    document = _read(file)
+    root = root_around(os.path.dirname(file) or os.curdir)
+    if not named and not limits.allow_outside and not is_inside(file, root):
+        message = f"{file} is a link that leads out of the repository"
+        raise CompileError([Diagnostic("OutsideRoot", "error", message, OUTSIDE_HINT)])
+    document = _read(file, limits)
     problems = list(_problems(document))
+    if not problems and not limits.allow_outside:
+        problems = list(_leading_outside(document, os.path.dirname(file), root))
     if problems:
         raise CompileError(problems)
     data = document.data
@@ -71,10 +81,20 @@ def _search(paths: Sequence[str]) -> str | None:
     return os.path.relpath(os.path.join(folder, FILE_NAME))
 
 
-def _read(file: str) -> Document:
+def _leading_outside(document: Document, folder: str, root: str) -> Iterator[Diagnostic]:
+    """What the paths of a valid trainc.yaml have wrong."""
+    for key in (*_PATHS, "output"):
+        value = document.data.get(key, ())
+        for path in [value] if isinstance(value, str) else value:
+            if not is_inside(os.path.join(folder, path), root):
+                wrong = _wrong(document, (key,), f"{path} leads out of the repository", OUTSIDE_HINT)
+                yield replace(wrong, code="OutsideRoot")
+
+
+def _read(file: str, limits: Limits) -> Document:
     try:
         with open(file, "rb") as stream:
-            documents, problems = read_documents(stream.read(), file, Limits())
+            documents, problems = read_documents(read_bounded(stream, limits, file), file, limits)
     except OSError as error:
         message = f"{file} cannot be read: {(error.strerror or type(error).__name__).lower()}"
         raise CompileError([Diagnostic("InvalidConfiguration", "error", message, "check --config")]) from None

@@ -131,6 +131,8 @@ def _inside(revision: str, arguments: Namespace, path: str | None) -> Iterator[t
         tree = os.path.join(os.path.realpath(folder), "tree")
         here = os.path.join(tree, repository.prefix)
         os.makedirs(here)
+        # Marks the top of the repository, as it does in the working tree.
+        os.mkdir(os.path.join(tree, ".git"))
         # The search for settings goes upward, and must not leave the revision.
         with open(os.path.join(os.path.dirname(tree), FILE_NAME), "x", encoding="utf-8") as stream:
             stream.write("{}\n")

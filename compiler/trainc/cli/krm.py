@@ -25,6 +25,7 @@ from trainc.cli.excerpt import Files
 from trainc.cli.report_text import text_report
 from trainc.compilation import Manifest
 from trainc.diagnostics import CompileError, Diagnostic, has_errors
+from trainc.frontend.confinement import read_bounded
 from trainc.frontend.document import Document
 from trainc.integrations.krm.transform import Transformed, transform
 from trainc.integrations.krm.validators import used_as_validator
@@ -46,7 +47,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace, streams: Streams) -> Status:
     """Answer in the protocol that was asked in."""
-    text = streams.stdin.read()
+    text = read_bounded(streams.stdin, Limits())
     answer = _function if arguments.configuration is None else _plugin
     try:
         return answer(text, arguments, streams)
@@ -92,7 +93,7 @@ def _configuration(path: str) -> Document:
 
     try:
         with open(path, "rb") as stream:
-            found, problems = read_documents(stream.read(), path, Limits())
+            found, problems = read_documents(read_bounded(stream, Limits(), path), path, Limits())
     except OSError as error:
         message = f"{path} cannot be read: {(error.strerror or type(error).__name__).lower()}"
         raise CompileError([Diagnostic("UnreadableFile", "error", message, "name the file of an overlay")]) from None

@@ -42,6 +42,10 @@ def main(words: Sequence[str] | None = None, streams: Streams | None = None) -> 
         streams.err.write(f"trainc: {error.filename or 'standard output'}: {error.strerror or error}\n")
         _forget(streams)
         return Status.DIAGNOSED
+    except (MemoryError, RecursionError) as error:
+        what = "more memory than there is" if isinstance(error, MemoryError) else "nesting deeper than Python allows"
+        streams.err.write(f"trainc: the input is too large: {what}; split it, and raise no limits for it\n")
+        return Status.DIAGNOSED
     except Exception:  # noqa: BLE001 - the one place where a defect becomes an exit code
         from trainc.cli.defect import describe_defect
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 from trainc.cli.arguments import FILE, add_limits, add_reporting, completed_by
 from trainc.cli.colour import Paint
@@ -28,6 +29,7 @@ from trainc.diagnostics import Diagnostic, in_order
 from trainc.frontend.files import STDIN, Walk
 from trainc.frontend.migration.files import MigratedFile, migrate_text
 from trainc.frontend.reading.encoding import decode
+from trainc.options import Limits
 
 _NOT_MIGRATED = ("CannotMigrate",)
 
@@ -49,8 +51,9 @@ def run(arguments: Namespace, streams: Streams) -> Status:
         raise UsageError("- stands for all input; name no other path beside it")
     diagnostics: list[Diagnostic] = []
     changed = 0
-    for file, text in _texts(arguments.paths, streams, diagnostics):
-        migrated = migrate_text(text, file, limits_of(arguments))
+    limits = limits_of(arguments)
+    for file, text in _texts(arguments.paths, limits, streams, diagnostics):
+        migrated = migrate_text(text, file, limits)
         diagnostics += migrated.diagnostics
         changed += migrated.text != text
         _deliver(file, text, migrated, arguments, streams)
@@ -63,9 +66,11 @@ def run(arguments: Namespace, streams: Streams) -> Status:
     return Status.DIAGNOSED if refused or (arguments.check and changed) else Status.DONE
 
 
-def _texts(paths: Iterable[str], streams: Streams, diagnostics: list[Diagnostic]) -> Iterator[tuple[str, str]]:
+def _texts(
+    paths: Iterable[str], limits: Limits, streams: Streams, diagnostics: list[Diagnostic]
+) -> Iterator[tuple[str, str]]:
     """Every YAML file under the paths with its text; what cannot be read is added to `diagnostics`."""
-    walk = Walk()
+    walk = Walk(limits=limits)
     for path in paths:
         for file in walk.files(path):
             data = walk.read(file, streams.stdin)
@@ -91,9 +96,12 @@ def _difference(file: str, old: str, new: str) -> str:
 
 
 def _replace(file: str, text: str) -> None:
-    """Write a file whole or not at all: beside it first, then in its place."""
+    """Write a file whole or not at all: beside it first, then in its place. A link stays one, to the new text."""
+    file = os.path.realpath(file)
     beside = f"{file}.trainc-migrate"
-    with open(beside, "w", encoding="utf-8", newline="") as stream:
+    with suppress(FileNotFoundError):
+        os.remove(beside)  # Whatever lies there, a link included, is not to be written through.
+    with open(beside, "x", encoding="utf-8", newline="") as stream:
         stream.write(text)
     os.chmod(beside, os.stat(file).st_mode)
     os.replace(beside, file)

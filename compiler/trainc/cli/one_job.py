@@ -5,13 +5,14 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from io import BytesIO
 
-from trainc.cli.arguments import FILE, add_input, add_reporting, completed_by
+from trainc.cli.arguments import FILE, add_input, add_limits, add_reporting, completed_by
 from trainc.cli.colour import Paint
 from trainc.cli.command import Streams, UsageError
 from trainc.cli.excerpt import STDIN, Files
 from trainc.cli.report_text import text_report
-from trainc.cli.settings import Settings, settings_of
+from trainc.cli.settings import Settings, limits_of, settings_of
 from trainc.diagnostics import CompileError
+from trainc.frontend.confinement import read_bounded
 from trainc.inputs import read_inputs
 from trainc.one_job import NoSuchJobError, OneJob, compile_one, split_job
 
@@ -23,6 +24,7 @@ def add_job(parser: ArgumentParser) -> None:
     )
     completed_by(job, FILE)
     add_input(parser, paths=False)
+    add_limits(parser)
     add_reporting(parser)
 
 
@@ -31,7 +33,7 @@ def compiled_job(arguments: Namespace, streams: Streams) -> tuple[OneJob, Settin
     path, wanted = split_job(arguments.job)
     arguments.paths = [path]
     # Kept, since a diagnostic may show a line of it.
-    stdin = streams.stdin.read() if path == STDIN else b""
+    stdin = read_bounded(streams.stdin, limits_of(arguments)) if path == STDIN else b""
     try:
         settings = settings_of(arguments)
         inputs = read_inputs(

@@ -31,7 +31,7 @@ class Settings:
 
 def settings_of(arguments: Namespace) -> Settings:
     """The settings of a command that reads input. UsageError if arguments contradict; CompileError if the file is wrong."""
-    configuration = read_configuration(arguments.paths, arguments.config)
+    configuration = read_configuration(arguments.paths, arguments.config, limits_of(arguments))
     named = [path for path in arguments.paths if is_overlay_folder(path)]
     given = [path for path in arguments.paths if path not in named]
     chosen = [*named, *(arguments.overlay or ())]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, TypeAlias
 
 from trainc.diagnostics import Diagnostic
+from trainc.frontend.confinement import is_inside, read_bounded
 from trainc.frontend.document import Document
 from trainc.frontend.templates import SUFFIXES as TEMPLATE_SUFFIXES
 from trainc.frontend.templates import read_template
@@ -32,20 +33,20 @@ def read_paths(  # noqa: PLR0913 - all but two go by their names
     *,
     stdin: BinaryIO | None = None,
     skip: str | os.PathLike[str] | None = None,
-    allow_outside: bool = False,
     values: Mapping[str, Any] | None = None,
     texts: Texts | None = None,
     step: Callable[[str, int, int | None], None] | None = None,
+    already: int = 0,
 ) -> tuple[list[Document], list[Diagnostic]]:
     """The documents of every file under `paths`, in order, and everything that is wrong with them.
 
     A folder is walked in the order of its names for .yaml, .yml and .json; what is hidden, the folder `skip` and
     folders of overlays are left out. `-` is `stdin`. A file that is met twice, be it through a link, is read once. A
-    link that leaves the folder it was found under is refused unless `allow_outside`. Templates (.yaml.j2 and so on)
-    are rendered with `values`. What was read is added to `texts`; `step` is told of
-    each file.
+    link that leaves the folder it was found under is refused unless the limits allow it. Templates (.yaml.j2 and so on)
+    are rendered with `values`. What was read is added to `texts`; `step` is told of each file. `already` is how many
+    documents other calls have brought.
     """
-    walk = Walk(skip, allow_outside)
+    walk = Walk(skip, limits)
     documents: list[Document] = []
     read = 0
     for path in paths:
@@ -56,7 +57,7 @@ def read_paths(  # noqa: PLR0913 - all but two go by their names
             if (data := walk.read(file, stdin)) is not None:
                 if texts is not None:
                     texts.append((file, data))
-                found, problems = read_file(data, file, limits, values or {}, already=len(documents))
+                found, problems = read_file(data, file, limits, values or {}, already=already + len(documents))
                 documents += found
                 walk.diagnostics += problems
                 if any(problem.code == "TooManyDocuments" for problem in problems):
@@ -81,9 +82,9 @@ def is_overlay_folder(path: str) -> bool:
 class Walk:
     """One run over the paths: remembers what it has met, and collects what is wrong."""
 
-    def __init__(self, skip: str | os.PathLike[str] | None = None, allow_outside: bool = False) -> None:
+    def __init__(self, skip: str | os.PathLike[str] | None = None, limits: Limits = Limits()) -> None:
         self.diagnostics: list[Diagnostic] = []
-        self._allow_outside = allow_outside
+        self._limits = limits
         # What is never entered again, by real path: the output folder from the start, then all that was met.
         self._met = set() if skip is None else {os.path.realpath(skip)}
 
@@ -105,9 +106,9 @@ class Walk:
         """The bytes of a file; None, and a diagnostic, if they cannot be had."""
         try:
             if file == STDIN:
-                return stdin.read() if stdin else b""
+                return read_bounded(stdin, self._limits) if stdin else b""
             with open(file, "rb") as stream:
-                return stream.read()
+                return read_bounded(stream, self._limits, file)
         except OSError as error:
             self._unreadable(file, error)
             return None
@@ -118,9 +119,9 @@ class Walk:
         while waiting:
             path = waiting.pop()
             if os.path.isdir(path):
-                if path != root and is_overlay_folder(path):
-                    continue  # Its patches are no documents of their own.
-                if self._is_inside(path, real_root) and self._is_new(path):
+                if not self._is_inside(path, real_root) or (path != root and is_overlay_folder(path)):
+                    continue  # An overlay's patches are no documents of their own.
+                if self._is_new(path):
                     waiting += [os.path.join(path, name) for name in self._names(path)]
             elif path.endswith(READ_SUFFIXES) and self._is_inside(path, real_root) and self._is_new(path):
                 if os.path.isfile(path):
@@ -143,8 +144,7 @@ class Walk:
         return new
 
     def _is_inside(self, path: str, root: str) -> bool:
-        real = os.path.realpath(path)
-        if self._allow_outside or real == root or real.startswith(os.path.join(root, "")):
+        if self._limits.allow_outside or is_inside(path, root):
             return True
         message = f"{shown_path(path)} is a link that leads outside the folder it was found under"
         hint = "copy the file into the folder, or name the link's target as an input of its own"

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from trainc.diagnostics import Diagnostic, Path, format_path
+from trainc.frontend.confinement import OUTSIDE_HINT, is_inside, read_bounded, root_around
 from trainc.frontend.document import Document
-from trainc.frontend.files import OVERLAY_FILE, READ_SUFFIXES, Texts, is_overlay_folder, read_paths
+from trainc.frontend.files import OVERLAY_FILE, READ_SUFFIXES, Texts, is_overlay_folder, read_paths, shown_path
 from trainc.frontend.overlays.apply import target_of_body
 from trainc.frontend.overlays.loaded import Loaded, beside, values_of
 from trainc.frontend.overlays.overlay import Overlay, Patch, PatchEntry
@@ -30,14 +31,14 @@ def load_overlays(paths: Sequence[AnyPath], limits: Limits) -> tuple[list[Loaded
     Templates among resources and patches see the values of all of them.
     """
     loader = _Loader(limits)
-    found = [loader.load(os.fspath(path), ()) for path in paths]
+    found = [loader.start(os.fspath(path)) for path in paths]
     return _with_contents([overlay for overlay in found if overlay is not None], loader, limits)
 
 
 def load_overlay(document: Document, folder: str, limits: Limits) -> tuple[list[Loaded], list[Diagnostic]]:
     """As `load_overlays`, for an overlay that was handed over as a document; its paths begin at `folder`."""
     loader = _Loader(limits)
-    return _with_contents([loader.follow(document, folder, ())], loader, limits)
+    return _with_contents([loader.follow(document, folder, (), root_around(folder or os.curdir))], loader, limits)
 
 
 def _with_contents(overlays: list[Loaded], loader: _Loader, limits: Limits) -> tuple[list[Loaded], list[Diagnostic]]:
@@ -48,15 +49,24 @@ def _with_contents(overlays: list[Loaded], loader: _Loader, limits: Limits) -> t
 
 
 class _Loader:
-    """Follows overlays to their bases and refuses circles."""
+    """Follows overlays to their bases, inside the repository of the first, and refuses circles."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
+        self._loaded = 0
         self.diagnostics: list[Diagnostic] = []
         self.texts: Texts = []
 
-    def load(self, path: str, above: tuple[str, ...]) -> Loaded | None:
+    def start(self, path: str) -> Loaded | None:
+        """The overlay at a path that the user has named: a folder, or the overlay's file."""
+        return self._load(path, (), root_around(path if os.path.isdir(path) else os.path.dirname(path) or os.curdir))
+
+    def _load(self, path: str, above: tuple[str, ...], root: str) -> Loaded | None:
         file = os.path.join(path, OVERLAY_FILE) if os.path.isdir(path) else path
+        if file != path and not self._limits.allow_outside and not is_inside(file, root):
+            message = f"{shown_path(file)} is a link that leads out of the repository"
+            self.diagnostics.append(Diagnostic("OutsideRoot", "error", message, OUTSIDE_HINT))
+            return None
         found, problems = read_paths([file], self._limits, texts=self.texts)
         self.diagnostics += problems
         if len(found) != 1:
@@ -64,17 +74,19 @@ class _Loader:
                 message = f"{file} holds {len(found)} documents, and an overlay is one"
                 self.diagnostics.append(Diagnostic("InvalidOverlay", "error", message, "give each a file of its own"))
             return None
-        return self.follow(found[0], os.path.dirname(file), (*above, os.path.realpath(file)))
+        return self.follow(found[0], os.path.dirname(file), (*above, os.path.realpath(file)), root)
 
-    def follow(self, document: Document, folder: str, above: tuple[str, ...]) -> Loaded:
+    def follow(self, document: Document, folder: str, above: tuple[str, ...], root: str) -> Loaded:
+        """An overlay with its bases; `above` are the files of those that led to it."""
         overlay, problems = read_overlay(document)
         self.diagnostics += problems
+        self._loaded += 1
         bases: list[Loaded] = []
         files: list[tuple[int, str]] = []
         for index, resource in enumerate(overlay.resources):
             path = beside(folder, resource)
             file = os.path.join(path, OVERLAY_FILE) if is_overlay_folder(path) else path
-            if not self._may_be_read(overlay, ("resources", index), resource, path):
+            if not self._may_be_read(overlay, ("resources", index), resource, path, root):
                 continue
             if os.path.basename(file) != OVERLAY_FILE:
                 files.append((index, path))
@@ -82,18 +94,29 @@ class _Loader:
                 hint = "leave the way back out of one of them"
                 message = f"{resource} leads back to this overlay"
                 self.diagnostics.append(_about(overlay, ("resources", index), message, hint))
-            elif (base := self.load(path, above)) is not None:
+            elif self._loaded > self._limits.overlays or len(above) > self._limits.depth:
+                # Two overlays that both have the same two bases, ten times over, are a thousand to apply.
+                hint = "list each base once, or raise the limit if it is meant so"
+                message = f"overlays lead to more than {self._limits.overlays:,} others, or nest too deep"
+                self.diagnostics.append(_about(overlay, ("resources", index), message, hint))
+                break
+            elif (base := self._load(path, above, root)) is not None:
                 bases.append(base)
         for index, runtime in enumerate(overlay.runtimes):
-            self._may_be_read(overlay, ("runtimes", index), runtime, beside(folder, runtime))
+            self._may_be_read(overlay, ("runtimes", index), runtime, beside(folder, runtime), root)
         for entry in overlay.patches:
             if entry.file is not None:
-                self._may_be_read(overlay, (*entry.path, "path"), entry.file, beside(folder, entry.file))
-        return Loaded(overlay, folder, tuple(bases), tuple(files))
+                self._may_be_read(overlay, (*entry.path, "path"), entry.file, beside(folder, entry.file), root)
+        return Loaded(overlay, folder, tuple(bases), tuple(files), root=root)
 
-    def _may_be_read(self, overlay: Overlay, at: Path, written: str, path: str) -> bool:
+    def _may_be_read(self, overlay: Overlay, at: Path, written: str, path: str, root: str) -> bool:
         """Whether a path of an overlay can hold manifests; what else lies on a machine is no business of a repository's."""
-        if os.path.isabs(written):
+        allowed = self._limits.allow_outside
+        if not allowed and not os.path.isabs(written) and not is_inside(path, root):
+            message = f"{written} leads out of the repository"
+            self.diagnostics.append(replace(_about(overlay, at, message, OUTSIDE_HINT), code="OutsideRoot"))
+            return False
+        if not allowed and os.path.isabs(written):
             message, hint = f"{written} is an absolute path", "write it as it is seen from the overlay's folder"
         elif not os.path.isdir(path) and not path.endswith(READ_SUFFIXES):
             message = f"{written} is neither a folder nor a file that ends in {', '.join(READ_SUFFIXES)}"
@@ -111,6 +134,7 @@ class _Contents:
         self._values = values
         self._limits = limits
         self._texts = texts
+        self._read = 0
         self.diagnostics: list[Diagnostic] = []
 
     def read(self, loaded: Loaded) -> Loaded:
@@ -120,7 +144,10 @@ class _Contents:
         return replace(loaded, bases=bases, patches=patches, resources=tuple(resources))
 
     def _resource(self, loaded: Loaded, index: int, path: str) -> list[Document]:
-        documents, problems = read_paths([path], self._limits, values=self._values, texts=self._texts)
+        documents, problems = read_paths(
+            [path], self._limits, values=self._values, texts=self._texts, already=self._read
+        )
+        self._read += len(documents)
         place = loaded.overlay.document.locate(("resources", index))
         self.diagnostics += [p if p.source else replace(p, source=place) for p in problems]
         if any(is_overlay(document.data) for document in documents):
@@ -149,11 +176,12 @@ class _Contents:
 
     def _from_file(self, loaded: Loaded, entry: PatchEntry, file: str) -> tuple[list[Body], list[Diagnostic]]:
         path = beside(loaded.folder, file)
-        if not path.endswith(READ_SUFFIXES) or os.path.isabs(file):
-            return [], []
+        allowed = self._limits.allow_outside or (is_inside(path, loaded.root) and not os.path.isabs(file))
+        if not allowed or not path.endswith(READ_SUFFIXES):
+            return [], []  # Which has been said.
         try:
             with open(path, "rb") as stream:
-                data = stream.read()
+                data = read_bounded(stream, self._limits, path)
             self._texts.append((path, data))
             text = decode(data)
             if path.endswith(TEMPLATE_SUFFIXES):

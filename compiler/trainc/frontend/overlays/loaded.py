@@ -17,7 +17,7 @@ class Loaded:
     """An overlay with what it refers to: `bases` are overlays among its resources, which are applied first.
 
     `files` are its other resources, each with its place in the list of resources; `texts` is everything that was read
-    to load it and those beside it, by path.
+    to load it and those beside it, by path. `root` is the folder that nothing of it leads out of.
     """
 
     overlay: Overlay
@@ -27,6 +27,7 @@ class Loaded:
     patches: tuple[Patch, ...] = ()
     resources: tuple[Document, ...] = ()
     texts: tuple[tuple[str, bytes], ...] = field(default=(), repr=False)
+    root: str = ""
 
     @property
     def in_order(self) -> tuple[Loaded, ...]:

@@ -1,0 +1,57 @@
+"""How far what stands in a file may lead: to the repository around the file, and no further."""
+
+# os.path, not pathlib: it starts faster.
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import BinaryIO
+
+from trainc.options import Limits
+
+CONFIGURATION_FILE = "trainc.yaml"
+_BLOCK = 1 << 18
+OUTSIDE_HINT = (
+    "keep it in the repository, whose top is known by .git or else by the nearest trainc.yaml; "
+    "--allow-outside, where it is meant so"
+)
+
+
+def root_around(folder: str) -> str:
+    """The real path of the repository that `folder` is in.
+
+    That is the nearest folder with `.git`, else the nearest with a trainc.yaml, else the current folder, if `folder` is
+    in it, else the folder that holds `folder`.
+    """
+    start = folder = os.path.realpath(folder)
+    configured = ""
+    while True:
+        if os.path.exists(os.path.join(folder, ".git")):
+            return folder
+        if not configured and os.path.isfile(os.path.join(folder, CONFIGURATION_FILE)):
+            configured = folder
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            break
+        folder = parent
+    here = os.path.realpath(os.curdir)
+    return configured or (here if is_inside(start, here) else os.path.dirname(start))
+
+
+def is_inside(path: str, root: str) -> bool:
+    """Whether `path`, all its links followed, is `root` or below it; `root` is a real path."""
+    real = os.path.realpath(path)
+    return real == root or real.startswith(os.path.join(root, ""))
+
+
+def read_bounded(stream: BinaryIO, limits: Limits, name: str = "-") -> bytes:
+    """All of a stream; OSError if that is more than the limit, which something endless would be."""
+    blocks: list[bytes] = []
+    left = limits.file_bytes
+    while block := stream.read(_BLOCK):
+        blocks.append(block)
+        left -= len(block)
+        if left < 0:
+            raise OSError(errno.EFBIG, f"it has more than {limits.file_bytes:,} bytes (see --max-file-bytes)", name)
+    return blocks[0] if len(blocks) == 1 else b"".join(blocks)
