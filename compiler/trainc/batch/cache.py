@@ -16,7 +16,7 @@ from io import BytesIO
 from struct import Struct
 from typing import BinaryIO
 
-from trainc.batch.digest import SIZE, digest_of
+from trainc.batch.digest import SIZE, digest
 
 SUFFIX = ".pack"
 # A pack keeps records that a run had no use for, as another branch may, up to this size or that of those in use.
@@ -24,12 +24,12 @@ _SPARE_BYTES = 64_000_000
 # Of more packs, those are removed that were not used for longest.
 _PACKS = 32
 _MAGIC = b"trainc pack 1\n"
-_HEAD = Struct(f">{SIZE}s{SIZE}sQ")  # digest of the file, checksum, length of the content
+_HEAD = Struct(f">{SIZE}s{SIZE}sQ")  # address, checksum, length of the content
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of trainc's and may be removed.\n"
 
 
 class Pack:
-    """The records of one context. `digest` stands for everything that their files share, trainc included."""
+    """The records of one context, each by its address, the digest of its file. `digest` stands for everything that their files share, trainc included."""
 
     def __init__(self, folder: str, digest: bytes) -> None:
         self._folder = folder
@@ -38,15 +38,15 @@ class Pack:
         self._stream = _opened(self._path)
         self._places = dict(_places(self._stream))
 
-    def find(self, digest: bytes) -> bytes | None:
+    def find(self, address: bytes) -> bytes | None:
         """The content of a record, if it is there and whole."""
-        place = self._places.get(digest)
+        place = self._places.get(address)
         if place is None:
             return None
         at, length, checksum = place
         self._stream.seek(at)
         content = self._stream.read(length)
-        return content if self._checksum(digest, content) == checksum else None
+        return content if self._checksum(address, content) == checksum else None
 
     def close(self) -> None:
         """Read no more."""
@@ -58,7 +58,7 @@ class Pack:
             os.utime(self._path)
 
     def save(self, records: Iterable[tuple[bytes, bytes]]) -> None:
-        """Replace the pack by `records`, each a digest and its content, and spare ones it had. OSError if it cannot be.
+        """Replace the pack by `records`, each an address and its content, and spare ones it had. OSError if it cannot be.
 
         It is closed then.
         """
@@ -69,8 +69,8 @@ class Pack:
         try:
             with os.fdopen(descriptor, "wb") as stream:
                 stream.write(_MAGIC)
-                for digest, content in self._kept(records):
-                    stream.write(_HEAD.pack(digest, self._checksum(digest, content), len(content)))
+                for address, content in self._kept(records):
+                    stream.write(_HEAD.pack(address, self._checksum(address, content), len(content)))
                     stream.write(content)
             os.chmod(beside, 0o666 & ~_umask())
             self.close()  # Windows replaces no file that is open.
@@ -84,19 +84,19 @@ class Pack:
     def _kept(self, records: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
         written: set[bytes] = set()
         size = 0
-        for digest, content in records:
-            yield digest, content
-            written.add(digest)
+        for address, content in records:
+            yield address, content
+            written.add(address)
             size += len(content)
         room = max(size, _SPARE_BYTES)
-        for digest in self._places:
-            spare = None if digest in written else self.find(digest)
+        for address in self._places:
+            spare = None if address in written else self.find(address)
             if spare is not None and len(spare) <= room:
                 room -= len(spare)
-                yield digest, spare
+                yield address, spare
 
-    def _checksum(self, digest: bytes, content: bytes) -> bytes:
-        return digest_of(self._digest, digest, content)
+    def _checksum(self, address: bytes, content: bytes) -> bytes:
+        return digest(self._digest + address + content)  # All but the content are of one length.
 
 
 def _opened(path: str) -> BinaryIO:
@@ -107,17 +107,17 @@ def _opened(path: str) -> BinaryIO:
 
 
 def _places(stream: BinaryIO) -> Iterator[tuple[bytes, tuple[int, int, bytes]]]:
-    """Each record's digest, with the place of its content, its length and its checksum, as far as they can be read."""
+    """Each record's address, with the place of its content, its length and its checksum, as far as they can be read."""
     if stream.read(len(_MAGIC)) != _MAGIC:
         return
     at, end = len(_MAGIC), stream.seek(0, os.SEEK_END)
     while at + _HEAD.size <= end:
         stream.seek(at)
-        digest, checksum, length = _HEAD.unpack(stream.read(_HEAD.size))
+        address, checksum, length = _HEAD.unpack(stream.read(_HEAD.size))
         at += _HEAD.size
         if length > end - at:
             return
-        yield digest, (at, length, checksum)
+        yield address, (at, length, checksum)
         at += length
 
 

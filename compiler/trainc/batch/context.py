@@ -16,6 +16,7 @@ from trainc.batch.outcome import FileOutcome, JobOutcome, Key
 from trainc.diagnostics import Diagnostic, Source, has_errors
 from trainc.frontend.catalog import find
 from trainc.frontend.checked import Checked, is_ours
+from trainc.frontend.confinement import read_bounded
 from trainc.frontend.document import Document
 from trainc.frontend.files import Texts, read_file, read_paths
 from trainc.frontend.intake import Catalog, Intake, Shelf, take_in, with_catalog
@@ -23,7 +24,7 @@ from trainc.frontend.overlays.load import load_overlays
 from trainc.frontend.overlays.loaded import Loaded, values_of
 from trainc.frontend.overlays.stack import Passed, Stack
 from trainc.lints.duplicate_subdomain import claims_of
-from trainc.options import NEWEST_RELEASE, Options
+from trainc.options import NEWEST_RELEASE, Limits, Options
 from trainc.pipeline import compile_job, missing_runtimes
 from trainc.records import dataclass
 from trainc.target.streams import Form, text_of
@@ -75,7 +76,7 @@ class Context:
         documents: list[Document] = []
         diagnostics: list[Diagnostic] = []
         for file in shared.files:
-            data = shared.stdin if file == "-" else read_bytes(file)
+            data = shared.stdin if file == "-" else read_bytes(file, self.options.limits)
             texts.append((file, data))
             found, problems = read_file(data, file, self.options.limits, self._values)
             documents += found
@@ -118,7 +119,7 @@ class Context:
         """Where a job has its name: one of a job file, or of what is shared."""
         intake = self.intake
         if file is not None:
-            documents, _ = read_file(read_bytes(file), file, self.options.limits, self._values)
+            documents, _ = read_file(read_bytes(file, self.options.limits), file, self.options.limits, self._values)
             intake = self._intake(file, self._pass(documents))
         return next((job.locate(("metadata", "name")) for job in intake.jobs if key_of(job) == key), None)
 
@@ -135,11 +136,11 @@ class Context:
         return with_catalog(self._beside.with_jobs(passed.documents, self.release, self.options), self._shelf)
 
 
-def read_bytes(file: str) -> bytes:
+def read_bytes(file: str, limits: Limits) -> bytes:
     """The bytes of a file; UnusualError if they cannot be had."""
     try:
         with open(file, "rb") as stream:
-            return stream.read()
+            return read_bounded(stream, limits)
     except OSError as error:
         raise UnusualError(str(error)) from None
 

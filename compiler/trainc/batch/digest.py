@@ -7,6 +7,11 @@ from hashlib import blake2b
 SIZE = 32
 
 
+def digest(data: bytes) -> bytes:
+    """The digest of what has one part."""
+    return blake2b(data, digest_size=SIZE).digest()
+
+
 def digest_of(*parts: str | bytes) -> bytes:
     """One digest for a sequence of parts; no two sequences have the same."""
     data = [part if isinstance(part, bytes) else part.encode("utf-8", "surrogatepass") for part in parts]

@@ -11,9 +11,10 @@ import re
 from collections.abc import Sequence
 
 from trainc.batch.context import read_bytes
-from trainc.batch.digest import digest_of
+from trainc.batch.digest import digest
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.files import STDIN, Walk
+from trainc.options import Limits
 from trainc.patterns import pattern
 from trainc.records import dataclass
 
@@ -38,14 +39,14 @@ class Partition:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def partition(paths: Sequence[str], skip: str | None, brought: frozenset[str]) -> Partition:
+def partition(paths: Sequence[str], skip: str | None, brought: frozenset[str], limits: Limits) -> Partition:
     """The files under `paths`, the folder `skip` left out. Those of `brought`, by real path, are never job files."""
-    walk = Walk(skip)
+    walk = Walk(skip, limits)
     job_files: list[JobFile] = []
     others: list[str] = []
     for path in paths:
         for file in walk.files(path):
-            data = None if file == STDIN else read_bytes(file)
+            data = None if file == STDIN else read_bytes(file, limits)
             if data is None or not seems_job_file(data) or (brought and os.path.realpath(file) in brought):
                 others.append(file)
             else:
@@ -55,7 +56,7 @@ def partition(paths: Sequence[str], skip: str | None, brought: frozenset[str]) -
 
 def file_digest(file: str, data: bytes) -> bytes:
     """What a job file's outcome depends on beside its context."""
-    return digest_of(file, data)
+    return digest(os.fsencode(file) + b"\0" + data)  # No path holds a NUL.
 
 
 def seems_job_file(data: bytes) -> bool:

@@ -84,7 +84,7 @@ class Batch:
 def run_batch(request: Request, spool: Spool, step: Callable[[int, int], None]) -> Batch:
     """Build; `step` is told how many of how many files are done. UnusualError as the module says."""
     brought = frozenset(os.path.realpath(file) for overlay in request.overlays for file in overlay.resource_files)
-    parts = partition(request.paths, request.skip, brought)
+    parts = partition(request.paths, request.skip, brought, request.options.limits)
     overlays = tuple(overlay.overlay.document.file for overlay in request.overlays)
     shared = Shared(parts.others, request.stdin, tuple(request.runtimes), overlays, request.options, request.form)
     context = Context(shared)

@@ -81,5 +81,5 @@ def _compile_chunk(files: Sequence[str]) -> list[Made]:
 
 
 def _compile(file: str, context: Context) -> Made:
-    data = read_bytes(file)
+    data = read_bytes(file, context.options.limits)
     return file, file_digest(file, data), to_bytes(context.compile_file(file, data))

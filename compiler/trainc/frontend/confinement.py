@@ -41,7 +41,11 @@ def root_around(folder: str) -> str:
 
 def is_inside(path: str, root: str) -> bool:
     """Whether `path`, all its links followed, is `root` or below it; `root` is a real path."""
-    real = os.path.realpath(path)
+    return is_below(os.path.realpath(path), root)
+
+
+def is_below(real: str, root: str) -> bool:
+    """The same, for a path without links."""
     return real == root or real.startswith(os.path.join(root, ""))
 
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from trainc.diagnostics import Diagnostic
-from trainc.frontend.confinement import is_inside, read_bounded
+from trainc.frontend.confinement import is_below, read_bounded
 from trainc.frontend.document import Document
 from trainc.frontend.templates import SUFFIXES as TEMPLATE_SUFFIXES
 from trainc.frontend.templates import read_template
@@ -99,7 +99,7 @@ class Walk:
         else:
             if folder:
                 yield from self._under(path)
-            elif self._is_new(path):
+            elif self._is_new(path if path == STDIN else os.path.realpath(path)):
                 yield path
 
     def read(self, file: str, stdin: BinaryIO | None) -> bytes | None:
@@ -115,38 +115,41 @@ class Walk:
 
     def _under(self, root: str) -> Iterator[str]:
         real_root = os.path.realpath(root)
-        waiting = [root]
+        waiting = [_Entry(root, real_root, is_folder=True)]
         while waiting:
-            path = waiting.pop()
-            if os.path.isdir(path):
-                if not self._is_inside(path, real_root) or (path != root and is_overlay_folder(path)):
+            entry = waiting.pop()
+            path = entry.path
+            if entry.is_folder:
+                if not self._is_inside(entry, real_root) or (path != root and is_overlay_folder(path)):
                     continue  # An overlay's patches are no documents of their own.
-                if self._is_new(path):
-                    waiting += [os.path.join(path, name) for name in self._names(path)]
-            elif path.endswith(READ_SUFFIXES) and self._is_inside(path, real_root) and self._is_new(path):
-                if os.path.isfile(path):
+                if self._is_new(entry.real):
+                    waiting += self._entries(entry)
+            elif path.endswith(READ_SUFFIXES) and self._is_inside(entry, real_root) and self._is_new(entry.real):
+                if entry.is_file:
                     yield path
                 else:
                     self._unreadable(path, "it is no regular file")
 
-    def _names(self, folder: str) -> list[str]:
+    def _entries(self, folder: _Entry) -> list[_Entry]:
         """What a folder holds, the last name first: the next one to look at is taken from the end."""
         try:
-            return sorted((name for name in os.listdir(folder) if not name.startswith(".")), reverse=True)
+            with os.scandir(folder.path) as found:
+                shown = [entry for entry in found if not entry.name.startswith(".")]
+                shown.sort(key=_name, reverse=True)
+                return [_entry(entry, folder.real) for entry in shown]
         except OSError as error:
-            self._unreadable(folder, error)
+            self._unreadable(folder.path, error)
             return []
 
-    def _is_new(self, path: str) -> bool:
-        real = path if path == STDIN else os.path.realpath(path)
+    def _is_new(self, real: str) -> bool:
         new = real not in self._met
         self._met.add(real)
         return new
 
-    def _is_inside(self, path: str, root: str) -> bool:
-        if self._limits.allow_outside or is_inside(path, root):
+    def _is_inside(self, entry: _Entry, root: str) -> bool:
+        if self._limits.allow_outside or is_below(entry.real, root):
             return True
-        message = f"{shown_path(path)} is a link that leads outside the folder it was found under"
+        message = f"{shown_path(entry.path)} is a link that leads outside the folder it was found under"
         hint = "copy the file into the folder, or name the link's target as an input of its own"
         self.diagnostics.append(Diagnostic("OutsideRoot", "error", message, hint))
         return False
@@ -155,6 +158,26 @@ class Walk:
         what = reason if isinstance(reason, str) else (reason.strerror or type(reason).__name__).lower()
         message = f"{shown_path(path)} cannot be read: {what}"
         self.diagnostics.append(Diagnostic("UnreadableFile", "error", message, "check its type and its permissions"))
+
+
+class _Entry(NamedTuple):
+    """Something in a folder: a link counts as what it leads to. `real` is its path without links."""
+
+    path: str
+    real: str
+    is_folder: bool
+    is_file: bool = False
+
+
+def _entry(found: os.DirEntry[str], real_folder: str) -> _Entry:
+    # What is no link needs no look at the disk: a folder of ten thousand files is met in one go.
+    if found.is_symlink():
+        return _Entry(found.path, os.path.realpath(found.path), os.path.isdir(found.path), os.path.isfile(found.path))
+    return _Entry(found.path, os.path.join(real_folder, found.name), found.is_dir(), found.is_file())
+
+
+def _name(entry: os.DirEntry[str]) -> str:
+    return entry.name
 
 
 def _no_such_path(path: str) -> Diagnostic:
