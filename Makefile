@@ -19,7 +19,7 @@ SECONDS ?= 60
 TARGETS ?= reader quantity merge pipeline
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format golden schemas conformance dist lock sbom test-bounds fuzz clean
+.PHONY: help setup demo test lint format golden schemas conformance dist lock sbom test-bounds bench fuzz clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,8 +79,14 @@ sbom: $(READY) ## write dist/trainc.cdx.json, the bill of materials of what comp
 lock: $(READY) ## bring locks/ in line with pyproject.toml; UPGRADE=1 takes the newest of everything
 	@$(COMPILE) --extra dev --output-file locks/development.txt pyproject.toml
 	@printf '%s\n' hatchling editables | $(COMPILE) --constraint locks/development.txt --output-file locks/runtime.txt pyproject.toml -
-	@for group in fuzz release; do \
+	@for group in bench fuzz release; do \
 		$(COMPILE) --group $$group --constraint locks/development.txt --output-file locks/$$group.txt || exit 1; done
+
+bench: $(READY) ## measure trainc beside kubectl kustomize, and write docs/benchmarks.md
+	@$(LOCKED) locks/bench.txt
+	@$(UV) venv --quiet --clear --python $(BIN)/python build/bench
+	@$(UV) pip install --quiet --compile-bytecode --python build/bench --constraint locks/runtime.txt .
+	@$(BIN)/python -m benchmarks build/bench/bin/python $(BIN)/kubectl
 
 fuzz: $(READY) ## run each fuzz target for SECONDS (60); what it finds is kept in fuzz/findings
 	@$(LOCKED) locks/fuzz.txt

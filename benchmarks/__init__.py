@@ -1,0 +1,1 @@
+"""Benchmarks: `make bench` measures trainc beside `kubectl kustomize` and writes docs/benchmarks.md."""

@@ -1,0 +1,74 @@
+"""`python -m benchmarks PYTHON KUBECTL`: measure everything, and write docs/benchmarks.md and its picture.
+
+PYTHON is that of an environment in which trainc is installed as users install it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks.imports import import_times
+from benchmarks.jobs import RELEASE, write_jobs
+from benchmarks.plot import plot
+from benchmarks.processes import Run, medians
+from benchmarks.report import Measured, report
+
+# How often each is run: long ones less often.
+RUNS = {1: 21, 10: 15, 100: 9, 1_000: 5, 10_000: 3}
+KUSTOMIZE_UP_TO = 1_000
+SEVERAL_PROCESSES_FROM = 1_000
+COMMANDS = ("build", "check", "explain", "graph", "migrate", "diff", "report", "rule", "runtimes", "schema", "init")
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def main() -> None:
+    """Measure and write."""
+    python, kubectl = sys.argv[1:]
+    trainc = str(Path(python).with_name("trainc"))
+    with TemporaryDirectory() as folder:
+        processes = {count: _processes(Path(folder), count, trainc, kubectl) for count in RUNS}
+        job = f"{folder}/trainc-1"
+        cold = import_times(python, ["-m", "trainc", "build", job, "--release", RELEASE])
+    imports = {"import trainc": import_times(python, ["-c", "import trainc"])}
+    for command in COMMANDS:
+        imports[f"trainc {command} --help"] = import_times(python, ["-m", "trainc", command, "--help"])
+    measured = Measured(processes, _stages(), cold, imports, _version_of(kubectl))
+    (DOCS / "benchmarks.svg").write_text(plot(processes))
+    (DOCS / "benchmarks.md").write_text(report(measured))
+
+
+def _processes(folder: Path, count: int, trainc: str, kubectl: str) -> dict[str, Run]:
+    ours, theirs = write_jobs(folder, count)
+    build = [trainc, "build", str(ours), "--release", RELEASE, "--quiet"]
+    commands = {"trainc": build}
+    if count <= KUSTOMIZE_UP_TO:
+        commands["kustomize"] = [kubectl, "kustomize", str(theirs)]
+    if count >= SEVERAL_PROCESSES_FROM and (os.cpu_count() or 1) > 1:
+        commands["trainc -j 0"] = [*build, "-j", "0"]
+    print(f"{count} jobs ...", file=sys.stderr)
+    return medians(commands, RUNS[count])
+
+
+def _stages() -> dict[str, float]:
+    """Median seconds of each stage of one job."""
+    with TemporaryDirectory() as folder:
+        found = Path(folder, "stages.json")
+        words = ["-q", "-o", "addopts=--import-mode=importlib", f"--benchmark-json={found}", "benchmarks"]
+        subprocess.run([sys.executable, "-m", "pytest", *words], check=True, stdout=sys.stderr)
+        benchmarks = json.loads(found.read_text())["benchmarks"]
+    return {b["name"].removeprefix("test_"): b["stats"]["median"] for b in benchmarks}
+
+
+def _version_of(kubectl: str) -> str:
+    done = subprocess.run([kubectl, "version", "--client", "-o", "json"], capture_output=True, text=True, check=True)
+    versions = json.loads(done.stdout)
+    return f"{versions['clientVersion']['gitVersion']} (kustomize {versions['kustomizeVersion']})"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+"""What a command imports, and how long each module takes: Python's own -X importtime, the least of several runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Sequence
+
+_LINE = re.compile(r"import time:\s+(?P<self>\d+) \|\s+\d+ \|\s+(?P<module>\S+)")
+_RUNS = 7
+
+
+def import_times(python: str, words: Sequence[str]) -> dict[str, float]:
+    """Milliseconds by module, in the order of import; `words` follow `python -X importtime`."""
+    least: dict[str, float] = {}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    for _ in range(_RUNS):
+        command = [python, "-X", "importtime", *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+        for line in _LINE.finditer(done.stderr):
+            taken = int(line["self"]) / 1000
+            least[line["module"]] = min(least.get(line["module"], taken), taken)
+    return least
+
+
+def by_part(times: dict[str, float]) -> dict[str, tuple[int, float]]:
+    """Modules and milliseconds of each part of trainc, and of everything else together."""
+    parts: dict[str, list[float]] = {}
+    for module, time in times.items():
+        part = ".".join(module.split(".")[:2]) if module.partition(".")[0] == "trainc" else "Python's own"
+        parts.setdefault(part, []).append(time)
+    return {part: (len(taken), sum(taken)) for part, taken in sorted(parts.items(), key=lambda item: -sum(item[1]))}

@@ -1,0 +1,78 @@
+"""The stages of one job inside a process, with pytest-benchmark: read, validate, passes, emit, and all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import Any, TypeAlias
+
+import pytest
+
+from benchmarks.jobs import RELEASE, RUNTIME, trainjob
+from trainc import Options, compile_trainjob
+from trainc.frontend.schema import check
+from trainc.frontend.yaml_reader import read_documents
+from trainc.options import Limits
+from trainc.target.yaml_writer import dump_yaml
+
+Benchmark: TypeAlias = Callable[..., Any]
+OPTIONS = Options(release=RELEASE)
+
+
+@pytest.fixture(scope="module")
+def runtime() -> dict[str, Any]:
+    return value_of(RUNTIME)
+
+
+def value_of(text: str) -> dict[str, Any]:
+    [document], problems = read_documents(text.encode(), "job.yaml", Limits())
+    assert not problems
+    return document.data
+
+
+def distinct_jobs() -> Callable[[], tuple[tuple[dict[str, Any]], dict[str, Any]]]:
+    """Another job for each round, so that nothing is answered from a cache of the round before."""
+    numbers = count()
+    return lambda: ((value_of(trainjob(next(numbers))),), {})
+
+
+def test_read(benchmark: Any) -> None:
+    numbers = count()
+    benchmark.pedantic(
+        lambda text: read_documents(text, "job.yaml", Limits()),
+        setup=lambda: ((trainjob(next(numbers)).encode(),), {}),
+        rounds=2000,
+        warmup_rounds=50,
+    )
+
+
+def test_validate(benchmark: Any) -> None:
+    benchmark.pedantic(
+        lambda job: check(job, "TrainJob", RELEASE), setup=distinct_jobs(), rounds=2000, warmup_rounds=50
+    )
+
+
+def test_passes(benchmark: Any, runtime: dict[str, Any]) -> None:
+    """Dict in, manifests out: everything but reading and writing, the runtime's own check included."""
+    benchmark.pedantic(
+        lambda job: compile_trainjob(job, [runtime], OPTIONS), setup=distinct_jobs(), rounds=2000, warmup_rounds=50
+    )
+
+
+def test_emit(benchmark: Any, runtime: dict[str, Any]) -> None:
+    numbers = count()
+
+    def compiled() -> tuple[tuple[Any], dict[str, Any]]:
+        return (compile_trainjob(value_of(trainjob(next(numbers))), [runtime], OPTIONS).manifests,), {}
+
+    benchmark.pedantic(dump_yaml, setup=compiled, rounds=2000, warmup_rounds=50)
+
+
+def test_whole(benchmark: Any, runtime: dict[str, Any]) -> None:
+    numbers = count()
+    benchmark.pedantic(
+        lambda text: compile_trainjob(value_of(text), [runtime], OPTIONS).to_yaml(),
+        setup=lambda: ((trainjob(next(numbers)),), {}),
+        rounds=2000,
+        warmup_rounds=50,
+    )
