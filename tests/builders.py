@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from trainc import Compilation, CompileError, Diagnostic, Options, compile_trainjob
 
 API = "trainer.kubeflow.org/v1alpha1"
@@ -91,3 +93,16 @@ def pods(result: Compilation, job: str = "node") -> int:
 
 def codes(result: Compilation) -> set[str]:
     return {diagnostic.code for diagnostic in result.diagnostics}
+
+
+def refused(job: Json, *runtimes: Json, release: str = "2.3", semantics: Any = "gitops", **options: Any) -> list[Any]:
+    """The errors of a compilation that has some; every diagnostic says something, and how to mend it."""
+    with pytest.raises(CompileError) as failed:
+        compiled(job, *runtimes, release=release, semantics=semantics, **options)
+    assert all(is_text(d.message) and is_text(d.hint) for d in failed.value.diagnostics)
+    return [d for d in failed.value.diagnostics if d.severity == "error"]
+
+
+def is_text(text: Any) -> bool:
+    """Whether a message holds words, and nothing of Python's."""
+    return isinstance(text, str) and text != "" and "None" not in text

@@ -78,7 +78,7 @@ def dotted(path: Any) -> str:
 @pytest.mark.parametrize("version", ALL)
 @pytest.mark.parametrize("suspended", [False, True])
 @pytest.mark.parametrize(("before", "after", "path"), FROZEN.values(), ids=FROZEN)
-def test_it_is_frozen(refusals: Refusals, before: Any, after: Any, path: Any, suspended: bool, version: str) -> None:  # noqa: PLR0917 -- one per table and axis
+def test_it_is_frozen(refusals: Refusals, before: Any, after: Any, path: Any, suspended: bool, version: str) -> None:
     found = refusals(before, {**after, **(SUSPEND if suspended else {})}, version)
     free_while_suspended = suspended and path.startswith(f"{POD}.metadata")
     assert [(f.code, dotted(f.path)) for f in found] == ([] if free_while_suspended else [("FieldImmutable", path)])
