@@ -69,7 +69,7 @@ def _report(diagnostics: Sequence[Diagnostic], files: Files, arguments: Namespac
     if arguments.format == "text":
         streams.err.write(text_report(found, files, paint_for(arguments, streams), quiet=arguments.quiet))
     else:
-        streams.out.write(_formatted(found, arguments.format).encode())
+        streams.out.write(_formatted(found, arguments.format).encode("utf-8", "backslashreplace"))
     return Status.DIAGNOSED if has_errors(found) else Status.DONE
 
 

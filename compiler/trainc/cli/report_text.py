@@ -8,15 +8,28 @@ from trainc.cli.colour import Paint
 from trainc.cli.excerpt import Files, excerpt
 from trainc.diagnostics import Diagnostic
 
+# Nobody reads more, and a hundred megabytes of report are no help.
+_MOST_SHOWN = 1_000
 _COMPILED = ("ConfigMap ", "JobSet ", "PodGroup ")
 
 
 def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *, quiet: bool = False) -> str:
     """Every diagnostic and a line that counts them; with `quiet` errors only. Empty if there is nothing to show."""
     shown = [d for d in diagnostics if d.severity == "error" or not quiet]
-    blocks = ["\n".join(_block(d, files, paint)) for d in shown]
+    some = _first_of(shown)
+    blocks = ["\n".join(_block(d, files, paint)) for d in some]
+    if len(shown) > len(some):
+        blocks.append(f"... and {len(shown) - len(some):,} more; mend these first")
     summary = summarize(shown)
     return "".join(f"{block}\n" for block in (*blocks, *([summary] if summary else ())))
+
+
+def _first_of(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """As many as are shown, errors before all others, in the order in which they were."""
+    if len(diagnostics) <= _MOST_SHOWN:
+        return diagnostics
+    chosen = sorted(range(len(diagnostics)), key=lambda i: diagnostics[i].severity != "error")[:_MOST_SHOWN]
+    return [diagnostics[i] for i in sorted(chosen)]
 
 
 def _block(d: Diagnostic, files: Files, paint: Paint) -> Iterable[str]:
@@ -24,12 +37,20 @@ def _block(d: Diagnostic, files: Files, paint: Paint) -> Iterable[str]:
     # The path leads into an object that was compiled from the source, not into the source.
     inside = f"{d.object} " if d.source and d.object.startswith(_COMPILED) else ""
     what = f"{inside}{d.path}: {d.message}" if d.path else d.message
+    place, what = _on_one_line(place), _on_one_line(what)
     yield f"{paint('place', place + ':')} {paint(d.severity, d.severity)}{paint('code', f'[{d.code}]')} {what}"
     if d.source and d.severity != "info":
         for line in excerpt(files, d.source):
             yield paint("excerpt", line)
     if d.hint:
-        yield f"  {paint('mend', 'mend:')} {d.hint}"
+        yield f"  {paint('mend', 'mend:')} {_on_one_line(d.hint)}"
+
+
+def _on_one_line(text: str) -> str:
+    """A text with nothing in it that a terminal or a CI runner would obey."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def summarize(diagnostics: Iterable[Diagnostic]) -> str:

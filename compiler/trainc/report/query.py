@@ -57,12 +57,24 @@ def _matches(pattern: tuple[str, ...], steps: tuple[tuple[str, str], ...], whole
 def _same(pattern: str, text: str) -> bool:
     if "*" not in pattern and "?" not in pattern:
         return pattern == text
-    return _glob(pattern).fullmatch(text) is not None
+    return _glob(pattern, text)
 
 
-@cache
-def _glob(pattern: str) -> re.Pattern[str]:
-    return re.compile(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."), re.DOTALL)
+def _glob(pattern: str, text: str) -> bool:
+    """Whether `text` fits, where `*` is any text and `?` any character. Only the last `*` is ever tried again."""
+    at = here = 0
+    star, after_star = -1, 0
+    while here < len(text):
+        if at < len(pattern) and pattern[at] == "*":
+            star, after_star, at = at, here, at + 1
+        elif at < len(pattern) and pattern[at] in ("?", text[here]):
+            at, here = at + 1, here + 1
+        elif star >= 0:
+            after_star += 1
+            at, here = star + 1, after_star
+        else:
+            return False
+    return not pattern[at:].strip("*")
 
 
 def near(text: str, paths: Iterable[FieldPath], count: int = 3) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.checked import label_of, place
 from trainc.frontend.migration.newest import in_newest_api
+from trainc.frontend.reading.encoding import encode
 from trainc.frontend.reading.lists import items
 from trainc.frontend.yaml_reader import read_documents, read_value
 from trainc.options import Limits
@@ -30,7 +31,7 @@ class MigratedFile:
 
 def migrate_text(text: str, file: str, limits: Limits) -> MigratedFile:
     """Every TrainJob and runtime of `text` in the newest API, with what could not be expressed."""
-    documents, diagnostics = read_documents(text.encode(), file, limits)
+    documents, diagnostics = read_documents(encode(text), file, limits)
     if diagnostics:
         return MigratedFile(text, tuple(diagnostics))
     said: list[Diagnostic] = []
@@ -61,7 +62,7 @@ def _migrated_part(part: str, limits: Limits) -> str:
 
 def _changes(part: str, limits: Limits) -> Iterator[Change]:
     """Every object of one document that has to change, with its place: a List holds several."""
-    documents, problems = read_documents(part.encode(), "", limits)
+    documents, problems = read_documents(encode(part), "", limits)
     if problems or not documents:
         return
     for path, value in items(read_value(part)):

@@ -14,9 +14,10 @@ from trainc.patterns import pattern
 
 Json = Mapping[str, Any]
 
-_SEQUENCE = pattern(r"^(?P<key> *)[^\s#-][^\n]*:[ ]*(?:#[^\n]*)?\n(?P<dash> *)- ", re.MULTILINE)
-_MAPPING = pattern(r"^(?P<key> *)[^\s#-][^\n]*:[ ]*(?:#[^\n]*)?\n(?P<child> +)[^\s#-]", re.MULTILINE)
+_SEQUENCE = pattern(r"^(?P<key> *)[^\s#-][^\n#]*:[ ]*(?:#[^\n]*)?\n(?P<dash> *)- ", re.MULTILINE)
+_MAPPING = pattern(r"^(?P<key> *)[^\s#-][^\n#]*:[ ]*(?:#[^\n]*)?\n(?P<child> +)[^\s#-]", re.MULTILINE)
 _COMMENT = pattern(r"(?:^|\s)(?P<text>#[^\n]*)")
+_MOST_COMPARED = 4_000
 _IDENTITIES = ("name", "manager", "mountPath")
 
 
@@ -160,18 +161,35 @@ def _with_lines_of(text: str, before: str, after: str) -> str:
 
     `before` is `text` written back unchanged; where that has another number of lines, the lines cannot be told.
     """
-    from difflib import SequenceMatcher
-
     original, old, new = (t.splitlines(keepends=True) for t in (text, before, after))
     if len(original) != len(old):
         return after
     lines: list[str] = []
-    for tag, old_start, old_end, new_start, new_end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+    for tag, old_start, old_end, new_start, new_end in _steps(old, new):
         if tag == "equal":
             lines += original[old_start:old_end]
         else:
             lines += [*_lost_comments(original[old_start:old_end], after), *new[new_start:new_end]]
     return "".join(lines)
+
+
+def _steps(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, int, int, int, int]]:
+    """How `old` becomes `new`, as difflib says it: what begins and ends alike costs nothing."""
+    from difflib import SequenceMatcher
+
+    start, shorter = 0, min(len(old), len(new))
+    while start < shorter and old[start] == new[start]:
+        start += 1
+    end = 0
+    while end < shorter - start and old[-1 - end] == new[-1 - end]:
+        end += 1
+    middle_old, middle_new = old[start : len(old) - end], new[start : len(new) - end]
+    yield "equal", 0, start, 0, start
+    # Lines by the thousand that are all alike would take difflib hours.
+    junk = len(middle_old) + len(middle_new) > _MOST_COMPARED
+    for tag, a, b, c, d in SequenceMatcher(None, middle_old, middle_new, autojunk=junk).get_opcodes():
+        yield tag, start + a, start + b, start + c, start + d
+    yield "equal", len(old) - end, len(old), len(new) - end, len(new)
 
 
 def _lost_comments(removed: Sequence[str], after: str) -> Iterator[str]:

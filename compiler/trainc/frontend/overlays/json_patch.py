@@ -11,6 +11,10 @@ from trainc.frontend.overlays.merge import PatchFailedError
 from trainc.records import dataclass
 
 _END = "-"
+# A copy of a copy of a copy grows as aliases of aliases do, and an addition to an addition grows deep.
+_MOST_COPIED = 10_000
+_MOST_VALUES = 5_000_000
+_DEEPEST = 300
 _WITH_VALUE = ("add", "replace", "test")
 _WITH_FROM = ("move", "copy")
 _OPERATIONS = ("remove", *_WITH_VALUE, *_WITH_FROM)
@@ -48,6 +52,8 @@ def apply_operations(
             written.append((lasting(at, result), place))
     if not isinstance(result, dict):
         raise PatchFailedError("the operations leave no object behind", (0,))
+    if not _is_small(result, _MOST_VALUES):
+        raise PatchFailedError("the operations make the document too large or too deep", (0,))
     return result, written
 
 
@@ -85,6 +91,8 @@ def _apply(data: Any, operation: _Operation) -> tuple[Any, Path | None]:
         _get(data, operation.path)
         return _write(data, operation.path, operation.value, adding=False)
     value = operation.value if operation.name == "add" else _get(data, operation.source)
+    if operation.name == "copy" and not _is_small(value, _MOST_COPIED):
+        raise _MissingError(f"more than {_MOST_COPIED:,} values at {_shown(operation.source)} are too many to copy")
     if operation.name == "move":
         data = _edit(data, operation.source, _remove)
     return _write(data, operation.path, value, adding=True)
@@ -149,6 +157,20 @@ def _step(container: Any, step: str, path: tuple[str, ...], adding: bool) -> str
     if int(step) > len(container) - (not adding):
         raise _MissingError(f"the list on the way to {_shown(path)} has {len(container)} items")
     return int(step)
+
+
+def _is_small(value: Any, most: int) -> bool:
+    """Whether a value holds at most so many others, those that stand in it twice counted twice, and is not too deep."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        inner = [
+            item.values() if isinstance(item, Mapping) else item for item in level if isinstance(item, Mapping | list)
+        ]
+        most -= sum(map(len, inner))
+        if most < 0:
+            return False
+        level = [child for children in inner for child in children if isinstance(child, Mapping | list)]
+    return not level
 
 
 def _has(container: Any, step: str | int) -> bool:

@@ -21,6 +21,14 @@ def decode(data: bytes) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
+def encode(text: str) -> bytes:
+    """Bytes that `decode` makes the same text of, or one that is refused at the same place."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+
+
 def damage(chunk: Chunk) -> Diagnostic | None:
     """The error about the first character that is no text or that YAML does not allow."""
     forbidden = _FORBIDDEN_ASCII if chunk.text.isascii() else _FORBIDDEN

@@ -7,7 +7,7 @@ from typing import Any
 
 from trainc.diagnostics import Diagnostic, Path, Source
 from trainc.frontend.document import Document
-from trainc.frontend.reading.encoding import decode
+from trainc.frontend.reading.encoding import decode, encode
 from trainc.frontend.templates.failure import TemplateFailedError
 from trainc.frontend.yaml_reader import read_documents
 from trainc.options import Limits
@@ -39,7 +39,7 @@ def read_template(
     except TemplateFailedError as failed:
         return [], [failed.diagnostic]
     lines = _Lines(text, output, file, values, limits)
-    documents, diagnostics = read_documents(output.encode("utf-8", "surrogateescape"), file, limits, already=already)
+    documents, diagnostics = read_documents(encode(output), file, limits, already=already)
     placed = [replace(d, source=lines.place(d.source)) for d in diagnostics]
     return [replace(document, locate=lines.locator(document.locate)) for document in documents], placed
 

@@ -16,7 +16,7 @@ from trainc.report.paths import KEYS, FieldPath, Item
 SignedLine: TypeAlias = tuple[str, str]
 
 _BARE = pattern(r"[\w./:@%=~+-]+(?:[ ,][\w./:@%=~+-]+)*")
-_NUMBER_LIKE = pattern(r"[-+.]?[\d_]+(?:[.:eExob][\d_a-fA-F]*)*|true|false|null|yes|no|on|off|~", re.IGNORECASE)
+_NUMBER_LIKE = pattern(r"[-+.]?[\d_]+(?:[.:exob][\d_.:a-fxo]*)?|true|false|null|yes|no|on|off|~", re.IGNORECASE)
 _LONGEST_LINE = 72
 _CONTEXT = 1
 

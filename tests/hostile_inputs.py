@@ -1,0 +1,130 @@
+"""Documents that nobody writes by accident, each with the code that `trainc build` refuses it with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+HEAD = """apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: llm, namespace: team-a}
+spec:
+  runtimeRef: {name: torch-distributed}
+"""
+RUNTIME = """apiVersion: trainer.kubeflow.org/v1alpha1
+kind: ClusterTrainingRuntime
+metadata: {name: torch-distributed}
+spec:
+  template:
+    spec:
+      failurePolicy: {rules: [{name: a, action: FailJobSet, onJobFailureMessagePatterns: [PATTERN]}]}
+      replicatedJobs:
+      - name: node
+        template:
+          metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}
+          spec: {template: {spec: {containers: [{name: node, image: a}]}}}
+"""
+
+
+def _bomb(first: str, level: str, separator: str = ", ") -> str:
+    """Twelve levels, each ten times the one before: a billion values in a page."""
+    levels = (level.format(i, separator.join([f"*l{i - 1}"] * 10), i) for i in range(1, 12))
+    return first + "".join(levels)
+
+
+def _amount(text: str) -> str:
+    return f'{HEAD}  trainer: {{resourcesPerNode: {{limits: {{cpu: "{text}", nvidia.com/gpu: "{text}"}}}}}}\n'
+
+
+def _nodes(text: str) -> str:
+    return f"{HEAD}  trainer: {{numNodes: {text}}}\n"
+
+
+def _pattern(text: str) -> str:
+    return f"{HEAD}---\n{RUNTIME.replace('PATTERN', text)}"
+
+
+SMALL: Mapping[str, tuple[str | bytes, str]] = {
+    "a bomb of aliases": (_bomb("l0: &l0 [x]\n", "l{0}: &l{0} [{1}]\n"), "TooManyAliases"),
+    "a bomb of merges": (_bomb("l0: &l0 {k: v}\n", "l{0}: &l{0} {{<<: [{1}], k{2}: v}}\n"), "TooManyAliases"),
+    "a chain of merges": (
+        "l0: &l0 {k: v}\n" + "".join(f"l{i}: &l{i} {{<<: *l{i - 1}}}\n" for i in range(1, 2000)),
+        "TooDeep",
+    ),
+    "an anchor inside itself": ("a: &a [*a]\n", "YAMLSyntax"),
+    "an anchor merged into itself": ("a: &a {<<: *a}\n", "YAMLSyntax"),
+    "an alias of nothing": ("a: *b\n", "YAMLSyntax"),
+    "ten thousand lists": (f"{HEAD}  x: {'[' * 10_000}{']' * 10_000}\n", "TooDeep"),
+    "ten thousand mappings": (f"{HEAD}  x: {'{a: ' * 10_000}{'}' * 10_000}\n", "TooDeep"),
+    "ten thousand dashes": (f"{'- ' * 10_000}a\n", "TooDeep"),
+    "ten thousand keys of keys": (f"{'? ' * 10_000}a\n", "TooDeep"),
+    "a million lists that are not closed": ("[" * 1_000_000, "TooDeep"),
+    "ten thousand objects of JSON": ('{"a":' * 10_000 + "1" + "}" * 10_000, "TooDeep"),
+    "ten thousand arrays of JSON": ('{"a":' + "[" * 10_000 + "]" * 10_000 + "}", "TooDeep"),
+    "lists of lists of items": ("{kind: List, items: [" * 60 + "]}" * 60, "TooDeep"),
+    "an integer of a hundred thousand digits": (_nodes("9" * 100_000), "WrongType"),
+    "the same in hexadecimal": (_nodes("0x" + "f" * 100_000), "WrongType"),
+    "the same as an exponent": (_nodes("1e" + "9" * 100_000), "WrongType"),
+    "the largest integer": (_nodes("9223372036854775807"), "OutOfRange"),
+    "the largest float": (_nodes("1e308"), "OutOfRange"),
+    "infinity": (_nodes(".inf"), "NonFiniteNumber"),
+    "a quantity of a hundred thousand digits": (_amount("9" * 100_000), "InvalidQuantity"),
+    "a quantity with a huge exponent": (_amount("1e999999999"), "InvalidQuantity"),
+    "a quantity with a tiny exponent": (_amount("1e-999999999"), "ExtendedResourceNotInteger"),
+    "a quantity with an exponent beyond 64 bits": (_amount("1E99999999999999999999"), "InvalidQuantity"),
+    "a quantity too large for its suffix": (_amount("9" * 30 + "Ei"), "InvalidQuantity"),
+    "NUL": (f"{HEAD}  x: a\0b\n", "InvalidEncoding"),
+    "an escape sequence": (f"{HEAD}  x: a\x1b[31mb\n", "InvalidEncoding"),
+    "DEL": (f"{HEAD}  x: a\x7fb\n", "InvalidEncoding"),
+    "bytes that are no UTF-8": (HEAD.encode() + b"  x: \xff\xfe\n", "InvalidEncoding"),
+    "a surrogate in UTF-8": (HEAD.encode() + b"  x: \xed\xa0\x80\n", "InvalidEncoding"),
+    "an odd byte of UTF-16": (b"\xff\xfe" + HEAD.encode("utf-16-le")[:-1], "InvalidEncoding"),
+    "UTF-32": (HEAD.encode("utf-32"), "InvalidEncoding"),
+    "half a surrogate pair in YAML": (f'{HEAD}  trainer: {{command: ["\\ud800"]}}\n', "YAMLSyntax"),
+    "half a surrogate pair in JSON": ('{"kind": "TrainJob", "spec": {"a": "\\ud800"}}', "YAMLSyntax"),
+    "a key twice": (f"{HEAD}  runtimeRef: {{name: x}}\n", "DuplicateKey"),
+    "a key twice in JSON": ('{"kind": "TrainJob", "kind": "TrainJob"}', "DuplicateKey"),
+    "a tag of Python": (f"{HEAD}  x: !!python/object/apply:os.system [exit]\n", "UnsupportedTag"),
+    "a document that is a tag of Python": ("!!python/object/new:os.system [exit]\n", "UnsupportedTag"),
+    "a tag of somebody": (f"{HEAD}  x: !<tag:example.com,2000:x> y\n", "UnsupportedTag"),
+    "binary that is none": (f"{HEAD}  x: !!binary {'A' * 100_001}\n", "UnsupportedTag"),
+    "a directive": ("%YAML 9.9\n" + HEAD, "YAMLSyntax"),
+    "lists and mappings as keys": (f"{HEAD}  ? [a, b]\n  : c\n", "UnsupportedKey"),
+    "values of any type": (
+        "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: []\nspec: 5\n",
+        "WrongType",
+    ),
+    "no values": ("apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata:\nspec:\n", "MissingRequired"),
+    "a kind that is a list": ("apiVersion: [1]\nkind: {a: b}\n", "NoTrainJob"),
+    "a name of a million letters": (HEAD.replace("llm", "a" * 1_000_000), "InvalidName"),
+    "a name of a million dots": (HEAD.replace("llm", "a." * 500_000 + "!"), "InvalidName"),
+    "a name that leads elsewhere": (HEAD.replace("llm", "../../etc/llm"), "InvalidName"),
+    "a namespace that leads elsewhere": (HEAD.replace("team-a", "../.."), "InvalidName"),
+    "a label of a million letters": (HEAD.replace("{name", f"{{labels: {{a: {'a-' * 500_000}}}, name"), "InvalidLabel"),
+    "two thousand fields that are none": (HEAD + "".join(f"  x{i}: 1\n" for i in range(2_000)), "UnknownField"),
+    "two thousand variables with one name": (
+        f"{HEAD}  trainer:\n    env:\n" + "    - {name: A, value: x}\n" * 2_000,
+        "DuplicateItem",
+    ),
+    "two thousand variables that are none": (
+        f"{HEAD}  trainer:\n    env:\n" + "    - {nme: A}\n" * 2_000,
+        "UnknownField",
+    ),
+    "a hundred thousand groups in a pattern": (_pattern("'" + "(" * 100_000 + "'"), "InvalidMessagePattern"),
+    "repetitions of repetitions in a pattern": (_pattern("'" + "(a{1000}){1000}" * 100 + "'"), "InvalidMessagePattern"),
+    "a job for two billion hosts of MPI": (
+        HEAD.replace("torch-distributed", "deepspeed-distributed") + "  trainer: {numNodes: 2147483647}\n",
+        "HostfileTooLarge",
+    ),
+}
+
+# Made when they are asked for: together they take hundreds of megabytes.
+LARGE: Mapping[str, tuple[Callable[[], str], str]] = {
+    "a document of a hundred megabytes": (
+        lambda: f"{HEAD}  x: |\n" + f"    {'y' * 95}\n" * 1_000_000,
+        "DocumentTooLarge",
+    ),
+    "two hundred thousand documents": (lambda: "---\na: 1\n" * 200_000, "TooManyDocuments"),
+    "half a million separators": (lambda: "---\n" * 500_000, "TooManyDocuments"),
+    "three hundred thousand objects of JSON": (lambda: "{}" * 300_000, "TooManyDocuments"),
+    "a file of more than two hundred megabytes": (lambda: f"{HEAD}# {'y' * 998}\n" * 200_000, "UnreadableFile"),
+}
