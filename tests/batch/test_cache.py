@@ -7,11 +7,12 @@ import shutil
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import run
+from commands import Result, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -52,6 +53,12 @@ patches:
 - target: {{kind: {kind}, name: {target}}}
   patch: {{metadata: {{annotations: {{note: "{tag}"}}}}}}
 """
+# What it lists is read for it, and is no job file, though it may lie among the input.
+BRINGING = """apiVersion: trainc/v1alpha1
+kind: Overlay
+resources: [../jobs/a.yaml]
+nameSuffix: -x
+"""
 ODD = [
     "kind: TrainJob\n- a\n",  # no YAML
     'kind: TrainJob\n---\n{"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "c"}}\n',
@@ -68,21 +75,27 @@ FLAGS = [
     ["--release", "2.2", "--semantics", "controller"],
     ["--release", "2.3", "--name-hash"],
     ["--release", "2.3", "--overlay", "overlay"],
+    ["--release", "2.3", "--overlay", "overlay", "--overlay", "bringing"],
     ["--release", "2.3", "--max-documents", "3"],
     ["--release", "2.3", "--runtimes", "more"],
 ]
 
-jobs = st.builds(
-    lambda **fields: JOB.format(api=API, **fields),
-    lines=st.sampled_from(["", "# moved\n", "# moved\n# twice\n\n"]),
-    name=st.sampled_from(["a", "b", "c"]),
-    runtime=st.sampled_from(["torch-distributed", "rt", "rt", "rt", "nothing"]),
-    nodes=st.sampled_from([1, 2]),
-    extra=st.sampled_from(["", "", "", "command: [echo, $(WHO)]", "numNode: 3"]),
-)
+
+def jobs(*names: str) -> st.SearchStrategy[str]:
+    """TrainJobs, most of them right; a mistake comes last, where hypothesis shrinks to it last."""
+    return st.builds(
+        lambda **fields: JOB.format(api=API, **fields),
+        lines=st.sampled_from(["", "# moved\n", "# moved\n# twice\n\n"]),
+        name=st.sampled_from(names * 4 + ("a",)),
+        runtime=st.sampled_from(["torch-distributed", "rt", "rt", "rt"] * 3 + ["nothing"]),
+        nodes=st.sampled_from([1, 2]),
+        extra=st.sampled_from(["", "", "command: [echo, $(WHO)]"] * 4 + ["numNode: 3"]),
+    )
+
+
 runtimes = st.builds(
     lambda **fields: RUNTIME.format(api=API, **fields),
-    name=st.sampled_from(["rt", "rt", "torch-distributed"]),
+    name=st.sampled_from(["rt", "rt", "rt", "torch-distributed"]),
     support=st.sampled_from(["deprecated", "stable"]),
     network=st.sampled_from(["network: {subdomain: one}", "network: {}"]),
     image=st.sampled_from(["example.com/runtime:1", "example.com/train:2"]),
@@ -95,10 +108,10 @@ overlays = st.builds(
 )
 template = st.just(JOB.format(api=API, lines="", name="t", runtime="rt", nodes="{{ nodes }}", extra=""))
 texts = {
-    "jobs/1.yaml": jobs,
-    "jobs/2.yaml": jobs,
-    "jobs/3.yaml": st.lists(jobs, min_size=1, max_size=2).map("---\n".join),
-    "jobs/4.yaml": st.one_of(jobs, runtimes, st.tuples(runtimes, jobs).map("---\n".join), st.sampled_from(ODD)),
+    "jobs/a.yaml": jobs("a"),
+    "jobs/b.yaml": jobs("b"),
+    "jobs/d.yaml": st.tuples(jobs("d"), jobs("e")).map("---\n".join),
+    "jobs/f.yaml": st.one_of(jobs("f"), st.tuples(runtimes, jobs("f")).map("---\n".join), st.sampled_from(ODD)),
     "jobs/rt.yaml": runtimes,
     "jobs/t.yaml.j2": template,
     "more/rt.yaml": runtimes,
@@ -107,7 +120,8 @@ texts = {
 writes = st.one_of(*(st.tuples(st.just(path), text) for path, text in texts.items()))
 removals = st.tuples(st.sampled_from([path for path in texts if "overlay" not in path]), st.none())
 # Where to damage a pack, counted from its end, and with what: bytes, or nothing where it is to end there.
-damages = st.tuples(st.just("cache"), st.tuples(st.integers(0, 4000), st.one_of(st.binary(max_size=4), st.none())))
+places = st.sampled_from([0, 1, 60, 500, 1500, 2500, 4000, 6000, 9000])
+damages = st.tuples(st.just("cache"), st.tuples(places, st.one_of(st.binary(min_size=1, max_size=300), st.none())))
 flags = st.tuples(st.just("flags"), st.sampled_from(FLAGS))
 
 
@@ -128,16 +142,21 @@ def as_one_trainc(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(identity, "identity", lambda: b"trainc")
 
 
-@pytest.fixture
-def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def begin() -> None:
     """Two jobs that are fine, one that warns, one runtime."""
-    (tmp_path / "jobs").mkdir()
-    monkeypatch.chdir(tmp_path)
     fields = {"api": API, "lines": "", "nodes": 1, "extra": ""}
     for name, runtime in (("a", "torch-distributed"), ("b", "rt"), ("c", "rt")):
-        (tmp_path / "jobs" / f"{name}.yaml").write_text(JOB.format(name=name, runtime=runtime, **fields))
+        Path("jobs", f"{name}.yaml").write_text(JOB.format(name=name, runtime=runtime, **fields))
     text = RUNTIME.format(api=API, name="rt", support="deprecated", network="network: {subdomain: one}", image="x:1")
-    (tmp_path / "jobs" / "rt.yaml").write_text(text)
+    Path("jobs", "rt.yaml").write_text(text)
+
+
+@pytest.fixture
+def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with the folder `jobs` that every test begins with."""
+    monkeypatch.chdir(tmp_path)
+    Path("jobs").mkdir()
+    begin()
     return tmp_path
 
 
@@ -147,16 +166,25 @@ def changed(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new))
 
 
+def cached(*words: str) -> Result:
+    """A build with a cache, less the one line that may say that it was not used."""
+    result = run("build", "jobs", "-v", *words, "--cache", "cache")
+    lines = result.stderr.splitlines(keepends=True)
+    return replace(result, stderr="".join(line for line in lines if not line.startswith("compiled as a whole: ")))
+
+
 @pytest.mark.usefixtures("as_one_trainc")
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(steps=st.lists(st.one_of(writes, writes, removals, damages, flags), min_size=1, max_size=7))
 def test_with_a_cache_is_as_without(steps: list[tuple[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> None:
     folder, words, here = tmp_path_factory.mktemp("input"), ["--release", "2.3"], Path.cwd()
     os.chdir(folder)
     try:
-        for path in ("jobs", "more", "overlay"):
+        for path in ("jobs", "more", "overlay", "bringing"):
             Path(path).mkdir()
         Path("overlay/overlay.yaml").write_text("apiVersion: trainc/v1alpha1\nkind: Overlay\n")
+        Path("bringing/overlay.yaml").write_text(BRINGING)
+        begin()
         for what, value in steps:
             if what == "flags":
                 words = value
@@ -166,9 +194,9 @@ def test_with_a_cache_is_as_without(steps: list[tuple[str, Any]], tmp_path_facto
                 Path(what).unlink(missing_ok=True)
             else:
                 Path(what).write_text(value)
-            expected = run("build", "jobs", *words)
-            assert run("build", "jobs", *words, "--cache", "cache") == expected
-            assert run("build", "jobs", *words, "--cache", "cache") == expected
+            expected = run("build", "jobs", "-v", *words)
+            assert cached(*words) == expected
+            assert cached(*words) == expected
     finally:
         os.chdir(here)
         shutil.rmtree(folder)
@@ -258,6 +286,15 @@ def test_a_refused_build_says_all_again_and_keeps_what_was_fine(begun: Path, com
     assert compiled_files == ["jobs/b.yaml"]
 
 
+@pytest.mark.usefixtures("begun", "as_one_trainc")
+def test_standard_input_is_part_of_what_is_shared(compiled_files: list[str]) -> None:
+    words = ("build", "jobs", "-", "--release", "2.3")
+    texts = [JOB.format(api=API, lines="", name="d", runtime="rt", nodes=n, extra="").encode() for n in (1, 2, 1)]
+    for text in texts:
+        assert run(*words, "--cache", "cache", stdin=text) == run(*words, stdin=text)
+    assert len(compiled_files) == 6
+
+
 @pytest.mark.usefixtures("begun")
 def test_another_trainc_believes_nothing(monkeypatch: pytest.MonkeyPatch, compiled_files: list[str]) -> None:
     words = ("build", "jobs", "--release", "2.3", "--cache", "cache")
@@ -311,6 +348,22 @@ def test_only_the_packs_used_last_are_kept(tmp_path: Path, monkeypatch: pytest.M
         os.utime(tmp_path / f"{name.hex()}.pack", (when, when))
     assert {path.name for path in tmp_path.glob("*")} > {"notes.txt", "CACHEDIR.TAG"}
     assert {path.stem for path in tmp_path.glob("*.pack")} == {name.hex() for name in names[2:]}
+
+
+def test_whatever_byte_is_damaged_a_record_is_what_it_was_or_not_there(tmp_path: Path) -> None:
+    records = {b"a" * 32: b"first", b"b" * 32: b"second"}
+    with closing(cache.Pack(str(tmp_path), b"c" * 32)) as pack:
+        pack.save(records.items())
+    (path,) = tmp_path.glob("*.pack")
+    whole = path.read_bytes()
+    damaged = [whole[:at] + bytes([whole[at] ^ 0x41]) + whole[at + 1 :] for at in range(len(whole))]
+    short = [whole[:at] for at in range(len(whole))]
+    for data in (*damaged, *short, whole + whole, b""):
+        path.write_bytes(data)
+        with closing(cache.Pack(str(tmp_path), b"c" * 32)) as pack:
+            found = {address: pack.find(address) for address in records}
+        assert all(found[address] in (None, records[address]) for address in records)
+        assert found != records or data.startswith(whole)
 
 
 def test_a_record_of_another_pack_is_not_believed(tmp_path: Path) -> None:
