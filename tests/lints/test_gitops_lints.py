@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from builders import codes, compiled, runtime, trainjob
+from builders import codes, compiled, job, runtime, trainjob
 
 from trainc import Compilation, Options
 from trainc.frontend.document import Document
@@ -66,3 +66,16 @@ def test_services_of_other_namespaces_and_jobs_without_one_are_fine() -> None:
     assert "DuplicateSubdomain" not in codes(several(RING, trainjob(), in_namespace(trainjob(), "team-b")))
     no_names = runtime(network={"subdomain": "ring", "enableDNSHostnames": False})
     assert "DuplicateSubdomain" not in codes(several(no_names, trainjob(name="one"), trainjob(name="two")))
+
+
+@pytest.mark.parametrize("delivery", ["argocd", "kubectl"])
+def test_a_job_that_deletes_itself_beside_others_is_run_again_by_jobset(delivery: Any) -> None:
+    loading = job("loader", None, spec={"ttlSecondsAfterFinished": 60})
+    found = compiled(trainjob(), runtime(job(), loading), delivery=delivery).diagnostics
+    assert [d.path for d in found if d.code == "TTLRerun"] == [
+        "spec.template.spec.replicatedJobs[1].template.spec.ttlSecondsAfterFinished"
+    ]
+
+
+def test_a_lone_job_that_deletes_itself_has_finished_its_jobset() -> None:
+    assert "TTLRerun" not in codes(compiled(trainjob(), runtime(job(spec={"ttlSecondsAfterFinished": 60}))))

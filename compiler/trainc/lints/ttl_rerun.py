@@ -1,4 +1,4 @@
-"""The TTL trap: a finished JobSet that deletes itself is missing from the cluster, and is applied and run again."""
+"""The TTL trap: what deletes itself when it has finished is missing, and whoever keeps it makes and runs it again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ _HOOK = "argocd.argoproj.io/hook"
 
 
 def ttl_rerun(job: TrainJob, info: Info, options: Options) -> Iterator[Finding]:
-    """A warning where a GitOps tool watches the object. A hook of Argo CD is no part of what it keeps in sync."""
+    """A warning where a GitOps tool watches the JobSet, and for each Job that is gone before the JobSet has finished.
+
+    A hook of Argo CD is no part of what it keeps in sync.
+    """
+    yield from _jobs_made_again(info)
     seconds = info.template.get(_FIELD)
     if seconds is None or options.delivery == "kubectl" or _HOOK in {**info.annotations, **job.annotations}:
         return
@@ -26,3 +30,25 @@ def ttl_rerun(job: TrainJob, info: Info, options: Options) -> Iterator[Finding]:
         ("spec", "template", "spec", _FIELD),
         about="runtime",
     )
+
+
+def _jobs_made_again(info: Info) -> Iterator[Finding]:
+    """A JobSet of several Jobs creates each one that it does not find, until it has finished itself.
+
+    Source: kubernetes-sigs/jobset pkg/controllers/jobset_controller.go (shouldCreateJob) v0.8.2 and v0.12.0. A lone
+    Job finishes its JobSet, after which nothing is created.
+    """
+    if sum(pod_set.replicas for pod_set in info.pod_sets) < 2:
+        return
+    for index, job in enumerate(info.template.get("replicatedJobs", ())):
+        seconds = job.get("template", {}).get("spec", {}).get(_FIELD)
+        if seconds is not None:
+            yield Finding(
+                "TTLRerun",
+                "warning",
+                f"{seconds} s after it has finished the Job of {job['name']!r} is deleted; while others of the JobSet "
+                "still run, JobSet finds it missing and runs it again",
+                f"drop {_FIELD} from the job; those of a JobSet go with it",
+                ("spec", "template", "spec", "replicatedJobs", index, "template", "spec", _FIELD),
+                about="runtime",
+            )

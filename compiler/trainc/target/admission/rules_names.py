@@ -28,8 +28,8 @@ def check_names(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding]:
 def _no_name(jobset: JobSet) -> Iterator[Finding]:
     # Without generateName either, the schema stage already says that the name is missing.
     if jobset.generates_name:
-        message = "JobSet checks the names of the Jobs before generateName is completed, and refuses them"
-        hint = "set metadata.name; generateName cannot be applied from git either"
+        message = "the API server makes up a name at each creation, so that nobody knows those of the Jobs and pods yet"
+        hint = "set metadata.name; what has only generateName cannot be applied from git either"
         yield Finding("MissingJobSetName", "error", message, hint, ("metadata", "generateName"))
 
 
