@@ -70,24 +70,12 @@ def _define(cls: type, frozen: bool, eq: bool) -> type:
     body = {key: value for key, value in cls.__dict__.items() if key not in ("__dict__", "__weakref__")}
     parts = tuple(_field_of(name, body.pop(name, _MISSING)) for name in cls.__annotations__)
     compared = [part.name for part in parts if part.compare]
-    body |= {
-        "__slots__": tuple(part.name for part in parts),
-        "__match_args__": tuple(part.name for part in parts if part.init),
-        "__record__": parts,
-        "__made__": 0,
-        "__compared__": attrgetter(*compared) if compared else _nothing,
-        "__dataclass_fields__": _Standard("__dataclass_fields__", frozen),
-        "__dataclass_params__": _Standard("__dataclass_params__", frozen),
-        "__init__": _first_init,
-        "__getstate__": _state,
-        "__setstate__": _restore,
-    }
-    body.setdefault("__repr__", _repr)
-    if eq:
-        body |= {"__eq__": _eq, "__hash__": _hash if frozen else None}
-    if frozen:
-        body |= {"__setattr__": _refuse, "__delattr__": _refuse}
-    record = type(cls)(cls.__name__, cls.__bases__, body)
+    body["__slots__"] = tuple(part.name for part in parts)
+    body["__match_args__"] = tuple(part.name for part in parts if part.init)
+    body["__record__"] = parts
+    body["__compared__"] = attrgetter(*compared) if compared else _nothing
+    kind = (_Frozen if frozen else _Open) if eq else _Record
+    record = type(cls)(cls.__name__, (kind,), body)
     for part in parts:
         part.set = getattr(record, part.name).__set__
     return record
@@ -100,7 +88,7 @@ def _field_of(name: str, default: Any) -> _Field:
 
 
 def _first_init(record: Any, *args: Any, **kwargs: Any) -> None:
-    """`__init__` until a class has `_MANY` instances; compiling one takes as long as making twenty this way."""
+    """`__init__` until a class has `_MANY` instances; compiling one takes as long as making fifty this way."""
     cls = record.__class__
     cls.__made__ += 1
     if cls.__made__ > _MANY:
@@ -152,37 +140,6 @@ def _nothing(record: Any) -> tuple[()]:
     return ()
 
 
-def _eq(record: Any, other: Any) -> Any:
-    if other.__class__ is not record.__class__:
-        return NotImplemented
-    return record.__compared__(record) == record.__compared__(other)
-
-
-def _hash(record: Any) -> int:
-    return hash(record.__compared__(record))
-
-
-def _repr(record: Any) -> str:
-    shown = (f"{part.name}={getattr(record, part.name)!r}" for part in record.__record__ if part.repr)
-    return f"{record.__class__.__qualname__}({', '.join(shown)})"
-
-
-def _refuse(record: Any, name: str, *value: Any) -> None:
-    from dataclasses import FrozenInstanceError
-
-    raise FrozenInstanceError(f"cannot {'assign to' if value else 'delete'} field {name!r}")
-
-
-def _state(record: Any) -> list[Any]:
-    """What pickle and copy keep."""
-    return [getattr(record, part.name) for part in record.__record__]
-
-
-def _restore(record: Any, state: list[Any]) -> None:
-    for part, value in zip(record.__record__, state, strict=True):
-        part.set(record, value)
-
-
 class _Standard:
     """What makes a record a dataclass to the standard library and to those who rely on it, found when one asks."""
 
@@ -210,3 +167,62 @@ def _standard(part: _Field) -> Any:
     if part.factory:
         choices["default_factory"] = part.factory
     return dataclasses.field(**choices)
+
+
+class _Record:
+    """What all records inherit: a method that is inherited costs a class nothing when it is defined."""
+
+    __slots__ = ()
+    __made__ = 0
+    __record__: tuple[_Field, ...]
+    __dataclass_fields__ = _Standard("__dataclass_fields__", frozen=False)
+    __dataclass_params__ = _Standard("__dataclass_params__", frozen=False)
+    __init__ = _first_init
+
+    def __repr__(self) -> str:
+        shown = (f"{part.name}={getattr(self, part.name)!r}" for part in self.__record__ if part.repr)
+        return f"{self.__class__.__qualname__}({', '.join(shown)})"
+
+    def __getstate__(self) -> list[Any]:
+        return [getattr(self, part.name) for part in self.__record__]
+
+    def __setstate__(self, state: list[Any]) -> None:
+        for part, value in zip(self.__record__, state, strict=True):
+            part.set(self, value)
+
+
+class _Open(_Record):
+    """A record that may change, and so has no hash."""
+
+    __slots__ = ()
+    __compared__: Callable[[Any], Any]
+    __hash__: Any = None
+
+    def __eq__(self, other: object) -> Any:
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        compared = self.__class__.__compared__
+        return compared(self) == compared(other)
+
+
+class _Frozen(_Open):
+    """A record that never changes."""
+
+    __slots__ = ()
+    __dataclass_fields__ = _Standard("__dataclass_fields__", frozen=True)
+    __dataclass_params__ = _Standard("__dataclass_params__", frozen=True)
+
+    def __hash__(self) -> int:
+        return hash(self.__class__.__compared__(self))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        _refuse("assign to", name)
+
+    def __delattr__(self, name: str) -> None:
+        _refuse("delete", name)
+
+
+def _refuse(what: str, name: str) -> None:
+    from dataclasses import FrozenInstanceError
+
+    raise FrozenInstanceError(f"cannot {what} field {name!r}")

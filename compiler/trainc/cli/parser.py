@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Iterator, Sequence
 
@@ -16,13 +18,22 @@ def parser_of(command: Command) -> ArgumentParser:
         prog=f"trainc {command.name}",
         description=head,
         epilog=examples or None,
-        formatter_class=RawDescriptionHelpFormatter,
+        formatter_class=_formatter,
         allow_abbrev=False,
     )
     module.add_arguments(parser)
     # Spelled out, the options of most commands take ten lines; --help has them in groups.
     parser.usage = " ".join((parser.prog, "[OPTION ...]", *_positionals(parser)))
     return parser
+
+
+def _formatter(prog: str) -> RawDescriptionHelpFormatter:
+    """As wide as the terminal, which argparse itself finds by way of shutil: that imports every compression there is."""
+    try:
+        columns = int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(sys.stdout.fileno()).columns
+    except (ValueError, OSError):
+        columns = 80
+    return RawDescriptionHelpFormatter(prog, width=columns - 2)
 
 
 def parsed(parser: ArgumentParser, words: Sequence[str]) -> Namespace:

@@ -6,7 +6,6 @@ Python's Unicode data, so that every version of Python writes the same bytes.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from functools import cache
@@ -60,7 +59,10 @@ def inline(text: str) -> str:
     forms = _ASCII if text.isascii() else _unicode()
     if forms.bare.fullmatch(text) and text.lower() not in _WORDS:
         return text
-    return forms.invisible.sub(_escape, json.dumps(text, ensure_ascii=False))
+    escaped = text.translate(_SHORT_ESCAPES)
+    if not (escaped.isascii() and escaped.isprintable()):
+        escaped = forms.invisible.sub(_escape, escaped)
+    return f'"{escaped}"'
 
 
 def literal(text: str, indent: str) -> str | None:
@@ -93,6 +95,12 @@ def atom(value: object) -> str:
             return mantissa
         return f"{mantissa if '.' in mantissa else mantissa + '.0'}e{exponent}"  # YAML 1.1 wants the point.
     raise ValueError(f"{value!r} of type {type(value).__name__} has no place in a manifest")
+
+
+# As JSON has them, which YAML has too.
+_SHORT_ESCAPES = str.maketrans({
+    '"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r",
+})  # fmt: skip
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -1,10 +1,9 @@
-"""The field structure of one Trainer release: the compact schema data, parsed when a definition is first asked for."""
+"""The field structure of one Trainer release: the compact schema data, loaded when a definition is first asked for."""
 
 from __future__ import annotations
 
-import json
-import os
 from functools import cache
+from importlib import import_module
 from typing import Literal, TypeAlias
 
 from trainc.records import dataclass
@@ -21,7 +20,6 @@ API_VERSIONS = {
     "ClusterTrainingRuntime": "trainer.kubeflow.org/v1alpha1",
     "JobSet": "jobset.x-k8s.io/v1alpha2",
 }
-_DATA = os.path.join(os.path.dirname(__file__), "data")
 # Metadata inside a template: the CRDs are generated with generateEmbeddedObjectMeta, which keeps these fields only.
 EMBEDDED_METADATA = "meta.EmbeddedObjectMeta"
 _EMBEDDED_FIELDS = ("annotations", "finalizers", "labels", "name", "namespace")
@@ -93,8 +91,8 @@ def definition_names(release: str) -> tuple[str, ...]:
 
 @cache
 def _definition_texts(release: str) -> dict[str, dict[str, str]]:
-    with open(os.path.join(_DATA, f"{release}.json"), "rb") as file:
-        texts: dict[str, dict[str, str]] = json.load(file)["definitions"]
+    module = import_module(f"trainc.frontend.schema.data.release_{release.replace('.', '_')}")
+    texts: dict[str, dict[str, str]] = module.DEFINITIONS
     embedded = {field: texts["meta.ObjectMeta"][field] for field in _EMBEDDED_FIELDS}
     without_fields: dict[str, dict[str, str]] = {name: {} for name in (EMPTY_STRUCT, *_EMPTIED.values())}
     return {**without_fields, **texts, EMBEDDED_METADATA: embedded}

@@ -1,0 +1,1 @@
+"""The API types of each Trainer release, one generated module each."""
