@@ -9,19 +9,21 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.imports import import_times
-from benchmarks.jobs import RELEASE, write_jobs
+from benchmarks.jobs import RELEASE, change_one, write_jobs
 from benchmarks.plot import plot
 from benchmarks.processes import Run, medians
-from benchmarks.report import Measured, report
+from benchmarks.report import CACHED, Measured, report
 
 # How often each is run: long ones less often.
 RUNS = {1: 21, 10: 15, 100: 9, 1_000: 5, 10_000: 3}
 KUSTOMIZE_UP_TO = 1_000
 SEVERAL_PROCESSES_FROM = 1_000
+CACHE_FROM = 1_000
 COMMANDS = ("build", "check", "explain", "graph", "migrate", "diff", "report", "rule", "runtimes", "schema", "init")
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -50,8 +52,12 @@ def _processes(folder: Path, count: int, trainc: str, kubectl: str) -> dict[str,
         commands["kustomize"] = [kubectl, "kustomize", str(theirs)]
     if count >= SEVERAL_PROCESSES_FROM and (os.cpu_count() or 1) > 1:
         commands["trainc -j 0"] = [*build, "-j", "0"]
+    edits = {}
+    if count >= CACHE_FROM:
+        commands[CACHED] = [*build, "--cache", str(folder / f"cache-{count}")]
+        edits[CACHED] = partial(change_one, ours)
     print(f"{count} jobs ...", file=sys.stderr)
-    return medians(commands, RUNS[count])
+    return medians(commands, RUNS[count], edits)
 
 
 def _stages() -> dict[str, float]:

@@ -100,6 +100,11 @@ spec:
 """
 
 
+def change_one(folder: Path, number: int) -> None:
+    """Edit the first job of trainc's folder, each time otherwise."""
+    (folder / "job-00000.yaml").write_text(trainjob(0).replace("sweep-0", f"sweep-again-{number}"))
+
+
 def write_jobs(folder: Path, count: int) -> tuple[Path, Path]:
     """The folders for trainc and for kustomize, each with `count` jobs, one a file."""
     ours, theirs = folder / f"trainc-{count}", folder / f"kustomize-{count}"
