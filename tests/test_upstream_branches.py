@@ -146,3 +146,16 @@ def test_a_volume_claim_template_without_metadata_fails_the_rule_that_reads_it(r
     assert errors(trainjob(), rt, release=release) == [
         ("MissingRequired", "spec.template.spec.volumeClaimPolicies[0].templates[0].metadata")
     ]
+
+
+def test_an_installer_whose_image_comes_from_elsewhere_has_none() -> None:
+    """plugins/jobset/jobset.go v2.3.0: Build writes an init container's image where it is not empty; v2.2.1 always."""
+    asked = {
+        "numNodes": 2,
+        "env": [{"name": "FLUX_VIEW_IMAGE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}}],
+    }
+    images = {}
+    for release in ("2.2", "2.3"):
+        pods = pod(controller(trainjob(asked), runtime(policy={"flux": {}}), release=release))
+        images[release] = pods["spec"]["initContainers"][0].get("image")
+    assert images == {"2.2": "", "2.3": None}

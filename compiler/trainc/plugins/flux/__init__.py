@@ -101,6 +101,8 @@ def _equipped(node: PodSet, job: TrainJob, info: Info, broker: Cluster) -> PodSe
             "volumeMounts": list(volumes.installer_mounts(job)),
         }
     )
+    if not broker.image and (info.gitops or info.release.init_container_ports_rebuilt):
+        installer = installer.with_fields(image=None)
     node = node.with_volumes(volumes.volumes(job, info.release))
     node = replace(node, init_containers=(*node.init_containers, installer))
     return node.with_main(lambda container: container.with_mounts(volumes.node_mounts(job, info.release)))
