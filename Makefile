@@ -19,7 +19,7 @@ SECONDS ?= 60
 TARGETS ?= reader quantity merge pipeline
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format golden schemas conformance dist lock sbom test-bounds bench fuzz clean
+.PHONY: help setup demo test lint format golden schemas diagnostics conformance dist lock sbom test-bounds bench fuzz clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ golden: $(READY) ## write golden/ anew; read the diff before you commit it
 
 schemas: $(READY) ## generate the API schemas anew from the published packages
 	@$(BIN)/python scripts/generate_schemas.py
+
+diagnostics: $(READY) ## write docs/diagnostics.md anew from compiler/trainc/rules
+	@$(BIN)/python scripts/generate_diagnostics.py
 
 conformance: $(READY) ## score trainc on the recorded behaviour of the controllers
 	@$(BIN)/python $(VECTORS)/check_vectors.py $(wildcard $(VECTORS)/*.jsonl.gz)

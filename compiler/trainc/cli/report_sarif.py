@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
-from trainc.cli.rulebook import summary_of
+from trainc.cli.rulebook import page, summary_of
 from trainc.diagnostics import Diagnostic
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -17,7 +17,7 @@ _LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 def sarif_report(diagnostics: Sequence[Diagnostic]) -> str:
     """One SARIF log with one run."""
     codes = sorted({d.code for d in diagnostics})
-    rules = [{"id": code, "shortDescription": {"text": summary_of(code) or code}} for code in codes]
+    rules = [_rule(code) for code in codes]
     driver = {"name": "trainc", "version": version("trainc"), "rules": rules}
     run = {
         "tool": {"driver": driver},
@@ -25,6 +25,13 @@ def sarif_report(diagnostics: Sequence[Diagnostic]) -> str:
         "results": [_result(d, codes.index(d.code)) for d in diagnostics],
     }
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False) + "\n"
+
+
+def _rule(code: str) -> dict[str, Any]:
+    """A code as dashboards explain it: its page, which is Markdown and reads as text too."""
+    text = page(code)
+    described = {"id": code, "shortDescription": {"text": summary_of(code) or code}}
+    return described if text is None else {**described, "help": {"text": text, "markdown": text}}
 
 
 def _result(d: Diagnostic, rule: int) -> dict[str, Any]:

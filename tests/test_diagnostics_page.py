@@ -1,0 +1,28 @@
+"""docs/diagnostics.md: it is what the rules say, and every entry is there."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+from trainc.cli.rulebook import codes
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "diagnostics.md").read_text(encoding="utf-8")
+
+
+def test_the_page_is_what_the_rules_say() -> None:
+    document = runpy.run_path(str(ROOT / "scripts" / "generate_diagnostics.py"))["document"]
+    assert document() == PAGE, "run `make diagnostics`"
+
+
+def test_every_code_has_one_entry_with_wrong_and_right_input() -> None:
+    entries = re.split(r"^## (?=[A-Z])", PAGE, flags=re.MULTILINE)[1:]
+    assert [entry.partition("\n")[0] for entry in entries] == codes()
+    lacking = [
+        e.partition("\n")[0]
+        for e in entries
+        if "\n### Wrong\n\n```yaml\n" not in e or "\n### Right\n\n```yaml\n" not in e
+    ]
+    assert lacking == []
