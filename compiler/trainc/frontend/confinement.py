@@ -41,7 +41,7 @@ def root_around(folder: str) -> str:
 
 def is_inside(path: str, root: str) -> bool:
     """Whether `path`, all its links followed, is `root` or below it; `root` is a real path."""
-    return is_below(os.path.realpath(path), root)
+    return "\0" not in path and is_below(os.path.realpath(path), root)
 
 
 def is_below(real: str, root: str) -> bool:
