@@ -62,6 +62,11 @@ def values(leaf: Leaf, release: str) -> tuple[Any, Any]:
     return _BY_TYPE[leaf.type]
 
 
+def edges(leaf: Leaf) -> tuple[int, ...]:
+    """Numbers that are likely to be clamped."""
+    return (0, -1) if leaf.path[0] == "spec" and leaf.type in ("integer", "int-or-string") else ()
+
+
 def with_value(document: Json, leaf: Leaf, value: Any, release: str, kind: str) -> Json:
     """A copy of `document` with `value` at the leaf, and whatever the structs on the way to it require."""
     copy: Json = _with(document, Struct(ROOTS[kind]), leaf.path, value, release)

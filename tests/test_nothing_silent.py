@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from builders import container, job, runtime, trainjob
-from schema_leaves import Json, Leaf, leaves, values, with_value
+from schema_leaves import Json, Leaf, edges, leaves, values, with_value
 
 from trainc import CompileError, Diagnostic, Options, compile_trainjob
 from trainc.frontend.schema.tables import defaults_of
@@ -63,7 +63,7 @@ def outcome(trainjob: Json, runtime: Json, options: Options) -> tuple[Any, list[
 
 
 def silent(kind: str, policy: str, options: Options, paths: str = "") -> Iterator[str]:
-    """The leaves whose path matches `paths` that neither the output nor a diagnostic shows."""
+    """The leaves whose path matches `paths` that neither the output nor a diagnostic shows, each with a value."""
     release = str(options.release)
     documents = dict(zip(("TrainJob", "ClusterTrainingRuntime"), surroundings(kind, policy, release), strict=True))
 
@@ -74,12 +74,16 @@ def silent(kind: str, policy: str, options: Options, paths: str = "") -> Iterato
     unset, _ = compiled(documents[kind])
     for leaf in leaves(kind, release):
         if re.search(paths, str(leaf)):
-            made = [compiled(with_value(documents[kind], leaf, v, release, kind)) for v in values(leaf, release)]
-            for value, (manifests, said), (other, _) in zip(values(leaf, release), made, reversed(made), strict=True):
+            tried = (*values(leaf, release), *edges(leaf))
+            made = [compiled(with_value(documents[kind], leaf, value, release, kind)) for value in tried]
+            # The first two are compared with each other, what might be clamped with what it would become.
+            clamped = compiled(with_value(documents[kind], leaf, 1, release, kind))[0] if edges(leaf) else None
+            others = [made[1][0], made[0][0], *(clamped for _ in edges(leaf))]
+            for value, (manifests, said), other in zip(tried, made, others, strict=True):
                 shown = manifests is not None and manifests != (unset if other is None else other)
                 if not (shown or spoken_of(leaf, said) or value == default_of(leaf, release)):
                     errors = sorted({d.code for d in said if d.severity == "error"})
-                    yield f"{leaf}: {' '.join(errors) or 'not a word'}"
+                    yield f"{leaf}: {value}: {' '.join(errors) or 'not a word'}"
                     break
 
 

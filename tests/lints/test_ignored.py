@@ -54,6 +54,14 @@ def test_a_size_that_another_replaces_is_named(semantics: str, sizes: Any, sever
     assert all("and 2 in the output" in d.message for d in said.values())
 
 
+def test_a_runtimes_number_of_nodes_that_is_taken_for_one_is_named() -> None:
+    place = ("ValueOverridden", "spec.mlPolicy.numNodes")
+    rt = runtime(policy={"torch": {}, "numNodes": 0})
+    assert found(trainjob(), rt)[place].severity == "warning"
+    assert place not in found(trainjob({"numNodes": 0}), rt)
+    assert place not in found(trainjob(), runtime(policy={"torch": {}, "numNodes": 1}))
+
+
 def test_suspend_of_the_template_gives_way_to_the_trainjobs() -> None:
     rt = runtime(suspend=True)
     assert ("ValueOverridden", "spec.template.spec.suspend") in found(trainjob(), rt)

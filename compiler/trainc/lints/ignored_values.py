@@ -35,9 +35,23 @@ def values_overridden(job: TrainJob, info: Info) -> Iterator[Finding]:
         )
         hint = "set spec.suspend of the TrainJob, which decides; remove it here"
         yield Finding("ValueOverridden", "info", message, hint, (*_TEMPLATE, "suspend"), about="runtime")
+    yield from _clamped(job, info)
     for index, (template, pod_set) in enumerate(zip(info.template["replicatedJobs"], info.pod_sets, strict=True)):
         path = (*_TEMPLATE, "replicatedJobs", index, "template", "spec")
         yield from _sizes((template.get("template") or {}).get("spec") or {}, pod_set, path)
+
+
+def _clamped(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """A runtime's number of nodes below 1, where no TrainJob gives another: every release takes it for 1."""
+    nodes = (info.ml_policy or {}).get("numNodes")
+    decides = job.trainer is None or job.trainer.num_nodes is None
+    if info.gitops and info.policy("mpi") is not None:
+        return  # There it is the number of hosts as it stands.
+    if nodes is not None and nodes < 1 and decides and info.trainer is not None and info.trainer.count != nodes:
+        message = f"numNodes is {nodes} in the mlPolicy, and {info.trainer.count} in the output"
+        hint = "write 1 or more; a TrainJob may ask for 0, or be held with suspend: true"
+        path: Path = ("spec", "mlPolicy", "numNodes")
+        yield Finding("ValueOverridden", "warning", message, hint, path, about="runtime")
 
 
 def _sizes(job_spec: Json, pod_set: PodSet, path: Path) -> Iterator[Finding]:
