@@ -30,9 +30,9 @@ else:
 
     def replace(record: Any, **changes: Any) -> Any:
         """`dataclasses.replace`."""
-        for part in record.__record__:
-            if part.init and part.name not in changes:
-                changes[part.name] = getattr(record, part.name)
+        for name in record.__match_args__:
+            if name not in changes:
+                changes[name] = getattr(record, name)
         return record.__class__(**changes)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from importlib import import_module
 from typing import TypeAlias, cast
 
@@ -45,7 +46,12 @@ class Registered:
 
     def load(self) -> Lint:
         """The lint."""
-        return cast("Lint", getattr(import_module(f"trainc.lints.{self.module}"), self.function))
+        return _loaded(self.module, self.function)
+
+
+@cache
+def _loaded(module: str, function: str) -> Lint:
+    return cast("Lint", getattr(import_module(f"trainc.lints.{module}"), function))
 
 
 # Of a lowered job, before any pass.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from importlib import import_module
 from typing import TypeAlias, cast
 
@@ -24,7 +25,12 @@ class Registered:
 
     def load(self) -> Plugin:
         """The plugin."""
-        return cast("Plugin", import_module(f"trainc.plugins.{self.module}").PLUGIN)
+        return _loaded(self.module)
+
+
+@cache
+def _loaded(module: str) -> Plugin:
+    return cast("Plugin", import_module(f"trainc.plugins.{module}").PLUGIN)
 
 
 def _always(job: TrainJob, info: Info) -> bool:

@@ -10,6 +10,7 @@ each of them first, and then all others by code point.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 TOP = ("apiVersion", "kind", "metadata")
@@ -22,23 +23,20 @@ def leading(key: str) -> tuple[str, ...]:
     return _METADATA if key == "metadata" else _ELSEWHERE
 
 
-def in_order(mapping: Mapping[str, Any], first: tuple[str, ...]) -> list[str]:
+def in_order(mapping: Mapping[str, Any], first: tuple[str, ...]) -> tuple[str, ...]:
     """The keys of `mapping`, those of `first` in front. ValueError if one is no string."""
-    try:
-        keys = sorted(mapping)
-    except TypeError:
-        raise ValueError("a manifest's keys are all strings") from None
-    for key in reversed(first):
-        if key in mapping:
-            keys.remove(key)
-            keys.insert(0, key)
-    return keys
+    return _sorted(tuple(mapping), first)
+
+
+@lru_cache(maxsize=4096)  # The mappings of one job have the keys of those of the next.
+def _sorted(keys: tuple[str, ...], first: tuple[str, ...]) -> tuple[str, ...]:
+    if not all(isinstance(key, str) for key in keys):
+        raise ValueError("a manifest's keys are all strings")
+    return (*(key for key in first if key in keys), *sorted(key for key in keys if key not in first))
 
 
 def ordered(value: Any, first: tuple[str, ...] = _ELSEWHERE) -> Any:
     """A copy of `value` with the keys of every mapping in order. ValueError as in `in_order`."""
     if isinstance(value, dict):
-        if not all(isinstance(key, str) for key in value):
-            raise ValueError("a manifest's keys are all strings")
         return {key: ordered(value[key], leading(key)) for key in in_order(value, first)}
     return [ordered(item) for item in value] if isinstance(value, list | tuple) else value

@@ -7,6 +7,7 @@ folding. Keys come in the order of `key_order`, strings in the form of `yaml_sca
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from trainc.target.key_order import TOP, in_order, leading
@@ -14,6 +15,7 @@ from trainc.target.yaml_scalars import atom, inline, literal
 
 # A reader looks 1,024 characters ahead for the colon after a key; a longer one is announced by `?`.
 _LONGEST_KEY = 1000
+_LONGEST_KEPT = 200
 
 
 def dump_yaml(manifests: Iterable[Mapping[str, Any]]) -> str:
@@ -21,14 +23,11 @@ def dump_yaml(manifests: Iterable[Mapping[str, Any]]) -> str:
     return "---\n".join(map(_Writer().document, manifests))
 
 
-class _Inline(dict[str, str]):
-    """Strings in their one-line form, each worked out once per call: keys and values repeat a lot."""
+def _inline(text: str) -> str:
+    return _short(text) if len(text) < _LONGEST_KEPT else inline(text)
 
-    def __missing__(self, text: object) -> str:
-        if not isinstance(text, str):
-            raise ValueError(f"{text!r} is no string, and a manifest's keys are")  # noqa: TRY004 - one kind of error
-        form = self[text] = inline(text)
-        return form
+
+_short = lru_cache(maxsize=20_000)(inline)  # Keys and values repeat a lot, from job to job too.
 
 
 class _Writer:
@@ -36,7 +35,6 @@ class _Writer:
 
     def __init__(self) -> None:
         self._lines: list[str] = []
-        self._inline = _Inline()
 
     def document(self, manifest: Mapping[str, Any]) -> str:
         self._lines = []
@@ -49,11 +47,11 @@ class _Writer:
     def _mapping(self, mapping: Mapping[str, Any], lead: str, indent: str, first: tuple[str, ...]) -> None:
         for key in in_order(mapping, first):
             value = mapping[key]
-            name = self._inline[key]
+            name = _inline(key)
             head = f"{lead}{name}:" if len(name) < _LONGEST_KEY else f"{lead}? {name}\n{indent}:"
             lead = indent
             if isinstance(value, str):
-                text = self._text(value, indent) if "\n" in value else self._inline[value]
+                text = self._text(value, indent) if "\n" in value else _inline(value)
                 self._lines.append(f"{head} {text}")
             elif isinstance(value, dict) and value:
                 self._lines.append(head)
@@ -78,7 +76,7 @@ class _Writer:
             lead = indent
 
     def _text(self, text: str, indent: str) -> str:
-        return (literal(text, indent + "  ") if "\n" in text else None) or self._inline[text]
+        return (literal(text, indent + "  ") if "\n" in text else None) or _inline(text)
 
 
 def _empty_or_atom(value: object) -> str:

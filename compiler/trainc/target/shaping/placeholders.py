@@ -21,13 +21,13 @@ def _without_placeholders(value: Any) -> Any:
         return [_without_placeholders(item) for item in value]
     if not isinstance(value, dict):
         return value
-    kept = {key: _without_placeholders(item) for key, item in value.items() if not _is_placeholder(key, item)}
-    return {key: item for key, item in kept.items() if not _is_placeholder(key, item)}
-
-
-def _is_placeholder(key: str, value: Any) -> bool:
-    # What Go's encoder writes for a time that was never set.
-    return (key in _PLACEHOLDERS and value == {}) or (key == "creationTimestamp" and value is None)
+    kept: dict[str, Any] = {}
+    for key, item in value.items():
+        inner = _without_placeholders(item) if isinstance(item, (dict, list)) else item
+        # A time that was never set is null in what Go's encoder writes.
+        if not (key in _PLACEHOLDERS and inner == {}) and not (inner is None and key == "creationTimestamp"):
+            kept[key] = inner
+    return kept
 
 
 PLACEHOLDERS = Shape("no-empty-placeholders", drop_placeholders)
