@@ -1,0 +1,204 @@
+"""Flux: the cluster that the scripts describe, and what is mounted around them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from builders import compiled, container, job, main, one, pod, pods, refused, runtime, trainjob
+
+FLUX: dict[str, Any] = {"flux": {}}
+
+
+def scripts(result: Any) -> dict[str, str]:
+    found: dict[str, str] = one(result, "ConfigMap")["data"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("case", "trainer", "hosts", "resources", "run"),
+    [
+        ("one node", {}, "llm-node-0-[0]", "--cores=0", "-N 1 -n 1"),
+        ("several nodes", {"numNodes": 4}, "llm-node-0-[0-3]", "--cores=0", "-N 4 -n 4"),
+        ("several tasks", {"numNodes": 2, "numProcPerNode": 3}, "llm-node-0-[0-1]", "--cores=0-2", "-N 2 -n 6"),
+        (
+            "tasks share the GPUs of their node",
+            {"numNodes": 2, "numProcPerNode": 2, "resourcesPerNode": {"limits": {"nvidia.com/gpu": 8}}},
+            "llm-node-0-[0-1]",
+            "--cores=0-1 --gpu=0-7",
+            "-N 2 -n 4 -g 4",
+        ),
+        (
+            "one task has all GPUs",
+            {"resourcesPerNode": {"limits": {"nvidia.com/gpu": 8}}},
+            "llm-node-0-[0]",
+            "--cores=0 --gpu=0-7",
+            "-N 1 -n 1 -g 8",
+        ),
+        (
+            "more tasks than GPUs have one each",
+            {"numProcPerNode": 4, "resourcesPerNode": {"limits": {"nvidia.com/gpu": 1}}},
+            "llm-node-0-[0]",
+            "--cores=0-3 --gpu=0",
+            "-N 1 -n 4 -g 1",
+        ),
+    ],
+)
+def test_the_scripts_describe_the_cluster(
+    case: str, trainer: dict[str, Any], hosts: str, resources: str, run: str
+) -> None:
+    result = compiled(trainjob(trainer), runtime(policy=FLUX))
+    entrypoint, init = scripts(result)["entrypoint.sh"], scripts(result)["init.sh"]
+    assert f"flux R encode --hosts='{hosts}' {resources} >" in entrypoint, case
+    assert f'flux run {run} "$@"' in entrypoint, case
+    assert 'if [ "$(hostname)" != "llm-node-0-0" ]' in entrypoint
+    assert f'hosts = [{{ host = "{hosts}" }}]' in init
+    assert "%h.llm.team-a.svc.cluster.local:%p" in init
+    assert "default_port = 8050" in init
+    assert f"for {trainer.get('numNodes', 1)} node(s)" in init
+
+
+def test_the_controller_gives_each_task_all_gpus() -> None:
+    trainer = {"numNodes": 1, "numProcPerNode": 2, "resourcesPerNode": {"limits": {"nvidia.com/gpu": 8}}}
+    result = compiled(trainjob(trainer), runtime(policy=FLUX), semantics="controller")
+    assert "flux run -N 1 -n 2 -g 8 $*" in scripts(result)["entrypoint.sh"]
+
+
+def test_the_policy_sizes_the_cluster_where_the_trainjob_is_silent() -> None:
+    sized = runtime(policy={"numNodes": 5, "flux": {"numProcPerNode": 2}})
+    assert "flux run -N 5 -n 10" in scripts(compiled(trainjob({}), sized))["entrypoint.sh"]
+    assert (
+        "flux run -N 4 -n 4"
+        in scripts(compiled(trainjob({"numNodes": 4, "numProcPerNode": 1}), sized))["entrypoint.sh"]
+    )
+
+
+def test_hosts_have_the_names_that_the_pods_will_have() -> None:
+    rt = runtime(job(), policy=FLUX, network={"subdomain": "mesh"})
+    assert "%h.mesh.team-a.svc.cluster.local:%p" in scripts(compiled(trainjob({}), rt))["init.sh"]
+    as_upstream = compiled(trainjob({"numNodes": 1}), rt, semantics="controller")
+    assert "%h.llm.team-a.svc.cluster.local:%p" in scripts(as_upstream)["init.sh"]
+    homeless = trainjob({})
+    del homeless["metadata"]["namespace"]
+    assert 'default_connect = "tcp://%h.llm:%p"' in scripts(compiled(homeless, runtime(policy=FLUX)))["init.sh"]
+
+
+@pytest.mark.parametrize(
+    ("case", "in_runtime", "in_job", "image", "device", "queue"),
+    [
+        ("defaults", [], [], "ghcr.io/converged-computing/flux-view-ubuntu:tag-jammy", "eth0", "fcfs"),
+        (
+            "the runtime's variables",
+            [{"name": "FLUX_VIEW_IMAGE", "value": "v:1"}, {"name": "FLUX_NETWORK_DEVICE", "value": "ib0"}],
+            [{"name": "OTHER", "value": "x"}],
+            "v:1", "ib0", "fcfs",
+        ),
+        (
+            "the TrainJob's variables come last",
+            [{"name": "FLUX_QUEUE_POLICY", "value": "easy"}, {"name": "OTHER", "value": "x"}],
+            [{"name": "FLUX_QUEUE_POLICY", "value": "hybrid"}],
+            "ghcr.io/converged-computing/flux-view-ubuntu:tag-jammy", "eth0", "hybrid",
+        ),
+        (
+            "what is read from elsewhere is not known",
+            [{"name": "FLUX_VIEW_IMAGE", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}],
+            [{"name": "FLUX_NETWORK_DEVICE", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}}],
+            "ghcr.io/converged-computing/flux-view-ubuntu:tag-jammy", "", "fcfs",
+        ),
+    ],
+)  # fmt: skip
+def test_settings_come_from_variables(
+    case: str, in_runtime: list[Any], in_job: list[Any], image: str, device: str, queue: str
+) -> None:
+    rt = runtime(job(containers=[container(env=in_runtime)]), policy=FLUX)
+    result = compiled(trainjob({"env": in_job}), rt)
+    (installer,) = pod(result)["spec"]["initContainers"]
+    assert installer["image"] == image, case
+    init = scripts(result)["init.sh"]
+    assert f'default_bind = "tcp://{device}:%p"' in init, case
+    assert f'queue-policy = "{queue}"' in init, case
+
+
+def test_flux_is_installed_and_mounted() -> None:
+    result = compiled(trainjob({"command": ["train", "a b"], "args": ["--x"]}), runtime(policy=FLUX))
+    (installer,) = pod(result)["spec"]["initContainers"]
+    config = {"name": "llm-flux-entrypoint", "mountPath": "/etc/flux-config", "readOnly": True}
+    assert installer["name"] == "flux-installer"
+    assert installer["command"] == ["/bin/bash", "/etc/flux-config/init.sh"]
+    assert installer["volumeMounts"] == [{"name": "flux-install", "mountPath": "/mnt/flux"}, config]
+    trainer = main(result)
+    assert trainer["command"] == ["/bin/bash", "/etc/flux-config/entrypoint.sh", "train", "a b", "--x"]
+    assert "args" not in trainer
+    assert trainer["volumeMounts"] == [
+        {"name": "flux-install", "mountPath": "/mnt/flux"},
+        {"name": "spack-install", "mountPath": "/opt/software"},
+        config,
+        {"name": "flux-curve", "mountPath": "/curve", "readOnly": True},
+        {"name": "shared-memory", "mountPath": "/dev/shm", "readOnly": True},
+    ]
+    assert pod(result)["spec"]["volumes"] == [
+        {"name": "spack-install", "emptyDir": {}},
+        {"name": "flux-install", "emptyDir": {}},
+        {"name": "llm-flux-entrypoint", "configMap": {"name": "llm-flux-entrypoint", "defaultMode": 0o755}},
+        {"name": "shared-memory", "emptyDir": {"medium": "Memory"}},
+        {"name": "flux-curve", "secret": {"secretName": "llm-flux-curve", "defaultMode": 0o400}},
+    ]
+    assert list(result.secrets) == ["llm-flux-curve"]
+    (told,) = [d for d in result.diagnostics if d.code == "SecretNeeded"]
+    assert "flux keygen curve.cert" in told.message + told.hint
+    assert "--type Opaque --from-file curve.cert=curve.cert" in told.message + told.hint
+
+
+def test_shared_memory_came_with_2_3() -> None:
+    result = compiled(trainjob({"numNodes": 1}), runtime(policy=FLUX), release="2.2", semantics="controller")
+    assert "shared-memory" not in {volume["name"] for volume in pod(result)["spec"]["volumes"]}
+    assert "shared-memory" not in {mount["name"] for mount in main(result)["volumeMounts"]}
+
+
+@pytest.mark.parametrize(
+    ("case", "trainer", "words"),
+    [
+        ("the template's", {}, ["sh", "-c", "x y"]),
+        ("the TrainJob's command", {"command": ["go"]}, ["go", "x y"]),
+        ("the TrainJob's args", {"args": ["z"]}, ["sh", "-c", "z"]),
+        ("an empty command clears the template's", {"command": []}, ["x y"]),
+    ],
+)
+def test_the_command_that_flux_runs(case: str, trainer: dict[str, Any], words: list[str]) -> None:
+    rt = runtime(job(containers=[container(command=["sh", "-c"], args=["x y"])]), policy=FLUX)
+    assert main(compiled(trainjob(trainer), rt))["command"][2:] == words, case
+
+
+@pytest.mark.parametrize(
+    ("release", "trainer", "word"),
+    [
+        ("2.3", {"numNodes": 1}, "sh -c"),
+        ("2.2", {"numNodes": 1}, ""),
+        ("2.3", {"numNodes": 1, "args": ["a", "b"]}, "sh -c a b"),
+        ("2.2", {"numNodes": 1, "command": ["go"], "args": ["b"]}, "go b"),
+    ],
+)
+def test_the_controller_makes_one_word_of_the_command(release: str, trainer: dict[str, Any], word: str) -> None:
+    rt = runtime(job(containers=[container(command=["sh", "-c"], args=["lost"])]), policy=FLUX)
+    result = compiled(trainjob(trainer), rt, release=release, semantics="controller")
+    assert main(result)["command"][2:] == [word]
+
+
+def test_what_flux_cannot_run_is_refused() -> None:
+    taken = runtime(job(pod={"initContainers": [container("flux-installer")]}), policy=FLUX)
+    (error,) = refused(trainjob({}), taken)
+    assert (error.code, error.path) == ("ReservedInitContainer", "spec.trainer.initContainers")
+    (error,) = refused(trainjob({"numProcPerNode": 0}), runtime(policy=FLUX))
+    assert (error.code, error.path) == ("InvalidNumProcPerNode", "spec.trainer.numProcPerNode")
+    assert "is 0" in error.message
+    two = {"nvidia.com/gpu": 1, "amd.com/gpu": 1}
+    (error,) = refused(trainjob({"resourcesPerNode": {"limits": two}}), runtime(policy=FLUX))
+    assert (error.code, error.path) == ("AmbiguousGPU", "spec.trainer.resourcesPerNode.limits")
+
+
+def test_the_controller_crashes_without_num_nodes_and_gitops_does_not() -> None:
+    trainers: tuple[dict[str, Any] | None, ...] = (None, {})
+    for trainer in trainers:
+        (error,) = refused(trainjob(trainer), runtime(policy=FLUX), semantics="controller")
+        assert (error.code, error.path) == ("ControllerPanics", "spec.trainer")
+        assert pods(compiled(trainjob(trainer), runtime(policy=FLUX))) == 1
