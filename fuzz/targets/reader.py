@@ -48,7 +48,8 @@ def _check_model(text: str, read: list[dict[str, Any]]) -> None:
     if isinstance(found, dict) and len(read) == 1 and "kind" not in found:
         assert read == [found]
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        # kubectl reads by lines, and ends the last one where the file does not.
+        node = yaml.compose(text if text.endswith("\n") else text + "\n", Loader=yaml.SafeLoader)
         value = None if node is None else _value(node)
     except (yaml.YAMLError, ValueError, RecursionError, _UnmodelledError):
         return
