@@ -1,0 +1,83 @@
+"""Every regular expression of the package, given texts that make a backtracking matcher try everything.
+
+Run as a program: it prints the name of each expression before it tries it, so that one that never ends is the last.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+import resource
+import sys
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import trainc
+from trainc.patterns import pattern
+
+SECONDS = 60
+# Enough for an expression that doubles with each character to take a lifetime, and for one of the third degree to show.
+FEW, MANY = 40, 1_000
+_MOST_CHARACTERS = 14
+
+
+def expressions() -> Iterator[tuple[str, re.Pattern[str]]]:
+    """The expressions that modules hold, alone or in tuples and records, by name."""
+    for module in pkgutil.walk_packages(trainc.__path__, "trainc."):
+        if module.name.endswith("__main__") or "testing" in module.name:
+            continue
+        try:
+            members = vars(importlib.import_module(module.name))
+        except ModuleNotFoundError:
+            continue  # An extra that is not installed.
+        for name, value in sorted(members.items()):
+            yield from _inside(f"{module.name}.{name}", value, 2)
+
+
+def _inside(name: str, value: Any, depth: int) -> Iterator[tuple[str, re.Pattern[str]]]:
+    if isinstance(value, re.Pattern):
+        yield name, value
+    elif isinstance(value, pattern) if isinstance(pattern, type) else False:
+        yield name, re.compile(*value._source)
+    elif depth and isinstance(value, tuple):
+        for index, item in enumerate(value):
+            yield from _inside(f"{name}[{index}]", item, depth - 1)
+    elif depth and hasattr(type(value), "__record__"):
+        for part in type(value).__record__:
+            yield from _inside(f"{name}.{part.name}", getattr(value, part.name, None), depth - 1)
+
+
+def characters(expression: str) -> list[str]:
+    """Some that the expression knows, and some that it may take for others."""
+    known = dict.fromkeys(re.sub(r"\\.|\(\?P?<\w+>|\(\?:|[\[\](){}?*+|^$]", "", expression)[:200])
+    return list(dict.fromkeys((" ", "a", "1", "-", "\n", *known)))[:_MOST_CHARACTERS]
+
+
+def texts(expression: str) -> Iterator[str]:
+    """A beginning, something over and over, and an end that fits nothing."""
+    known = characters(expression)
+    for start, pump in product(("", *known), [*known, *map("".join, product(known, repeat=2))]):
+        yield f"{start}{pump * FEW}\0"
+    for start, pump in product(("", *known[:3]), known):
+        yield f"{start}{pump * MANY}\0"
+
+
+def main() -> None:
+    """Try them all."""
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    for name, expression in expressions():
+        sys.stdout.write(f"{name}\n")
+        sys.stdout.flush()
+        source: Any = expression.pattern
+        in_bytes = isinstance(source, bytes)
+        for text in texts(source.decode("latin-1") if in_bytes else source):
+            given: Any = text.encode("latin-1", "replace") if in_bytes else text
+            expression.fullmatch(given)
+            expression.match(given)
+            expression.search(given)
+
+
+if __name__ == "__main__":
+    main()

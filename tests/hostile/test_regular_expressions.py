@@ -1,0 +1,44 @@
+"""No regular expression of the package takes longer than its text deserves."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import trainc
+
+PUMPED = Path(__file__).with_name("pumped.py")
+PACKAGE = Path(trainc.__file__).parent
+
+
+def test_no_expression_backtracks_for_ever() -> None:
+    done = subprocess.run([sys.executable, str(PUMPED)], capture_output=True, text=True, check=False)
+    names = done.stdout.splitlines()
+    assert done.returncode == 0, f"{names[-1:]} {done.stderr[-500:]}"
+    made = sum(
+        len(
+            re.findall(
+                r"(?:re\.compile|\bpattern)\(\s*r?f?\"|= (?:re\.compile|pattern)\(", source.read_text(encoding="utf-8")
+            )
+        )
+        for source in PACKAGE.rglob("*.py")
+    )
+    assert len(set(names)) > made / 2, "most expressions have not been found"
+
+
+@pytest.mark.parametrize("expression", ["(a+)+b", "[-+.]?[0-9_]+(?:[.eb][0-9_a-f]*)*", "(a|a)*$"])
+def test_one_that_does_is_noticed(expression: str, tmp_path: Path) -> None:
+    program = f"""
+import resource, sys
+resource.setrlimit(resource.RLIMIT_CPU, (2, 2))
+sys.path.insert(0, {str(PUMPED.parent)!r})
+import re
+from pumped import texts
+for text in texts({expression!r}):
+    re.fullmatch({expression!r}, text)
+"""
+    assert subprocess.run([sys.executable, "-c", program], check=False, capture_output=True).returncode < 0
