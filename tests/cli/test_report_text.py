@@ -125,3 +125,21 @@ def test_colour_is_for_those_who_can_see_it(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     assert ("\x1b[" in text_report([found()], Files(), Paint(wanted, stream))) == coloured
+
+
+@pytest.mark.parametrize("hostile", ["\x1b[31m", "\n::add-mask::x", "\r", "\x07", "\u202e", "\u2028", "\x9b31m"])
+@pytest.mark.parametrize("field", ["message", "hint", "object", "path", "file"])
+def test_nothing_in_a_report_is_obeyed_by_a_terminal_or_a_runner(field: str, hostile: str) -> None:
+    parts = {"message": "m", "hint": "h", "object": "", "path": "p", "file": "f", field: f"a{hostile}b"}
+    source = None if field == "object" else Source(parts.pop("file"), 1, 1)
+    parts.pop("file", None)
+    report = text_report([Diagnostic("SomeCode", "error", source=source, **parts)], Files(), PLAIN)
+    assert len(report.splitlines()) == 3
+    assert all(line.isprintable() for line in report.splitlines())
+
+
+def test_of_very_many_the_errors_come_first() -> None:
+    many = [found("warning", line=line) for line in range(1, 2_001)]
+    report = text_report([*many, found("error", line=3_000)], Files(), PLAIN)
+    assert "a.yaml:3000:1: error" in report
+    assert report.endswith("... and 1,001 more; mend these first\n1 error, 2,000 warnings in 1 file\n")
