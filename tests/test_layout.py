@@ -113,6 +113,19 @@ def test_nothing_but_the_command_line_prints_reads_the_environment_or_looks_at_t
     assert {use for use in used if use[1] in forbidden} - exempt == set()
 
 
+def test_records_are_defined_by_records_and_not_by_the_standard_library() -> None:
+    """It takes a hundred times as long, for each class of each command."""
+    homes = {("report/graph/as_json.py", "asdict")}
+    used = {
+        (module, alias.name)
+        for module in MODULES
+        for node in ast.walk(tree(module))
+        if isinstance(node, ast.ImportFrom) and node.module == "dataclasses" and module != "records.py"
+        for alias in node.names
+    }
+    assert used - homes == set()
+
+
 def test_no_module_keeps_state() -> None:
     changed = [module for module in MODULES if any(isinstance(n, ast.Global) for n in ast.walk(tree(module)))]
     assert changed == []

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from kubectl import HEAD, Kubectl, as_json_numbers, body_of
 
 import trainc
 from trainc.frontend.reading.block_lines import read_lines
@@ -167,6 +169,17 @@ def test_what_it_reads_it_reads_as_the_careful_reader_does(lines: str, depth: in
     assert repr(value) == repr(carefully(text, depth))  # As text: 1, 1.0 and true are equal to Python.
 
 
+# Lines of which several make a document often enough; kubectl gives tabs, odd line ends and doubled keys meanings of its own.
+PIECES = [
+    f"{indent}{dash}{key}{value}"
+    for indent in ("", "  ")
+    for dash in ("", "- ")
+    for key in ("", "a: ", "b: ", "c/d.e-f: ")
+    for value in VALUES
+    if value.isprintable() and (key or dash)
+]
+
+
 PLAIN_VALUES = st.sampled_from(VALUES[:18]) | st.from_regex(r"[a-z][a-z0-9./:-]{0,8}[a-z0-9]", fullmatch=True)
 TREES = st.recursive(
     PLAIN_VALUES,
@@ -202,6 +215,23 @@ def item(value: Any, indent: int) -> str:
 def test_it_reads_whatever_is_written_plainly(tree: dict[str, Any], step: int) -> None:
     text = written(tree, 0, step)
     assert repr(read_lines(text, 100)) == repr(carefully(text))
+
+
+def test_kubectl_reads_the_same(kubectl: Kubectl) -> None:
+    """Hundreds of small documents in one call."""
+    random = Random(0)
+    read: list[Any] = []
+    text = HEAD
+    for number in range(2000):
+        lines = [random.choice(PIECES) for _ in range(random.randint(1, 4))]
+        body = f"d{number}:\n" + "".join(f"  {line}\n" for line in lines)
+        try:
+            read.append((f"d{number}", read_lines(body, 100)[f"d{number}"]))
+        except ValueError:
+            continue
+        text += body
+    assert len(read) > 300
+    assert as_json_numbers(body_of(kubectl.read(text)[0])) == as_json_numbers(dict(read))
 
 
 @pytest.mark.parametrize("path", sorted((REPOSITORY / "runtimes").rglob("*.yaml")), ids=lambda path: path.stem)

@@ -1,0 +1,77 @@
+"""What a command imports, as names and not as times: start-up is a sum of imports, and each one here was measured."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+RECORD = """
+import sys
+before = set(sys.modules)
+{statement}
+print("imported", *sorted(set(sys.modules) - before), file=sys.stderr)
+"""
+JOB = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata:
+  name: llm
+  namespace: team-a
+spec:
+  runtimeRef:
+    name: torch-distributed
+  trainer:
+    numNodes: 4
+    command: [torchrun, train.py]
+    resourcesPerNode: {limits: {nvidia.com/gpu: 8}}
+"""
+# Each takes between one and eighty milliseconds, and nothing that compiles plain documents needs one of them.
+HEAVY = {
+    *("yaml", "ruamel", "jsonschema", "jinja2", "deepmerge", "watchfiles", "dask"),
+    *("asyncio", "concurrent", "dataclasses", "datetime", "decimal", "difflib", "email", "hashlib", "inspect"),
+    *("json", "logging", "multiprocessing", "pathlib", "random", "shutil", "subprocess", "tempfile", "textwrap"),
+    *("threading", "urllib", "uuid", "xml"),
+}
+# What does not concern a job of torch without gang, initializer, Secret or dialect.
+UNCONCERNED = {
+    *("trainc.admission.updates", "trainc.batch", "trainc.integrations", "trainc.report", "trainc.rendered"),
+    *(f"trainc.plugins.{name}" for name in ("coscheduling", "flux", "initializer", "jax", "mpi", "volcano", "xgboost")),
+    *(f"trainc.frontend.{name}" for name in ("dialects.ome", "dialects.v2alpha1", "migration", "overlays")),
+    *(f"trainc.frontend.reading.{name}" for name in ("careful", "construct", "json_text", "nodes", "syntax_errors")),
+    *(f"trainc.lints.{name}" for name in ("controller_defects", "gang_scheduler", "mpi_completion")),
+    *(f"trainc.target.{name}" for name in ("admission.re2_syntax", "delivery.flux", "name_hash", "secrets.existing")),
+}
+
+
+def imported(statement: str) -> list[str]:
+    """What a statement imports in a fresh Python, beyond what that had from the start."""
+    command = [sys.executable, "-c", RECORD.format(statement=statement)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    word, *modules = done.stderr.splitlines()[-1].split()
+    assert word == "imported"
+    return modules
+
+
+def within(modules: list[str], homes: set[str]) -> list[str]:
+    return [module for module in modules if any(module == home or module.startswith(f"{home}.") for home in homes)]
+
+
+def test_compiling_a_plain_job_imports_nothing_heavy_and_nothing_that_does_not_concern_it(tmp_path: Path) -> None:
+    job = tmp_path / "job.yaml"
+    job.write_text(JOB)
+    modules = imported(f"from trainc.cli.main import main; main(['build', {str(job)!r}, '--release', '2.3'])")
+    assert "trainc.plugins.torch" in modules
+    assert within(modules, HEAVY | UNCONCERNED) == []
+
+
+@pytest.mark.parametrize("words", [["--help"], ["build", "--help"], ["check", "--help"], ["rule", "UnknownField"]])
+def test_a_command_imports_nothing_heavy_to_explain_itself(words: list[str]) -> None:
+    modules = imported(f"from trainc.cli.main import main; main({words})")
+    assert within(modules, HEAVY - {"textwrap"}) == []  # argparse lays out its help with it.
+
+
+def test_importing_trainc_imports_next_to_nothing() -> None:
+    assert within(imported("import trainc"), {"trainc"}) == ["trainc"]
