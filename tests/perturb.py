@@ -21,11 +21,12 @@ def others(path: Path, value: Any) -> Iterator[Any]:
     elif isinstance(value, bool):
         yield not value
     elif isinstance(value, int):
-        yield from (other for other in (value + 2, 1, 2, 3, 0) if other != value)
+        # The greatest of several amounts may count, as it does for init containers.
+        yield from (other for other in (value + 2, 1, 2, 3, 0, 5000) if other != value)
     elif isinstance(value, float):
         yield value + 1
     elif last == "divisor" or "resources" in path or "resourcesPerNode" in path or last in ("cpu", "memory"):
-        yield from ("7", "3", "0", "5Gi", "5000Gi", "1000")
+        yield from (other for other in ("7", "3", "1", "0", "5Gi", "5000Gi", "1000") if other != value)
     elif last == "name" and path[0] == "metadata":
         yield from ("other", value + "x")
     else:

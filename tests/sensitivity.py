@@ -46,10 +46,21 @@ def _unmoved(subject: Explained, given: Input, fields: dict[Leaf, ExplainedField
         if not left:
             return
     for field in left.values():
-        # A name that the API fixes has no other valid value; what is written there stands in the field all the same.
-        no_choice = not tried and (given.index == ("spec", "runtimeRef", "name") or given.index[-2] == "limits")
-        if not no_choice and (tried or str(given.index and at_either(subject, given)) not in str(field.value)):
+        if tried or not (_has_no_choice(given) or _shows(subject, given, field)):
             yield f"{format_field(field.path)} does not depend on {given.object} {format_field(given.path)}"
+
+
+def _has_no_choice(given: Input) -> bool:
+    """Whether a document may be such that the field has no other valid value: only one node without a launcher."""
+    return (
+        given.index in (("spec", "runtimeRef", "name"), ("spec", "mlPolicy", "numNodes")) or given.index[-2] == "limits"
+    )
+
+
+def _shows(subject: Explained, given: Input, field: ExplainedField) -> bool:
+    """Whether a field that can only be dropped stands in the leaf, or what was there before it says the same."""
+    shown = str(given.index and at_either(subject, given)) in str(field.value)
+    return shown or any(earlier.value == field.value for earlier in field.origins[1:])
 
 
 def at_either(subject: Explained, given: Input) -> Any:

@@ -5,22 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from trainc.frontend.checked import Checked
+from trainc.frontend.checked import Checked, label_of
+from trainc.frontend.document import Document
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.options import Options
 from trainc.plugins.plugin import ExtensionPoint
 from trainc.records import dataclass, field
 from trainc.replay import Replay
-from trainc.report.provenance.model import ExplainedObject, Explanation, InputDocument, ObjectName
+from trainc.report.provenance.model import ExplainedObject, Explanation, InputDocument, InputDocuments, ObjectName
 
 Manifest = dict[str, Any]
 
 
 @dataclass(slots=True)
 class Recorder:
-    """An observer that keeps what it is told; the work is done afterwards."""
+    """An observer that keeps what it is told; the work is done afterwards.
 
+    `others` are the input's documents that are neither TrainJob nor runtime.
+    """
+
+    others: Sequence[Document] = ()
     job: Checked | None = None
     runtime: Checked | None = None
     trainjob: TrainJob | None = None
@@ -52,7 +57,8 @@ def explanation(recorder: Recorder, options: Options) -> Explanation:
     assert runtime is not None
     assert trainjob is not None
     assert info is not None
-    replay = Replay(trainjob, info, _document(job), _document(runtime), options)
+    documents = InputDocuments(_document(job), _document(runtime), [_other(d) for d in recorder.others])
+    replay = Replay(trainjob, info, documents, options)
     replay.frontend()
     for step in recorder.passes:
         replay.passed(*step)
@@ -71,6 +77,11 @@ def _document(checked: Checked) -> InputDocument:
     return InputDocument(
         checked.label, document.file, document.data, checked.data, checked.written, document.locate, before
     )
+
+
+def _other(document: Document) -> InputDocument:
+    data = document.data
+    return InputDocument(label_of(data), document.file, data, data, lambda path: path, document.locate)
 
 
 def _name(manifest: Manifest) -> ObjectName:

@@ -45,7 +45,7 @@ def compile_one(inputs: Inputs, wanted: str | None, options: Options) -> OneJob:
     intake = with_catalog(intake, Shelf(inputs.catalog, release, options))
     read = [*inputs.diagnostics, *intake.diagnostics]
     job = _chosen(intake.jobs, wanted, read)
-    recorder = Recorder()
+    recorder = Recorder(intake.others)
     compiled, diagnostics = compile_job(job, intake, options, recorder)
     if compiled is None:
         # The runtime may be missing because its document was refused.
@@ -63,7 +63,7 @@ def compile_every(inputs: Inputs, options: Options) -> list[OneJob]:
     found: list[Diagnostic] = [*inputs.diagnostics, *intake.diagnostics]
     compiled: list[OneJob] = []
     for job in intake.jobs:
-        recorder = Recorder()
+        recorder = Recorder(intake.others)
         outcome, diagnostics = compile_job(job, intake, options, recorder)
         found += diagnostics
         if outcome is not None and recorder.stages:

@@ -6,7 +6,7 @@ The JobSet exists from the beginning, as the runtime's template; other objects c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from trainc.frontend.lowering import lower
 from trainc.frontend.patches import apply_patches
@@ -21,17 +21,16 @@ from trainc.plugins.registry import plugin_named, plugins_for
 from trainc.report.paths import FieldPath, Leaf, Leaves, at, is_item_name, leaves
 from trainc.report.provenance import probe
 from trainc.report.provenance.attribute import before_overlays, by_document, by_label, by_patch, by_plugin
-from trainc.report.provenance.history import Attribute, History
-from trainc.report.provenance.model import ExplainedField, InputDocument, Origin
+from trainc.report.provenance.history import Attribute, History, Key, keyed
+from trainc.report.provenance.model import ExplainedField, InputDocuments, Origin
 from trainc.report.provenance.patch_leaves import patch_leaves
+from trainc.report.provenance.secrets import by_secrets_mode, sealed_of
 from trainc.report.provenance.situation import Situation
 from trainc.report.provenance.stages import Moved, by_move, by_stage, moved
 from trainc.target.key_order import TOP, ordered
 
 Manifest = dict[str, Any]
 Json = Mapping[str, Any]
-# What an object keeps when it is renamed: its version, its kind, and the how many-eth of these it is.
-Key: TypeAlias = tuple[str, str, int]
 
 _JOBSET = "JobSet"
 _TEMPLATE = ("spec", "template")
@@ -40,11 +39,9 @@ _TEMPLATE = ("spec", "template")
 class Replay:
     """Call `frontend`, then `passed` for each pass, `built`, and `shaped` for each stage after that."""
 
-    def __init__(
-        self, job: TrainJob, info: Info, trainjob: InputDocument, runtime: InputDocument, options: Options
-    ) -> None:
-        self._job, self._info, self._options = job, info, options
-        self._trainjob, self._runtime = trainjob, runtime
+    def __init__(self, job: TrainJob, info: Info, documents: InputDocuments, options: Options) -> None:
+        self._job, self._info, self._options, self._others = job, info, options, documents.others
+        self._trainjob, self._runtime = documents.trainjob, documents.runtime
         self._jobset = History()
         self._histories: dict[Key, History] = {}
         self._moves: Mapping[FieldPath, Moved] = {}
@@ -110,14 +107,16 @@ class Replay:
 
     def shaped(self, stage: str, manifests: Sequence[Manifest]) -> None:
         """A stage after building: what it added or changed."""
-        for key, manifest in _keyed(manifests):
+        for key, manifest in keyed(manifests):
             history = self._histories.setdefault(key, History())
             moves = self._moves if history is self._jobset else {}
-            history.step(leaves(manifest), self._by_stage(stage, moves))
+            secrets = stage == "secrets"
+            attribute = self._by_secrets_mode(manifest) if secrets else self._by_stage(stage, moves)
+            history.step(leaves(manifest), attribute)
 
     def explained(self, manifests: Sequence[Manifest]) -> Iterator[tuple[Manifest, tuple[ExplainedField, ...]]]:
         """Each object of the output with its fields."""
-        for key, manifest in _keyed(manifests):
+        for key, manifest in keyed(manifests):
             order = leaves(ordered(manifest, TOP))
             fields = {explained.path: explained for explained in self._histories[key].fields()}
             yield manifest, tuple(fields[path] for path in order)
@@ -129,6 +128,10 @@ class Replay:
             return by_stage(stage, self._options, leaf)
 
         return attribute
+
+    def _by_secrets_mode(self, manifest: Manifest) -> Attribute:
+        situation, sealed = self._situation(self._info), sealed_of(self._others, manifest)
+        return lambda leaf: by_secrets_mode(situation, self._options, sealed, leaf)
 
     def _unmoved(self) -> Iterator[FieldPath]:
         """Fields that move from the TrainJob to where the same value is already."""
@@ -165,9 +168,12 @@ class Replay:
         return by_document(self._trainjob, leaf, ("spec", *leaf.index[1:]), "trainjob")
 
     def _by(self, plugin: str, point: str, info: Info) -> Attribute:
-        jobset = self._jobset
-        situation = Situation(self._trainjob, self._runtime, self._job, info, jobset.origin, jobset.template_origin)
+        situation = self._situation(info)
         return lambda leaf: by_plugin(plugin, point, situation, leaf)
+
+    def _situation(self, info: Info) -> Situation:
+        jobset = self._jobset
+        return Situation(self._trainjob, self._runtime, self._job, info, jobset.origin, jobset.template_origin)
 
     def _project(self, info: Info) -> Manifest:
         (jobset,) = engine.build(self._job, info, (plugin_named(_JOBSET),))
@@ -188,11 +194,3 @@ def _mirror(spec: Json, labels: Json, annotations: Json) -> Manifest:
     """A template in the form of the JobSet that it becomes."""
     metadata = {field: values for field, values in (("labels", labels), ("annotations", annotations)) if values}
     return {"metadata": metadata, "spec": spec} if metadata else {"spec": spec}
-
-
-def _keyed(manifests: Sequence[Manifest]) -> Iterator[tuple[Key, Manifest]]:
-    seen: dict[tuple[str, str], int] = {}
-    for manifest in manifests:
-        kind = (manifest["apiVersion"], manifest["kind"])
-        yield (*kind, seen.get(kind, 0)), manifest
-        seen[kind] = seen.get(kind, 0) + 1

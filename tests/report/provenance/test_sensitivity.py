@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import base64
 import gzip
 import json
 import shlex
@@ -133,6 +134,21 @@ SITUATIONS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         ),
         runtime(*INITIALIZED, policy={"torch": {}}, gang={"coscheduling": {}}),
     ),
+    "a gang of Volcano whose scheduler the template names": (
+        trainjob({"numNodes": 2}),
+        runtime(job(pod={"schedulerName": "volcano"}), policy={"torch": {}}, gang={"volcano": {}}),
+    ),
+    "MPICH in the older API, with the search domain in the template": (
+        {**trainjob(), "apiVersion": "kubeflow.org/v2alpha1"},
+        {
+            **runtime(
+                job("launcher"),
+                job("node", None, pod={"dnsConfig": {"searches": ["llm.team-a.svc.cluster.local", "example.com"]}}),
+                policy={"mpi": {"mpiImplementation": "MPICH"}, "numNodes": 2},
+            ),
+            "apiVersion": "kubeflow.org/v2alpha1",
+        },
+    ),
     "what moves to the JobSet": (
         {
             **trainjob(activeDeadlineSeconds=60, managedBy="kueue.x-k8s.io/multikueue"),
@@ -162,6 +178,40 @@ def test_what_an_origin_names_decides_the_leaf(situation: str, name_hash: bool) 
     assert unexplained(subject) == []
     if not name_hash:
         assert insensitive(subject, Options(release="2.3")) == []
+
+
+@pytest.mark.parametrize(
+    ("mode", "delivery"), [("external-secrets", "argocd"), ("external-secrets", "flux"), ("presync-job", "argocd")]
+)
+@pytest.mark.parametrize("name_hash", [False, True])
+def test_objects_that_make_keys_name_what_they_take_from_the_job(mode: Any, delivery: Any, name_hash: bool) -> None:
+    chosen: dict[str, Any] = {"secrets": mode, "delivery": delivery, "keygen_image": "example.com/keygen:1"}
+    document, rt = trainjob({"numNodes": 2}), runtime(*MPI, policy={"mpi": {}})
+    subject = explained(document, rt, name_hash=name_hash, **chosen)
+    added = [f for d in subject.explanation.objects for f in d.fields if f.origin.by == "Secrets"]
+    assert added
+    assert [f.path for f in added if not f.origin.inputs or f"--secrets {mode}" not in f.origin.rule] == []
+    assert unexplained(subject) == []
+    if not name_hash:
+        assert insensitive(subject, Options(release="2.3", **chosen)) == []
+
+
+def test_what_is_sealed_is_taken_from_the_sealed_document() -> None:
+    ciphertext = base64.b64encode(b"\x02\x00" + bytes(600)).decode()
+    scope = {"sealedsecrets.bitnami.com/namespace-wide": "true"}
+    document = trainjob({"numNodes": 2})
+    sealed = {
+        "apiVersion": "bitnami.com/v1alpha1",
+        "kind": "SealedSecret",
+        "metadata": {"name": "llm-mpi-ssh-auth", "namespace": "team-a", "annotations": scope},
+        "spec": {"encryptedData": {"ssh-privatekey": ciphertext, "ssh-publickey": ciphertext}},
+    }
+    subject = explained(document, runtime(*MPI, policy={"mpi": {}}), sealed, secrets="sealed")
+    for path in ("spec.encryptedData.ssh-privatekey", f'spec.template.metadata.annotations["{next(iter(scope))}"]'):
+        (given,) = subject.origin(path, "SealedSecret").inputs
+        assert given.object == "SealedSecret team-a/llm-mpi-ssh-auth"
+        assert at(sealed, given.index) == subject.field(path, "SealedSecret").value
+    assert subject.origin("spec.template.metadata.name", "SealedSecret").inputs[0].path == ("metadata", "name")
 
 
 @pytest.mark.conformance

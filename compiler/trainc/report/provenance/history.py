@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 from trainc.report.paths import KEYS, FieldPath, Item, Leaf, Leaves
 from trainc.report.provenance.model import ExplainedField, Origin
 
 Attribute: TypeAlias = Callable[[Leaf], Origin]
+# What an object keeps when it is renamed: its version, its kind, and the how many-eth of these it is.
+Key: TypeAlias = tuple[str, str, int]
 
 _OF_TEMPLATE = ("runtime", "overlay", "patch", "default")
 # Plugins replace an item of these lists whole, so that who sets a part of it also sets what it is called by.
@@ -75,3 +77,12 @@ def _item_keys(path: FieldPath) -> Iterable[FieldPath]:
     for i, step in enumerate(path[1:], start=1):
         if isinstance(step, Item) and path[i - 1] in _REPLACED_WHOLE:
             yield (*path[: i + 1], KEYS[str(path[i - 1])])
+
+
+def keyed(manifests: Sequence[dict[str, Any]]) -> Iterator[tuple[Key, dict[str, Any]]]:
+    """Each object with what its history is found by."""
+    seen: dict[tuple[str, str], int] = {}
+    for manifest in manifests:
+        kind = (manifest["apiVersion"], manifest["kind"])
+        yield (*kind, seen.get(kind, 0)), manifest
+        seen[kind] = seen.get(kind, 0) + 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from trainc.diagnostics import Path, Source
@@ -29,6 +29,15 @@ class InputDocument:
     written: Callable[[Path], Path] = field(compare=False)
     locate: Callable[[Path], Source | None] = field(compare=False)
     before: InputDocument | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InputDocuments:
+    """The documents behind one job; `others` are those of the input that are neither TrainJob nor runtime."""
+
+    trainjob: InputDocument
+    runtime: InputDocument
+    others: Sequence[InputDocument] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,8 +74,6 @@ def by_stage(stage: str, options: Options, leaf: Leaf) -> Origin:
             rule, deviation = f"default of JobSet {field}", "admission-defaults"
             return Origin("admission", "JobSet webhook", leaf.value, rule=rule, deviation=deviation)
         return Origin("admission", "JobSet CRD", leaf.value, rule=f"default of JobSet {field}")
-    if stage == "secrets":
-        return Origin("delivery", "Secrets", leaf.value, rule=f"--secrets {options.secrets}")
     if stage == "delivery":
         return Origin("delivery", _TOOLS[options.delivery], leaf.value, rule=f"--delivery {options.delivery}")
     return Origin("deviation", stage, leaf.value, deviation=stage)
