@@ -111,7 +111,7 @@ def compile_job(job: Checked, intake: Intake, options: Options, observer: Observ
         and release.managed_by_honoured
         and options.semantics == "controller"
     ):
-        return _handed_over(lowered), [job.place(_MANAGED_ELSEWHERE)]
+        return CompiledJob(lowered.namespace, lowered.name, ()), [job.place(_MANAGED_ELSEWHERE)]
     info, found = prepare(lowered, runtime, release, options)
     lowered, unserved = job.fit(lowered, info)
     findings += found + unserved + engine.validate(lowered, info)
@@ -129,7 +129,12 @@ def compile_job(job: Checked, intake: Intake, options: Options, observer: Observ
         observer.lowered(job, runtime, lowered, info)
     assembly = assemble(lowered, info, intake.others, options, observer)
     diagnostics += [(runtime if f.about == "runtime" else job).place(f) for f in assembly.findings]
-    diagnostics += [job.place_built(label, finding) for label, finding in assembly.object_findings]
+    if assembly.object_findings:
+        from trainc.explanation import Recorder
+        from trainc.placing import place_built
+
+        recorder = Recorder(intake.others, job, runtime, lowered, info)
+        diagnostics += place_built(assembly.object_findings, job, recorder, options)
     if has_errors(diagnostics):
         return None, diagnostics
     return CompiledJob(lowered.namespace, lowered.name, assembly.manifests, assembly.secrets), diagnostics
@@ -190,7 +195,3 @@ _MANAGED_ELSEWHERE = Finding(
     "compile with --semantics gitops to hand the JobSet to MultiKueue",
     ("spec", "managedBy"),
 )
-
-
-def _handed_over(job: TrainJob) -> CompiledJob:
-    return CompiledJob(job.namespace, job.name, ())

@@ -6,9 +6,11 @@ What there is to say of a runtime should not wait for the first TrainJob that as
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from trainc.assembly import assemble
 from trainc.diagnostics import Diagnostic, Finding, Path, has_errors
+from trainc.explanation import Recorder
 from trainc.frontend.checked import Checked, check_document
 from trainc.frontend.dialects import OME, V2ALPHA1, Surroundings
 from trainc.frontend.document import Document
@@ -23,6 +25,7 @@ from trainc.lints.entrypoints import entrypoints
 from trainc.lints.registry import lint
 from trainc.options import NEWEST_RELEASE, Options
 from trainc.pipeline import prepare
+from trainc.placing import place_built
 from trainc.plugins import engine
 from trainc.records import replace
 
@@ -90,7 +93,9 @@ def _what_it_is(fragment: Fragment, api: str) -> Diagnostic:
 def _tried(runtime: Checked, options: Options, *, whole: bool) -> list[Diagnostic]:
     """What the smallest TrainJob of a runtime would meet; only what is `whole` is built as well."""
     minor = options.release or NEWEST_RELEASE
-    job = lower_job(check(_smallest_job(runtime, options), "TrainJob", minor)[0])
+    smallest = _smallest_job(runtime, options)
+    data = check(smallest, "TrainJob", minor)[0]
+    job = lower_job(data)
     info, findings = prepare(job, runtime, release_facts(minor), options)
     findings += engine.validate(job, info)
     if not has_errors(findings):
@@ -100,12 +105,13 @@ def _tried(runtime: Checked, options: Options, *, whole: bool) -> list[Diagnosti
     if whole and not has_errors(found):
         assembly = assemble(job, info, (), options)
         found += [runtime.place(_of_runtime(finding, trained)) for finding in assembly.findings]
-        found += [runtime.place_built(label, finding) for label, finding in assembly.object_findings]
+        recorder = Recorder((), Checked(Document.of(smallest), data), runtime, job, info)
+        found += place_built(assembly.object_findings, runtime, recorder, options)
     # An info tells of what is made, and nothing is made here.
     return [diagnostic for diagnostic in found if diagnostic.severity != "info"]
 
 
-def _smallest_job(runtime: Checked, options: Options) -> dict[str, object]:
+def _smallest_job(runtime: Checked, options: Options) -> dict[str, Any]:
     metadata, policy = runtime.data["metadata"], runtime.data["spec"].get("mlPolicy") or {}
     elastic = "elasticPolicy" in (policy.get("torch") or {})
     return {

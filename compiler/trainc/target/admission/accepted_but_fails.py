@@ -15,7 +15,7 @@ from trainc.target.admission.container_resources import check_resources
 from trainc.target.admission.jobset import JobSet, ReplicatedJob, containers, items, mapping, read_jobset, text
 from trainc.target.admission.name_budget import pod_template_names
 from trainc.target.admission.rules_coordinator import coordinator_label_problem
-from trainc.target.admission.rules_names import shorter_name
+from trainc.target.admission.rules_names import shorter_name, to_shorten
 from trainc.target.admission.versions import JobSetVersion, jobset_version
 
 
@@ -81,7 +81,8 @@ def _pod_template(jobset: JobSet, job: ReplicatedJob, severity: Severity) -> Ite
     for name in pod_template_names(jobset, job):
         if name.spare < 0:
             hint = shorter_name(jobset) if name.repeats else f"drop at least {-name.spare} characters"
-            yield Finding("DerivedNameTooLong", severity, str(name), hint, name.path)
+            place = to_shorten(jobset, name)
+            yield Finding("DerivedNameTooLong", severity, str(name), hint, name.path, source_path=place)
     for key, value in mapping(job.pod_metadata.get("labels")).items():
         if not is_label_value(text(value)):
             path = (*job.job_path, "template", "metadata", "labels", key)

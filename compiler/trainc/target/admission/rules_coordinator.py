@@ -11,7 +11,7 @@ from trainc.diagnostics import Finding, Severity
 from trainc.ir.name_forms import LABEL_VALUE_FORM, is_label_value
 from trainc.target.admission.jobset import JobSet, number, text
 from trainc.target.admission.name_budget import coordinator_label
-from trainc.target.admission.rules_names import shorter_name
+from trainc.target.admission.rules_names import shorter_name, to_shorten
 from trainc.target.admission.versions import JobSetVersion
 
 _PATH = ("spec", "coordinator")
@@ -56,7 +56,10 @@ def coordinator_label_problem(jobset: JobSet, severity: Severity) -> Iterator[Fi
     if label is None or (label.spare >= 0 and is_label_value(label.value)):
         return
     if label.spare < 0:
-        yield Finding("InvalidCoordinatorLabel", severity, str(label), shorter_name(jobset), label.path)
+        place = to_shorten(jobset, label)
+        yield Finding(
+            "InvalidCoordinatorLabel", severity, str(label), shorter_name(jobset), label.path, source_path=place
+        )
     else:
         message = f"the coordinator's address {label.value!r} cannot be a label's value"
         yield Finding("InvalidCoordinatorLabel", severity, message, f"use {LABEL_VALUE_FORM}", label.path)

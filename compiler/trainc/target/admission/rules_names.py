@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.diagnostics import Finding
+from trainc.diagnostics import Finding, Path
 from trainc.ir.name_forms import DNS_1035_FORM, LABEL_LIMIT, is_dns1035_label, length
 from trainc.target.admission.jobset import JobSet, ReplicatedJob
 from trainc.target.admission.name_budget import DerivedName, job_name, longest_name, pod_name
@@ -64,7 +64,7 @@ def _job_and_pod(jobset: JobSet, job: ReplicatedJob) -> Iterator[Finding]:
 
 
 def _too_long(code: str, jobset: JobSet, name: DerivedName) -> Finding:
-    return Finding(code, "error", str(name), shorter_name(jobset), name.path)
+    return Finding(code, "error", str(name), shorter_name(jobset), name.path, source_path=to_shorten(jobset, name))
 
 
 def shorter_name(jobset: JobSet) -> str:
@@ -73,3 +73,8 @@ def shorter_name(jobset: JobSet) -> str:
     if longest < 1:
         return "shorten the names of the replicated jobs, claims or volumes: no name of the JobSet is short enough"
     return f"call the JobSet by at most {longest} characters; {jobset.name!r} has {length(jobset.name)}"
+
+
+def to_shorten(jobset: JobSet, name: DerivedName) -> Path:
+    """Where a derived name that is too long is mended: at the JobSet's own name, unless none is short enough."""
+    return ("metadata", "name") if name.repeats and longest_name(jobset) > 0 else name.path

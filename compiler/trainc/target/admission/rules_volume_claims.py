@@ -13,7 +13,7 @@ from trainc.diagnostics import Finding, Path
 from trainc.ir.name_forms import DNS_1123_FORM, SUBDOMAIN_LIMIT, is_dns1123_subdomain, length
 from trainc.target.admission.jobset import JobSet, ReplicatedJob, containers, items, mapping, text
 from trainc.target.admission.name_budget import claim_name, claim_templates
-from trainc.target.admission.rules_names import shorter_name
+from trainc.target.admission.rules_names import shorter_name, to_shorten
 
 
 def check_volume_claims(jobset: JobSet) -> Iterator[Finding]:
@@ -30,7 +30,10 @@ def check_volume_claims(jobset: JobSet) -> Iterator[Finding]:
             message = f"no claim template can be called {name!r}"
             yield Finding("InvalidVolumeClaimName", "error", message, f"use {DNS_1123_FORM}", name_path)
         if (claim := claim_name(jobset, path, template)).spare < 0:
-            yield Finding("VolumeClaimNameTooLong", "error", str(claim), shorter_name(jobset), name_path)
+            place = to_shorten(jobset, claim)
+            yield Finding(
+                "VolumeClaimNameTooLong", "error", str(claim), shorter_name(jobset), name_path, source_path=place
+            )
         yield from _mounts(jobset, name, name_path)
 
 

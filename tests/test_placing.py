@@ -1,0 +1,106 @@
+"""Findings about built objects point to the line of the input that set the field, whichever document it is in."""
+
+from __future__ import annotations
+
+import pytest
+
+from trainc import CompileError, Diagnostic, Options
+from trainc.frontend.document import Document
+from trainc.frontend.yaml_reader import read_documents
+from trainc.options import Limits
+from trainc.pipeline import compile_documents
+from trainc.trial import check_unused_runtimes
+
+JOB = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: llm, namespace: team-a}
+spec:
+  runtimeRef: {name: rt}
+"""
+RUNTIME = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: ClusterTrainingRuntime
+metadata: {name: rt}
+spec:
+  mlPolicy: {torch: {}}
+  template:
+    spec:
+      replicatedJobs:
+      - name: node
+        template:
+          metadata: {labels: {trainer.kubeflow.org/trainjob-ancestor-step: trainer}}
+          spec:
+            template:
+              spec:
+"""
+CONTAINER = "                containers: [{name: node, image: 'example.com/train:1'}]\n"
+
+
+def diagnosed(job: str, runtime: str, release: str = "2.3") -> list[Diagnostic]:
+    documents = [d for name, text in (("job.yaml", job), ("rt.yaml", runtime)) for d in read(text, name)]
+    with pytest.raises(CompileError) as refused:
+        compile_documents(documents, (), Options(release=release))
+    return refused.value.diagnostics
+
+
+def read(text: str, name: str) -> list[Document]:
+    documents, problems = read_documents(text.encode(), name, Limits())
+    assert not problems
+    return documents
+
+
+def place(diagnostics: list[Diagnostic], code: str) -> str:
+    (found,) = [d for d in diagnostics if d.code == code]
+    assert found.source is not None
+    assert found.object == "JobSet team-a/llm"
+    return f"{found.source.file}:{found.source.line}:{found.source.column}"
+
+
+def test_what_the_runtime_says_is_at_the_runtimes_line() -> None:
+    runtime = RUNTIME + "                restartPolicy: Always\n" + CONTAINER
+    assert place(diagnosed(JOB, runtime), "InvalidRestartPolicy") == "rt.yaml:15:17"
+
+
+def test_what_a_patch_says_is_at_the_patchs_line() -> None:
+    patch = """\
+  runtimePatches:
+  - manager: example.com/a
+    trainingRuntimeSpec:
+      template:
+        spec:
+          replicatedJobs:
+          - name: node
+            template:
+              spec:
+                template:
+                  spec:
+                    volumes:
+                    - {name: data, emptyDir: {}, hostPath: {path: /data}}
+"""
+    assert place(diagnosed(JOB + patch, RUNTIME + CONTAINER), "TwoVolumeSources") == "job.yaml:18:24"
+
+
+def test_what_the_trainer_of_the_job_says_is_at_its_line() -> None:
+    trainer = "  trainer:\n    resourcesPerNode: {limits: {nvidia.com/gpu: 2}, requests: {nvidia.com/gpu: 1}}\n"
+    assert place(diagnosed(JOB + trainer, RUNTIME + CONTAINER), "ExtendedResourceUnequal") == "job.yaml:7:64"
+
+
+def test_a_name_that_is_derived_is_at_the_name() -> None:
+    job = JOB.replace("name: llm", "name: llm" + "l" * 60)
+    found = [d.source for d in diagnosed(job, RUNTIME + CONTAINER) if d.object.startswith("JobSet")]
+    assert {source and (source.file, source.line) for source in found} == {("job.yaml", 3)}
+
+
+def test_a_runtime_that_no_job_uses_is_placed_as_well() -> None:
+    runtime = RUNTIME + "                restartPolicy: Always\n" + CONTAINER
+    (found,) = check_unused_runtimes(read(runtime, "rt.yaml"), (), Options(release="2.3"))
+    (wrong,) = [d for d in found if d.code == "InvalidRestartPolicy"]
+    assert wrong.source is not None
+    assert (wrong.source.file, wrong.source.line) == ("rt.yaml", 15)
+
+
+def test_documents_without_text_have_no_place() -> None:
+    with pytest.raises(CompileError) as refused:
+        compile_documents(read(JOB, "") + read(RUNTIME + "                restartPolicy: Always\n" + CONTAINER, ""))
+    assert any(d.code == "InvalidRestartPolicy" for d in refused.value.diagnostics)
