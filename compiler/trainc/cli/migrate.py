@@ -28,7 +28,8 @@ from trainc.cli.settings import limits_of
 from trainc.diagnostics import Diagnostic, in_order
 from trainc.frontend.files import STDIN, Walk
 from trainc.frontend.migration.files import MigratedFile, migrate_text
-from trainc.frontend.reading.encoding import decode
+from trainc.frontend.reading.encoding import decode, encode
+from trainc.frontend.yaml_reader import read_documents
 from trainc.options import Limits
 
 _NOT_MIGRATED = ("CannotMigrate",)
@@ -52,8 +53,10 @@ def run(arguments: Namespace, streams: Streams) -> Status:
     diagnostics: list[Diagnostic] = []
     changed = 0
     limits = limits_of(arguments)
-    for file, text in _texts(arguments.paths, limits, streams, diagnostics):
-        migrated = migrate_text(text, file, limits)
+    texts = list(_texts(arguments.paths, limits, streams, diagnostics))
+    documents = [document for file, text in texts for document in read_documents(encode(text), file, limits)[0]]
+    for file, text in texts:
+        migrated = migrate_text(text, file, limits, documents)
         diagnostics += migrated.diagnostics
         changed += migrated.text != text
         _deliver(file, text, migrated, arguments, streams)

@@ -182,6 +182,63 @@ def test_a_file_with_an_error_is_left_alone() -> None:
     assert result.diagnostics
 
 
+def test_auto_stays_where_the_runtime_counts_processes_itself() -> None:
+    counting = RUNTIME.replace("numProcPerNode: auto   # the default", "numProcPerNode: 4")
+    text = f"{OVERRIDES}---\n{counting}"
+    result = migrated(text)
+    assert "numProcPerNode: auto" in result.text
+    assert [d.code for d in result.diagnostics] == ["CannotMigrate", "CannotMigrate"]
+    assert compiled(result.text) == compiled(text)
+
+
+def test_line_ends_are_those_of_the_file() -> None:
+    result = migrated(OVERRIDES.replace("\n", "\r\n"))
+    assert result.text == migrated(OVERRIDES).text.replace("\n", "\r\n")
+    untouched = "kind: Other\r\n"
+    assert migrated(untouched).text == untouched
+
+
+def test_a_mapping_that_loses_its_last_field_keeps_its_comments() -> None:
+    text = RUNTIME.replace("torch:\n", "torch: # One.\n      # Two.\n").replace(
+        "  template:\n", "  # Three.\n  template:\n", 1
+    )
+    result = migrated(text)
+    assert [result.text.count(comment) for comment in ("# One.", "# Two.", "# the default", "# Three.")] == [1] * 4
+    assert compiled(f"{result.text}---\n{migrated(OVERRIDES).text}") == compiled(f"{text}---\n{OVERRIDES}")
+
+
+def test_lines_of_other_indentations_stay_as_they_are() -> None:
+    mixed = OVERRIDES.replace(
+        "    namespace: team-a   # ours\n", "    namespace: team-a\n    annotations:\n      a: b\n"
+    )
+    result = migrated(mixed)
+    assert "    annotations:\n      a: b\n" in result.text
+    assert migrated(result.text).text == result.text
+
+
+def test_a_string_that_yaml_1_1_reads_as_something_else_is_quoted_where_it_is_moved() -> None:
+    text = """\
+apiVersion: ome.io/v1beta1
+kind: TrainingJob
+metadata: {name: ft, namespace: team-a}
+spec:
+  runtimeRef: {name: rt}
+  modelConfig: {inputModel: base}
+  datasets: {storageUri: "s3://a/b", parameters: {A: "yes", B: "0400", C: plain}}
+  trainer: {image: "example.com/x:1"}
+---
+apiVersion: ome.io/v1beta1
+kind: ClusterBaseModel
+metadata: {name: base}
+spec: {storage: {storageUri: "hf://a/b"}}
+"""
+    (job, _), problems = read_documents(migrated(text).text.encode(), "x", Limits())
+    assert not problems
+    initializer = job.data["spec"]["initializer"]
+    assert [v["value"] for v in initializer["dataset"]["env"]] == ["yes", "0400", "plain"]
+    assert initializer["model"]["storageUri"] == "hf://a/b"
+
+
 _LABELS = st.dictionaries(st.sampled_from("abc"), st.sampled_from(["1", "yes", "0x1F"]), max_size=3)
 
 

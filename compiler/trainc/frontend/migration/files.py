@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.checked import label_of, place
-from trainc.frontend.migration.newest import in_newest_api
+from trainc.frontend.document import Document
+from trainc.frontend.migration.newest import Around, around_of, in_newest_api
 from trainc.frontend.reading.encoding import encode
 from trainc.frontend.reading.lists import items
 from trainc.frontend.yaml_reader import read_documents, read_value
@@ -29,30 +30,40 @@ class MigratedFile:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def migrate_text(text: str, file: str, limits: Limits) -> MigratedFile:
-    """Every TrainJob and runtime of `text` in the newest API, with what could not be expressed."""
+def migrate_text(text: str, file: str, limits: Limits, others: Sequence[Document] = ()) -> MigratedFile:
+    """Every TrainJob and runtime of `text` in the newest API, with what could not be expressed.
+
+    `others` are the documents of other files, whose runtimes and models those of this file may name.
+    """
     documents, diagnostics = read_documents(encode(text), file, limits)
     if diagnostics:
         return MigratedFile(text, tuple(diagnostics))
+    around = around_of(document.data for document in (*documents, *others))
     said: list[Diagnostic] = []
     for document in documents:
-        migrated = in_newest_api(document.data)
+        migrated = in_newest_api(document.data, around)
         said += [place(finding, document, label_of(document.data)) for finding in migrated.findings]
-    return MigratedFile("".join(_migrated_parts(text, limits)), tuple(said))
+    lines = text.replace("\r\n", "\n")
+    new = "".join(_migrated_parts(lines, limits, around))
+    return MigratedFile(text if new == lines else _with_line_ends_of(text, new), tuple(said))
 
 
-def _migrated_parts(text: str, limits: Limits) -> Iterator[str]:
+def _with_line_ends_of(text: str, new: str) -> str:
+    return new.replace("\n", "\r\n") if "\r\n" in text else new
+
+
+def _migrated_parts(text: str, limits: Limits, around: Around) -> Iterator[str]:
     """The text document by document, separators included."""
     start = 0
     for separator in _SEPARATOR.finditer(text):
-        yield _migrated_part(text[start : separator.start()], limits)
+        yield _migrated_part(text[start : separator.start()], limits, around)
         yield separator[0]
         start = separator.end()
-    yield _migrated_part(text[start:], limits)
+    yield _migrated_part(text[start:], limits, around)
 
 
-def _migrated_part(part: str, limits: Limits) -> str:
-    changes = list(_changes(part, limits))
+def _migrated_part(part: str, limits: Limits, around: Around) -> str:
+    changes = list(_changes(part, limits, around))
     if not changes:
         return part
     from trainc.frontend.migration.rewriting import rewrite
@@ -60,12 +71,12 @@ def _migrated_part(part: str, limits: Limits) -> str:
     return rewrite(part, changes)
 
 
-def _changes(part: str, limits: Limits) -> Iterator[Change]:
+def _changes(part: str, limits: Limits, around: Around) -> Iterator[Change]:
     """Every object of one document that has to change, with its place: a List holds several."""
     documents, problems = read_documents(encode(part), "", limits)
     if problems or not documents:
         return
     for path, value in items(read_value(part)):
-        wanted = in_newest_api(value).data if isinstance(value, Mapping) else value
+        wanted = in_newest_api(value, around).data if isinstance(value, Mapping) else value
         if wanted != value:
             yield path, value, wanted

@@ -2,18 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from trainc.diagnostics import Finding, Path
-from trainc.frontend.dialects import Surroundings, dialect_of
+from trainc.frontend.dialects import Surroundings, dialect_of, surroundings_of
 from trainc.frontend.migration.renaming import with_standard_names
+from trainc.frontend.nested import value_at
 from trainc.ir import names
 from trainc.records import dataclass
 
 Json = Mapping[str, Any]
 
+_TORCH_PROCESSES: Path = ("spec", "mlPolicy", "torch", "numProcPerNode")
 MANAGER_DOMAIN = f"migrated.{names.TRAINER_GROUP}"
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a migration may know of the other documents: where models are stored, and which runtimes count processes.
+
+    `counting` holds the kinds and names of runtimes whose torch policy asks for a number of processes.
+    """
+
+    surroundings: Surroundings = Surroundings()
+    counting: frozenset[tuple[str, str]] = frozenset()
+
+
+def around_of(documents: Iterable[Json]) -> Around:
+    """What these documents say that the migration of one of them may need."""
+    known = list(documents)
+    counting = {
+        (str(document.get("kind")), str(value_at(document, ("metadata", "name"))))
+        for document in known
+        if value_at(document, _TORCH_PROCESSES) not in (None, "auto")
+    }
+    return Around(surroundings_of(known), frozenset(counting))
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +48,7 @@ class Migrated:
     findings: tuple[Finding, ...] = ()
 
 
-def in_newest_api(document: Json) -> Migrated:
+def in_newest_api(document: Json, around: Around = Around()) -> Migrated:
     """A TrainJob or runtime of any dialect and release in the newest API.
 
     A document that is there already, or is none of ours, comes back as it is. What cannot be expressed stays as it
@@ -35,7 +59,7 @@ def in_newest_api(document: Json) -> Migrated:
     findings: list[Finding] = []
     if dialect is not None:
         kind = dialect.kinds[document["kind"]]
-        conversion = dialect.convert(document, kind, Surroundings())
+        conversion = dialect.convert(document, kind, around.surroundings)
         problems = [f for f in conversion.findings if f.severity == "error"]
         refused = list(_refused_elsewhere(document))
         if problems or refused:
@@ -45,7 +69,7 @@ def in_newest_api(document: Json) -> Migrated:
     elif document.get("apiVersion") != names.TRAINER_API or not isinstance(document.get("spec"), Mapping):
         return Migrated(document)
     if data.get("kind") == "TrainJob":
-        data, found = _trainjob(data)
+        data, found = _trainjob(data, around)
     else:
         if dialect is not None:
             data, renamed = with_standard_names(data, dialect.naming)
@@ -54,7 +78,7 @@ def in_newest_api(document: Json) -> Migrated:
     return Migrated(data, (*findings, *found))
 
 
-def _trainjob(document: Json) -> tuple[Json, list[Finding]]:
+def _trainjob(document: Json, around: Around) -> tuple[Json, list[Finding]]:
     spec = dict(document["spec"])
     patches = list(_patches_of(spec))
     for field in ("labels", "annotations", "podSpecOverrides", "podTemplateOverrides"):
@@ -69,7 +93,9 @@ def _trainjob(document: Json) -> tuple[Json, list[Finding]]:
     findings: list[Finding] = []
     trainer = spec.get("trainer")
     if isinstance(trainer, Mapping) and isinstance(trainer.get("numProcPerNode"), str):
-        spec["trainer"], findings = _with_process_number(trainer)
+        reference = spec.get("runtimeRef") or {}
+        counted = (str(reference.get("kind", "ClusterTrainingRuntime")), str(reference.get("name"))) in around.counting
+        spec["trainer"], findings = _with_process_number(trainer, counted)
     return {**document, "spec": spec}, findings
 
 
@@ -98,19 +124,18 @@ def _patch(override: Json, pod_template: Json) -> Json:
     return {"spec": {"replicatedJobs": [{"name": job["name"], **template} for job in override["targetJobs"]]}}
 
 
-def _with_process_number(trainer: Json) -> tuple[Json, list[Finding]]:
+def _with_process_number(trainer: Json, counted: bool) -> tuple[Json, list[Finding]]:
+    """The trainer with a number, or without `auto`, which is the default unless the runtime has `counted` itself."""
     asked = trainer["numProcPerNode"]
-    rest = {field: value for field, value in trainer.items() if field != "numProcPerNode"}
-    if asked == "auto":
-        return rest, []
     if asked.isdecimal():
         return {**trainer, "numProcPerNode": int(asked)}, []
-    finding = _cannot(
-        ("spec", "trainer", "numProcPerNode"),
-        f"numProcPerNode {asked!r} has no counterpart since Trainer 2.2",
-        "write the number of processes, or drop the field to take it from the node's resources",
-    )
-    return trainer, [finding]
+    if asked == "auto" and not counted:
+        return {field: value for field, value in trainer.items() if field != "numProcPerNode"}, []
+    message = f"numProcPerNode {asked!r} has no counterpart since Trainer 2.2"
+    hint = "write the number of processes, or drop the field to take it from the node's resources"
+    if counted:
+        hint = "write the number of processes, or drop the runtime's own numProcPerNode first"
+    return trainer, [_cannot(("spec", "trainer", "numProcPerNode"), message, hint)]
 
 
 def _runtime(document: Json) -> tuple[Json, list[Finding]]:

@@ -9,22 +9,24 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
+from trainc.diagnostics import CompileError
+from trainc.frontend.migration.kept_lines import with_kept_lines
+from trainc.frontend.yaml_reader import read_value
 from trainc.patterns import pattern
 
 Json = Mapping[str, Any]
 
 _SEQUENCE = pattern(r"^(?P<key> *)[^\s#-][^\n#]*:[ ]*(?:#[^\n]*)?\n(?P<dash> *)- ", re.MULTILINE)
 _MAPPING = pattern(r"^(?P<key> *)[^\s#-][^\n#]*:[ ]*(?:#[^\n]*)?\n(?P<child> +)[^\s#-]", re.MULTILINE)
-_COMMENT = pattern(r"(?:^|\s)(?P<text>#[^\n]*)")
-_MOST_COMPARED = 4_000
 _IDENTITIES = ("name", "manager", "mountPath")
 
 
 def rewrite(text: str, changes: Sequence[tuple[Sequence[str | int], Json, Json]]) -> str:
     """`text`, one YAML document, with each change made: (where the object is, its data now, its data wanted).
 
-    Only lines whose data changes differ from `text`, as long as writing the document back keeps its lines.
+    Only lines whose data changes differ from `text`; where its indentation allows no such thing, the whole is rewritten.
     """
     yaml = _writer(text)
     before = _dump(yaml, yaml.load(text))
@@ -34,7 +36,9 @@ def rewrite(text: str, changes: Sequence[tuple[Sequence[str | int], Json, Json]]
         for step in path:
             node = node[step]
         _Reconciliation(node, now, wanted).run()
-    return _with_lines_of(text, before, _dump(yaml, tree))
+    after = _dump(yaml, tree)
+    kept = with_kept_lines(text, before, after)
+    return kept if _same(kept, after) else after
 
 
 class _Reconciliation:
@@ -64,6 +68,10 @@ class _Reconciliation:
         for key, value in wanted.items():
             if key not in now:
                 node[key] = self._taken_over(value)
+            elif value == {} and isinstance(now[key], Mapping):
+                # Comments that stood inside would end up between the key and its braces.
+                node.ca.items.pop(key, None)
+                node[key] = _empty()
             elif now[key] != value:
                 node[key] = self._changed(node[key], now[key], value)
 
@@ -96,7 +104,9 @@ class _Reconciliation:
             for key, item in value.items():
                 made[key] = self._taken_over(item)
             return made
-        return CommentedSeq([self._taken_over(item) for item in value]) if isinstance(value, list) else value
+        if isinstance(value, list):
+            return CommentedSeq([self._taken_over(item) for item in value])
+        return _quoted(value) if isinstance(value, str) else value
 
 
 def _vanished(now: Any, wanted: Any, node: Any) -> Iterator[tuple[Any, Any]]:
@@ -129,6 +139,21 @@ def _alike(old: Any, new: Json) -> bool:
     return isinstance(old, Mapping) and set(old) == set(new)
 
 
+def _empty() -> CommentedMap:
+    made = CommentedMap()
+    made.fa.set_flow_style()
+    return made
+
+
+def _quoted(text: str) -> str:
+    """A string so that kubectl reads it as one: ruamel.yaml writes by YAML 1.2, where `yes` and `1_0` are strings."""
+    try:
+        plain = read_value(text) == text
+    except CompileError:
+        plain = False
+    return text if plain else DoubleQuotedScalarString(text)
+
+
 def _rename(node: CommentedMap, old: str, new: str) -> None:
     position = list(node).index(old)
     comment = node.ca.items.pop(old, None)
@@ -150,51 +175,15 @@ def _writer(text: str) -> YAML:
     return yaml
 
 
+def _same(text: str, other: str) -> bool:
+    try:
+        same: bool = read_value(text) == read_value(other)
+    except CompileError:
+        return False
+    return same
+
+
 def _dump(yaml: YAML, tree: Any) -> str:
     stream = io.StringIO()
     yaml.dump(tree, stream)
     return stream.getvalue()
-
-
-def _with_lines_of(text: str, before: str, after: str) -> str:
-    """`after`, with every line that the change did not touch as it was in `text`.
-
-    `before` is `text` written back unchanged; where that has another number of lines, the lines cannot be told.
-    """
-    original, old, new = (t.splitlines(keepends=True) for t in (text, before, after))
-    if len(original) != len(old):
-        return after
-    lines: list[str] = []
-    for tag, old_start, old_end, new_start, new_end in _steps(old, new):
-        if tag == "equal":
-            lines += original[old_start:old_end]
-        else:
-            lines += [*_lost_comments(original[old_start:old_end], after), *new[new_start:new_end]]
-    return "".join(lines)
-
-
-def _steps(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, int, int, int, int]]:
-    """How `old` becomes `new`, as difflib says it: what begins and ends alike costs nothing."""
-    from difflib import SequenceMatcher
-
-    start, shorter = 0, min(len(old), len(new))
-    while start < shorter and old[start] == new[start]:
-        start += 1
-    end = 0
-    while end < shorter - start and old[-1 - end] == new[-1 - end]:
-        end += 1
-    middle_old, middle_new = old[start : len(old) - end], new[start : len(new) - end]
-    yield "equal", 0, start, 0, start
-    # Lines by the thousand that are all alike would take difflib hours.
-    junk = len(middle_old) + len(middle_new) > _MOST_COMPARED
-    for tag, a, b, c, d in SequenceMatcher(None, middle_old, middle_new, autojunk=junk).get_opcodes():
-        yield tag, start + a, start + b, start + c, start + d
-    yield "equal", len(old) - end, len(old), len(new) - end, len(new)
-
-
-def _lost_comments(removed: Sequence[str], after: str) -> Iterator[str]:
-    """Comments of removed lines that stand nowhere in `after`: they stay where they were, each on its own line."""
-    for line in removed:
-        found = _COMMENT.search(line)
-        if found is not None and found["text"].rstrip() not in after:
-            yield f"{line[: len(line) - len(line.lstrip())]}{found['text'].rstrip()}\n"
