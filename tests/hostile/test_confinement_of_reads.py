@@ -133,6 +133,17 @@ def test_a_revision_leads_nowhere_else(repository: Path) -> None:
     assert "hunter2" not in result.stderr + result.stdout
 
 
+def test_an_application_s_parameters_lead_nowhere_else(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (repository / "jobs" / "link").symlink_to(repository.parent / "outside")
+    monkeypatch.chdir(repository / "jobs")
+    monkeypatch.setenv("ARGOCD_APP_SOURCE_PATH", "jobs")
+    for path in ("link", "../../outside", "../jobs/link"):
+        monkeypatch.setenv("PARAM_OVERLAY", path)
+        result = run("cmp")
+        assert (result.status, result.stdout) == (1, "")
+        assert "error[InvalidParameter]" in result.stderr
+
+
 def test_migrate_writes_through_no_link(repository: Path) -> None:
     text = JOB.replace("trainer.kubeflow.org", "kubeflow.org").replace("v1alpha1", "v2alpha1")
     job = repository / "jobs" / "llm.yaml"

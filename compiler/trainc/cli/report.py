@@ -55,7 +55,7 @@ def run(arguments: Namespace, streams: Streams) -> Status:
         paint = Paint(arguments.color, streams.err)
         streams.err.write(text_report(error.diagnostics, Files(), paint, quiet=arguments.quiet))
         return Status.DIAGNOSED
-    text = page(jobs, arguments.title)
+    text = page(jobs, _printable(arguments.title))
     if arguments.output == "-":
         streams.out.write(text.encode())
         return Status.DONE
@@ -89,3 +89,8 @@ def _picture(graph: Graph) -> str:
             raise
         return ""
     return graph_svg(graph)
+
+
+def _printable(title: str) -> str:
+    """A title whose bytes are text, whatever the shell has passed on."""
+    return title.encode("utf-8", "backslashreplace").decode()
