@@ -19,13 +19,26 @@ DEEP = "[" * 10_000 + "]" * 10_000
 BOMB = "l0: &l0 [x]\n" + "".join(f"l{i}: &l{i} [{', '.join([f'*l{i - 1}'] * 10)}]\n" for i in range(1, 12))
 
 
+def outcomes(commands: Mapping[Path, list[str]]) -> list[dict[str, Any]]:
+    """What became of a command in each folder; an error if the process was killed."""
+    requests = [json.dumps({"folder": str(at), "words": words, "stdin": None}) for at, words in commands.items()]
+    program, lines = [sys.executable, str(LIMITED)], "\n".join(requests)
+    done = subprocess.run(program, input=lines, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{done.stderr[-2000:]} after {done.stdout.count(chr(10))} commands"
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
 def outcome(folder: Path, words: list[str]) -> dict[str, Any]:
-    """What became of one command; an error if the process was killed."""
-    request = json.dumps({"folder": str(folder), "words": words, "stdin": None})
-    done = subprocess.run([sys.executable, str(LIMITED)], input=request, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    found: dict[str, Any] = json.loads(done.stdout)
+    (found,) = outcomes({folder: words})
     return found
+
+
+def of_table(root: Path, table: Mapping[str, Mapping[str, str]], words: list[str]) -> dict[str, dict[str, Any]]:
+    """What became of each entry of a table, all in one process: their files by name."""
+    folders = {root / str(number): files for number, files in enumerate(table.values())}
+    for folder, files in folders.items():
+        write(folder, files)
+    return dict(zip(table, outcomes(dict.fromkeys(folders, words)), strict=True))
 
 
 def write(folder: Path, files: Mapping[str, str]) -> None:
@@ -92,13 +105,17 @@ OVERLAYS: Mapping[str, tuple[str, str]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def overlays(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    job = HEAD.replace("llm", "a" * 40)
+    table = {name: {"jobs/job.yaml": job, "overlay/overlay.yaml": text} for name, (text, _) in OVERLAYS.items()}
+    return of_table(tmp_path_factory.mktemp("overlays"), table, [*BUILD, "jobs", "--overlay", "overlay"])
+
+
 @pytest.mark.parametrize("name", OVERLAYS)
-def test_a_hostile_overlay_is_refused(name: str, tmp_path: Path) -> None:
-    text, code = OVERLAYS[name]
-    write(tmp_path, {"jobs/job.yaml": HEAD.replace("llm", "a" * 40), "overlay/overlay.yaml": text})
-    found = outcome(tmp_path, [*BUILD, "jobs", "--overlay", "overlay"])
-    assert (found["status"], found["traceback"]) == (1, False)
-    assert code in found["codes"]
+def test_a_hostile_overlay_is_refused(name: str, overlays: dict[str, dict[str, Any]]) -> None:
+    assert (overlays[name]["status"], overlays[name]["traceback"]) == (1, False)
+    assert OVERLAYS[name][1] in overlays[name]["codes"]
 
 
 def test_bases_that_double_at_each_level_are_refused(tmp_path: Path) -> None:
@@ -151,12 +168,16 @@ TEMPLATES: Mapping[str, str] = {
 }
 
 
+@pytest.fixture(scope="module")
+def templates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    table = {name: {"job.yaml.j2": text} for name, text in TEMPLATES.items()}
+    return of_table(tmp_path_factory.mktemp("templates"), table, [*BUILD, "job.yaml.j2"])
+
+
 @pytest.mark.parametrize("name", TEMPLATES)
-def test_a_hostile_template_is_stopped(name: str, tmp_path: Path) -> None:
-    write(tmp_path, {"job.yaml.j2": TEMPLATES[name]})
-    found = outcome(tmp_path, [*BUILD, "job.yaml.j2"])
-    assert (found["status"], found["traceback"]) == (1, False)
-    assert "TemplateError" in found["codes"]
+def test_a_hostile_template_is_stopped(name: str, templates: dict[str, dict[str, Any]]) -> None:
+    assert (templates[name]["status"], templates[name]["traceback"]) == (1, False)
+    assert "TemplateError" in templates[name]["codes"]
 
 
 SETTINGS: Mapping[str, tuple[str, str]] = {
@@ -170,13 +191,16 @@ SETTINGS: Mapping[str, tuple[str, str]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    table = {name: {"trainc.yaml": text, "job.yaml": HEAD} for name, (text, _) in SETTINGS.items()}
+    return of_table(tmp_path_factory.mktemp("settings"), table, BUILD)
+
+
 @pytest.mark.parametrize("name", SETTINGS)
-def test_hostile_settings_are_refused(name: str, tmp_path: Path) -> None:
-    text, code = SETTINGS[name]
-    write(tmp_path, {"trainc.yaml": text, "job.yaml": HEAD})
-    found = outcome(tmp_path, BUILD)
-    assert (found["status"], found["traceback"]) == (1, False)
-    assert code in found["codes"]
+def test_hostile_settings_are_refused(name: str, settings: dict[str, dict[str, Any]]) -> None:
+    assert (settings[name]["status"], settings[name]["traceback"]) == (1, False)
+    assert SETTINGS[name][1] in settings[name]["codes"]
 
 
 def test_hostile_files_of_a_revision_are_refused(tmp_path: Path) -> None:
