@@ -122,6 +122,12 @@ def test_it_is_shown_in_every_way_of_building(words: list[str], jobs: str) -> No
     assert "compiling [##############################] 3 of 3" in shown
 
 
+def test_check_shows_it_too(jobs: str) -> None:
+    _, shown = on_a_terminal("check", jobs, "--release", "2.3")
+    assert "compiling [##############################] 3 of 3" in shown
+    assert shown.rstrip().rpartition("\r")[2] == "3 documents checked, 3 TrainJobs compiled"
+
+
 def test_without_colours_it_has_none_and_a_dumb_terminal_has_no_line(jobs: str) -> None:
     _, plain = on_a_terminal("build", jobs, "--release", "2.3", NO_COLOR="1")
     assert "3 of 3" in plain

@@ -14,6 +14,7 @@ from trainc.batch.context import read_bytes
 from trainc.batch.digest import digest
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.files import STDIN, Walk
+from trainc.inputs import Step
 from trainc.options import Limits
 from trainc.patterns import pattern
 from trainc.records import dataclass
@@ -39,8 +40,11 @@ class Partition:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def partition(paths: Sequence[str], skip: str | None, brought: frozenset[str], limits: Limits) -> Partition:
-    """The files under `paths`, the folder `skip` left out. Those of `brought`, by real path, are never job files."""
+def partition(paths: Sequence[str], skip: str | None, brought: frozenset[str], limits: Limits, step: Step) -> Partition:
+    """The files under `paths`, the folder `skip` left out. Those of `brought`, by real path, are never job files.
+
+    `step` is told of each file.
+    """
     walk = Walk(skip, limits)
     job_files: list[JobFile] = []
     others: list[str] = []
@@ -51,6 +55,7 @@ def partition(paths: Sequence[str], skip: str | None, brought: frozenset[str], l
                 others.append(file)
             else:
                 job_files.append(JobFile(file, file_digest(file, data)))
+            step("reading", len(job_files) + len(others), None)
     return Partition(tuple(job_files), tuple(others), tuple(walk.diagnostics))
 
 

@@ -7,7 +7,7 @@ UnusualError sends the caller back to doing just that.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ from trainc.diagnostics import Diagnostic, format_path
 from trainc.frontend.document import Document
 from trainc.frontend.overlays.apply import Use
 from trainc.frontend.overlays.loaded import Loaded
+from trainc.inputs import Step
 from trainc.lints.duplicate_subdomain import Claim, Services, claims_of, duplicate_subdomain
 from trainc.options import Options
 from trainc.pipeline import compile_job, missing_runtimes, notes_on
@@ -81,10 +82,10 @@ class Batch:
             yield JobText(*key, self.spool.read(self.jobs[key].place))
 
 
-def run_batch(request: Request, spool: Spool, step: Callable[[int, int], None]) -> Batch:
-    """Build; `step` is told how many of how many files are done. UnusualError as the module says."""
+def run_batch(request: Request, spool: Spool, step: Step) -> Batch:
+    """Build; `step` is told how far it has come. UnusualError as the module says."""
     brought = frozenset(os.path.realpath(file) for overlay in request.overlays for file in overlay.resource_files)
-    parts = partition(request.paths, request.skip, brought, request.options.limits)
+    parts = partition(request.paths, request.skip, brought, request.options.limits, step)
     overlays = tuple(overlay.overlay.document.file for overlay in request.overlays)
     shared = Shared(parts.others, request.stdin, tuple(request.runtimes), overlays, request.options, request.form)
     context = Context(shared)
@@ -120,7 +121,7 @@ class _Run:
                 text = text_of(compiled.manifests, self._request.form)
                 batch.jobs[key] = _Job(batch.spool.keep(text), tuple(claims_of(compiled.manifests)))
 
-    def job_files(self, parts: Partition, step: Callable[[int, int], None]) -> None:
+    def job_files(self, parts: Partition, step: Step) -> None:
         """Every job file: out of the cache, or compiled and put there."""
         with ExitStack() as stack:
             pack = self._pack()
@@ -137,11 +138,11 @@ class _Run:
             if pack is not None:
                 self._store(pack, changed=bool(missing))
 
-    def _compile(self, files: Sequence[str], total: int, step: Callable[[int, int], None]) -> None:
+    def _compile(self, files: Sequence[str], total: int, step: Step) -> None:
         made = compile_files(files, self._shared, self._context, self._request.processes)
         for done, outcome in enumerate(made, total - len(files) + 1):
             self._take(*outcome)
-            step(done, total)
+            step("compiling", done, total)
 
     def between_jobs(self) -> None:
         """What takes several jobs to see. What only the whole input can explain is left to it."""

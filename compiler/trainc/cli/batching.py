@@ -50,7 +50,7 @@ class BatchRun:
 
 def run_apart(request: Request, settings: Settings, spool: Spool, progress: Progress) -> BatchRun:
     """Build as `request` says. UnusualError where the input is to be compiled as a whole."""
-    batch = run_batch(request, spool, lambda done, total: progress.step("compiling", done, total))
+    batch = run_batch(request, spool, progress.step)
     others = concerning_others(batch.documents, settings)
     return BatchRun(settings, batch, Files(request.stdin), [*batch.diagnostics, *others])
 

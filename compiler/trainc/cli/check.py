@@ -21,6 +21,7 @@ from trainc.cli.arguments import add_input, add_limits, add_reporting, add_shapi
 from trainc.cli.command import Status, Streams
 from trainc.cli.compiling import paint_for, read_stdin, start
 from trainc.cli.excerpt import Files
+from trainc.cli.progress import Progress
 from trainc.cli.report_text import counted_noun, text_report
 from trainc.cli.settings import settings_of
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
@@ -45,7 +46,8 @@ def run(arguments: Namespace, streams: Streams) -> Status:
         settings = settings_of(arguments)
     except CompileError as error:
         return _report(error.diagnostics, Files(), arguments, streams)
-    checking = start(settings, read_stdin(settings, streams), checks_fragments=True)
+    progress = Progress(streams.err)
+    checking = start(settings, read_stdin(settings, streams), checks_fragments=True, step=progress.step)
     for _ in checking.jobs():
         pass
     inputs = checking.inputs
@@ -53,6 +55,7 @@ def run(arguments: Namespace, streams: Streams) -> Status:
     checking.diagnostics += [diagnostic for found in tried for diagnostic in found]
     checking.diagnostics += check_fragments(inputs.documents, settings.options)
     checking.diagnostics += check_rendered(inputs.documents, settings.options)
+    progress.clear()
     status = _report(checking.diagnostics, checking.files, arguments, streams)
     if arguments.format == "text" and not arguments.quiet and not has_errors(checking.diagnostics):
         counts = [
