@@ -75,14 +75,12 @@ def _produce(
     findings = lint(job, info, SIZED_LINTS)
     if info.gitops:
         manifests, shaped = shape(job, info, manifests, observer.shaped if observer is not None else None)
-        provision = provide(job, secrets, [document.data for document in others], options)
-        provided = provision.manifests
-        findings += [
-            *shaped,
-            *provision.findings,
-            *ttl_rerun(job, info, options),
-            *subdomain_of_every_run(job, info),
-        ]
+        findings += shaped
+        if secrets:
+            provision = provide(job, secrets, [document.data for document in others], options)
+            provided = provision.manifests
+            findings += provision.findings
+        findings += [*ttl_rerun(job, info, options), *subdomain_of_every_run(job, info)]
     admitted, refused = _admit(manifests, info)
     if observer is not None:
         observer.shaped("admission", admitted)

@@ -113,7 +113,6 @@ def concerning_others(
 ) -> Iterator[Diagnostic]:
     """Documents that are not compiled: a warning each where the file was named, else one info for all."""
     from trainc.frontend.checked import is_ours
-    from trainc.frontend.fragments import fragment_of
 
     named = {path.removeprefix("./") for path in settings.paths}
     passed_over = 0
@@ -122,6 +121,8 @@ def concerning_others(
             continue
         if document.file.rpartition("/")[2] == FILE_NAME and "kind" not in document.data:
             continue
+        from trainc.frontend.fragments import fragment_of  # For the first document that is not compiled.
+
         fragment = fragment_of(document)
         if fragment is not None and checks_fragments:
             continue

@@ -12,8 +12,6 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.confinement import is_below, read_bounded
 from trainc.frontend.document import Document
-from trainc.frontend.templates import SUFFIXES as TEMPLATE_SUFFIXES
-from trainc.frontend.templates import read_template
 from trainc.frontend.yaml_reader import read_documents
 from trainc.near_names import near_names
 from trainc.options import Limits
@@ -24,6 +22,7 @@ Texts: TypeAlias = list[tuple[str, bytes]]
 STDIN = "-"
 OVERLAY_FILE = "overlay.yaml"
 # What a folder is searched for.
+TEMPLATE_SUFFIXES = (".yaml.j2", ".yml.j2", ".json.j2")
 READ_SUFFIXES = (".yaml", ".yml", ".json", *TEMPLATE_SUFFIXES)
 
 
@@ -70,6 +69,8 @@ def read_file(
 ) -> tuple[list[Document], list[Diagnostic]]:
     """The documents of one file and everything that is wrong with it; `already` is how many others have brought."""
     if file.endswith(TEMPLATE_SUFFIXES):
+        from trainc.frontend.templates import read_template
+
         return read_template(data, shown_path(file), values, limits, already=already)
     return read_documents(data, shown_path(file), limits, already=already)
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from trainc.diagnostics import Finding
 from trainc.ir.info import Info
-from trainc.ir.provided_secret import ProvidedSecret
 from trainc.ir.trainjob import TrainJob
 from trainc.records import dataclass
+
+if TYPE_CHECKING:
+    from trainc.ir.provided_secret import ProvidedSecret
 
 Manifest: TypeAlias = dict[str, Any]
 Pass: TypeAlias = Callable[[TrainJob, Info], Info]

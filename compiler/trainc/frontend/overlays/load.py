@@ -9,14 +9,21 @@ from typing import Any, TypeAlias
 from trainc.diagnostics import Diagnostic, Path, format_path
 from trainc.frontend.confinement import OUTSIDE_HINT, is_inside, read_bounded, root_around
 from trainc.frontend.document import Document
-from trainc.frontend.files import OVERLAY_FILE, READ_SUFFIXES, Texts, is_overlay_folder, read_paths, shown_path
+from trainc.frontend.files import (
+    OVERLAY_FILE,
+    READ_SUFFIXES,
+    TEMPLATE_SUFFIXES,
+    Texts,
+    is_overlay_folder,
+    read_paths,
+    shown_path,
+)
 from trainc.frontend.overlays.apply import target_of_body
 from trainc.frontend.overlays.loaded import Loaded, beside, values_of
 from trainc.frontend.overlays.overlay import Overlay, Patch, PatchEntry
 from trainc.frontend.overlays.patch_files import Body, bodies_of, body_in_place
 from trainc.frontend.overlays.read import is_overlay, read_overlay
 from trainc.frontend.reading.encoding import decode
-from trainc.frontend.templates import SUFFIXES as TEMPLATE_SUFFIXES
 from trainc.frontend.templates import render
 from trainc.frontend.templates.failure import TemplateFailedError
 from trainc.options import Limits

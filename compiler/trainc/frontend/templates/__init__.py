@@ -13,9 +13,7 @@ from trainc.frontend.yaml_reader import read_documents
 from trainc.options import Limits
 from trainc.records import replace
 
-SUFFIXES = (".yaml.j2", ".yml.j2", ".json.j2")
-
-__all__ = ["SUFFIXES", "read_template", "render"]
+__all__ = ["read_template", "render"]
 
 
 def render(text: str, file: str, values: Mapping[str, Any], limits: Limits) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from trainc.ir.provided_secret import ProvidedSecret
 from trainc.ir.trainjob import TrainJob
 from trainc.options import Options, SecretsMode
-from trainc.target.secrets.mode import Json, Mode, Provision
+
+if TYPE_CHECKING:
+    from trainc.ir.provided_secret import ProvidedSecret
+    from trainc.target.secrets.mode import Json, Mode, Provision
 
 # The module of each mode beside this one, imported where a job has a Secret, and its function.
 _MODES: Mapping[SecretsMode, tuple[str, str]] = {
@@ -35,6 +37,8 @@ def provide(job: TrainJob, secrets: Sequence[ProvidedSecret], others: Sequence[J
     `others` are the input's documents that are neither TrainJob nor runtime: a SealedSecret is looked up there. Only
     key pairs can be made in a cluster; every other Secret has to exist.
     """
+    from trainc.target.secrets.mode import Provision
+
     provisions = [_mode(options.secrets if s.key_pair else "existing")(job, s, others, options) for s in secrets]
     return Provision(
         tuple(manifest for provision in provisions for manifest in provision.manifests),
