@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from trainc import Compilation, Options
 from trainc.frontend.document import Document
+from trainc.frontend.migration.files import migrate_text
 from trainc.frontend.yaml_reader import read_documents
 from trainc.options import Limits
 from trainc.pipeline import compile_documents
@@ -176,6 +178,28 @@ def test_a_complete_runtime_compiles_to_its_golden(block: str, blocks: Path, sna
     warned = sorted(d.code for d in result.diagnostics if d.severity == "warning")
     assert warned == sorted(code for code, *_ in BLOCKS[block].warnings)
     assert result.to_yaml() == snapshot.use_extension(SeedExtension)(name=block)
+
+
+NAMES = {"worker": "node", "pytorch-trainer": "node", "elastic-trainer": "node", "pytorch": "node"}
+NAMES |= {"mpi-launcher": "node", "mpi-worker": "node"}
+
+
+def as_renamed(text: str) -> str:
+    """Manifests with the names that migration gives to jobs and containers."""
+    for old, new in NAMES.items():
+        text = re.sub(rf"(?<=name: ){old}$|(?<=demo-){old}(?=-0-)", new, text, flags=re.MULTILINE)
+    return text
+
+
+@pytest.mark.parametrize("block", RUNTIMES)
+def test_a_migrated_runtime_gives_the_same_manifests(block: str, blocks: Path, tmp_path: Path) -> None:
+    text = (blocks / f"{block}.yaml").read_text(encoding="utf-8")
+    once = migrate_text(text, block, Limits())
+    (tmp_path / "migrated.yaml").write_text(once.text, encoding="utf-8")
+    after = compile_with_a_job(tmp_path / "migrated.yaml").to_yaml()
+    assert after == as_renamed(compile_with_a_job(blocks / f"{block}.yaml").to_yaml())
+    assert migrate_text(once.text, block, Limits()).text == once.text
+    assert [line for line in text.splitlines() if "#" in line and line.partition("#")[2] not in once.text] == []
 
 
 def test_an_elastic_runtime_meets_through_c10d(blocks: Path) -> None:
