@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -237,6 +238,15 @@ spec: {storage: {storageUri: "hf://a/b"}}
     initializer = job.data["spec"]["initializer"]
     assert [v["value"] for v in initializer["dataset"]["env"]] == ["yes", "0400", "plain"]
     assert initializer["model"]["storageUri"] == "hf://a/b"
+
+
+@pytest.mark.parametrize("case", ["v2alpha1-initializers", "ome-finetune", "v2alpha1-mpich", "torch-elastic"])
+def test_a_case_whose_runtime_trainer_would_refuse_stays_what_it_was(case: str) -> None:
+    text = (Path(__file__).parents[2] / "cases" / f"{case}.yaml").read_text(encoding="utf-8")
+    result = migrated(text)
+    assert {d.code for d in result.diagnostics} == {"CannotMigrate"}
+    assert compiled(result.text) == compiled(text)
+    assert migrated(result.text).text == result.text
 
 
 _LABELS = st.dictionaries(st.sampled_from("abc"), st.sampled_from(["1", "yes", "0x1F"]), max_size=3)

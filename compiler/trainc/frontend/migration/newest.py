@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from trainc.diagnostics import Finding, Path
-from trainc.frontend.dialects import Surroundings, dialect_of, surroundings_of
+from trainc.frontend.dialects import Conversion, Surroundings, dialect_of, surroundings_of
+from trainc.frontend.dialects.initializer_job import JOBS
+from trainc.frontend.dialects.moves import as_written
 from trainc.frontend.migration.renaming import with_standard_names
 from trainc.frontend.nested import value_at
 from trainc.ir import names
@@ -15,6 +17,7 @@ from trainc.records import dataclass
 Json = Mapping[str, Any]
 
 _TORCH_PROCESSES: Path = ("spec", "mlPolicy", "torch", "numProcPerNode")
+_STEPS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
 MANAGER_DOMAIN = f"migrated.{names.TRAINER_GROUP}"
 
 
@@ -61,7 +64,7 @@ def in_newest_api(document: Json, around: Around = Around()) -> Migrated:
         kind = dialect.kinds[document["kind"]]
         conversion = dialect.convert(document, kind, around.surroundings)
         problems = [f for f in conversion.findings if f.severity == "error"]
-        refused = list(_refused_elsewhere(document))
+        refused = [*_refused_elsewhere(document), *_unfilled_volumes(conversion)]
         if problems or refused:
             return Migrated(document, (*problems, *refused))
         data = conversion.data
@@ -173,6 +176,23 @@ def _refused_elsewhere(document: Json) -> Iterator[Finding]:
             hint = "name the queue by annotation scheduling.volcano.sh/queue-name, the priority class in the pods"
             message = f"Trainer's volcano policy has no {field}"
             yield _cannot(("spec", "podGroupPolicy", "volcano", field), message, hint)
+
+
+def _unfilled_volumes(conversion: Conversion) -> Iterator[Finding]:
+    """Initializers that Trainer's own API refuses: there they fill a volume called `initializer`, here one of any name."""
+    jobs = value_at(conversion.data, JOBS)
+    for index, job in enumerate(jobs if isinstance(jobs, list) else ()):
+        containers = value_at(job, ("template", "spec", "template", "spec", "containers"))
+        for at, container in enumerate(containers if isinstance(containers, list) else ()):
+            step = container.get("name") if isinstance(container, Mapping) else None
+            if step not in _STEPS or value_at(job, ("name",)) != step:
+                continue
+            mounts = container.get("volumeMounts") or ()
+            if not any(isinstance(mount, Mapping) and mount.get("name") == "initializer" for mount in mounts):
+                message = f"Trainer's {step} fills a volume called initializer, and this container mounts none"
+                hint = "call the volume initializer wherever it is mounted, then migrate"
+                path = (*JOBS, index, "template", "spec", "template", "spec", "containers", at)
+                yield _cannot(as_written(path, conversion.moves), message, hint)
 
 
 def _cannot(path: Path, message: str, hint: str) -> Finding:
