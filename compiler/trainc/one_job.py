@@ -55,12 +55,16 @@ def compile_one(inputs: Inputs, wanted: str | None, options: Options) -> OneJob:
     return OneJob(compiled, recorder, in_order(diagnostics))
 
 
-def compile_every(inputs: Inputs, options: Options) -> list[OneJob]:
-    """Compile every TrainJob under observation, by (namespace, name). Raises CompileError with every problem."""
+def compile_every(inputs: Inputs, options: Options) -> tuple[list[OneJob], list[Diagnostic]]:
+    """Every TrainJob compiled under observation, by (namespace, name), and what there is to say beside them.
+
+    Raises CompileError with every problem.
+    """
     release = options.release or NEWEST_RELEASE
     intake = take_in(inputs.documents, inputs.runtime_sources, release, options)
     intake = with_catalog(intake, Shelf(inputs.catalog, release, options))
-    found: list[Diagnostic] = [*inputs.diagnostics, *intake.diagnostics]
+    beside: list[Diagnostic] = [*inputs.diagnostics, *intake.diagnostics]
+    found = list(beside)
     compiled: list[OneJob] = []
     for job in intake.jobs:
         recorder = Recorder(intake.others)
@@ -68,9 +72,11 @@ def compile_every(inputs: Inputs, options: Options) -> list[OneJob]:
         found += diagnostics
         if outcome is not None and recorder.stages:
             compiled.append(OneJob(outcome, recorder, in_order(diagnostics)))
+        else:
+            beside += diagnostics
     if has_errors(found):
         raise CompileError(found)
-    return compiled
+    return compiled, in_order(beside)
 
 
 def _chosen(jobs: Sequence[Checked], wanted: str | None, read: Sequence[Diagnostic]) -> Checked:

@@ -93,6 +93,13 @@ def test_wrong_input_writes_no_page(tmp_path: Path) -> None:
     assert not (tmp_path / "report.html").exists()
 
 
+def test_what_there_is_to_say_of_a_runtime_is_on_the_page() -> None:
+    html = run("report", str(CASES / "torch-elastic.yaml"), "--release", "2.3", "-o", "-").stdout
+    assert "2 warnings" in html
+    assert "DeprecatedField" in html
+    assert "torch-elastic.yaml:19" in html
+
+
 def rendered(html: str, tmp_path: Path) -> str:
     """The page after a browser has run it."""
     browser = shutil.which("chromium") or shutil.which("chromium-browser")

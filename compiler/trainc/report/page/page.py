@@ -6,11 +6,17 @@ from base64 import b64encode
 from collections.abc import Sequence
 from importlib.resources import files
 
+from trainc.diagnostics import Diagnostic
+from trainc.report.explain.phrases import place
+from trainc.report.graph.words import counted
 from trainc.report.page.model import Job
 
 
-def page(jobs: Sequence[Job], title: str) -> str:
-    """One HTML document. It reads in full without JavaScript; the script adds the search."""
+def page(jobs: Sequence[Job], beside: Sequence[Diagnostic], title: str) -> str:
+    """One HTML document. It reads in full without JavaScript; the script adds the search.
+
+    `beside` is what there is to say of the input as a whole, and of runtimes.
+    """
     # Imported here: no other part of a report needs a template.
     from jinja2 import Environment, StrictUndefined, select_autoescape
     from markupsafe import Markup
@@ -21,6 +27,9 @@ def page(jobs: Sequence[Job], title: str) -> str:
     template = environment.from_string(_resource("page.html.j2"))
     return template.render(
         jobs=jobs,
+        beside=beside,
+        counted=counted,
+        place=place,
         title=title,
         # Our own files, which hold no input.
         style=Markup(_resource("style.css")),  # noqa: S704
