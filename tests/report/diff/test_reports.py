@@ -122,9 +122,9 @@ def test_steps_that_changed_are_drawn() -> None:
     (found,) = diff_of(with_steps(old), with_steps(new)).jobs
     assert steps_diagram(found).splitlines() == [
         "flowchart LR",
-        '  s0["old<br/>1 pod"]',
-        '  s1["node<br/>1 pod"]',
-        '  s2["new<br/>1 pod"]',
+        '  s0["<b>old</b><br/>1 pod"]',
+        '  s1["<b>node</b><br/>1 pod"]',
+        '  s2["<b>new</b><br/>1 pod"]',
         "  s2 -->|Complete| s1",
         "  s0 -.->|Complete| s1",
         "  classDef added stroke:#2da44e,stroke-width:3px",

@@ -117,7 +117,7 @@ def test_mermaid_has_a_node_a_step_an_edge_a_dependency_and_a_frame_for_the_gang
     text = graph_mermaid(usual())
     assert text.startswith("flowchart LR\n")
     assert "  s0 -->|Complete| s1\n" in text
-    assert text.index("subgraph gang") < text.index('s1["<b>node</b>') < text.index("  end\n")
+    assert text.index("subgraph frame") < text.index('s1["<b>node</b>') < text.index("  end\n")
 
 
 def test_dot_quotes_what_it_writes() -> None:
