@@ -132,3 +132,20 @@ def test_a_changed_file_is_noted() -> None:
     job = only(diff_of(with_file("1"), with_file("2")))
     assert job.label == "team-a/llm"
     assert any("new contents of files" in note for note in job.notes)
+
+
+def test_a_job_under_another_name_is_noted_on_both() -> None:
+    new, old = diff_of([*manifests("old"), *manifests("kept")], [*manifests("new"), *manifests("kept")]).jobs
+    assert (old.status, new.status) == ("removed", "added")
+    assert "team-a/new has the same content" in old.notes[0]
+    assert "team-a/old had the same content" in new.notes[0]
+
+
+def test_other_content_under_another_name_is_another_job() -> None:
+    jobs = diff_of(manifests("old"), manifests("new", numNodes=4)).jobs
+    assert not any("same content" in note for job in jobs for note in job.notes)
+
+
+def test_two_jobs_of_one_content_are_not_told_apart() -> None:
+    jobs = diff_of([*manifests("old"), *manifests("older")], manifests("new")).jobs
+    assert not any("same content" in note for job in jobs for note in job.notes)

@@ -13,6 +13,7 @@ from trainc.report.diff.normal import Manifest
 from trainc.report.diff.notes import notes_on, overall_notes
 from trainc.report.diff.objects import Pair, match, repeated
 from trainc.report.diff.outcomes import Outcome, worst
+from trainc.report.diff.renames import with_renames
 from trainc.report.diff.rules import ClusterRules
 from trainc.report.diff.staging import with_common_fate
 from trainc.report.diff.steps import Step, Totals, steps_of, totals_of
@@ -29,7 +30,7 @@ def compare(before: Side, after: Side, rules: ClusterRules, way: Way, release: s
     Trainer release that the rules are of.
     """
     groups = by_job(match(before.manifests, after.manifests))
-    jobs = [_job_diff(group, rules) for group in groups]
+    jobs = with_renames(groups, [_job_diff(group, rules) for group in groups])
     shown = tuple(job for job in jobs if job.objects)
     return Diff(
         before.label,
