@@ -21,7 +21,7 @@ SECONDS ?= 60
 TARGETS ?= reader quantity merge pipeline
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format golden schemas diagnostics conformance dist lock sbom test-bounds bench fuzz clean
+.PHONY: help setup demo test lint format golden schemas diagnostics conformance dist lock sbom test-bounds bench fuzz coverage mutants clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,7 +84,7 @@ sbom: $(READY) ## write dist/trainc.cdx.json, the bill of materials of what comp
 lock: $(READY) ## bring locks/ in line with pyproject.toml; UPGRADE=1 takes the newest of everything
 	@$(COMPILE) --extra dev --output-file locks/development.txt pyproject.toml
 	@printf '%s\n' hatchling editables | $(COMPILE) --constraint locks/development.txt --output-file locks/runtime.txt pyproject.toml -
-	@for group in bench fuzz release; do \
+	@for group in bench fuzz mutation release; do \
 		$(COMPILE) --group $$group --constraint locks/development.txt --output-file locks/$$group.txt || exit 1; done
 
 bench: $(READY) ## measure trainc beside kubectl kustomize, and write docs/benchmarks.md
@@ -107,6 +107,18 @@ test-bounds: $(READY) ## test with the oldest and with the newest runtime depend
 		$(UV) pip freeze --quiet --python build/$$bound | grep == | tee build/$$bound.txt && \
 		$(UV) pip install --quiet --python build/$$bound --constraint build/$$bound.txt --editable '.[dev]' && \
 		TRAINC_VECTORS='$(VECTORS)' build/$$bound/bin/python -m pytest -q -n $(PROCESSES) -m 'not tools' $(BOUNDED) || exit 1; done
+
+# Left out: a test whose limit on the size of files would meet the measurements themselves.
+coverage: $(READY) ## measure the branches that all tests reach, subprocesses included; takes twice as long as they do
+	@mkdir -p build/coverage && rm -f build/coverage/data*
+	@COVERAGE_FILE='$(CURDIR)/build/coverage/data' TRAINC_VECTORS='$(VECTORS)' \
+		$(BIN)/coverage run -m pytest -q -n $(PROCESSES) --dist loadgroup -k 'not takes_only_part_of_a_file'
+	@COVERAGE_FILE='$(CURDIR)/build/coverage/data' $(BIN)/coverage combine --quiet build/coverage
+	@COVERAGE_FILE='$(CURDIR)/build/coverage/data' $(BIN)/coverage report --fail-under=95
+
+mutants: $(READY) ## try mutants of ir/, plugins/ and the merges; SAMPLE=300 tries so many of them
+	@$(LOCKED) locks/mutation.txt
+	@$(BIN)/python -m mutation --vectors '$(VECTORS)' --processes $(PROCESSES) $(if $(SAMPLE),--sample $(SAMPLE))
 
 clean: ## remove what the other targets have made, .venv included
 	@rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

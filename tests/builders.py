@@ -56,6 +56,7 @@ def said(code: str, job: Json, *runtimes: Json, **options: Any) -> list[Diagnost
         found = compiled(job, *runtimes, **options).diagnostics
     except CompileError as error:
         found = error.diagnostics
+    assert all(is_text(d.message) and is_text(d.hint) for d in found)
     return [diagnostic for diagnostic in found if diagnostic.code == code]
 
 

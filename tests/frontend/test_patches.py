@@ -66,10 +66,12 @@ def test_overrides_name_their_jobs_and_read_pods_in_two_ways() -> None:
         "podTemplateOverrides": [
             {"targetJobs": targets, "metadata": {"labels": {"l": "1"}, "name": "lost"}, "spec": {"hostPID": True}},
             {"targetJobs": [{"name": "y"}], "metadata": {"annotations": {"a": "2"}}},
+            {"targetJobs": [{"name": "y"}], "spec": {"hostPID": True}},
         ],
     }
-    of_spec, of_template, bare = read_patches(spec)
+    of_spec, of_template, bare, without = read_patches(spec)
     assert [p.manager for p in (of_spec, of_template, bare)] == [None] * 3
+    assert without.jobs[0].template == pod(hostPID=True)
     assert of_spec.path == ("spec", "podSpecOverrides", 0)
     assert [(j.name, j.path, j.pod_path) for j in of_spec.jobs] == [
         (name, ("spec", "podSpecOverrides", 0, "targetJobs", i), ("spec", "podSpecOverrides", 0))

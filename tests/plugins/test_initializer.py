@@ -67,3 +67,17 @@ def test_a_step_that_nobody_asks_for_is_left_alone() -> None:
     result = compiled(trainjob({}, initializer={"model": {"storageUri": "hf://x"}}), rt)
     assert env(result, STEPS[0], STEPS[0]) == {}
     assert env(result, STEPS[1], STEPS[1]) == {"STORAGE_URI": "hf://x"}
+
+
+@pytest.mark.parametrize(("semantics", "kept"), [("gitops", True), ("controller", False)])
+def test_variables_from_files_are_lost_by_the_controller_only(semantics: str, kept: bool) -> None:
+    source = {"fileKeyRef": {"volumeName": "v", "path": "p", "key": "k"}}
+    variable = {"name": "A", "valueFrom": source}
+    document = trainjob({}, initializer={"dataset": {"env": [variable]}})
+    rt = initializing(STEPS[0])
+    rt["spec"]["template"]["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]["spec"]["volumes"] = [
+        {"name": "initializer", "emptyDir": {}},
+        {"name": "v", "emptyDir": {}},
+    ]
+    result = compiled(document, rt, semantics=semantics)
+    assert ("fileKeyRef" in env(result, STEPS[0], STEPS[0])["A"]) is kept

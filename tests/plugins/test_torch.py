@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from builders import LABEL, compiled, container, env, job, main, one, pods, refused, runtime, trainjob
+from builders import LABEL, compiled, container, env, job, main, one, pods, refused, runtime, said, trainjob
 
 TORCH: dict[str, Any] = {"torch": {}}
 
@@ -104,6 +104,12 @@ def test_containers_that_the_policy_names_get_the_rendezvous_too() -> None:
     for name in ("side", "watch"):
         assert env(result, name=name) == {k: v for k, v in env(result).items() if k != "A"}
     assert env(result, "other", "c") == {}
+
+
+def test_a_runtime_without_a_trainer_has_one_node_to_tell_of() -> None:
+    targets = [{"jobName": "other", "containerNames": ["c"]}]
+    rt = runtime(job("other", None, [container("c")]), policy={"torch": {"envInjection": {"targets": targets}}})
+    assert env(compiled(trainjob(), rt, semantics="controller"), "other", "c")["PET_NNODES"] == "1"
 
 
 def test_a_missing_target_of_the_policy_is_refused() -> None:
@@ -358,7 +364,8 @@ def test_restarts_that_the_template_sets_otherwise_are_warned_of() -> None:
     document, rt = elastic({}, nodes=3, **ELASTIC)
     rt["spec"]["template"]["spec"]["failurePolicy"] = {"maxRestarts": 1, "restartStrategy": "Recreate"}
     result = compiled(document, rt)
-    (warning,) = [d for d in result.diagnostics if d.code == "ElasticMaxRestartsConflict"]
+    (warning,) = said("ElasticMaxRestartsConflict", document, rt)
+    assert warning.object == "ClusterTrainingRuntime rt"
     assert (warning.severity, warning.path) == ("warning", "spec.mlPolicy.torch.elasticPolicy.maxRestarts")
     assert "3 times" in warning.message
     assert "1 times" in warning.message
@@ -373,7 +380,8 @@ def test_metrics_that_nobody_can_measure_are_named() -> None:
         for name in ("cpu", "memory")
     ]
     document, rt = elastic({"resourcesPerNode": {"requests": {"cpu": 1}}}, nodes=3, **ELASTIC, metrics=metrics)
-    (warning,) = [d for d in compiled(document, rt).diagnostics if d.code == "ElasticMetricsNotEmitted"]
+    (warning,) = said("ElasticMetricsNotEmitted", document, rt)
+    assert warning.object == "ClusterTrainingRuntime rt"
     assert (warning.severity, warning.path) == ("warning", "spec.mlPolicy.torch.elasticPolicy.metrics")
     assert "no memory to measure" in warning.message
     assert "3 nodes" in warning.hint

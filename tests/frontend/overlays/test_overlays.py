@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import is_text
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -79,6 +80,8 @@ def built(*overlays: str, paths: tuple[str, ...] = ("jobs",), options: Options =
 def refused(*overlays: str, paths: tuple[str, ...] = ("jobs",)) -> list[str]:
     with pytest.raises(CompileError) as error:
         built(*overlays, paths=paths)
+    assert all(is_text(d.message) for d in error.value.diagnostics)
+    assert all(is_text(d.hint) for d in error.value.diagnostics if d.code == "InvalidOverlay")
     return [str(d) for d in error.value.diagnostics if d.severity == "error"]
 
 
