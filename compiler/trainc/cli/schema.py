@@ -1,4 +1,4 @@
-"""Print a JSON Schema for editors: of one kind, or of all three for files that hold several.
+"""Print a JSON Schema for editors: of one kind, or of TrainJobs and runtimes for files that hold several.
 
 The schema knows every field of the release, its defaults and its bounds, and describes the fields of Trainer's own
 API. Without --release it is that of trainc.yaml, else the newest.
@@ -23,15 +23,18 @@ from trainc.cli.configuration import read_configuration
 from trainc.cli.excerpt import Files
 from trainc.cli.report_text import text_report
 from trainc.diagnostics import CompileError
+from trainc.frontend.overlays.editor_schema import overlay_schema
 from trainc.frontend.schema.editor_schema import DIALECT, json_schema
 from trainc.options import NEWEST_RELEASE
 
 KINDS = ("TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")
+OVERLAY = "Overlay"
+_KIND_HELP = f"{', '.join((*KINDS, OVERLAY))} (default: all but {OVERLAY})"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """The kind and the release."""
-    parser.add_argument("kind", metavar="KIND", nargs="?", choices=KINDS, help=f"{', '.join(KINDS)} (default: all)")
+    parser.add_argument("kind", metavar="KIND", nargs="?", choices=(*KINDS, OVERLAY), help=_KIND_HELP)
     add_release(parser.add_argument)
 
 
@@ -42,7 +45,10 @@ def run(arguments: Namespace, streams: Streams) -> Status:
     except CompileError as error:
         streams.err.write(text_report(error.diagnostics, Files(), Paint("auto", streams.err)))
         return Status.DIAGNOSED
-    schema = json_schema(arguments.kind, release) if arguments.kind else of_every_kind(release)
+    if arguments.kind == OVERLAY:
+        schema = overlay_schema(DIALECT)
+    else:
+        schema = json_schema(arguments.kind, release) if arguments.kind else of_every_kind(release)
     streams.out.write((json.dumps(schema, indent=2, ensure_ascii=False) + "\n").encode())
     return Status.DONE
 
