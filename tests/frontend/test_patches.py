@@ -118,3 +118,13 @@ def test_a_job_without_a_template_is_patched_all_the_same() -> None:
     result = apply_patches({"replicatedJobs": [{"name": "x"}]}, patches, release_facts("2.2"))
     assert result["replicatedJobs"] == [job("x", hostPID=True)]
     assert apply_patches({}, patches[:0], release_facts("2.2")) == {"replicatedJobs": []}
+
+
+def test_an_empty_account_clears_the_templates() -> None:
+    template = {
+        "replicatedJobs": [job("x", serviceAccountName="theirs", hostPID=True), job("y", serviceAccountName="kept")]
+    }
+    patches = read_patches({"runtimePatches": [runtime_patch(job("x", serviceAccountName=""))]})
+    for release in ("2.2", "2.3"):
+        result = apply_patches(template, patches, release_facts(release))
+        assert result["replicatedJobs"] == [job("x", hostPID=True), job("y", serviceAccountName="kept")]

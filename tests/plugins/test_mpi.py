@@ -274,3 +274,7 @@ def test_a_trainjobs_variables_and_resources_reach_the_nodes_of_a_launcher_that_
     assert main(result, "node")["image"] == "example.com/train:1"
     alone = compiled(trainjob(trainer), mpi(numNodes=None, jobs=jobs))
     assert "A" not in env(alone, "node")
+
+
+def test_no_nodes_are_fine_for_a_launcher_that_is_none() -> None:
+    assert pods(compiled(trainjob({"numNodes": 0}), mpi(numNodes=None)), "node") == 0

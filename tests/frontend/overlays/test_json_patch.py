@@ -103,3 +103,9 @@ def test_what_is_added_can_be_removed_again(data: dict[str, Any], key: str, valu
     result, _ = apply_operations(data, [op("add", pointer, value=value), op("test", pointer, value=value)])
     assert result == {**data, key: value}
     assert apply_operations(result, [op("remove", pointer)])[0] == {k: v for k, v in data.items() if k != key}
+
+
+def test_what_stands_beside_an_edited_item_stays() -> None:
+    data = {"l": [{"a": 1}, {"b": 2}, {"c": 3}]}
+    result, _ = apply_operations(data, [op("replace", "/l/1/b", value=9)])
+    assert result == {"l": [{"a": 1}, {"b": 9}, {"c": 3}]}

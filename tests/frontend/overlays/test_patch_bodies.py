@@ -80,3 +80,10 @@ def test_lines_of_a_text_in_place_are_lines_of_the_overlay() -> None:
     assert problem.source.file == "overlay.yaml"
     assert problem.source.line in (12, 13)
     assert in_place("a: 1\nb: [\n", None)[1][0].source is None
+
+
+def test_bytes_that_are_no_text_are_reported() -> None:
+    bodies, (problem,) = bodies_of("a: \udcff\n", "p.yaml", Limits())
+    assert (bodies, problem.severity) == ([], "error")
+    assert problem.source is not None
+    assert (problem.source.file, problem.source.line) == ("p.yaml", 1)
