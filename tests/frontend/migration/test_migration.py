@@ -249,6 +249,55 @@ def test_a_case_whose_runtime_trainer_would_refuse_stays_what_it_was(case: str) 
     assert migrated(result.text).text == result.text
 
 
+_OVERRIDDEN = """\
+apiVersion: kubeflow.org/v2alpha1
+kind: TrainJob
+metadata: {name: job, namespace: a}
+spec:
+  runtimeRef: {name: rt, kind: TrainingRuntime}
+  podSpecOverrides:
+    - targetJobs: [{name: trainer-node}]
+      nodeSelector: {zone: z1}  # near the data
+      volumes: [{name: scratch, emptyDir: {}}]
+      containers:
+        - name: trainer
+          volumeMounts: [{name: scratch, mountPath: /scratch}]
+        - name: sidecar
+          env: [{name: B, value: "2"}]
+---
+apiVersion: kubeflow.org/v2alpha1
+kind: TrainingRuntime
+metadata: {name: rt, namespace: a}
+spec:
+  mlPolicy: {numNodes: 1, torch: {}}
+  template:
+    spec:
+      replicatedJobs:
+        - name: trainer-node
+          template:
+            spec:
+              template:
+                spec:
+                  containers:
+                    - {name: trainer, image: "example.com/x:1"}
+                    - {name: sidecar, image: "example.com/y:1"}
+"""
+
+
+@pytest.mark.parametrize("text", [_OVERRIDDEN, "---\n".join(reversed(_OVERRIDDEN.split("---\n")))])
+def test_overrides_follow_the_jobs_and_containers_that_the_migration_renames(text: str) -> None:
+    result = migrated(text)
+    documents, problems = read_documents(result.text.encode(), "x", Limits())
+    assert not problems
+    (patch,) = next(d.data for d in documents if d.data["kind"] == "TrainJob")["spec"]["runtimePatches"]
+    (target,) = patch["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]
+    assert target["name"] == "node"
+    assert [c["name"] for c in target["template"]["spec"]["template"]["spec"]["containers"]] == ["node", "sidecar"]
+    for written in ("zone: z1", "mountPath: /scratch", 'value: "2"'):
+        assert written in compiled(result.text)
+    assert migrated(result.text).text == result.text
+
+
 _LABELS = st.dictionaries(st.sampled_from("abc"), st.sampled_from(["1", "yes", "0x1F"]), max_size=3)
 
 

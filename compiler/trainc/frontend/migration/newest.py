@@ -3,52 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 from trainc.diagnostics import Finding, Path
-from trainc.frontend.dialects import Conversion, Surroundings, dialect_of, surroundings_of
-from trainc.frontend.dialects.initializer_job import JOBS
-from trainc.frontend.dialects.moves import as_written
-from trainc.frontend.migration.renaming import with_standard_names
+from trainc.frontend.dialects import Surroundings, dialect_of, surroundings_of
+from trainc.frontend.migration.inexpressible import cannot, refusals
+from trainc.frontend.migration.renaming import NewNames, with_renamed_target, with_standard_names
 from trainc.frontend.nested import value_at
 from trainc.ir import names
 from trainc.records import dataclass
 
 Json = Mapping[str, Any]
+# A runtime's kind and name.
+_Runtime: TypeAlias = tuple[str, str]
 
 _TORCH_PROCESSES: Path = ("spec", "mlPolicy", "torch", "numProcPerNode")
-_STEPS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
 MANAGER_DOMAIN = f"migrated.{names.TRAINER_GROUP}"
 
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What a migration may know of the other documents: where models are stored, and which runtimes count processes.
+    """What a migration may know of the other documents: where models are stored, and what becomes of the runtimes.
 
-    `counting` holds the kinds and names of runtimes whose torch policy asks for a number of processes.
+    `counting` holds the kinds and names of runtimes whose torch policy asks for a number of processes; `renamed` says
+    of those whose migration renames jobs what these are called then.
     """
 
     surroundings: Surroundings = Surroundings()
-    counting: frozenset[tuple[str, str]] = frozenset()
+    counting: frozenset[_Runtime] = frozenset()
+    renamed: Mapping[_Runtime, Mapping[str, NewNames]] = MappingProxyType({})
 
 
 def around_of(documents: Iterable[Json]) -> Around:
     """What these documents say that the migration of one of them may need."""
     known = list(documents)
+    surroundings = surroundings_of(known)
     counting = {
-        (str(document.get("kind")), str(value_at(document, ("metadata", "name"))))
-        for document in known
-        if value_at(document, _TORCH_PROCESSES) not in (None, "auto")
+        _runtime_of(document) for document in known if value_at(document, _TORCH_PROCESSES) not in (None, "auto")
     }
-    return Around(surroundings_of(known), frozenset(counting))
+    migrated = ((document, in_newest_api(document, Around(surroundings))) for document in known)
+    renamed = {_runtime_of(document): result.renamed for document, result in migrated if result.renamed}
+    return Around(surroundings, frozenset(counting), renamed)
+
+
+def _runtime_of(document: Json) -> _Runtime:
+    return str(document.get("kind")), str(value_at(document, ("metadata", "name")))
+
+
+def _referred_to(trainjob: Json) -> _Runtime:
+    reference = trainjob["spec"].get("runtimeRef") or {}
+    return str(reference.get("kind", "ClusterTrainingRuntime")), str(reference.get("name"))
 
 
 @dataclass(frozen=True, slots=True)
 class Migrated:
-    """A document in the newest API. Paths of `findings` lie in the document as written."""
+    """A document in the newest API. Paths of `findings` lie in the document as written; `renamed` is by old names."""
 
     data: Json
     findings: tuple[Finding, ...] = ()
+    renamed: Mapping[str, NewNames] = MappingProxyType({})
 
 
 def in_newest_api(document: Json, around: Around = Around()) -> Migrated:
@@ -60,11 +74,12 @@ def in_newest_api(document: Json, around: Around = Around()) -> Migrated:
     dialect = dialect_of(document)
     data: Json = document
     findings: list[Finding] = []
+    renamed: Mapping[str, NewNames] = {}
     if dialect is not None:
         kind = dialect.kinds[document["kind"]]
         conversion = dialect.convert(document, kind, around.surroundings)
         problems = [f for f in conversion.findings if f.severity == "error"]
-        refused = [*_refused_elsewhere(document), *_unfilled_volumes(conversion)]
+        refused = list(refusals(document, conversion))
         if problems or refused:
             return Migrated(document, (*problems, *refused))
         data = conversion.data
@@ -75,15 +90,15 @@ def in_newest_api(document: Json, around: Around = Around()) -> Migrated:
         data, found = _trainjob(data, around)
     else:
         if dialect is not None:
-            data, renamed = with_standard_names(data, dialect.naming)
-            findings += renamed
+            data, said, renamed = with_standard_names(data, dialect.naming)
+            findings += said
         data, found = _runtime(data)
-    return Migrated(data, (*findings, *found))
+    return Migrated(data, (*findings, *found), renamed)
 
 
 def _trainjob(document: Json, around: Around) -> tuple[Json, list[Finding]]:
     spec = dict(document["spec"])
-    patches = list(_patches_of(spec))
+    patches = list(_patches_of(spec, around.renamed.get(_referred_to(document), {})))
     for field in ("labels", "annotations", "podSpecOverrides", "podTemplateOverrides"):
         spec.pop(field, None)
     if patches:
@@ -96,8 +111,7 @@ def _trainjob(document: Json, around: Around) -> tuple[Json, list[Finding]]:
     findings: list[Finding] = []
     trainer = spec.get("trainer")
     if isinstance(trainer, Mapping) and isinstance(trainer.get("numProcPerNode"), str):
-        reference = spec.get("runtimeRef") or {}
-        counted = (str(reference.get("kind", "ClusterTrainingRuntime")), str(reference.get("name"))) in around.counting
+        counted = _referred_to(document) in around.counting
         spec["trainer"], findings = _with_process_number(trainer, counted)
     return {**document, "spec": spec}, findings
 
@@ -111,20 +125,22 @@ def _first_free(spec: Json) -> int:
     return max(used, default=0) + 1
 
 
-def _patches_of(spec: Json) -> Iterator[Json]:
+def _patches_of(spec: Json, renamed: Mapping[str, NewNames]) -> Iterator[Json]:
     metadata = {field: spec[field] for field in ("labels", "annotations") if spec.get(field)}
     if metadata:
         yield {"metadata": metadata}
     for override in spec.get("podSpecOverrides") or ():
         pod_spec = {field: value for field, value in override.items() if field != "targetJobs"}
-        yield _patch(override, {"spec": pod_spec} if pod_spec else {})
+        yield _patch(override, {"spec": pod_spec} if pod_spec else {}, renamed)
     for override in spec.get("podTemplateOverrides") or ():
-        yield _patch(override, {field: override[field] for field in ("metadata", "spec") if override.get(field)})
+        pod_template = {field: override[field] for field in ("metadata", "spec") if override.get(field)}
+        yield _patch(override, pod_template, renamed)
 
 
-def _patch(override: Json, pod_template: Json) -> Json:
+def _patch(override: Json, pod_template: Json, renamed: Mapping[str, NewNames]) -> Json:
     template = {"template": {"spec": {"template": pod_template}}} if pod_template else {}
-    return {"spec": {"replicatedJobs": [{"name": job["name"], **template} for job in override["targetJobs"]]}}
+    targets = [{"name": job["name"], **template} for job in override["targetJobs"]]
+    return {"spec": {"replicatedJobs": [with_renamed_target(target, renamed) for target in targets]}}
 
 
 def _with_process_number(trainer: Json, counted: bool) -> tuple[Json, list[Finding]]:
@@ -138,7 +154,7 @@ def _with_process_number(trainer: Json, counted: bool) -> tuple[Json, list[Findi
     hint = "write the number of processes, or drop the field to take it from the node's resources"
     if counted:
         hint = "write the number of processes, or drop the runtime's own numProcPerNode first"
-    return trainer, [_cannot(("spec", "trainer", "numProcPerNode"), message, hint)]
+    return trainer, [cannot(("spec", "trainer", "numProcPerNode"), message, hint)]
 
 
 def _runtime(document: Json) -> tuple[Json, list[Finding]]:
@@ -154,46 +170,9 @@ def _runtime(document: Json) -> tuple[Json, list[Finding]]:
     elif "numProcPerNode" in kept:
         hint = "set spec.trainer.numProcPerNode in the TrainJobs of this runtime"
         message = "a runtime has no number of processes for torch since Trainer 2.2"
-        findings.append(_cannot(("spec", "mlPolicy", "torch", "numProcPerNode"), message, hint))
+        findings.append(cannot(("spec", "mlPolicy", "torch", "numProcPerNode"), message, hint))
     if "elasticPolicy" in kept:
         hint = "keep it for trainc's gitops semantics, which honours it, or size the job with numNodes"
         message = "Trainer has no elastic policy since 2.2"
-        findings.append(_cannot(("spec", "mlPolicy", "torch", "elasticPolicy"), message, hint))
+        findings.append(cannot(("spec", "mlPolicy", "torch", "elasticPolicy"), message, hint))
     return {**document, "spec": {**spec, "mlPolicy": {**policy, "torch": kept}}}, findings
-
-
-def _refused_elsewhere(document: Json) -> Iterator[Finding]:
-    """What Trainer's own API would refuse, so that the document must stay in its dialect."""
-    spec = document.get("spec") or {}
-    policy, gang = spec.get("mlPolicy") or {}, spec.get("podGroupPolicy") or {}
-    implementation = (policy.get("mpi") or {}).get("mpiImplementation")
-    if implementation not in (None, "", "OpenMPI"):
-        message = f"Trainer runs OpenMPI only, not {implementation}"
-        hint = "keep the document as it is: trainc compiles it under gitops"
-        yield _cannot(("spec", "mlPolicy", "mpi", "mpiImplementation"), message, hint)
-    for field in ("minMember", "queue", "priorityClassName"):
-        if field in (gang.get("volcano") or {}):
-            hint = "name the queue by annotation scheduling.volcano.sh/queue-name, the priority class in the pods"
-            message = f"Trainer's volcano policy has no {field}"
-            yield _cannot(("spec", "podGroupPolicy", "volcano", field), message, hint)
-
-
-def _unfilled_volumes(conversion: Conversion) -> Iterator[Finding]:
-    """Initializers that Trainer's own API refuses: there they fill a volume called `initializer`, here one of any name."""
-    jobs = value_at(conversion.data, JOBS)
-    for index, job in enumerate(jobs if isinstance(jobs, list) else ()):
-        containers = value_at(job, ("template", "spec", "template", "spec", "containers"))
-        for at, container in enumerate(containers if isinstance(containers, list) else ()):
-            step = container.get("name") if isinstance(container, Mapping) else None
-            if step not in _STEPS or value_at(job, ("name",)) != step:
-                continue
-            mounts = container.get("volumeMounts") or ()
-            if not any(isinstance(mount, Mapping) and mount.get("name") == "initializer" for mount in mounts):
-                message = f"Trainer's {step} fills a volume called initializer, and this container mounts none"
-                hint = "call the volume initializer wherever it is mounted, then migrate"
-                path = (*JOBS, index, "template", "spec", "template", "spec", "containers", at)
-                yield _cannot(as_written(path, conversion.moves), message, hint)
-
-
-def _cannot(path: Path, message: str, hint: str) -> Finding:
-    return Finding("CannotMigrate", "warning", message, hint, path)

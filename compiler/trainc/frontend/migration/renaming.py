@@ -5,31 +5,57 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trainc.diagnostics import Finding
+from trainc.diagnostics import Finding, Path
 from trainc.frontend.naming import Naming
+from trainc.frontend.nested import put, value_at
 from trainc.frontend.roles import Role, as_inferred
 from trainc.ir import names
+from trainc.records import dataclass
 
 Json = Mapping[str, Any]
 
+_CONTAINERS: Path = ("template", "spec", "template", "spec", "containers")
 
-def with_standard_names(runtime: Json, naming: Naming) -> tuple[Json, list[Finding]]:
+
+@dataclass(frozen=True, slots=True)
+class NewNames:
+    """What a replicated job of a runtime is called from now on, and which of its containers is called `node`."""
+
+    job: str
+    main: str
+
+
+def with_standard_names(runtime: Json, naming: Naming) -> tuple[Json, list[Finding], Mapping[str, NewNames]]:
     """A converted runtime with ancestor labels written out and its main jobs and containers renamed.
 
-    The controller serves the jobs `node` and `launcher` and their container `node` only.
+    The controller serves the jobs `node` and `launcher` and their container `node` only. The last result says by the
+    old name of each such job what it is called now.
     """
     spec = runtime.get("spec") or {}
     template = spec.get("template") or {}
     if not isinstance(template.get("spec"), Mapping):
-        return runtime, []
+        return runtime, [], {}
     inferred, doubts = as_inferred(template["spec"], spec.get("mlPolicy"), naming)
     if any(doubt.severity == "error" for doubt in doubts):
-        return runtime, [doubt for doubt in doubts if doubt.severity == "error"]
-    new_names = {job: _job_name(role) for job, role in inferred.roles.items()}
+        return runtime, [doubt for doubt in doubts if doubt.severity == "error"], {}
+    renamed = {job: NewNames(_job_name(role), role.main) for job, role in inferred.roles.items()}
+    new_names = {old: new.job for old, new in renamed.items()}
     jobs = [_renamed(job, inferred.roles.get(job["name"]), new_names) for job in inferred.spec["replicatedJobs"]]
     job_set = _with_references({**inferred.spec, "replicatedJobs": jobs}, new_names)
     changed = {**runtime, "spec": {**spec, "template": {**template, "spec": job_set}}}
-    return changed, [_said(old, new) for old, new in new_names.items() if old != new]
+    return changed, [_said(old, new) for old, new in new_names.items() if old != new], renamed
+
+
+def with_renamed_target(target: Json, renamed: Mapping[str, NewNames]) -> Json:
+    """A patch of one replicated job, aimed at what its runtime's job and main container are called now."""
+    new = renamed.get(target["name"])
+    if new is None:
+        return target
+    containers = value_at(target, _CONTAINERS)
+    if isinstance(containers, list):
+        called = [{**c, "name": names.NODE} if c.get("name") == new.main else c for c in containers]
+        target = put(target, _CONTAINERS, called)
+    return {**target, "name": new.job}
 
 
 def _job_name(role: Role) -> str:
