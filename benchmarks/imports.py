@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Sequence
 
 _LINE = re.compile(r"import time:\s+(?P<self>\d+) \|\s+\d+ \|\s+(?P<module>\S+)")
-_RUNS = 7
+_RUNS = 5
 
 
 def import_times(python: str, words: Sequence[str]) -> dict[str, float]:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+_FEW = 5
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -26,8 +28,8 @@ def medians(
     `edits` is what happens before each run of a command, and is not measured.
     """
     measured: dict[str, list[Run]] = {name: [] for name in commands}
-    for command in commands.values():
-        _run(command)  # Fills the caches of files.
+    for command in commands.values() if runs > _FEW else ():
+        _run(command)  # Fills the caches of files; of a long run that is a small part.
     for number in range(runs):
         for name, command in commands.items():
             if name in edits:
