@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from trainc import Options, compile_paths
@@ -105,9 +106,14 @@ def change_one(folder: Path, number: int) -> None:
     (folder / "job-00000.yaml").write_text(trainjob(0).replace("sweep-0", f"sweep-again-{number}"))
 
 
-def write_jobs(folder: Path, count: int) -> tuple[Path, Path]:
-    """The folders for trainc and for kustomize, each with `count` jobs, one a file."""
-    ours, theirs = folder / f"trainc-{count}", folder / f"kustomize-{count}"
+def folders(folder: Path, count: int) -> tuple[Path, Path]:
+    """The folders of `count` jobs for trainc and for kustomize."""
+    return folder / f"trainc-{count}", folder / f"kustomize-{count}"
+
+
+def write_jobs(folder: Path, count: int) -> None:
+    """Fill both folders, one job a file."""
+    ours, theirs = folders(folder, count)
     for made in (ours, theirs):
         made.mkdir(parents=True)
     (ours / "runtime.yaml").write_text(RUNTIME)
@@ -119,4 +125,7 @@ def write_jobs(folder: Path, count: int) -> tuple[Path, Path]:
         names.append(f"{job.name}.yaml")
         (theirs / names[-1]).write_text(dump_yaml(job.manifests))
     (theirs / "kustomization.yaml").write_text(_KUSTOMIZATION + "".join(f"- {name}\n" for name in names))
-    return ours, theirs
+
+
+if __name__ == "__main__":
+    write_jobs(Path(sys.argv[1]), int(sys.argv[2]))
