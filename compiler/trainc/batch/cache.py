@@ -37,6 +37,7 @@ class Pack:
         self._path = os.path.join(folder, digest.hex() + SUFFIX)
         self._stream = _opened(self._path)
         self._places = dict(_places(self._stream))
+        self._believed: dict[bytes, bytes] = {}
 
     def find(self, address: bytes) -> bytes | None:
         """The content of a record, if it is there and whole."""
@@ -46,7 +47,10 @@ class Pack:
         at, length, checksum = place
         self._stream.seek(at)
         content = self._stream.read(length)
-        return content if self._checksum(address, content) == checksum else None
+        if self._checksum(address, content) != checksum:
+            return None
+        self._believed[address] = checksum
+        return content
 
     def close(self) -> None:
         """Read no more."""
@@ -60,7 +64,7 @@ class Pack:
     def save(self, records: Iterable[tuple[bytes, bytes]]) -> None:
         """Replace the pack by `records`, each an address and its content, and spare ones it had. OSError if it cannot be.
 
-        It is closed then.
+        What `find` gave is passed on as it was: its checksum is not computed again. The pack is closed then.
         """
         os.makedirs(self._folder, exist_ok=True)
         _write_once(os.path.join(self._folder, "CACHEDIR.TAG"), _TAG)
@@ -70,7 +74,8 @@ class Pack:
             with os.fdopen(descriptor, "wb") as stream:
                 stream.write(_MAGIC)
                 for address, content in self._kept(records):
-                    stream.write(_HEAD.pack(address, self._checksum(address, content), len(content)))
+                    checksum = self._believed.get(address) or self._checksum(address, content)
+                    stream.write(_HEAD.pack(address, checksum, len(content)))
                     stream.write(content)
             os.chmod(beside, 0o666 & ~_umask())
             self.close()  # Windows replaces no file that is open.
