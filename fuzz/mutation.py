@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from functools import cache
 from random import Random
 from typing import Any
@@ -41,24 +42,25 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _change(documents: list[Any], random: Random) -> None:
+    """Whatever is put in is a copy: a value that held itself, or that later runs changed, would grow without end."""
     holder, key = random.choice(list(_places(documents)))
     match random.randrange(8):
         case 0:
             del holder[key]
         case 1 | 2:
-            holder[key] = random.choice(_VALUES)
+            holder[key] = deepcopy(random.choice(_VALUES))
         case 3 if isinstance(holder, list):
-            holder.insert(key, holder[key])
+            holder.insert(key, deepcopy(holder[key]))
         case 4:
             other, at = random.choice(list(_places(documents)))
-            holder[key] = other[at]
+            holder[key] = deepcopy(other[at])
         case 5 if isinstance(holder, dict):
             holder[random.choice(_field_names())] = holder.pop(key)
         case 6 if isinstance(holder[key], str) and holder[key]:
             at = random.randrange(len(holder[key]))
             holder[key] = holder[key][:at] + random.choice(("", "-", "x", "\u00e9", " ", "9")) + holder[key][at + 1 :]
         case _ if isinstance(holder[key], dict):
-            holder[key] = {**holder[key], random.choice(_field_names()): random.choice(_VALUES)}
+            holder[key] = {**holder[key], random.choice(_field_names()): deepcopy(random.choice(_VALUES))}
 
 
 def _places(value: Any, depth: int = 0) -> Any:
