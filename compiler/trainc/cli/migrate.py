@@ -28,6 +28,7 @@ from trainc.cli.settings import limits_of
 from trainc.diagnostics import Diagnostic, in_order
 from trainc.frontend.files import STDIN, Walk
 from trainc.frontend.migration.files import MigratedFile, migrate_text
+from trainc.frontend.migration.newest import around_of
 from trainc.frontend.reading.encoding import decode, encode
 from trainc.frontend.yaml_reader import read_documents
 from trainc.options import Limits
@@ -54,9 +55,9 @@ def run(arguments: Namespace, streams: Streams) -> Status:
     changed = 0
     limits = limits_of(arguments)
     texts = list(_texts(arguments.paths, limits, streams, diagnostics))
-    documents = [document for file, text in texts for document in read_documents(encode(text), file, limits)[0]]
+    around = around_of(d.data for file, text in texts for d in read_documents(encode(text), file, limits)[0])
     for file, text in texts:
-        migrated = migrate_text(text, file, limits, documents)
+        migrated = migrate_text(text, file, limits, around)
         diagnostics += migrated.diagnostics
         changed += migrated.text != text
         _deliver(file, text, migrated, arguments, streams)

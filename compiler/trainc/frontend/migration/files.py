@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.checked import label_of, place
-from trainc.frontend.document import Document
 from trainc.frontend.migration.newest import Around, around_of, in_newest_api
 from trainc.frontend.reading.encoding import encode
 from trainc.frontend.reading.lists import items
@@ -30,15 +29,17 @@ class MigratedFile:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def migrate_text(text: str, file: str, limits: Limits, others: Sequence[Document] = ()) -> MigratedFile:
+def migrate_text(text: str, file: str, limits: Limits, around: Around | None = None) -> MigratedFile:
     """Every TrainJob and runtime of `text` in the newest API, with what could not be expressed.
 
-    `others` are the documents of other files, whose runtimes and models those of this file may name.
+    `around` is what all files say together, since this one may name runtimes and models of others; without it, what
+    this file says.
     """
     documents, diagnostics = read_documents(encode(text), file, limits)
     if diagnostics:
         return MigratedFile(text, tuple(diagnostics))
-    around = around_of(document.data for document in (*documents, *others))
+    if around is None:
+        around = around_of(document.data for document in documents)
     said: list[Diagnostic] = []
     for document in documents:
         migrated = in_newest_api(document.data, around)
