@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from commands import run
+from golden_files import GoldenFile
 from syrupy.assertion import SnapshotAssertion
-from test_golden import GoldenExtension
 
 OVERLAYS = Path(__file__).parents[1] / "overlays"
 ENVIRONMENTS = ("dev", "prod")
@@ -24,7 +24,7 @@ def in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_environment_compiles_to_its_golden(environment: str, snapshot: SnapshotAssertion) -> None:
     result = run("build", f"overlays/{environment}")
     assert result.status == 0, result.stderr
-    assert result.stdout == snapshot.use_extension(GoldenExtension)(name=f"overlay-{environment}")
+    assert result.stdout == snapshot.use_extension(GoldenFile)(name=f"overlay-{environment}")
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS)

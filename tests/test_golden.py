@@ -12,13 +12,12 @@ import sys
 import sysconfig
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
+from golden_files import GoldenFile
 from ruamel.yaml import YAML
 from syrupy.assertion import SnapshotAssertion
-from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from trainc import Options
 from trainc.compilation import Compilation
@@ -50,29 +49,11 @@ def compile_case(case: str) -> Compilation:
     return result
 
 
-class GoldenExtension(SingleFileSnapshotExtension):
-    """One YAML file per case, at the top level of the repository."""
-
-    _write_mode = WriteMode.TEXT
-    file_extension = "yaml"
-
-    @classmethod
-    def dirname(cls, *, test_location: Any) -> str:  # noqa: ARG003 - syrupy's signature
-        return str(ROOT / "golden")
-
-    @classmethod
-    def get_snapshot_name(cls, *, test_location: Any, index: Any = 0) -> str:  # noqa: ARG003 - as above
-        return str(index)
-
-    def serialize(self, data: Any, **_: Any) -> str:
-        return str(data)
-
-
 # syrupy expects snapshots beside the test; ours have a folder of their own that people read.
 @pytest.mark.filterwarnings(r"ignore:\s*Can not relate snapshot:UserWarning")
 @pytest.mark.parametrize("case", CASES)
 def test_a_case_compiles_to_its_golden(case: str, snapshot: SnapshotAssertion) -> None:
-    golden = snapshot.use_extension(GoldenExtension)
+    golden = snapshot.use_extension(GoldenFile)
     assert compile_case(case).to_yaml() == golden(name=case)
 
 

@@ -4,34 +4,22 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
 from commands import run
+from golden_files import GoldenFile
 from syrupy.assertion import SnapshotAssertion
-from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 ROOT = Path(__file__).parents[1]
 CASES = {path.stem: path for path in sorted((ROOT / "tests" / "cases" / "errors").glob("*.yaml"))}
 pytestmark = pytest.mark.golden
 
 
-class ReportExtension(SingleFileSnapshotExtension):
+class ReportExtension(GoldenFile):
     """One text file per refused case."""
 
-    _write_mode = WriteMode.TEXT
     file_extension = "txt"
-
-    @classmethod
-    def dirname(cls, *, test_location: Any) -> str:  # noqa: ARG003 - syrupy's signature
-        return str(ROOT / "golden" / "errors")
-
-    @classmethod
-    def get_snapshot_name(cls, *, test_location: Any, index: Any = 0) -> str:  # noqa: ARG003 - as above
-        return str(index)
-
-    def serialize(self, data: Any, **_: Any) -> str:
-        return str(data)
+    folder = GoldenFile.folder / "errors"
 
 
 def test_there_are_cases() -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from builders import env, one, pods
 from commands import run
+from golden_files import GoldenFile
 from seed_blocks import BLOCKS, REPAIRED, Expected
 from syrupy.assertion import SnapshotAssertion
-from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from trainc import Compilation, Options
 from trainc.frontend.document import Document
@@ -36,22 +36,10 @@ def blocks() -> Path:
     return folder
 
 
-class SeedExtension(SingleFileSnapshotExtension):
+class SeedExtension(GoldenFile):
     """One YAML file per complete object."""
 
-    _write_mode = WriteMode.TEXT
-    file_extension = "yaml"
-
-    @classmethod
-    def dirname(cls, *, test_location: Any) -> str:  # noqa: ARG003 - syrupy's signature
-        return str(ROOT / "golden" / "seeds")
-
-    @classmethod
-    def get_snapshot_name(cls, *, test_location: Any, index: Any = 0) -> str:  # noqa: ARG003 - as above
-        return str(index)
-
-    def serialize(self, data: Any, **_: Any) -> str:
-        return str(data)
+    folder = GoldenFile.folder / "seeds"
 
 
 def assert_said(found: list[dict[str, Any]], row: Expected) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from builders import trainjob
+from golden_files import GoldenFile
 from syrupy.assertion import SnapshotAssertion
-from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from trainc import Options
 from trainc.cluster_rules import JobSetRules
@@ -31,22 +31,10 @@ not have is under the first one that has it. `make golden` writes this page.
 """
 
 
-class MarkdownExtension(SingleFileSnapshotExtension):
+class MarkdownExtension(GoldenFile):
     """A page at the top level of golden/."""
 
-    _write_mode = WriteMode.TEXT
     file_extension = "md"
-
-    @classmethod
-    def dirname(cls, *, test_location: Any) -> str:  # noqa: ARG003 - syrupy's signature
-        return str(ROOT / "golden")
-
-    @classmethod
-    def get_snapshot_name(cls, *, test_location: Any, index: Any = 0) -> str:  # noqa: ARG003 - as above
-        return str(index)
-
-    def serialize(self, data: Any, **_: Any) -> str:
-        return str(data)
 
 
 def job_of(runtime: str) -> dict[str, Any]:
