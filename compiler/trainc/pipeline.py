@@ -150,7 +150,7 @@ def find_runtime(job: Mapping[str, Any], intake: Intake, release: Release) -> tu
     if runtime is None and key in intake.refused:
         return None, []
     if runtime is None:
-        return None, [resolve.not_found(job, intake.runtimes, intake.catalog_misses.get(key, ""))]
+        return None, [resolve.not_found(job, intake.runtimes, intake.catalog_misses.get(key))]
     findings += resolve.deprecated(runtime.data) if release.warns_deprecated_runtime else ()
     return runtime, findings
 

@@ -40,7 +40,8 @@ def run(arguments: Namespace, streams: Streams) -> Status:
     release = arguments.release or NEWEST_RELEASE
     found = catalog.find(arguments.name, release)
     if not isinstance(found, Document):
-        why = found() or "see trainc runtimes list"
+        miss = found()
+        why = miss.instead or miss.mend or "see trainc runtimes list"
         streams.err.write(f"trainc runtimes: there is no runtime {arguments.name!r} for Trainer {release}; {why}\n")
         return Status.DIAGNOSED
     streams.out.write(catalog.text_of(found.file).encode())

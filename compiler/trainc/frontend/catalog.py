@@ -10,8 +10,9 @@ import os
 from collections.abc import Callable, Iterator
 
 from trainc.frontend.document import Document
+from trainc.frontend.resolve import Miss
 from trainc.frontend.yaml_reader import read_documents
-from trainc.near_names import near_names
+from trainc.near_names import did_you_mean
 from trainc.options import RELEASES, Limits
 
 RELEASES_ANNOTATION = "trainc/releases"
@@ -20,7 +21,7 @@ SHOWN_FOLDER = "catalog:"
 _SUFFIX = ".yaml"
 
 
-def find(name: str, release: str) -> Document | Callable[[], str]:
+def find(name: str, release: str) -> Document | Callable[[], Miss]:
     """The runtime called `name` as it is in `release`, or a function that says what the catalog has instead.
 
     A function, because the answer takes many files, and nobody asks where the input has the runtime.
@@ -75,14 +76,14 @@ def _serving(name: str, release: str) -> list[str]:
     return started[-1:] if len(files) > 1 else files
 
 
-def _instead(name: str, release: str) -> str:
+def _instead(name: str, release: str) -> Miss:
     serving = releases(name)
-    if serving:
-        first, last = serving[0], serving[-1]
-        when = f"since Trainer {first}" if first > release else f"only until Trainer {last}"
-        return f"trainc's catalog has it {when}"
-    near = near_names(name, names(release), cutoff=0.5)
-    return f"trainc's catalog has {' and '.join(near)}" if near else ""
+    if not serving:
+        return Miss("", did_you_mean(name, names(release), 0.5))
+    first, last = serving[0], serving[-1]
+    if first > release:
+        return Miss(f"trainc's catalog has it since Trainer {first}", f"compile for Trainer {first} with --release")
+    return Miss(f"trainc's catalog has it only until Trainer {last}", f"compile for Trainer {last} with --release")
 
 
 def _read(path: str) -> Document:

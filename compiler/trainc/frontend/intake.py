@@ -9,12 +9,12 @@ from trainc.diagnostics import Diagnostic, Finding
 from trainc.frontend.checked import Checked, check_document, is_ours
 from trainc.frontend.dialects import Surroundings, surroundings_of
 from trainc.frontend.document import Document
-from trainc.frontend.resolve import Key, reference_alone, runtime_key, wanted_key
+from trainc.frontend.resolve import Key, Miss, reference_alone, runtime_key, wanted_key
 from trainc.options import Options
 from trainc.records import dataclass, field, replace
 
 # name, release -> the catalog's runtime document, or a function that says why it has none
-Catalog: TypeAlias = Callable[[str, str], Document | Callable[[], str]]
+Catalog: TypeAlias = Callable[[str, str], Document | Callable[[], Miss]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Intake:
     runtimes: Mapping[Key, Checked]
     diagnostics: tuple[Diagnostic, ...]
     others: tuple[Document, ...] = ()
-    catalog_misses: Mapping[Key, str] = field(default_factory=dict)
+    catalog_misses: Mapping[Key, Miss] = field(default_factory=dict)
     shipped: Mapping[Key, Checked] = field(default_factory=dict)
     refused: frozenset[Key] = frozenset()
     references: tuple[tuple[Document, Mapping[str, Any]], ...] = ()
@@ -98,9 +98,9 @@ class Shelf:
         self._catalog = catalog
         self._release = release
         self._options = options
-        self._known: dict[str, Mapping[Key, Checked] | Callable[[], str]] = {}
+        self._known: dict[str, Mapping[Key, Checked] | Callable[[], Miss]] = {}
 
-    def look_up(self, name: str) -> Mapping[Key, Checked] | Callable[[], str]:
+    def look_up(self, name: str) -> Mapping[Key, Checked] | Callable[[], Miss]:
         """The runtime called `name` by its key, or a function that says what the catalog has instead."""
         if name not in self._known:
             answer = self._catalog(name, self._release)
@@ -115,7 +115,7 @@ def with_catalog(intake: Intake, shelf: Shelf) -> Intake:
     """With the runtimes that the jobs ask for and only the catalog has."""
     asking = [*(job.data for job in intake.jobs), *(reference for _, reference in intake.references)]
     shipped: dict[Key, Checked] = {}
-    misses: dict[Key, str] = {}
+    misses: dict[Key, Miss] = {}
     shadowed: list[Diagnostic] = []
     for key in dict.fromkeys(map(wanted_key, asking)):
         kind, _, name = key

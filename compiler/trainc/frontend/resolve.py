@@ -11,11 +11,20 @@ from typing import Any, TypeAlias
 from trainc.diagnostics import Finding
 from trainc.ir import names
 from trainc.near_names import did_you_mean, near_names
+from trainc.records import dataclass
 
 Json = Mapping[str, Any]
 RUNTIME_KINDS = ("TrainingRuntime", "ClusterTrainingRuntime")
 
 Key: TypeAlias = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """What a catalog has instead of a runtime, if anything, and how to come by what was meant."""
+
+    instead: str = ""
+    mend: str = ""
 
 
 def runtime_key(document: Json) -> Key:
@@ -91,7 +100,7 @@ def group_mismatch(job: Json, runtime: Json) -> Iterator[Finding]:
         )
 
 
-def not_found(job: Json, known: Iterable[Key], catalog_miss: str = "") -> Finding:
+def not_found(job: Json, known: Iterable[Key], catalog_miss: Miss | None = None) -> Finding:
     """Why no runtime answers the reference, with the nearest that would."""
     kind, namespace, name = wanted_key(job)
     keys = sorted(known)
@@ -101,13 +110,14 @@ def not_found(job: Json, known: Iterable[Key], catalog_miss: str = "") -> Findin
     return Finding(
         "RuntimeNotFound",
         "error",
-        f"there is no {kind} {name!r}{where}" + (f"; {catalog_miss}" if catalog_miss else ""),
-        _mend(keys, kind, namespace, name),
+        f"there is no {kind} {name!r}{where}"
+        + (f"; {catalog_miss.instead}" if catalog_miss and catalog_miss.instead else ""),
+        _mend(keys, kind, namespace, name, catalog_miss),
         ("spec", "runtimeRef", "name"),
     )
 
 
-def _mend(known: list[Key], kind: str, namespace: str, name: str) -> str:
+def _mend(known: list[Key], kind: str, namespace: str, name: str, catalog_miss: Miss | None) -> str:
     for other_kind, other_namespace, other_name in known:
         if other_name == name and other_kind != kind:
             return f"a {other_kind} of that name exists: set runtimeRef.kind to {other_kind}"
@@ -115,10 +125,9 @@ def _mend(known: list[Key], kind: str, namespace: str, name: str) -> str:
             place = f"namespace {other_namespace!r}" if other_namespace else "no namespace"
             return f"one of that name has {place}; a TrainingRuntime serves its own namespace only"
     candidates = [n for k, ns, n in known if k == kind and ns == namespace]
-    return (
-        did_you_mean(name, candidates, 0.5)
-        or "add the runtime to the input, or name a folder that has it with --runtimes"
-    )
+    near = did_you_mean(name, candidates, 0.5) or (catalog_miss.mend if catalog_miss else "")
+    add = "add the runtime to the input, or name a folder that has it with --runtimes"
+    return f"{near}{' otherwise ' if near.endswith('?') else ', or '}{add}" if near else add
 
 
 def deprecated(runtime: Json) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from kubectl import Kubectl
 
 from trainc.frontend.overlays.load import load_overlays
 from trainc.frontend.overlays.stack import apply_overlays
+from trainc.frontend.resolve import Miss
 from trainc.options import Limits
 
 JOB: dict[str, Any] = {
@@ -141,7 +142,7 @@ def by_trainc(folder: Path, fields: dict[str, Any]) -> list[dict[str, Any]]:
     (folder / "overlay.yaml").write_text(json.dumps({**head, **fields}), encoding="utf-8")
     overlays, problems = load_overlays([folder], Limits())
     assert problems == []
-    result = apply_overlays(overlays, [], [], lambda *_: lambda: "", "2.3")
+    result = apply_overlays(overlays, [], [], lambda *_: Miss, "2.3")
     assert result.diagnostics == []
     return [document.data for document in result.documents]
 

@@ -13,6 +13,7 @@ from trainc.frontend.overlays.loaded import Loaded, values_of
 from trainc.frontend.overlays.overlay import ImageChange, Overlay, Patch, PatchEntry
 from trainc.frontend.overlays.selectors import Target, exact_target, target_of
 from trainc.frontend.overlays.stack import Stack
+from trainc.frontend.resolve import Miss
 
 API = "trainer.kubeflow.org/v1alpha1"
 Json = dict[str, Any]
@@ -42,7 +43,7 @@ def catalog(name: str, release: str) -> Any:
     return (
         document("ClusterTrainingRuntime", name, made="shipped")
         if name == "shipped"
-        else lambda: f"no {name} in {release}"
+        else lambda: Miss(f"no {name} in {release}")
     )
 
 
@@ -80,11 +81,11 @@ def test_a_shipped_runtime_passes_through_when_it_is_asked_for() -> None:
     assert result.catalog("shipped", "2.3") is found
     missing = result.catalog("gone", "2.3")
     assert not isinstance(missing, Document)
-    assert missing() == "no gone in 2.3"
+    assert missing() == Miss("no gone in 2.3")
     assert result.diagnostics() == []
     deleted = stack(loaded(patch({"$patch": "delete"}, name="shipped"))).catalog("shipped", "2.3")
     assert not isinstance(deleted, Document)
-    assert deleted() == "an overlay deletes it"
+    assert deleted() == Miss("an overlay deletes it")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from trainc.frontend.intake import Catalog
 from trainc.frontend.overlays.apply import Layer, Use
 from trainc.frontend.overlays.edited import Edited, identity
 from trainc.frontend.overlays.loaded import Loaded
+from trainc.frontend.resolve import Miss
 from trainc.records import dataclass
 
 _DELETED = "an overlay deletes it"
@@ -69,7 +70,7 @@ class Stack:
         self._release = release
         self._layers: list[Layer] = []
         self._uses: set[Use] = set()
-        self._shipped: dict[str, tuple[Document | Callable[[], str], set[Use]]] = {}
+        self._shipped: dict[str, tuple[Document | Callable[[], Miss], set[Use]]] = {}
         current = [Edited.of(document) for document in documents]
         further = [[Edited.of(document) for document in source] for source in sources]
         self._outermost: list[Layer] = []
@@ -89,7 +90,7 @@ class Stack:
         """The further sources of runtimes."""
         return [[document.finished() for document in source] for source in self._further]
 
-    def catalog(self, name: str, release: str) -> Document | Callable[[], str]:
+    def catalog(self, name: str, release: str) -> Document | Callable[[], Miss]:
         """The catalog as seen through all layers, for the one release of the compilation."""
         assert release == self._release
         return self._through(name)[0]
@@ -130,7 +131,7 @@ class Stack:
         self._layers.append(layer)
         return layer.apply(gathered, self._uses), layer
 
-    def _through(self, name: str) -> tuple[Document | Callable[[], str], set[Use]]:
+    def _through(self, name: str) -> tuple[Document | Callable[[], Miss], set[Use]]:
         """A runtime of the catalog after all layers, and what of them met it; each passes once."""
         if name not in self._shipped:
             answer, uses = self._catalog(name, self._release), set[Use]()
@@ -138,7 +139,7 @@ class Stack:
                 documents = [Edited.of(answer)]
                 for layer in self._layers:
                     documents = layer.apply(documents, uses)
-                answer = documents[0].finished() if documents else lambda: _DELETED
+                answer = documents[0].finished() if documents else lambda: Miss(_DELETED)
             self._shipped[name] = answer, uses
         return self._shipped[name]
 
