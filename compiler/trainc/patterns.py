@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+
+from trainc.typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from re import compile as pattern

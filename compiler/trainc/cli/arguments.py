@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from argparse import Action, ArgumentParser, ArgumentTypeError
 from collections.abc import Callable, Iterator
-from typing import get_args
 
 from trainc.options import RELEASES, Delivery, Limits, SecretsMode, Semantics, normalize_release
 from trainc.records import fields
 from trainc.sync_options import sync_options_of
+from trainc.typing import get_args
 
 COLOURS = ("auto", "always", "never")
 _OUTSIDE = "allow_outside"

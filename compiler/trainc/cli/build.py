@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING
 
 from trainc.cli.arguments import FOLDER, add_input, add_limits, add_reporting, add_shaping, completed_by
 from trainc.cli.build_output import refuse, to_folder, to_stdout
@@ -32,6 +31,7 @@ from trainc.cli.excerpt import STDIN, Files
 from trainc.cli.progress import Progress
 from trainc.cli.settings import Settings, settings_of
 from trainc.diagnostics import CompileError
+from trainc.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trainc.cli.batching import BatchRun

@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Iterable
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 from trainc.cli.command import Status, Streams
 from trainc.cli.compiling import Run, paint_for
@@ -14,6 +13,7 @@ from trainc.cli.held_output import HeldOutput
 from trainc.cli.progress import Progress
 from trainc.cli.report_text import counted_noun, text_report
 from trainc.diagnostics import Diagnostic, has_errors, in_order
+from trainc.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trainc.cli.batching import BatchRun

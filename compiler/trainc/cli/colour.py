@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import BinaryIO, Literal, TextIO
+
+from trainc.typing import BinaryIO, Literal, TextIO
 
 Part = Literal[
     "error",

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum
-from typing import TYPE_CHECKING, BinaryIO, Protocol, TextIO
 
 from trainc.records import dataclass
+from trainc.typing import TYPE_CHECKING, BinaryIO, Protocol, TextIO
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -54,7 +54,8 @@ class Command:
     def load(self) -> CommandModule:
         """The command's module; its docstring is the text of its --help."""
         from importlib import import_module
-        from typing import cast
+
+        from trainc.typing import cast
 
         return cast("CommandModule", import_module(f"trainc.cli.{self.module}"))
 

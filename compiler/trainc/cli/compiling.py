@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from io import BytesIO
-from typing import TYPE_CHECKING
 
 from trainc.cli.colour import Paint
 from trainc.cli.command import Streams
@@ -20,6 +19,7 @@ from trainc.frontend.document import Document
 from trainc.inputs import Inputs, Step, read_inputs
 from trainc.pipeline import compile_each
 from trainc.records import dataclass, field
+from trainc.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trainc.frontend.fragments import Fragment

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import IO, BinaryIO
+from trainc.typing import IO, BinaryIO
 
 _IN_MEMORY = 8_000_000
 _AT_A_TIME = 1_000_000

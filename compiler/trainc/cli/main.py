@@ -11,9 +11,9 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import NoReturn
 
 from trainc.cli.command import COMMANDS, Command, Status, Streams, UsageError
+from trainc.typing import NoReturn
 
 # The name that kustomize gives to the program of a plugin: the kind of its configuration.
 KUSTOMIZE_PLUGIN = "Overlay"

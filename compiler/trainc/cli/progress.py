@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TextIO
+
+from trainc.typing import TextIO
 
 _PATIENCE = 1.0
 _BETWEEN = 0.1

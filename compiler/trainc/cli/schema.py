@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
-from typing import Any
 
 from trainc.cli.arguments import add_release
 from trainc.cli.colour import Paint
@@ -26,6 +25,7 @@ from trainc.diagnostics import CompileError
 from trainc.frontend.overlays.editor_schema import overlay_schema
 from trainc.frontend.schema.editor_schema import DIALECT, json_schema
 from trainc.options import NEWEST_RELEASE
+from trainc.typing import Any
 
 KINDS = ("TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")
 OVERLAY = "Overlay"

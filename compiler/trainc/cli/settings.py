@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 from trainc.cli.command import UsageError
 from trainc.cli.configuration import Configuration, read_configuration
@@ -12,6 +11,7 @@ from trainc.diagnostics import CompileError, has_errors
 from trainc.frontend.files import is_overlay_folder
 from trainc.options import Limits, Options, layered
 from trainc.records import dataclass, fields, replace
+from trainc.typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trainc.frontend.overlays.loaded import Loaded

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from importlib.metadata import version
-from typing import Any
+
+from trainc.typing import Any
 
 
 def version_text() -> str:

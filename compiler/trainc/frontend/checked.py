@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from trainc.diagnostics import Diagnostic, Finding, Path, Source, format_path, has_errors
 from trainc.frontend.dialects import Conversion, Dialect, Surroundings, claimed_by, dialect_of
@@ -22,6 +21,7 @@ from trainc.ir.trainjob import TrainJob
 from trainc.near_names import near_names
 from trainc.options import Options
 from trainc.records import dataclass, replace
+from trainc.typing import Any
 
 Json = Mapping[str, Any]
 KINDS = ("TrainJob", *RUNTIME_KINDS)

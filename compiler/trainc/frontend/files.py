@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.confinement import is_below, read_bounded
@@ -15,6 +14,8 @@ from trainc.frontend.document import Document
 from trainc.frontend.yaml_reader import read_documents
 from trainc.near_names import near_names
 from trainc.options import Limits
+from trainc.records import dataclass
+from trainc.typing import Any, BinaryIO, TypeAlias
 
 # Files as they were read: each path as it was given, and its bytes.
 Texts: TypeAlias = list[tuple[str, bytes]]
@@ -161,7 +162,8 @@ class Walk:
         self.diagnostics.append(Diagnostic("UnreadableFile", "error", message, "check its type and its permissions"))
 
 
-class _Entry(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Entry:
     """Something in a folder: a link counts as what it leads to. `real` is its path without links."""
 
     path: str

@@ -7,7 +7,6 @@ read line by line if it is as plain as most are, and carefully if not: libyaml i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from trainc.diagnostics import CompileError, Diagnostic, Source
 from trainc.frontend.document import Document
@@ -18,6 +17,7 @@ from trainc.frontend.reading.flattened import flattened, looks_flattened
 from trainc.frontend.reading.lists import items
 from trainc.frontend.reading.positions import Locator, Positions
 from trainc.options import Limits
+from trainc.typing import Any
 
 
 def read_documents(

@@ -7,7 +7,8 @@ jobset v1alpha2. A list that has no key here is replaced whole.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+
+from trainc.typing import Any
 
 MERGE_KEYS: Mapping[str, str] = {
     "containers": "name",

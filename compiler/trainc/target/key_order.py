@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+
+from trainc.typing import Any
 
 TOP = ("apiVersion", "kind", "metadata")
 _METADATA = ("name", "namespace", "labels", "annotations")

@@ -8,7 +8,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from typing import Any
+
+from trainc.typing import Any
 
 Manifest = dict[str, Any]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+
+from trainc.typing import Any
 
 Manifest = dict[str, Any]
 _KINDS = (

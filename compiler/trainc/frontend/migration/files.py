@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.checked import label_of, place
@@ -15,6 +14,7 @@ from trainc.frontend.yaml_reader import read_documents, read_value
 from trainc.options import Limits
 from trainc.patterns import pattern
 from trainc.records import dataclass
+from trainc.typing import Any
 
 Change = tuple[tuple[str | int, ...], Mapping[str, Any], Mapping[str, Any]]
 # At the first column these three dashes end a document wherever they stand, block scalars included.

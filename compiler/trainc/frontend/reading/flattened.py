@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import Any
 
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.reading.chunk import Chunk
+from trainc.typing import Any
 
 _CONTENT = r"(?m)^([ \t]*)([^\s#].*)$"
 _EMPTY_KEY = r"[\w./-]+:\s*(?:#.*)?"

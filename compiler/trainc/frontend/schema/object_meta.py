@@ -6,7 +6,6 @@ Metadata inside templates is not checked by anybody until Jobs are created from 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from trainc.diagnostics import Finding, Path
 from trainc.frontend.schema.scalars import shown
@@ -19,6 +18,7 @@ from trainc.ir.name_forms import (
     is_label_value,
     is_qualified_name,
 )
+from trainc.typing import Any
 
 Json = Mapping[str, Any]
 

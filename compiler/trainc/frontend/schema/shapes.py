@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import Literal, TypeAlias
 
 from trainc.records import dataclass
+from trainc.typing import Literal, TypeAlias
 
 ROOTS = {
     "TrainJob": "trainer.TrainJob",

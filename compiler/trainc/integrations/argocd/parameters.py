@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, TypeAlias, get_args
 
 from trainc.diagnostics import CompileError, Diagnostic
 from trainc.integrations.argocd.paths import leads_outside
 from trainc.near_names import did_you_mean
 from trainc.options import RELEASES, SecretsMode, Semantics, normalize_release
 from trainc.records import dataclass, field
+from trainc.typing import Any, Literal, TypeAlias, get_args
 
 Kind: TypeAlias = Literal["text", "truth", "list", "paths"]
 Value: TypeAlias = str | bool | list[str]

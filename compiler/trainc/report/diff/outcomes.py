@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, TypeAlias
+
+from trainc.typing import Literal, TypeAlias
 
 Outcome: TypeAlias = Literal[
     "nothing",

@@ -7,7 +7,6 @@ go to git, a warning where the question is what admission does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from trainc.diagnostics import Finding, Path, Severity
 from trainc.ir.name_forms import LABEL_VALUE_FORM, is_label_value
@@ -17,6 +16,7 @@ from trainc.target.admission.name_budget import pod_template_names
 from trainc.target.admission.rules_coordinator import coordinator_label_problem
 from trainc.target.admission.rules_names import shorter_name, to_shorten
 from trainc.target.admission.versions import JobSetVersion, jobset_version
+from trainc.typing import Any
 
 
 def later_failures(jobset: Mapping[str, Any], version: str, severity: Severity) -> list[Finding]:

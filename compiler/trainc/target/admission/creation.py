@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from trainc.diagnostics import Finding
 from trainc.target.admission.jobset import read_jobset
@@ -14,6 +13,7 @@ from trainc.target.admission.rules_network import check_managed_by, check_networ
 from trainc.target.admission.rules_policies import check_policies
 from trainc.target.admission.rules_volume_claims import check_volume_claims
 from trainc.target.admission.versions import jobset_version
+from trainc.typing import Any
 
 
 def creation_refusals(jobset: Mapping[str, Any], version: str) -> list[Finding]:

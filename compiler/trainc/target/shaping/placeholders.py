@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.target.shaping.shape import Manifest, Shape, Shaped
+from trainc.typing import Any
 
 _PLACEHOLDERS = ("metadata", "resources", "status")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from trainc.ir import gang, names
 from trainc.ir.container import Container
@@ -21,6 +20,7 @@ from trainc.report.provenance.situation import (
     Ref,
     Situation,
 )
+from trainc.typing import Any
 
 
 def _pods(s: Situation) -> Iterator[Ref]:
