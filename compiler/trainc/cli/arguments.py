@@ -5,13 +5,13 @@ An argument that is not given is None, so that trainc.yaml can speak for it; set
 
 from __future__ import annotations
 
-from argparse import Action, ArgumentParser, ArgumentTypeError
 from collections.abc import Callable, Iterator
 
+from trainc.cli.command import Parser
 from trainc.options import RELEASES, Delivery, Limits, SecretsMode, Semantics, normalize_release
 from trainc.records import fields
 from trainc.sync_options import sync_options_of
-from trainc.typing import get_args
+from trainc.typing import Any, get_args
 
 COLOURS = ("auto", "always", "never")
 _OUTSIDE = "allow_outside"
@@ -20,12 +20,12 @@ _OUTSIDE = "allow_outside"
 FOLDER, FILE, RUNTIME, CODE = "folder", "file", "runtime", "code"
 
 
-def completed_by(action: Action, what: str) -> None:
+def completed_by(argument: Any, what: str) -> None:
     """Say what values an argument takes, for the shell's completion."""
-    action.completes = what  # type: ignore[attr-defined]
+    argument.completes = what
 
 
-def add_input(parser: ArgumentParser, *, paths: bool = True) -> None:
+def add_input(parser: Parser, *, paths: bool = True) -> None:
     """What to read, and for which release; without `paths` for a command that names its input itself."""
     group = parser.add_argument_group("input")
     if paths:
@@ -68,7 +68,7 @@ def add_input(parser: ArgumentParser, *, paths: bool = True) -> None:
     )
 
 
-def add_release(add_argument: Callable[..., Action]) -> None:
+def add_release(add_argument: Callable[..., Any]) -> None:
     """`--release`, which names a Trainer minor in any of its spellings."""
     add_argument(
         "--release",
@@ -79,7 +79,7 @@ def add_release(add_argument: Callable[..., Action]) -> None:
     )
 
 
-def add_shaping(parser: ArgumentParser) -> None:
+def add_shaping(parser: Parser) -> None:
     """How the output is meant to travel to the cluster; for gitops semantics only."""
     group = parser.add_argument_group("delivery (gitops semantics)")
     group.add_argument(
@@ -129,7 +129,7 @@ def _filled(text: str, width: int) -> Iterator[str]:
     yield line
 
 
-def add_limits(parser: ArgumentParser) -> None:
+def add_limits(parser: Parser) -> None:
     """Bounds on input."""
     group = parser.add_argument_group("limits")
     for limit in fields(Limits):
@@ -146,7 +146,7 @@ def add_limits(parser: ArgumentParser) -> None:
         )
 
 
-def add_reporting(parser: ArgumentParser) -> None:
+def add_reporting(parser: Parser) -> None:
     """How diagnostics are shown."""
     group = parser.add_argument_group("diagnostics")
     loudness = group.add_mutually_exclusive_group()
@@ -155,14 +155,21 @@ def add_reporting(parser: ArgumentParser) -> None:
     group.add_argument("--color", choices=COLOURS, default="auto", help="default: auto; NO_COLOR and FORCE_COLOR count")
 
 
+def refusal(reason: str) -> Exception:
+    """What the type of an argument raises about a word that is none of its values."""
+    from argparse import ArgumentTypeError
+
+    return ArgumentTypeError(reason)
+
+
 def _release(text: str) -> str:
     try:
         return normalize_release(text)
     except ValueError as error:
-        raise ArgumentTypeError(str(error)) from None
+        raise refusal(str(error)) from None
 
 
 def _positive(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise ArgumentTypeError(f"{text!r} is no positive whole number")
+        raise refusal(f"{text!r} is no positive whole number")
     return int(text)

@@ -20,12 +20,11 @@ trainc.
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from contextlib import ExitStack, closing
 
-from trainc.cli.arguments import FOLDER, add_input, add_limits, add_reporting, add_shaping, completed_by
+from trainc.cli.arguments import FOLDER, add_input, add_limits, add_reporting, add_shaping, completed_by, refusal
 from trainc.cli.build_output import refuse, to_folder, to_stdout
-from trainc.cli.command import Status, Streams, UsageError
+from trainc.cli.command import Arguments, Parser, Status, Streams, UsageError
 from trainc.cli.compiling import Run, read_stdin, start
 from trainc.cli.excerpt import STDIN, Files
 from trainc.cli.progress import Progress
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 STDOUT = "-"
 
 
-def add_arguments(parser: ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Input, output, and how the two relate."""
     add_input(parser)
     output = parser.add_argument_group("output")
@@ -63,7 +62,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_reporting(parser)
 
 
-def _add_speed(parser: ArgumentParser) -> None:
+def _add_speed(parser: Parser) -> None:
     group = parser.add_argument_group("many jobs")
     group.add_argument(
         "-j",
@@ -85,11 +84,11 @@ def _processes(text: str) -> int:
     if text == "auto":
         return 0
     if not text.isascii() or not text.isdigit():
-        raise ArgumentTypeError(f"{text!r} is no number of processes")
+        raise refusal(f"{text!r} is no number of processes")
     return int(text)
 
 
-def run(arguments: Namespace, streams: Streams) -> Status:
+def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile everything, and write it if nothing is wrong."""
     if not arguments.watch:
         return build(arguments, streams)
@@ -105,7 +104,7 @@ def run(arguments: Namespace, streams: Streams) -> Status:
     return watch(arguments, settings, target, streams, build)
 
 
-def build(arguments: Namespace, streams: Streams) -> Status:
+def build(arguments: Arguments, streams: Streams) -> Status:
     """One build, from the settings to the output."""
     try:
         settings = settings_of(arguments)
@@ -120,7 +119,7 @@ def build(arguments: Namespace, streams: Streams) -> Status:
         return to_folder(compilation, progress, target, arguments, streams)
 
 
-def _target(arguments: Namespace, settings: Settings) -> str:
+def _target(arguments: Arguments, settings: Settings) -> str:
     """The output folder, or `-`. UsageError for what the other is needed for."""
     target: str = arguments.output or settings.output or STDOUT
     if target == STDOUT and (arguments.check or arguments.exit_code):
@@ -132,7 +131,7 @@ def _target(arguments: Namespace, settings: Settings) -> str:
 
 
 def _compilation(  # noqa: PLR0913, PLR0917
-    settings: Settings, arguments: Namespace, streams: Streams, skip: str | None, progress: Progress, stack: ExitStack
+    settings: Settings, arguments: Arguments, streams: Streams, skip: str | None, progress: Progress, stack: ExitStack
 ) -> Run | BatchRun:
     """Job files apart where that was asked for, and where they can be; else the input as a whole."""
     stdin = read_stdin(settings, streams)

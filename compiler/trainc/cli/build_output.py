@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Iterable
 from contextlib import closing
 
-from trainc.cli.command import Status, Streams
+from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.compiling import Run, paint_for
 from trainc.cli.excerpt import Files
 from trainc.cli.held_output import HeldOutput
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from trainc.cli.batching import BatchRun
 
 
-def to_stdout(compilation: Run | BatchRun, progress: Progress, arguments: Namespace, streams: Streams) -> Status:
+def to_stdout(compilation: Run | BatchRun, progress: Progress, arguments: Arguments, streams: Streams) -> Status:
     """One stream of all jobs, copied to stdout after the last of them, or what is wrong with any."""
     from trainc.target.streams import joined
 
@@ -35,7 +34,7 @@ def to_stdout(compilation: Run | BatchRun, progress: Progress, arguments: Namesp
 
 
 def to_folder(
-    compilation: Run | BatchRun, progress: Progress, target: str, arguments: Namespace, streams: Streams
+    compilation: Run | BatchRun, progress: Progress, target: str, arguments: Arguments, streams: Streams
 ) -> Status:
     """A file for each job in the folder `target`, or with --check what would change there."""
     from trainc.output.folder import carry_out, file_name, plan
@@ -60,7 +59,7 @@ def to_folder(
     return Status.DIAGNOSED if differs else Status.DONE
 
 
-def _say_changes(changes: list[tuple[str, str]], target: str, arguments: Namespace, streams: Streams) -> None:
+def _say_changes(changes: list[tuple[str, str]], target: str, arguments: Arguments, streams: Streams) -> None:
     verbs = [verb for verb, _ in changes]
     for verb, path in changes if arguments.verbose else ():
         streams.err.write(f"{verb} {target}/{path}\n")
@@ -69,7 +68,7 @@ def _say_changes(changes: list[tuple[str, str]], target: str, arguments: Namespa
     streams.err.write(f"{target}: {said}{' (not written: --check)' if arguments.check and changes else ''}\n")
 
 
-def _is_refused(compilation: Run | BatchRun, arguments: Namespace) -> bool:
+def _is_refused(compilation: Run | BatchRun, arguments: Arguments) -> bool:
     """Whether anything is wrong; no TrainJob at all is wrong too, since a GitOps tool would prune everything."""
     if not compilation.compiled and not arguments.allow_empty and not has_errors(compilation.diagnostics):
         paths = ", ".join(compilation.settings.paths) or "the overlay's resources"
@@ -79,7 +78,7 @@ def _is_refused(compilation: Run | BatchRun, arguments: Namespace) -> bool:
     return has_errors(compilation.diagnostics)
 
 
-def _report(compilation: Run | BatchRun, arguments: Namespace, streams: Streams) -> None:
+def _report(compilation: Run | BatchRun, arguments: Arguments, streams: Streams) -> None:
     paint = paint_for(arguments, streams)
     found = in_order(compilation.diagnostics)
     streams.err.write(text_report(found, compilation.files, paint, quiet=arguments.quiet))
@@ -88,7 +87,7 @@ def _report(compilation: Run | BatchRun, arguments: Namespace, streams: Streams)
         streams.err.write(f"{documents} read, {counted_noun(compilation.compiled, 'TrainJob')} compiled\n")
 
 
-def refuse(diagnostics: Iterable[Diagnostic], files: Files, arguments: Namespace, streams: Streams) -> Status:
+def refuse(diagnostics: Iterable[Diagnostic], files: Files, arguments: Arguments, streams: Streams) -> Status:
     """Say what is wrong, and write nothing else."""
     report = text_report(in_order(diagnostics), files, paint_for(arguments, streams), quiet=arguments.quiet)
     streams.err.write(report)

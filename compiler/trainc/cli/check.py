@@ -14,11 +14,10 @@ Exit status: 0 nothing is wrong (warnings allowed); 1 there are errors; 2 wrong 
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
 from trainc.cli.arguments import add_input, add_limits, add_reporting, add_shaping
-from trainc.cli.command import Status, Streams
+from trainc.cli.command import Arguments, Parser, Status, Streams
 from trainc.cli.compiling import paint_for, read_stdin, start
 from trainc.cli.excerpt import Files
 from trainc.cli.progress import Progress
@@ -31,7 +30,7 @@ from trainc.trial import check_fragments, check_unused_runtimes
 FORMATS = ("text", "json", "github", "sarif")
 
 
-def add_arguments(parser: ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Input, and the form of the report."""
     add_input(parser)
     add_shaping(parser)
@@ -40,7 +39,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMATS, default="text", help="of the report; all but text go to stdout")
 
 
-def run(arguments: Namespace, streams: Streams) -> Status:
+def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile, throw the manifests away, and report."""
     try:
         settings = settings_of(arguments)
@@ -67,7 +66,7 @@ def run(arguments: Namespace, streams: Streams) -> Status:
     return status
 
 
-def _report(diagnostics: Sequence[Diagnostic], files: Files, arguments: Namespace, streams: Streams) -> Status:
+def _report(diagnostics: Sequence[Diagnostic], files: Files, arguments: Arguments, streams: Streams) -> Status:
     found = in_order(diagnostics)
     if arguments.format == "text":
         streams.err.write(text_report(found, files, paint_for(arguments, streams), quiet=arguments.quiet))

@@ -15,12 +15,11 @@ from __future__ import annotations
 
 import json
 import os
-from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
 from trainc.cli.arguments import add_reporting
 from trainc.cli.colour import Paint
-from trainc.cli.command import COMMANDS, Status, Streams
+from trainc.cli.command import COMMANDS, Arguments, Parser, Status, Streams
 from trainc.cli.configuration import read_configuration
 from trainc.cli.excerpt import Files
 from trainc.cli.report_text import text_report
@@ -30,14 +29,14 @@ from trainc.integrations.argocd import FILE_NAMES, text_of
 from trainc.integrations.argocd.parameters import PARAMETERS, Parameter, read_parameters
 
 
-def add_arguments(parser: ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """What to print."""
     parser.add_argument("action", nargs="?", choices=("generate", "parameters"), default="generate")
     parser.add_argument("--print", choices=FILE_NAMES, help="print a file that Argo CD needs, and do nothing else")
     add_reporting(parser)
 
 
-def run(arguments: Namespace, streams: Streams) -> Status:
+def run(arguments: Arguments, streams: Streams) -> Status:
     """Print manifests, parameters or a file."""
     if arguments.print:
         from importlib.metadata import version
@@ -51,15 +50,15 @@ def run(arguments: Namespace, streams: Streams) -> Status:
         return Status.DIAGNOSED
 
 
-def _generate(arguments: Namespace, streams: Streams) -> Status:
+def _generate(arguments: Arguments, streams: Streams) -> Status:
     """`trainc build` with the Application's arguments."""
     from trainc.cli.build import run as build
-    from trainc.cli.parser import parser_of
+    from trainc.cli.parser import parsed, parser_of
 
     (command,) = (command for command in COMMANDS if command.name == "build")
     read = read_parameters(os.environ)
     _report(read.diagnostics, arguments, streams)
-    settled = parser_of(command).parse_args(["--output", "-", "--color", arguments.color])
+    settled = parsed(parser_of(command), ["--output", "-", "--color", arguments.color])
     if "overlay" not in read.arguments and is_overlay_folder(os.curdir):
         settled.paths = [os.curdir]
     reporting = {"quiet": arguments.quiet, "verbose": arguments.verbose}
@@ -86,6 +85,6 @@ def _announcement(parameter: Parameter, configured: str | bool | Sequence[str] |
     return {**announcement, "string": str(configured).lower() if isinstance(configured, bool) else configured}
 
 
-def _report(diagnostics: Sequence[Diagnostic], arguments: Namespace, streams: Streams) -> None:
+def _report(diagnostics: Sequence[Diagnostic], arguments: Arguments, streams: Streams) -> None:
     report = text_report(diagnostics, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
     streams.err.write(report)

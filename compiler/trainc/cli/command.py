@@ -7,18 +7,37 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import IntEnum
+from types import SimpleNamespace
 
 from trainc.records import dataclass
-from trainc.typing import TYPE_CHECKING, BinaryIO, Protocol, TextIO
+from trainc.typing import Any, BinaryIO, Protocol, TextIO, cast
 
-if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
 
-    class CommandModule(Protocol):
-        """What the module of a command offers."""
+class Arguments(SimpleNamespace):
+    """The arguments of a command, by name."""
 
-        add_arguments: Callable[[ArgumentParser], None]
-        run: Callable[[Namespace, Streams], Status]
+
+class Parser(Protocol):
+    """What a command declares its arguments to: the parser of argparse, or that of plain_words."""
+
+    def add_argument(self, *names: Any, **choices: Any) -> Any:
+        """An option or a positional argument."""
+
+    def add_argument_group(self, *shown: Any, **choices: Any) -> Any:
+        """A part of --help."""
+
+    def add_mutually_exclusive_group(self, *shown: Any, **choices: Any) -> Any:
+        """Arguments of which one may be given."""
+
+    def add_subparsers(self, *shown: Any, **choices: Any) -> Any:
+        """The actions of a command that has several."""
+
+
+class CommandModule(Protocol):
+    """What the module of a command offers."""
+
+    add_arguments: Callable[[Parser], None]
+    run: Callable[[Arguments, Streams], Status]
 
 
 class Status(IntEnum):
@@ -54,8 +73,6 @@ class Command:
     def load(self) -> CommandModule:
         """The command's module; its docstring is the text of its --help."""
         from importlib import import_module
-
-        from trainc.typing import cast
 
         return cast("CommandModule", import_module(f"trainc.cli.{self.module}"))
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from io import BytesIO
 
 from trainc.cli.colour import Paint
-from trainc.cli.command import Streams
+from trainc.cli.command import Arguments, Streams
 from trainc.cli.configuration import FILE_NAME
 from trainc.cli.excerpt import STDIN, Files
 from trainc.cli.report_text import counted_noun
@@ -103,7 +102,7 @@ def start(
     return run
 
 
-def paint_for(arguments: Namespace, streams: Streams) -> Paint:
+def paint_for(arguments: Arguments, streams: Streams) -> Paint:
     """The colours of diagnostics."""
     return Paint(arguments.color, streams.err)
 

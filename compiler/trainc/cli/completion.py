@@ -8,21 +8,19 @@ Examples:
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
-
-from trainc.cli.command import Status, Streams
+from trainc.cli.command import Arguments, Parser, Status, Streams
 from trainc.cli.shells import bash, fish, zsh
 from trainc.cli.shells.words import all_commands
 
 _SCRIPTS = {"bash": bash.script, "zsh": zsh.script, "fish": fish.script}
 
 
-def add_arguments(parser: ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """The shell."""
     parser.add_argument("shell", choices=tuple(_SCRIPTS))
 
 
-def run(arguments: Namespace, streams: Streams) -> Status:
+def run(arguments: Arguments, streams: Streams) -> Status:
     """Print the script."""
     streams.out.write(_SCRIPTS[arguments.shell](all_commands()).encode())
     return Status.DONE

@@ -18,11 +18,9 @@ Exit status: 0 compared; 1 an input is broken, or with --exit-code something cha
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
-
 from trainc.cli.arguments import FILE, add_input, add_limits, add_reporting, add_shaping, completed_by
 from trainc.cli.colour import Paint
-from trainc.cli.command import Status, Streams, UsageError
+from trainc.cli.command import Arguments, Parser, Status, Streams, UsageError
 from trainc.cli.diff_sides import ReadSide, Side, read_side, sides_of
 from trainc.cli.excerpt import Files
 from trainc.cli.report_text import text_report
@@ -32,7 +30,7 @@ from trainc.report.diff.model import Diff
 FORMATS = ("text", "json", "markdown")
 
 
-def add_arguments(parser: ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Two sides, or one and what to vary about it."""
     completed_by(
         parser.add_argument(
@@ -50,7 +48,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_reporting(parser)
 
 
-def run(arguments: Namespace, streams: Streams) -> Status:
+def run(arguments: Arguments, streams: Streams) -> Status:
     """Compare two sides; nothing is written unless both could be read."""
     before, after, diagnostics = _read_both(arguments, streams)
     if before is None or after is None:
@@ -63,7 +61,7 @@ def run(arguments: Namespace, streams: Streams) -> Status:
     return Status.DIAGNOSED if arguments.exit_code and diff.has_changes else Status.DONE
 
 
-def _read_both(arguments: Namespace, streams: Streams) -> tuple[ReadSide | None, ReadSide | None, list[Diagnostic]]:
+def _read_both(arguments: Arguments, streams: Streams) -> tuple[ReadSide | None, ReadSide | None, list[Diagnostic]]:
     first, second = sides_of(arguments)
     diagnostics: list[Diagnostic] = []
     before = _read(first, arguments, streams, diagnostics)
@@ -78,7 +76,7 @@ def _read_both(arguments: Namespace, streams: Streams) -> tuple[ReadSide | None,
 
 
 def _beside_one(
-    given: ReadSide, second: Side, arguments: Namespace, streams: Streams, diagnostics: list[Diagnostic]
+    given: ReadSide, second: Side, arguments: Arguments, streams: Streams, diagnostics: list[Diagnostic]
 ) -> tuple[ReadSide | None, ReadSide | None, list[Diagnostic]]:
     """One side was named: output is what was before, sources are what comes after the output that trainc.yaml names."""
     if not given.found.compiled:
@@ -92,7 +90,7 @@ def _beside_one(
     return output, given, diagnostics
 
 
-def _read(side: Side, arguments: Namespace, streams: Streams, diagnostics: list[Diagnostic]) -> ReadSide | None:
+def _read(side: Side, arguments: Arguments, streams: Streams, diagnostics: list[Diagnostic]) -> ReadSide | None:
     try:
         return read_side(side, arguments, streams)
     except CompileError as error:
@@ -124,7 +122,7 @@ def _label(side: ReadSide, other: ReadSide) -> str:
     return side.label + named if differ and not side.label.endswith(named) else side.label
 
 
-def _shown(diff: Diff, arguments: Namespace, streams: Streams) -> str:
+def _shown(diff: Diff, arguments: Arguments, streams: Streams) -> str:
     if arguments.format == "json":
         from trainc.report.diff.json_form import diff_json
 
@@ -139,7 +137,7 @@ def _shown(diff: Diff, arguments: Namespace, streams: Streams) -> str:
     return diff_text(diff, painter(Paint(arguments.color, streams.out)))
 
 
-def _report_new_warnings(before: ReadSide, after: ReadSide, arguments: Namespace, streams: Streams) -> None:
+def _report_new_warnings(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> None:
     """What is warned of after and was not before; `trainc check` tells the rest."""
     known = {(d.code, d.object, d.path, d.message) for d in before.found.diagnostics}
     new = [

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import tempfile
-from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import chdir, contextmanager
 
-from trainc.cli.command import Streams, UsageError
+from trainc.cli.command import Arguments, Streams, UsageError
 from trainc.cli.configuration import FILE_NAME
 from trainc.cli.settings import settings_of
 from trainc.diagnostics import CompileError, Diagnostic, Source, has_errors
@@ -50,7 +49,7 @@ class ReadSide:
     output: str | None
 
 
-def sides_of(arguments: Namespace) -> tuple[Side, Side]:
+def sides_of(arguments: Arguments) -> tuple[Side, Side]:
     """The sides before and after. UsageError where the words make no two sides."""
     given = [_side(word) for word in arguments.sides]
     if arguments.releases or arguments.runtime:
@@ -90,7 +89,7 @@ def _side(word: str) -> Side:
     return Side(word, path if colon else None, revision)
 
 
-def _variants(side: Side, arguments: Namespace) -> tuple[Side, Side]:
+def _variants(side: Side, arguments: Arguments) -> tuple[Side, Side]:
     """One input as it is and with another release, another runtime, or both."""
     before, after = side, side
     labels = ["", ""]
@@ -124,7 +123,7 @@ def _here() -> Repository:
 
 
 @contextmanager
-def _inside(revision: str, arguments: Namespace, path: str | None) -> Iterator[tuple[Namespace, str]]:
+def _inside(revision: str, arguments: Arguments, path: str | None) -> Iterator[tuple[Arguments, str]]:
     """The current folder as it was in a revision: the arguments as they go there, and the folder's path from the top."""
     repository = _here()
     with tempfile.TemporaryDirectory(prefix="trainc-diff-") as folder:
@@ -137,7 +136,7 @@ def _inside(revision: str, arguments: Namespace, path: str | None) -> Iterator[t
         with open(os.path.join(os.path.dirname(tree), FILE_NAME), "x", encoding="utf-8") as stream:
             stream.write("{}\n")
         write_revision(repository, revision, tree)
-        moved = Namespace(**vars(arguments))
+        moved = Arguments(**vars(arguments))
         moved.paths = [] if path is None else [os.path.relpath(_from_top(path, repository), repository.prefix or ".")]
         moved.config = arguments.config and _moved(arguments.config, repository)
         for name in ("runtimes", "overlay"):
@@ -154,10 +153,10 @@ def _moved(path: str, repository: Repository) -> str:
     return os.path.relpath(inside, repository.prefix or ".")
 
 
-def read_side(side: Side, arguments: Namespace, streams: Streams) -> ReadSide:
+def read_side(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
     """Read and compile one side. CompileError with all that is wrong with it; files are called as the user calls them."""
     if side.revision is None:
-        given = Namespace(**{**vars(arguments), "paths": [] if side.path is None else [side.path]})
+        given = Arguments(**{**vars(arguments), "paths": [] if side.path is None else [side.path]})
         return _read(side, given, streams)
     with _inside(side.revision, arguments, side.path) as (moved, folder):
         try:
@@ -166,7 +165,7 @@ def read_side(side: Side, arguments: Namespace, streams: Streams) -> ReadSide:
             raise CompileError(_of_revision(d, side.revision, folder) for d in error.diagnostics) from None
 
 
-def _read(side: Side, arguments: Namespace, streams: Streams) -> ReadSide:
+def _read(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
     arguments.release = side.release or arguments.release
     settings = settings_of(arguments)
     output = settings.configuration.output

@@ -13,11 +13,10 @@ Examples:
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser, Namespace
 
 from trainc.cli.arguments import add_shaping
 from trainc.cli.colour import Paint, Part
-from trainc.cli.command import Status, Streams
+from trainc.cli.command import Arguments, Parser, Status, Streams
 from trainc.cli.one_job import add_job, compiled_job
 from trainc.explanation import explanation
 from trainc.report.explain.choice import Nothing, choose
@@ -37,7 +36,7 @@ _LOOKS: dict[Role, Part] = {
 }
 
 
-def add_arguments(parser: ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """The job, the field, and how to show it."""
     add_job(parser)
     parser.add_argument("field", metavar="FIELD", nargs="?", help="which fields (default: all)")
@@ -45,7 +44,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_shaping(parser)
 
 
-def run(arguments: Namespace, streams: Streams) -> Status:
+def run(arguments: Arguments, streams: Streams) -> Status:
     """Print the fields that are asked for."""
     found = compiled_job(arguments, streams)
     if found is None:
@@ -64,7 +63,7 @@ def run(arguments: Namespace, streams: Streams) -> Status:
     return Status.DONE
 
 
-def _shown(chosen: Explanation, arguments: Namespace, streams: Streams) -> str:
+def _shown(chosen: Explanation, arguments: Arguments, streams: Streams) -> str:
     if arguments.format == "json":
         from trainc.report.explain.as_json import explanation_json
 

@@ -11,10 +11,9 @@ Examples:
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser, Namespace
 
 from trainc.cli.colour import Paint, Part
-from trainc.cli.command import Status, Streams
+from trainc.cli.command import Arguments, Parser, Status, Streams
 from trainc.cli.one_job import add_job, compiled_job
 from trainc.report.graph.model import Graph
 from trainc.report.graph.reading import read_graph
@@ -31,13 +30,13 @@ _LOOKS: dict[Role, Part] = {
 }
 
 
-def add_arguments(parser: ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """The job and the form of the picture."""
     add_job(parser)
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
 
 
-def run(arguments: Namespace, streams: Streams) -> Status:
+def run(arguments: Arguments, streams: Streams) -> Status:
     """Print the picture."""
     found = compiled_job(arguments, streams)
     if found is None:
@@ -54,7 +53,7 @@ def run(arguments: Namespace, streams: Streams) -> Status:
     return Status.DONE
 
 
-def _drawn(graph: Graph, arguments: Namespace, streams: Streams) -> str:
+def _drawn(graph: Graph, arguments: Arguments, streams: Streams) -> str:
     match arguments.format:
         case "mermaid":
             from trainc.report.graph.mermaid import graph_mermaid

@@ -13,12 +13,11 @@ Examples:
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping
 
 from trainc.cli.arguments import COLOURS, FOLDER, completed_by
 from trainc.cli.colour import Paint
-from trainc.cli.command import COMMANDS, Status, Streams
+from trainc.cli.command import COMMANDS, Arguments, Parser, Status, Streams
 from trainc.cli.excerpt import Files
 from trainc.cli.report_text import text_report
 from trainc.diagnostics import Diagnostic
@@ -28,7 +27,7 @@ from trainc.typing import get_args
 _REPOSITORY = "https://git.example.com/ml/training.git"
 
 
-def add_arguments(parser: ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Where, and for which tool."""
     folder = parser.add_argument("folder", metavar="DIR", nargs="?", default=".", help="default: .")
     completed_by(folder, FOLDER)
@@ -44,7 +43,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--color", choices=COLOURS, default="auto", help="of diagnostics (default: auto)")
 
 
-def run(arguments: Namespace, streams: Streams) -> Status:
+def run(arguments: Arguments, streams: Streams) -> Status:
     """Write the repository, and compile it."""
     from importlib.metadata import version
 
@@ -80,19 +79,19 @@ def _write(folder: str, texts: Mapping[str, str]) -> None:
             stream.write(text)
 
 
-def _build(folder: str, environment: str, arguments: Namespace, streams: Streams) -> Status:
+def _build(folder: str, environment: str, arguments: Arguments, streams: Streams) -> Status:
     """`trainc build` for one environment of the new repository."""
     from trainc.cli.build import run as build
-    from trainc.cli.parser import parser_of
+    from trainc.cli.parser import parsed, parser_of
 
     (command,) = (command for command in COMMANDS if command.name == "build")
     config, overlay = os.path.join(folder, "trainc.yaml"), os.path.join(folder, "overlays", environment)
     output = os.path.join(folder, RENDERED, environment)
     words = ["--config", config, "--overlay", overlay, "--output", output, "--quiet", "--color", arguments.color]
-    return build(parser_of(command).parse_args(words), streams)
+    return build(parsed(parser_of(command), words), streams)
 
 
-def _said(folder: str, paths: Iterable[str], arguments: Namespace) -> str:
+def _said(folder: str, paths: Iterable[str], arguments: Arguments) -> str:
     lines = [f"created in {folder}:", *(f"  {path}" for path in sorted(paths)), f"  {RENDERED}/", ""]
     lines += ["next:", *([] if folder == "." else [f"  cd {folder}"])]
     lines += ["  trainc build --check", f"  kubectl apply -f {arguments.gitops}/    once it is pushed"]

@@ -15,12 +15,11 @@ Examples:
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
 from trainc.cli.arguments import FILE, add_reporting, completed_by
 from trainc.cli.colour import Paint
-from trainc.cli.command import Status, Streams
+from trainc.cli.command import Arguments, Parser, Status, Streams
 from trainc.cli.excerpt import Files
 from trainc.cli.report_text import text_report
 from trainc.compilation import Manifest
@@ -35,7 +34,7 @@ from trainc.target.yaml_writer import dump_yaml
 _STDIN = "-"
 
 
-def add_arguments(parser: ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """What says how to compile."""
     configuration = parser.add_argument(
         "configuration", metavar="CONFIG", nargs="?", help="an overlay; kustomize passes it to exec plugins"
@@ -45,7 +44,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_reporting(parser)
 
 
-def run(arguments: Namespace, streams: Streams) -> Status:
+def run(arguments: Arguments, streams: Streams) -> Status:
     """Answer in the protocol that was asked in."""
     text = read_bounded(streams.stdin, Limits())
     answer = _function if arguments.configuration is None else _plugin
@@ -55,7 +54,7 @@ def run(arguments: Namespace, streams: Streams) -> Status:
         return _report(error.diagnostics, Files(text), arguments, streams)
 
 
-def _function(text: bytes, arguments: Namespace, streams: Streams) -> Status:
+def _function(text: bytes, arguments: Arguments, streams: Streams) -> Status:
     from trainc.integrations.krm.resource_list import answer, read_resource_list
     from trainc.integrations.krm.results import results_of
 
@@ -66,7 +65,7 @@ def _function(text: bytes, arguments: Namespace, streams: Streams) -> Status:
     return _report(done.diagnostics, Files(text), arguments, streams)
 
 
-def _plugin(text: bytes, arguments: Namespace, streams: Streams) -> Status:
+def _plugin(text: bytes, arguments: Arguments, streams: Streams) -> Status:
     from trainc.frontend.yaml_reader import read_documents
 
     configuration = _configuration(arguments.configuration)
@@ -80,7 +79,7 @@ def _plugin(text: bytes, arguments: Namespace, streams: Streams) -> Status:
     return status
 
 
-def _transformed(items: Sequence[Manifest], configuration: Document | None, arguments: Namespace) -> Transformed:
+def _transformed(items: Sequence[Manifest], configuration: Document | None, arguments: Arguments) -> Transformed:
     folder = os.curdir
     refused = used_as_validator(folder, configuration)
     if refused:
@@ -105,7 +104,7 @@ def _configuration(path: str) -> Document:
     return found[0]
 
 
-def _report(diagnostics: Sequence[Diagnostic], files: Files, arguments: Namespace, streams: Streams) -> Status:
+def _report(diagnostics: Sequence[Diagnostic], files: Files, arguments: Arguments, streams: Streams) -> Status:
     paint = Paint(arguments.color, streams.err)
     streams.err.write(text_report(diagnostics, files, paint, quiet=arguments.quiet))
     return Status.DIAGNOSED if has_errors(diagnostics) else Status.DONE

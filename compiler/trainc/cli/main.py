@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from trainc.cli.command import COMMANDS, Command, Status, Streams, UsageError
+from trainc.cli.plain_words import plain_arguments
 from trainc.typing import NoReturn
 
 # The name that kustomize gives to the program of a plugin: the kind of its configuration.
@@ -94,14 +95,18 @@ def _dispatch(words: list[str], streams: Streams) -> int:
 
 
 def _run(command: Command, words: list[str], streams: Streams) -> int:
-    from trainc.cli.parser import parsed, parser_of
-
     module = command.load()
-    parser = parser_of(command)
     try:
-        return module.run(parsed(parser, words), streams)
+        arguments = plain_arguments(module, words)
+        if arguments is None:
+            from trainc.cli.parser import parsed, parser_of
+
+            arguments = parsed(parser_of(command), words)
+        return module.run(arguments, streams)
     except UsageError as error:
-        parser.print_usage(streams.err)
+        from trainc.cli.parser import parser_of
+
+        parser_of(command).print_usage(streams.err)
         streams.err.write(f"trainc {command.name}: error: {error}\n")
         return Status.USAGE
     except SystemExit as finished:

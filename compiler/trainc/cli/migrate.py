@@ -15,13 +15,12 @@ Exit status: 0 done; 1 something could not be migrated, or with --check somethin
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from trainc.cli.arguments import FILE, add_limits, add_reporting, completed_by
 from trainc.cli.colour import Paint
-from trainc.cli.command import Status, Streams, UsageError
+from trainc.cli.command import Arguments, Parser, Status, Streams, UsageError
 from trainc.cli.excerpt import Files
 from trainc.cli.report_text import text_report
 from trainc.cli.settings import limits_of
@@ -36,7 +35,7 @@ from trainc.options import Limits
 _NOT_MIGRATED = ("CannotMigrate",)
 
 
-def add_arguments(parser: ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Files, and whether to write."""
     help_text = "file, folder or - (stdin to stdout)"
     completed_by(parser.add_argument("paths", metavar="PATH", nargs="+", help=help_text), FILE)
@@ -47,7 +46,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_reporting(parser)
 
 
-def run(arguments: Namespace, streams: Streams) -> Status:
+def run(arguments: Arguments, streams: Streams) -> Status:
     """Migrate every file; a file that cannot be read is left alone and reported."""
     if STDIN in arguments.paths and len(arguments.paths) > 1:
         raise UsageError("- stands for all input; name no other path beside it")
@@ -83,7 +82,7 @@ def _texts(
     diagnostics += walk.diagnostics
 
 
-def _deliver(file: str, text: str, migrated: MigratedFile, arguments: Namespace, streams: Streams) -> None:
+def _deliver(file: str, text: str, migrated: MigratedFile, arguments: Arguments, streams: Streams) -> None:
     if arguments.diff:
         streams.out.write(_difference(file, text, migrated.text).encode())
     elif file == STDIN and not arguments.check:

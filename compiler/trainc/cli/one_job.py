@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
 from io import BytesIO
 
 from trainc.cli.arguments import FILE, add_input, add_limits, add_reporting, completed_by
 from trainc.cli.colour import Paint
-from trainc.cli.command import Streams, UsageError
+from trainc.cli.command import Arguments, Parser, Streams, UsageError
 from trainc.cli.excerpt import STDIN, Files
 from trainc.cli.report_text import text_report
 from trainc.cli.settings import Settings, limits_of, settings_of
@@ -17,7 +16,7 @@ from trainc.inputs import read_inputs
 from trainc.one_job import NoSuchJobError, OneJob, compile_one, split_job
 
 
-def add_job(parser: ArgumentParser) -> None:
+def add_job(parser: Parser) -> None:
     """JOB, and everything that says how to compile it."""
     job = parser.add_argument(
         "job", metavar="JOB", help="PATH[#[NAMESPACE/]NAME]: where the TrainJob is, and which it is"
@@ -28,7 +27,7 @@ def add_job(parser: ArgumentParser) -> None:
     add_reporting(parser)
 
 
-def compiled_job(arguments: Namespace, streams: Streams) -> tuple[OneJob, Settings] | None:
+def compiled_job(arguments: Arguments, streams: Streams) -> tuple[OneJob, Settings] | None:
     """The compiled job; None where the input was refused, which has then been said. UsageError if there is no such job."""
     path, wanted = split_job(arguments.job)
     arguments.paths = [path]

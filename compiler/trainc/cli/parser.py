@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Iterator, Sequence
 
-from trainc.cli.command import Command
+from trainc.cli.command import Arguments, Command
 
 
 def parser_of(command: Command) -> ArgumentParser:
@@ -36,11 +36,11 @@ def _formatter(prog: str) -> RawDescriptionHelpFormatter:
     return RawDescriptionHelpFormatter(prog, width=columns - 2)
 
 
-def parsed(parser: ArgumentParser, words: Sequence[str]) -> Namespace:
+def parsed(parser: ArgumentParser, words: Sequence[str]) -> Arguments:
     """The arguments, with options wherever they stand: argparse itself wants all paths and fields in one place."""
     if parser._subparsers is not None:  # noqa: SLF001 - as below
-        return parser.parse_args(words)
-    return parser.parse_intermixed_args(words)
+        return parser.parse_args(words, Arguments())
+    return parser.parse_intermixed_args(words, Arguments())
 
 
 def _positionals(parser: ArgumentParser) -> Iterator[str]:

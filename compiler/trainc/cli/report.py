@@ -10,11 +10,9 @@ Examples:
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
-
 from trainc.cli.arguments import FILE, add_input, add_limits, add_reporting, add_shaping, completed_by
 from trainc.cli.colour import Paint
-from trainc.cli.command import Status, Streams
+from trainc.cli.command import Arguments, Parser, Status, Streams
 from trainc.cli.excerpt import Files
 from trainc.cli.report_text import counted_noun, text_report
 from trainc.cli.settings import settings_of
@@ -30,7 +28,7 @@ from trainc.report.page.model import Job, objects_of
 from trainc.report.page.page import page
 
 
-def add_arguments(parser: ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Input, and the file."""
     add_input(parser)
     where = parser.add_argument("-o", "--output", metavar="FILE", default="report.html", help="- for stdout")
@@ -41,7 +39,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_reporting(parser)
 
 
-def run(arguments: Namespace, streams: Streams) -> Status:
+def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile every job under observation and write the page."""
     try:
         settings = settings_of(arguments)

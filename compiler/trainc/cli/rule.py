@@ -7,15 +7,13 @@ Examples:
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
-
 from trainc.cli.arguments import CODE, completed_by
-from trainc.cli.command import Status, Streams, UsageError
+from trainc.cli.command import Arguments, Parser, Status, Streams, UsageError
 from trainc.cli.rulebook import codes, page, summary_of
 from trainc.near_names import did_you_mean
 
 
-def add_arguments(parser: ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """A code, or all."""
     completed_by(
         parser.add_argument("code", metavar="CODE", nargs="?", help="as it stands in brackets in a report"), CODE
@@ -23,7 +21,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="list every code with one line each")
 
 
-def run(arguments: Namespace, streams: Streams) -> Status:
+def run(arguments: Arguments, streams: Streams) -> Status:
     """Print a page, or the list of pages."""
     if arguments.all == bool(arguments.code):
         raise UsageError("name one code, or ask for --all")

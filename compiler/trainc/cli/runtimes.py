@@ -11,10 +11,8 @@ Examples:
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
-
 from trainc.cli.arguments import RUNTIME, add_release, completed_by
-from trainc.cli.command import Status, Streams
+from trainc.cli.command import Arguments, Parser, Status, Streams
 from trainc.frontend import catalog
 from trainc.frontend.document import Document
 from trainc.options import NEWEST_RELEASE
@@ -22,7 +20,7 @@ from trainc.options import NEWEST_RELEASE
 _FRAMEWORK = "trainer.kubeflow.org/framework"
 
 
-def add_arguments(parser: ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """List or show."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="names, frameworks and releases", allow_abbrev=False)
@@ -32,7 +30,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_release(showing.add_argument)
 
 
-def run(arguments: Namespace, streams: Streams) -> Status:
+def run(arguments: Arguments, streams: Streams) -> Status:
     """Print the list, or the text of one runtime as it is in the catalog."""
     if arguments.action == "list":
         streams.out.write(_table(arguments.release).encode())

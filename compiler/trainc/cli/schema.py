@@ -13,11 +13,10 @@ In a YAML file, editors with the YAML language server then take the first line
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser, Namespace
 
 from trainc.cli.arguments import add_release
 from trainc.cli.colour import Paint
-from trainc.cli.command import Status, Streams
+from trainc.cli.command import Arguments, Parser, Status, Streams
 from trainc.cli.configuration import read_configuration
 from trainc.cli.excerpt import Files
 from trainc.cli.report_text import text_report
@@ -32,13 +31,13 @@ OVERLAY = "Overlay"
 _KIND_HELP = f"{', '.join((*KINDS, OVERLAY))} (default: all but {OVERLAY})"
 
 
-def add_arguments(parser: ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """The kind and the release."""
     parser.add_argument("kind", metavar="KIND", nargs="?", choices=(*KINDS, OVERLAY), help=_KIND_HELP)
     add_release(parser.add_argument)
 
 
-def run(arguments: Namespace, streams: Streams) -> Status:
+def run(arguments: Arguments, streams: Streams) -> Status:
     """Print the schema."""
     try:
         release = arguments.release or read_configuration(["."], None).release or NEWEST_RELEASE

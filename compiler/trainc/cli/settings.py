@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Sequence
 
-from trainc.cli.command import UsageError
+from trainc.cli.command import Arguments, UsageError
 from trainc.cli.configuration import Configuration, read_configuration
 from trainc.diagnostics import CompileError, has_errors
 from trainc.frontend.files import is_overlay_folder
@@ -29,7 +28,7 @@ class Settings:
     output: str | None = None
 
 
-def settings_of(arguments: Namespace) -> Settings:
+def settings_of(arguments: Arguments) -> Settings:
     """The settings of a command that reads input. UsageError if arguments contradict; CompileError if the file is wrong."""
     configuration = read_configuration(arguments.paths, arguments.config, limits_of(arguments))
     named = [path for path in arguments.paths if is_overlay_folder(path)]
@@ -59,7 +58,7 @@ def _overlays(paths: Sequence[str], limits: Limits) -> Sequence[Loaded]:
     return overlays
 
 
-def _options(arguments: Namespace, configuration: Configuration, overlays: Sequence[Loaded]) -> Options:
+def _options(arguments: Arguments, configuration: Configuration, overlays: Sequence[Loaded]) -> Options:
     """trainc.yaml's settings under those of overlays, and both under the arguments."""
     chosen = layered(_decided(configuration), *(overlay.settings for overlay in overlays), _decided(arguments))
     try:
@@ -68,7 +67,7 @@ def _options(arguments: Namespace, configuration: Configuration, overlays: Seque
         raise UsageError(str(error)) from None
 
 
-def _decided(source: Namespace | Configuration) -> dict[str, Any]:
+def _decided(source: Arguments | Configuration) -> dict[str, Any]:
     """The fields of Options that arguments or trainc.yaml have decided."""
     values = {option.name: getattr(source, option.name, None) for option in fields(Options) if option.name != "limits"}
     if options := getattr(source, "sync_option", None):
@@ -76,7 +75,7 @@ def _decided(source: Namespace | Configuration) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def limits_of(arguments: Namespace) -> Limits:
+def limits_of(arguments: Arguments) -> Limits:
     """The bounds on input that were asked for; the default of each that was not."""
     raised = {limit.name: getattr(arguments, limit.name, None) for limit in fields(Limits)}
     return replace(Limits(), **{name: value for name, value in raised.items() if value is not None})

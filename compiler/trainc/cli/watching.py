@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
 
-from trainc.cli.command import Status, Streams, UsageError
+from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.settings import Settings, settings_of
 from trainc.diagnostics import CompileError
 from trainc.frontend.files import READ_SUFFIXES
@@ -19,10 +18,10 @@ if TYPE_CHECKING:
 _READY = 200
 _NAMED = 3
 
-Build = Callable[[Namespace, Streams], Status]
+Build = Callable[[Arguments, Streams], Status]
 
 
-def watch(arguments: Namespace, settings: Settings, target: str, streams: Streams, build: Build) -> Status:
+def watch(arguments: Arguments, settings: Settings, target: str, streams: Streams, build: Build) -> Status:
     """Build, and again after each change. Ctrl-C is how it ends, and no failure."""
     try:
         import watchfiles
@@ -30,7 +29,7 @@ def watch(arguments: Namespace, settings: Settings, target: str, streams: Stream
         streams.err.write("trainc build: --watch needs the extra `watch`; run: pip install 'trainc[watch]'\n")
         return Status.USAGE
     # trainc.yaml may change meanwhile, but what was written where stays in one place.
-    arguments = Namespace(**{**vars(arguments), "output": target})
+    arguments = Arguments(**{**vars(arguments), "output": target})
     watched = _Watched(arguments, settings, target)
     builder = _Builder(arguments, target, streams, build)
     try:
@@ -65,7 +64,7 @@ def _build_while(watched: _Watched, changes: Iterable[set[tuple[Change, str]]], 
 class _Builder:
     """Builds over and over. What would end a command leaves the output as it was, and waits to be mended."""
 
-    def __init__(self, arguments: Namespace, target: str, streams: Streams, build: Build) -> None:
+    def __init__(self, arguments: Arguments, target: str, streams: Streams, build: Build) -> None:
         self._arguments = arguments
         self._target = target
         self._streams = streams
@@ -94,7 +93,7 @@ class _Builder:
 class _Watched:
     """The folders that something of the input lies in."""
 
-    def __init__(self, arguments: Namespace, settings: Settings, target: str) -> None:
+    def __init__(self, arguments: Arguments, settings: Settings, target: str) -> None:
         self._arguments = arguments
         self._left_out = {os.path.realpath(path) for path in (target, arguments.cache) if path}
         self.folders = self._folders(settings)
