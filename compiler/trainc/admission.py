@@ -12,7 +12,7 @@ from trainc.ir.names import JOBSET_API
 from trainc.ir.release import Release, release_facts
 from trainc.options import NEWEST_RELEASE, Options, Semantics
 from trainc.records import replace
-from trainc.target.admission import bake_defaults, creation_refusals, later_failures
+from trainc.target.admission import bake_defaults, verdict
 from trainc.typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -47,8 +47,7 @@ def judge(jobset: Mapping[str, Any], release: Release, later: Severity) -> tuple
     # The webhook's defaults come before the CRD's validation, which may require what they fill in.
     baked = bake_defaults(jobset, release.jobset)
     stored, findings = check(baked, _KIND, release.minor, prune=True)
-    refused = creation_refusals(baked, release.jobset)
-    return stored, [*findings, *refused, *later_failures(baked, release.jobset, later)]
+    return stored, findings + verdict(baked, release.jobset, later)
 
 
 def refusals(old: dict[str, Any], new: dict[str, Any], options: Options = Options()) -> list[Diagnostic]:
@@ -123,11 +122,7 @@ def admit_compiled(
     baked = bake_defaults(jobset, release.jobset)
     stored, findings = check(baked, _KIND, release.minor)
     gitops = semantics == "gitops"
-    findings = [
-        *findings,
-        *creation_refusals(baked, release.jobset),
-        *later_failures(baked, release.jobset, "error" if gitops else "warning"),
-    ]
+    findings += verdict(baked, release.jobset, "error" if gitops else "warning")
     if gitops:
         return stored, findings
     return jobset, [replace(f, severity="warning") if f.severity == "error" else f for f in findings]

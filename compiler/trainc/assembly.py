@@ -59,7 +59,7 @@ def assemble(
     delivered, said = deliver(produced.manifests, options)
     if observer is not None:
         observer.shaped("delivery", delivered)
-    return replace(produced, manifests=tuple(delivered), object_findings=(*produced.object_findings, *said))
+    return Assembly(tuple(delivered), produced.secrets, produced.findings, (*produced.object_findings, *said))
 
 
 def _produce(

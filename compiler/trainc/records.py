@@ -7,7 +7,7 @@ of which many instances are made. Type checkers see the library's own functions;
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 
 from trainc.typing import TYPE_CHECKING, Any
@@ -31,10 +31,13 @@ else:
 
     def replace(record: Any, **changes: Any) -> Any:
         """`dataclasses.replace`."""
-        for name in record.__match_args__:
-            if name not in changes:
-                changes[name] = getattr(record, name)
-        return record.__class__(**changes)
+        cls = record.__class__
+        values = list(cls.__values__(record))
+        for name, value in changes.items():
+            if name not in cls.__match_args__:
+                raise TypeError(f"{cls.__qualname__} has no field {name!r}")
+            values[cls.__match_args__.index(name)] = value
+        return cls(*values)
 
 
 __all__ = ["dataclass", "field", "fields", "replace"]
@@ -70,11 +73,11 @@ def _define(cls: type, frozen: bool, eq: bool) -> type:
     """The class again, with slots for its annotated names and with the methods of a record."""
     body = {key: value for key, value in cls.__dict__.items() if key not in ("__dict__", "__weakref__")}
     parts = tuple(_field_of(name, body.pop(name, _MISSING)) for name in cls.__annotations__)
-    compared = [part.name for part in parts if part.compare]
     body["__slots__"] = tuple(part.name for part in parts)
     body["__match_args__"] = tuple(part.name for part in parts if part.init)
     body["__record__"] = parts
-    body["__compared__"] = attrgetter(*compared) if compared else _nothing
+    body["__values__"] = _values_of(body["__match_args__"])
+    body["__compared__"] = _values_of([part.name for part in parts if part.compare])
     kind = (_Frozen if frozen else _Open) if eq else _Record
     record = type(cls)(cls.__name__, (kind,), body)
     for part in parts:
@@ -137,8 +140,11 @@ def _init_of(cls: Any) -> Any:
     return known["__init__"]
 
 
-def _nothing(record: Any) -> tuple[()]:
-    return ()
+def _values_of(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """What takes the values of these fields from a record."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda record: tuple(getattr(record, name) for name in names)
 
 
 class _Standard:

@@ -27,8 +27,11 @@ def infer_ancestor_labels(
     """
     jobs = list(template.get("replicatedJobs", ()))
     findings: list[Finding] = []
+    present = {ancestor_of(job) for job in jobs}
+    if names.TRAINER in present and None not in present:
+        return {**template, "replicatedJobs": jobs}, findings
     for step in (names.TRAINER, *_INITIALIZERS):
-        if any(ancestor_of(job) == step for job in jobs):
+        if step in present:
             continue
         candidates = _candidates(step, jobs, ml_policy, naming)
         if len(candidates) > 1 or (not candidates and naming.guesses and step == names.TRAINER and jobs):

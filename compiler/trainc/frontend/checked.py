@@ -85,7 +85,7 @@ class Checked:
 def label_of(data: Json) -> str:
     """`kind namespace/name` as far as the document says."""
     metadata = data.get("metadata")
-    known = metadata if isinstance(metadata, Mapping) else {}
+    known = metadata if isinstance(metadata, dict) else {}
     name = "/".join(str(known[part]) for part in ("namespace", "name") if known.get(part))
     return f"{data.get('kind', 'document')} {name}".rstrip()
 
@@ -190,6 +190,6 @@ def _as_meant(document: Document, wrong: list[Finding]) -> Document | None:
 def _with_namespace(data: Json, namespace: str | None) -> Json:
     """The document in `namespace` where it names none and is of a kind that lives in one."""
     metadata = data.get("metadata")
-    if not namespace or data["kind"] == "ClusterTrainingRuntime" or not isinstance(metadata, Mapping):
+    if not namespace or data["kind"] == "ClusterTrainingRuntime" or not isinstance(metadata, dict):
         return data
     return data if metadata.get("namespace") else {**data, "metadata": {**metadata, "namespace": namespace}}

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from trainc.frontend import node_resources
 from trainc.frontend.patches import read_patches
-from trainc.frontend.roles import Role, Template
+from trainc.frontend.roles import NO_ROLE, Role, Template
 from trainc.ir import names
 from trainc.ir.container import Container
 from trainc.ir.info import Info
@@ -82,7 +82,7 @@ def lower(job: TrainJob, runtime: Json, template: Template, release: Release, op
     labels, annotations = _job_set_metadata(job, spec.get("template", {}).get("metadata") or {})
     setting = _Setting(job, ml_policy, release, options.semantics)
     pod_sets = tuple(
-        _pod_set(replicated_job, template.roles.get(replicated_job["name"], Role()), setting)
+        _pod_set(replicated_job, template.roles.get(replicated_job["name"], NO_ROLE), setting)
         for replicated_job in template.spec.get("replicatedJobs", ())
     )
     return Info(

@@ -13,7 +13,7 @@ Json = Mapping[str, Any]
 def value_at(document: Any, path: Path) -> Any:
     """The value at `path`; None where a mapping on the way, or the last key, is missing."""
     for step in path:
-        document = document.get(step) if isinstance(document, Mapping) else None
+        document = document.get(step) if isinstance(document, dict) else None
     return document
 
 

@@ -66,11 +66,12 @@ def _pod_template_patch(item: Json, field: str, path: Path) -> tuple[Json, Path]
 def apply_patches(template: Json, patches: tuple[Patch, ...], release: Release) -> dict[str, Any]:
     """A JobSetSpec with every patch merged in, its replicated jobs in the template's order."""
     jobs: list[Any] = list(template.get("replicatedJobs", ()))
+    if not patches:
+        return {**template, "replicatedJobs": jobs}
     order = {job["name"]: i for i, job in enumerate(jobs)}
     for patch in patches:
         jobs = _patched(jobs, patch, release)
-    if patches:
-        jobs = [_without_blank_account(job) for job in jobs]
+    jobs = [_without_blank_account(job) for job in jobs]
     # A job that only a patch knows sorts as if it were the first: the controller looks up a missing key.
     return {**template, "replicatedJobs": sorted(jobs, key=lambda job: order.get(job["name"], 0))}
 

@@ -25,6 +25,8 @@ class Role:
     main: str = names.NODE
 
 
+NO_ROLE = Role()
+_NAMED = {name: Role(name) for name in (names.NODE, names.LAUNCHER)}
 # Roles by the name of the replicated job; a job without one has none.
 Roles: TypeAlias = Mapping[str, Role]
 
@@ -39,10 +41,8 @@ class Template:
 
 def as_named(spec: Json) -> Template:
     """A JobSetSpec as the controller takes it: a job called node or launcher is one, and its container is `node`."""
-    known = (names.NODE, names.LAUNCHER)
-    return Template(
-        spec, {job["name"]: Role(job["name"]) for job in spec.get("replicatedJobs", ()) if job["name"] in known}
-    )
+    called = [job["name"] for job in spec.get("replicatedJobs", ())]
+    return Template(spec, {name: _NAMED[name] for name in called if name in _NAMED})
 
 
 def as_inferred(spec: Json, ml_policy: Json | None, naming: Naming) -> tuple[Template, list[Finding]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from trainc.ir import names
+from trainc.ir.env import EnvVar
 from trainc.ir.info import Info
 from trainc.ir.keyed import Item, controller_port_match, port_match
 from trainc.ir.podset import PodSet
@@ -40,10 +41,10 @@ def endpoints(pod_set: PodSet, job: TrainJob, info: Info) -> Iterator[str]:
             yield f"{names.pod_host(job.name, pod_set.name, replica, index)}.{domain}"
 
 
-def with_trainer_port(info: Info) -> Info:
-    """The trainer container with the rendezvous port open.
+def with_rendezvous(info: Info, env: Iterable[EnvVar]) -> Info:
+    """The trainer container with the variables by which the pods meet, and the rendezvous port open.
 
     The controller takes any two unnamed ports for one and so overwrites the first unnamed one; `gitops` keeps both.
     """
     same = port_match if info.gitops else controller_port_match
-    return info.with_trainer_container(lambda container: container.with_ports((PORT,), same))
+    return info.with_trainer_container(lambda container: container.with_env(env).with_ports((PORT,), same))

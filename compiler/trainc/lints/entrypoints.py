@@ -9,7 +9,7 @@ from trainc.ir import names
 from trainc.ir.container import Container
 from trainc.ir.info import Info
 from trainc.ir.podset import PodSet
-from trainc.ir.trainjob import TrainJob
+from trainc.ir.trainjob import Trainer, TrainJob
 from trainc.records import dataclass
 from trainc.typing import Literal
 
@@ -31,15 +31,37 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Entrypoint:
-    """One container: `path` is its place in the runtime, `trains` whether the TrainJob's trainer configures it."""
+    """One container: `path` is its place in the runtime, `trains` whether the TrainJob's trainer configures it.
+
+    `trainer` is that trainer, if it does and the TrainJob has one.
+    """
 
     pod_set: PodSet
     container: Container
     path: Path
     trains: bool
-    image: str
-    command: Words
-    args: Words
+    trainer: Trainer | None
+
+    @property
+    def image(self) -> str:
+        """The image's name, empty where nobody gives one."""
+        return (self.trainer.image if self.trainer else None) or str(self.container.fields.get("image", ""))
+
+    @property
+    def command(self) -> Words:
+        """The command, empty where the image's own is used."""
+        asked = self.trainer.command if self.trainer else None
+        if asked is not None:
+            return Words(asked, (*_TRAINER, "command"), "trainjob")
+        return Words(self.container.command, (*self.path, "command"), "runtime")
+
+    @property
+    def args(self) -> Words:
+        """The args, empty where there are none."""
+        asked = self.trainer.args if self.trainer else None
+        if asked is not None:
+            return Words(asked, (*_TRAINER, "args"), "trainjob")
+        return Words(tuple(self.container.fields.get("args", ())), (*self.path, "args"), "runtime")
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -78,27 +100,9 @@ def entrypoints(job: TrainJob, info: Info) -> Iterator[Entrypoint]:
     """Every container of every job, init containers first."""
     for index, pod_set in enumerate(info.pod_sets):
         pod = (*JOBS, index, "template", "spec", "template", "spec")
-        for kind, containers in (("initContainers", pod_set.init_containers), ("containers", pod_set.containers)):
-            for i, container in enumerate(containers):
-                trains = kind == "containers" and _trains(pod_set, container)
-                yield _entrypoint(pod_set, container, (*pod, kind, i), job if trains else None)
-
-
-def _trains(pod_set: PodSet, container: Container) -> bool:
-    return pod_set.ancestor == names.TRAINER and container.name == pod_set.main
-
-
-def _entrypoint(pod_set: PodSet, container: Container, path: Path, job: TrainJob | None) -> Entrypoint:
-    trainer = job.trainer if job is not None else None
-    image = str(container.fields.get("image", ""))
-    if trainer is not None and trainer.image:
-        image = trainer.image
-    own = {"command": container.command, "args": tuple(container.fields.get("args", ()))}
-    asked = {"command": trainer.command, "args": trainer.args} if trainer is not None else {}
-    words = {
-        field: Words(own[field], (*path, field), "runtime")
-        if asked.get(field) is None
-        else Words(asked[field] or (), (*_TRAINER, field), "trainjob")
-        for field in own
-    }
-    return Entrypoint(pod_set, container, path, job is not None, image, words["command"], words["args"])
+        for i, container in enumerate(pod_set.init_containers):
+            yield Entrypoint(pod_set, container, (*pod, "initContainers", i), trains=False, trainer=None)
+        for i, container in enumerate(pod_set.containers):
+            trains = pod_set.ancestor == names.TRAINER and container.name == pod_set.main
+            trainer = job.trainer if trains else None
+            yield Entrypoint(pod_set, container, (*pod, "containers", i), trains, trainer)

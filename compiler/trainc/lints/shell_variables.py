@@ -34,7 +34,7 @@ def unexpanded_shell_variables(job: TrainJob, info: Info) -> Iterator[Finding]:
     """A warning for each word with a shell variable that no shell will see."""
     for entrypoint in entrypoints(job, info):
         # The search for a `$` is cheap, and almost every command line has none.
-        if any("$" in word for word in entrypoint.words) and not entrypoint.shell:
+        if "$" in "".join(entrypoint.words) and not entrypoint.shell:
             for words in (entrypoint.command, entrypoint.args):
                 yield from _in_words(words, entrypoint, info)
 

@@ -12,7 +12,7 @@ from trainc.ir import names
 from trainc.ir.env import completion_index, literal, trainer_env
 from trainc.ir.info import Info
 from trainc.ir.panics import controller_panics
-from trainc.ir.rendezvous import master_host, with_trainer_port
+from trainc.ir.rendezvous import master_host, with_rendezvous
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.plugin import Plugin
 
@@ -38,7 +38,7 @@ def enforce_ml_policy(job: TrainJob, info: Info) -> Info:
         literal("JAX_COORDINATOR_ADDRESS", f"{master_host(job, info)}:{names.TRAINER_PORT}"),
         *trainer_env(job, info.semantics),
     )
-    return with_trainer_port(info.with_trainer_container(lambda container: container.with_env(injected)))
+    return with_rendezvous(info, injected)
 
 
 PLUGIN = Plugin(name="JAX", build_failures=build_failures, enforce_ml_policy=enforce_ml_policy)

@@ -12,7 +12,7 @@ from trainc.ir import names
 from trainc.ir.devices import ambiguous_gpus, gpus, resources_per_node
 from trainc.ir.env import completion_index, literal
 from trainc.ir.info import Info
-from trainc.ir.rendezvous import master_host, with_trainer_port
+from trainc.ir.rendezvous import master_host, with_rendezvous
 from trainc.ir.reserved import reserved_env
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.plugin import Plugin
@@ -44,7 +44,7 @@ def enforce_ml_policy(job: TrainJob, info: Info) -> Info:
         completion_index("DMLC_TASK_ID"),
         literal("DMLC_NUM_WORKER", workers),
     )
-    return with_trainer_port(info.with_trainer_container(lambda container: container.with_env(injected)))
+    return with_rendezvous(info, injected)
 
 
 PLUGIN = Plugin(name="XGBoost", validate=validate, enforce_ml_policy=enforce_ml_policy)

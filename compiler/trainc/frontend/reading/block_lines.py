@@ -19,12 +19,14 @@ _PLAIN_START = _IN_KEYS | frozenset("$(+=/\\^~;")
 _IN_BRACKETS = _IN_KEYS | frozenset("$()+=@%")
 # A reader looks 1,024 characters ahead for the colon; no real key is nearly as long.
 _LONGEST_KEY = 300
+_LONGEST_KNOWN = 200
 # So that their depth needs no bound of its own.
 _MOST_BRACKETS = 50
 # Beyond the line feed, for YAML 1.1; and what may stand before a document only.
 _OTHER_LINE_ENDS = frozenset("\x85\u2028\u2029\ufeff")
 _COLLECTIONS = (list, dict)
 _BLOCKS = frozenset(("|", "|-", "|+"))
+_OPENING = frozenset("|[{")
 # The value of an entry whose value is what the next entries say.
 _BELOW = object()
 
@@ -86,27 +88,47 @@ def _entries(text: str) -> Iterator[tuple[int, str | None, Any]]:
     while at < end:
         line = lines[at]
         at += 1
-        content = line.lstrip(" ")
-        if not content or content[0] == "#":
-            continue
-        column = len(line) - len(content)
-        key, said = _entry(content)
-        while content.startswith("- "):
-            item = content[2:].lstrip(" ")
-            key, said = _entry(item)
-            if key is None and not item.startswith("- "):
-                break
-            yield column, None, _BELOW
-            column, content = column + len(content) - len(item), item
-        if key is None and not content.startswith("- "):
-            raise Unusual
-        if key is not None and (not said or said[0] == "#"):
-            yield column, key, _BELOW
-        elif said[:1] == "|":
-            value, at = _block(lines, at, column, said)
-            yield column, key, value
-        else:
-            yield column, key, _value(said)
+        for column, key, value in _known(line) if len(line) < _LONGEST_KNOWN else _read(line):
+            if value.__class__ is not _Unread:
+                yield column, key, value
+            elif value[0] == "|":
+                block, at = _block(lines, at, column, value)
+                yield column, key, block
+            else:
+                yield column, key, _in_brackets(value)
+
+
+def _read(line: str) -> tuple[tuple[int, str | None, Any], ...]:
+    """The entries that begin on a line, as `_entries` has them; a value that takes more than its line is `_Unread`."""
+    content = line.lstrip(" ")
+    if not content or content[0] == "#":
+        return ()
+    found: list[tuple[int, str | None, Any]] = []
+    column = len(line) - len(content)
+    key, said = _entry(content)
+    while content.startswith("- "):
+        item = content[2:].lstrip(" ")
+        key, said = _entry(item)
+        if key is None and not item.startswith("- "):
+            break
+        found.append((column, None, _BELOW))
+        column, content = column + len(content) - len(item), item
+    if key is None and not content.startswith("- "):
+        raise Unusual
+    if key is not None and (not said or said[0] == "#"):
+        value: Any = _BELOW
+    else:
+        value = _Unread(said) if said[:1] in _OPENING else _value(said)
+    return (*found, (column, key, value))
+
+
+_known = lru_cache(maxsize=4096)(_read)  # Most lines of a document stand in the next one too.
+
+
+class _Unread(str):
+    """What begins a block or a collection in brackets, which is made anew each time that it is read."""
+
+    __slots__ = ()
 
 
 def _entry(content: str) -> tuple[str | None, str]:
@@ -120,7 +142,6 @@ def _entry(content: str) -> tuple[str | None, str]:
     return (key, said.strip(" ")) if _is_key(key) else (None, content.rstrip(" "))
 
 
-@lru_cache(maxsize=4096)  # The same few hundred stand in all documents.
 def _is_key(text: str) -> bool:
     return 0 < len(text) < _LONGEST_KEY and text[0] in _LETTERS and _IN_KEYS.issuperset(text) and text not in WORDS
 
@@ -150,12 +171,10 @@ def _block(lines: list[str], at: int, column: int, indicator: str) -> tuple[str,
 
 
 def _value(said: str) -> Any:
-    """What stands on one line, without spaces around it."""
+    """The plain or quoted value that stands on one line, without spaces around it."""
     first = said[:1]
     if first in ("'", '"'):
         return _quoted(said)
-    if first in ("[", "{"):
-        return _in_brackets(said)
     if " #" in said:
         said = said.partition(" #")[0].rstrip(" ")
     if (

@@ -46,26 +46,37 @@ def acceptor(release: str, name: str, marshalled: bool = True) -> Accept:
     known = definition(release, name)
     complete = _completion(release, name, marshalled)
 
-    @cache
-    def field(field_name: str) -> Accept:
-        return _accept_field(known, field_name, release, marshalled)
+    required = known.required
+    fields = _Fields(lambda field: _accept_field(known, field, release, marshalled))
 
     def accept(value: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise Refused
         stored = {}
-        for field_name, item in value.items():
-            accept_item = field(field_name)
+        for field, item in value.items():
+            accept_item = fields[field]
             if item is not None and (item := accept_item(item)) is not None:
-                stored[field_name] = item
-        for field_name in known.required:
-            if field_name not in stored:
+                stored[field] = item
+        for field in required:
+            if field not in stored:
                 raise Refused
         if complete is not None:
             complete(value, stored)
         return stored
 
     return accept
+
+
+class _Fields(dict[str, Accept]):
+    """The checks of a struct's fields, each compiled by `make` when a document first has it; Refused if unknown."""
+
+    def __init__(self, make: Callable[[str], Accept]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, field: str) -> Accept:
+        accept = self[field] = self._make(field)
+        return accept
 
 
 def _completion(release: str, name: str, marshalled: bool) -> Callable[[Json, dict[str, Any]], None] | None:

@@ -6,6 +6,7 @@ Metadata inside templates is not checked by anybody until Jobs are created from 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from trainc.diagnostics import Finding, Path
 from trainc.frontend.schema.scalars import shown
@@ -80,24 +81,30 @@ def _object_meta(metadata: Json) -> Iterator[Finding]:
         message = f"{shown(namespace)} is no RFC 1123 label of at most 63 characters"
         yield Finding("InvalidName", "error", message, _LOWERCASE, ("metadata", "namespace"))
     for key, value in (metadata.get("labels") or {}).items():
-        yield from _key(key, ("metadata", "labels", key))
+        if not _is_key(key):
+            yield _malformed_key(("metadata", "labels", key))
         if value and not (is_label_value(value) and len(value) <= LABEL_LIMIT):
             message = f"{shown(value)} cannot be the value of a label"
             hint = "at most 63 letters, digits, '-', '_' and '.'; put longer or free text into an annotation"
             yield Finding("InvalidLabel", "error", message, hint, ("metadata", "labels", key))
     annotations = metadata.get("annotations") or {}
     for key in annotations:
-        yield from _key(key.lower(), ("metadata", "annotations", key))
+        if not _is_key(key.lower()):
+            yield _malformed_key(("metadata", "annotations", key))
     size = sum(len(key.encode()) + len((value or "").encode()) for key, value in annotations.items())
     if size > _ANNOTATIONS_TOTAL:
         message = f"the annotations have {size} bytes; {_ANNOTATIONS_TOTAL} are allowed"
         yield Finding("TooLong", "error", message, "move data into a ConfigMap", ("metadata", "annotations"))
 
 
-def _key(key: str, path: Path) -> Iterator[Finding]:
+@lru_cache(maxsize=4096)  # The same few stand in all documents.
+def _is_key(key: str) -> bool:
     prefix, slash, name = key.rpartition("/")
     prefix_fits = len(prefix) <= SUBDOMAIN_LIMIT and is_dns1123_subdomain(prefix) if slash else True
-    if not (prefix_fits and is_qualified_name(name) and len(name) <= LABEL_LIMIT):
-        message = f"{shown(str(path[-1]))} cannot be the key of a label or annotation"
-        hint = "write an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.'"
-        yield Finding("InvalidLabel", "error", message, hint, path)
+    return prefix_fits and is_qualified_name(name) and len(name) <= LABEL_LIMIT
+
+
+def _malformed_key(path: Path) -> Finding:
+    message = f"{shown(str(path[-1]))} cannot be the key of a label or annotation"
+    hint = "write an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.'"
+    return Finding("InvalidLabel", "error", message, hint, path)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from trainc.ir import names
 from trainc.ir.env import EnvVar, completion_index, literal, trainer_env
 from trainc.ir.info import Info
-from trainc.ir.rendezvous import master_host, with_trainer_port
+from trainc.ir.rendezvous import master_host, with_rendezvous
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.plugin import Plugin
 from trainc.plugins.torch import torchtune
@@ -38,8 +38,7 @@ def enforce_ml_policy(job: TrainJob, info: Info) -> Info:
         injected = (*trainer_env(job, info.semantics), *pet, *(() if tunes else master))
         if tunes and info.trainer_container is not None:
             info = replace(info, command=torchtune.command(job, info))
-        info = info.with_trainer_container(lambda container: container.with_env(injected))
-        info = with_trainer_port(info)
+        info = with_rendezvous(info, injected)
     return _inject_targets(info, policy, (*pet, *master))
 
 

@@ -11,21 +11,20 @@ from collections.abc import Iterator, Mapping
 from trainc.diagnostics import Finding, Path, Severity
 from trainc.ir.name_forms import LABEL_VALUE_FORM, is_label_value
 from trainc.target.admission.container_resources import check_resources
-from trainc.target.admission.jobset import JobSet, ReplicatedJob, containers, items, mapping, read_jobset, text
-from trainc.target.admission.name_budget import pod_template_names
+from trainc.target.admission.jobset import JobSet, ReplicatedJob, containers, items, mapping, text
+from trainc.target.admission.name_budget import too_long_in_pod_template
 from trainc.target.admission.rules_coordinator import coordinator_label_problem
 from trainc.target.admission.rules_names import shorter_name, to_shorten
-from trainc.target.admission.versions import JobSetVersion, jobset_version
+from trainc.target.admission.versions import JobSetVersion
 from trainc.typing import Any
 
 
-def later_failures(jobset: Mapping[str, Any], version: str, severity: Severity) -> list[Finding]:
+def check_later(jobset: JobSet, version: JobSetVersion, severity: Severity) -> list[Finding]:
     """What a JobSet, its defaults baked in, will fail on after that JobSet minor has accepted it."""
-    view, facts = read_jobset(jobset), jobset_version(version)
-    findings = list(_jobset(view, facts, severity))
-    for job in view.jobs:
+    findings = list(_jobset(jobset, version, severity))
+    for job in jobset.jobs:
         findings.extend(_job(job, severity))
-        findings.extend(_pod_template(view, job, severity))
+        findings.extend(_pod_template(jobset, job, severity))
     return findings
 
 
@@ -78,11 +77,10 @@ def _job(job: ReplicatedJob, severity: Severity) -> Iterator[Finding]:
 
 
 def _pod_template(jobset: JobSet, job: ReplicatedJob, severity: Severity) -> Iterator[Finding]:
-    for name in pod_template_names(jobset, job):
-        if name.spare < 0:
-            hint = shorter_name(jobset) if name.repeats else f"drop at least {-name.spare} characters"
-            place = to_shorten(jobset, name)
-            yield Finding("DerivedNameTooLong", severity, str(name), hint, name.path, source_path=place)
+    for name in too_long_in_pod_template(jobset, job):
+        hint = shorter_name(jobset) if name.repeats else f"drop at least {-name.spare} characters"
+        place = to_shorten(jobset, name)
+        yield Finding("DerivedNameTooLong", severity, str(name), hint, name.path, source_path=place)
     for key, value in mapping(job.pod_metadata.get("labels")).items():
         if not is_label_value(text(value)):
             path = (*job.job_path, "template", "metadata", "labels", key)

@@ -6,7 +6,7 @@ pkg/apis/core/v1/helper/helpers.go (IsExtendedResourceName, IsOvercommitAllowed)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from trainc.diagnostics import Finding, Path, Severity
 from trainc.ir.quantity import NANOS_PER_UNIT, Quantity, parse_quantity
@@ -19,26 +19,26 @@ _OVERCOMMITTABLE_DOMAIN = "kubernetes.io/"
 
 def check_resources(path: Path, resources: Json, severity: Severity) -> Iterator[Finding]:
     """What is wrong with a container's `resources`; amounts that are no quantities are left to the schema stage."""
-    requests, limits = _amounts(resources.get("requests")), _amounts(resources.get("limits"))
+    requests, limits = mapping(resources.get("requests")), mapping(resources.get("limits"))
     for field, amounts in (("limits", limits), ("requests", requests)):
         for name, amount in amounts.items():
-            yield from _one(name, amount, (*path, field, name), severity)
-    for name, request in requests.items():
-        yield from _against_limit(name, request, limits.get(name), (*path, "requests", name), severity)
+            if name not in _STANDARD and (quantity := _quantity(amount)):
+                yield from _device(name, quantity, (*path, field, name), severity)
+    for name, amount in requests.items():
+        if (name in limits or _cannot_be_overcommitted(name)) and (request := _quantity(amount)):
+            limit = _quantity(limits[name]) if name in limits else None
+            yield from _against_limit(name, request, limit, (*path, "requests", name), severity)
 
 
-def _amounts(amounts: object) -> Mapping[str, Quantity]:
-    parsed = {}
-    for name, amount in mapping(amounts).items():
-        try:
-            parsed[name] = parse_quantity(str(amount))
-        except ValueError:
-            continue
-    return parsed
+def _quantity(amount: object) -> Quantity | None:
+    try:
+        return parse_quantity(str(amount))
+    except ValueError:
+        return None
 
 
-def _one(name: str, amount: Quantity, path: Path, severity: Severity) -> Iterator[Finding]:
-    if "/" not in name and name not in _STANDARD and not name.startswith(_HUGE_PAGES):
+def _device(name: str, amount: Quantity, path: Path, severity: Severity) -> Iterator[Finding]:
+    if "/" not in name and not name.startswith(_HUGE_PAGES):
         message = f"a container cannot ask for a resource called {name!r}"
         hint = "use cpu, memory, ephemeral-storage, or a device's full name such as nvidia.com/gpu"
         yield Finding("UnknownResource", severity, message, hint, path)
@@ -50,7 +50,7 @@ def _one(name: str, amount: Quantity, path: Path, severity: Severity) -> Iterato
 def _against_limit(
     name: str, request: Quantity, limit: Quantity | None, path: Path, severity: Severity
 ) -> Iterator[Finding]:
-    if _is_extended(name) or name.startswith(_HUGE_PAGES):
+    if _cannot_be_overcommitted(name):
         if limit is None:
             message = f"{request} of {name} is requested without a limit, and {name} cannot be overcommitted"
             hint = f"set the limit of {name} to {request} too; a limit alone is enough"
@@ -63,6 +63,10 @@ def _against_limit(
         # Always a warning: clusters often have a policy that rewrites the processors and memory of Jobs.
         message = f"{request} of {name} is requested, more than the limit of {limit}, which no Job may do"
         yield Finding("RequestExceedsLimit", "warning", message, "raise the limit, or lower the request", path)
+
+
+def _cannot_be_overcommitted(name: str) -> bool:
+    return _is_extended(name) or name.startswith(_HUGE_PAGES)
 
 
 def _is_extended(name: str) -> bool:

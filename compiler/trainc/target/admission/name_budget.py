@@ -86,8 +86,8 @@ def pod_name(jobset: JobSet, job: ReplicatedJob) -> DerivedName | None:
     """The longest name among an indexed job's pods, or None where the Job controller shortens names itself."""
     if not job.indexed or job.completions is None:
         return None
-    name = job_name(jobset, job)
-    return replace(name, use="pod", value=f"{name.value}-{job.completions - 1}{POD_SUFFIX}")
+    value = f"{jobset.name}-{job.name}-{job.replicas - 1}-{job.completions - 1}{POD_SUFFIX}"
+    return DerivedName("pod", value, LABEL_LIMIT, (*job.path, "name"), repeats=1)
 
 
 def coordinator_label(jobset: JobSet) -> DerivedName | None:
@@ -116,19 +116,32 @@ def claim_name(jobset: JobSet, path: Path, template: Mapping[str, Any]) -> Deriv
 def pod_template_names(jobset: JobSet, job: ReplicatedJob) -> Iterator[DerivedName]:
     """Names inside a pod template, many of which plugins derive from the TrainJob's: labels, volumes, references."""
     for use, value, limit, path in _written_names(job):
-        if not value:
-            continue
-        derived = value == jobset.name or value.startswith(f"{jobset.name}-")
-        yield DerivedName(use, value, limit, path, repeats=int(derived))
+        if value:
+            yield _written_name(jobset, use, value, limit, path)
+
+
+def too_long_in_pod_template(jobset: JobSet, job: ReplicatedJob) -> list[DerivedName]:
+    """Those of the names inside a pod template that exceed their limit."""
+    return [
+        _written_name(jobset, use, value, limit, path)
+        for use, value, limit, path in _written_names(job)
+        if length(value) > limit
+    ]
+
+
+def _written_name(jobset: JobSet, use: Use, value: str, limit: int, path: Path) -> DerivedName:
+    derived = value == jobset.name or value.startswith(f"{jobset.name}-")
+    return DerivedName(use, value, limit, path, repeats=int(derived))
 
 
 def _written_names(job: ReplicatedJob) -> Iterator[tuple[Use, str, int, Path]]:
+    labels_path, volumes_path = (*job.job_path, "template", "metadata", "labels"), (*job.pod_path, "volumes")
     for key, value in mapping(job.pod_metadata.get("labels")).items():
-        yield "label", text(value), LABEL_LIMIT, (*job.job_path, "template", "metadata", "labels", key)
+        yield "label", text(value), LABEL_LIMIT, (*labels_path, key)
     for i, volume in enumerate(map(mapping, items(job.pod_spec.get("volumes")))):
-        path = (*job.pod_path, "volumes", i)
-        config_map = mapping(volume.get("configMap")).get("name")
-        secret = mapping(volume.get("secret")).get("secretName")
+        path = (*volumes_path, i)
         yield "volume", text(volume.get("name")), LABEL_LIMIT, (*path, "name")
-        yield "ConfigMap", text(config_map), SUBDOMAIN_LIMIT, (*path, "configMap", "name")
-        yield "Secret", text(secret), SUBDOMAIN_LIMIT, (*path, "secret", "secretName")
+        if config_map := mapping(volume.get("configMap")).get("name"):
+            yield "ConfigMap", text(config_map), SUBDOMAIN_LIMIT, (*path, "configMap", "name")
+        if secret := mapping(volume.get("secret")).get("secretName"):
+            yield "Secret", text(secret), SUBDOMAIN_LIMIT, (*path, "secret", "secretName")

@@ -23,8 +23,10 @@ MANAGED_BY_LIMIT = 63
 
 def check_network(jobset: JobSet) -> Iterator[Finding]:
     """What is wrong with the subdomain, which becomes the name of the headless Service."""
+    if not jobset.subdomain:
+        return
     service = service_name(jobset)
-    if not jobset.subdomain or (service.spare >= 0 and is_dns1035_label(jobset.subdomain)):
+    if service.spare >= 0 and is_dns1035_label(jobset.subdomain):
         return
     message = str(service) if service.spare < 0 else f"no Service can be called {jobset.subdomain!r}"
     hint = f"use at most {LABEL_LIMIT} characters: {DNS_1035_FORM}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trainc.sync_options import sync_options_of
+from trainc.sync_options import SyncOption, sync_options_of
 from trainc.target.delivery.annotations import Manifest, annotations_of, with_annotations
 
 _WAVE = "argocd.argoproj.io/sync-wave"
@@ -21,7 +21,8 @@ _HOOK_WAVE = -5
 def for_argocd(manifests: Sequence[Manifest], chosen: Sequence[str]) -> list[Manifest]:
     """The objects with waves and sync options."""
     base = next((_wave(m) for m in manifests if m["kind"] == "JobSet"), 0)
-    return [_annotated(manifest, base, chosen) for manifest in manifests]
+    options = [option for option in sync_options_of("argocd") if option.name in chosen] if chosen else []
+    return [_annotated(manifest, base, options) for manifest in manifests]
 
 
 def _wave(jobset: Manifest) -> int:
@@ -31,12 +32,12 @@ def _wave(jobset: Manifest) -> int:
         return 0
 
 
-def _annotated(manifest: Manifest, base: int, chosen: Sequence[str]) -> Manifest:
+def _annotated(manifest: Manifest, base: int, options: Sequence[SyncOption]) -> Manifest:
     if _HOOK in annotations_of(manifest) and manifest["kind"] != "JobSet":
         return with_annotations(manifest, {_WAVE: str(base + _HOOK_WAVE)})
     waved = with_annotations(manifest, {_WAVE: str(base + _WAVES.get(manifest["kind"], 0))})
-    for option in sync_options_of("argocd"):
-        if option.name in chosen and (option.scope == "all" or manifest["kind"] == "JobSet"):
+    for option in options:
+        if option.scope == "all" or manifest["kind"] == "JobSet":
             waved = _with_option(waved, option.annotation, option.value)
     return waved
 

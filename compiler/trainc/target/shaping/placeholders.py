@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import is_not
+
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.target.shaping.shape import Manifest, Shape, Shaped
@@ -12,21 +14,33 @@ _PLACEHOLDERS = ("metadata", "resources", "status")
 
 def drop_placeholders(job: TrainJob, info: Info, manifests: list[Manifest]) -> Shaped:
     """Empty objects that say something, as `emptyDir: {}` does, stay."""
-    return [_without_placeholders(manifest) for manifest in manifests], []
+    return [_mapping(manifest) for manifest in manifests], []
 
 
-def _without_placeholders(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_without_placeholders(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    kept: dict[str, Any] = {}
-    for key, item in value.items():
-        inner = _without_placeholders(item) if isinstance(item, (dict, list)) else item
-        # A time that was never set is null in what Go's encoder writes.
-        if not (key in _PLACEHOLDERS and inner == {}) and not (inner is None and key == "creationTimestamp"):
-            kept[key] = inner
+def _mapping(mapping: dict[str, Any]) -> dict[str, Any]:
+    """`mapping` less the placeholders in it; what has none is shared, here and below."""
+    kept = mapping
+    for key, value in mapping.items():
+        if isinstance(value, dict):
+            inner: Any = _mapping(value)
+            if inner == {} and key in _PLACEHOLDERS:
+                kept = {name: item for name, item in kept.items() if name != key}
+                continue
+        elif isinstance(value, list):
+            inner = _list(value)
+        elif value is None and key == "creationTimestamp":  # A time that was never set, as Go's encoder writes it.
+            kept = {name: item for name, item in kept.items() if name != key}
+            continue
+        else:
+            continue
+        if inner is not value:
+            kept = {**kept, key: inner}
     return kept
+
+
+def _list(items: list[Any]) -> list[Any]:
+    less = [_mapping(i) if isinstance(i, dict) else _list(i) if isinstance(i, list) else i for i in items]
+    return less if any(map(is_not, less, items)) else items
 
 
 PLACEHOLDERS = Shape("no-empty-placeholders", drop_placeholders)

@@ -1,0 +1,30 @@
+"""The rules' verdict on a JobSet's document: what is refused on creation, and what fails once it is accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from trainc.diagnostics import Finding, Severity
+from trainc.target.admission.accepted_but_fails import check_later
+from trainc.target.admission.creation import check_creation
+from trainc.target.admission.jobset import read_jobset
+from trainc.target.admission.versions import jobset_version
+from trainc.typing import Any
+
+Json = Mapping[str, Any]
+
+
+def verdict(jobset: Json, version: str, later: Severity) -> list[Finding]:
+    """Both in one, for a JobSet whose webhook defaults are baked in; `later` is how bad it is to fail later."""
+    view, facts = read_jobset(jobset), jobset_version(version)
+    return check_creation(view, facts) + check_later(view, facts, later)
+
+
+def creation_refusals(jobset: Json, version: str) -> list[Finding]:
+    """Why that JobSet minor would refuse `jobset`, whose webhook defaults are baked in; empty if it would not."""
+    return check_creation(read_jobset(jobset), jobset_version(version))
+
+
+def later_failures(jobset: Json, version: str, severity: Severity) -> list[Finding]:
+    """What a JobSet, its defaults baked in, will fail on after that JobSet minor has accepted it."""
+    return check_later(read_jobset(jobset), jobset_version(version), severity)
