@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from trainc.typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,6 +15,8 @@ else:
             self._source = text, flags
 
         def __getattr__(self, name: str) -> Any:
+            import re
+
             found = getattr(re.compile(*self._source), name)
             setattr(self, name, found)
             return found

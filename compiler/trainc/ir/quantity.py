@@ -5,7 +5,6 @@ Source of the rules: kubernetes/apimachinery pkg/api/resource (quantity.go, suff
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 
@@ -18,11 +17,7 @@ LARGEST = (2**63 - 1) * NANOS_PER_UNIT
 
 Family: TypeAlias = Literal["decimal", "binary", "exponent"]
 
-_GRAMMAR = pattern(
-    r"(?P<sign>[+-]?)(?P<digits>\d+(?:\.\d*)?|\.\d+)"
-    r"(?:(?P<binary>[KMGTPE]i)|(?P<decimal>[numkMGTPE])|[eE](?P<exponent>[+-]?\d+))?",
-    re.ASCII,
-)
+_GRAMMAR = pattern(r"(?a)[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?")
 _BINARY_POWER = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 _DECIMAL_POWER = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY_SUFFIX = ("", *_BINARY_POWER)
@@ -75,17 +70,16 @@ def parse_quantity(text: str) -> Quantity:
     simple = _simple(text)
     if simple is not None:
         return simple
-    match = _GRAMMAR.fullmatch(text) if len(text) <= _LONGEST_TEXT else None
-    if match is None:
+    if len(text) > _LONGEST_TEXT or _GRAMMAR.fullmatch(text) is None:
         raise ValueError(f"{text[:_LONGEST_TEXT]!r} is not a quantity")
-    power, factor, family = _scale(match)
-    whole, _, fraction = match["digits"].partition(".")
+    whole, fraction, suffix = _parts(text)
+    power, factor, family = _scale(suffix)
     mantissa = int((whole + fraction) or "0") * factor
     power += 9 - len(fraction)
     nanos = mantissa * 10**power if power >= 0 else -(-mantissa // 10**-power)
     if nanos > LARGEST:
         raise ValueError(f"{text!r} is larger than any quantity can be (2^63-1)")
-    return Quantity(-nanos if match["sign"] == "-" else nanos, family)
+    return Quantity(-nanos if text[0] == "-" else nanos, family)
 
 
 def _simple(text: str) -> Quantity | None:
@@ -104,13 +98,21 @@ def _simple(text: str) -> Quantity | None:
     return Quantity(amount * 10**power if power >= 0 else amount // 10**-power) if power < 9 else None
 
 
-def _scale(match: re.Match[str]) -> tuple[int, int, Family]:
+def _parts(text: str) -> tuple[str, str, str]:
+    """The digits before the point of a valid quantity, those behind it, and its suffix or exponent."""
+    number = text.lstrip("+-")
+    suffix = number.lstrip(".0123456789")
+    whole, _, fraction = number.removesuffix(suffix).partition(".")
+    return whole, fraction, suffix
+
+
+def _scale(suffix: str) -> tuple[int, int, Family]:
     """The power of ten, the integer factor and the family of a quantity's suffix."""
-    if binary := match["binary"]:
-        return 0, 1024 ** _BINARY_POWER[binary], "binary"
-    if exponent := match["exponent"]:
-        return max(-_LARGEST_EXPONENT, min(int(exponent), _LARGEST_EXPONENT)), 1, "exponent"
-    return _DECIMAL_POWER.get(match["decimal"] or "", 0), 1, "decimal"
+    if suffix in _BINARY_POWER:
+        return 0, 1024 ** _BINARY_POWER[suffix], "binary"
+    if not suffix or suffix in _DECIMAL_POWER:
+        return _DECIMAL_POWER.get(suffix, 0), 1, "decimal"
+    return max(-_LARGEST_EXPONENT, min(int(suffix[1:]), _LARGEST_EXPONENT)), 1, "exponent"
 
 
 def _decimal_text(nanos: int, family: Family) -> str:
@@ -145,14 +147,12 @@ def _kept_by_go(text: str) -> bool:
 
     ParseQuantity looks at the digits alone, so a sign, a leading zero or a fraction of thousandths stays.
     """
-    match = _GRAMMAR.fullmatch(text)
-    assert match is not None
-    whole, _, fraction = match["digits"].partition(".")
+    whole, fraction, suffix = _parts(text)
     whole = whole.lstrip("0") or "0"
-    if binary := match["binary"]:
-        places = 14 - len(whole) - 3 * _BINARY_POWER[binary]
+    if suffix in _BINARY_POWER:
+        places = 14 - len(whole) - 3 * _BINARY_POWER[suffix]
         return not fraction and places >= 0 and int(whole) % 8 != 0
-    power, _, _ = _scale(match)
+    power, _, _ = _scale(suffix)
     power -= len(fraction)
     digits = whole + fraction
     return len(digits) <= 18 and power >= -9 and power % 3 == 0 and digits[0] != "0" and not digits.endswith("000")

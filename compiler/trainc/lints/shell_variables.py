@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from trainc.diagnostics import Finding
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.lints.entrypoints import Entrypoint, Words, entrypoints
+from trainc.patterns import pattern
 
 # Names as environment variables have them: `$ref` in JSON and `${model.size}` of a configuration tool are no variables.
-_VARIABLE = r"(?<![\\$])\$(?:\{([A-Z_][A-Z0-9_]*)\}|([A-Z_][A-Z0-9_]*))"
+_VARIABLE = pattern(r"(?<![\\$])\$(?:\{([A-Z_][A-Z0-9_]*)\}|([A-Z_][A-Z0-9_]*))")
 # What other launchers call the values that are injected, by the names they are injected under.
 _INJECTED = {
     "torch": {
@@ -41,7 +41,7 @@ def unexpanded_shell_variables(job: TrainJob, info: Info) -> Iterator[Finding]:
 
 def _in_words(words: Words, entrypoint: Entrypoint, info: Info) -> Iterator[Finding]:
     for index, word in enumerate(words.words):
-        names = list(dict.fromkeys(braced or bare for braced, bare in re.findall(_VARIABLE, word)))
+        names = list(dict.fromkeys(braced or bare for braced, bare in _VARIABLE.findall(word)))
         if names:
             yield Finding(
                 "UnexpandedShellVariable",

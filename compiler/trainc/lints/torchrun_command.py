@@ -6,11 +6,11 @@ Source: pytorch torch/distributed/run.py get_args_parser, which torchrun, `pytho
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from trainc.diagnostics import Path
 from trainc.lints.entrypoints import About, Entrypoint, shell_script
+from trainc.patterns import pattern
 from trainc.records import dataclass
 
 _PROGRAM = "torchrun"
@@ -20,7 +20,7 @@ _WITHOUT_VALUE = frozenset(("standalone", "module", "no-python", "run-path", "he
 _NAMING = frozenset(("echo", "printf", "which", "type", "man", "pip", "pip3"))
 # A line end ends a command, too; shlex takes these as words of their own.
 _SEPARATORS = "();<>|&\n"
-_COMMENT_LINE = r"(?m)^[ \t]*#.*$"
+_COMMENT_LINE = pattern(r"(?m)^[ \t]*#.*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def _commands(script: str) -> list[list[str]]:
     """The simple commands of a shell script, each as its words; none where its quotes are not closed."""
     import shlex
 
-    code = re.sub(_COMMENT_LINE, "", script).replace("\\\n", " ")
+    code = _COMMENT_LINE.sub("", script).replace("\\\n", " ")
     lexer = shlex.shlex(code, posix=True, punctuation_chars=_SEPARATORS)
     lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
     commands: list[list[str]] = [[]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 from trainc.diagnostics import Finding
@@ -10,6 +9,7 @@ from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.lints.entrypoints import entrypoints
 from trainc.lints.torchrun_command import Flag, torchrun_flags
+from trainc.patterns import pattern
 
 _PREFIX = "PET_"
 _OWN_RENDEZVOUS = "standalone"
@@ -19,8 +19,8 @@ _DECIDED_BY = {
     "PET_NPROC_PER_NODE": "numProcPerNode",
     "PET_MAX_RESTARTS": "the elastic policy's maxRestarts",
 }
-_REFERENCE = r"\$\((\w+)\)"
-_SHELL_REFERENCE = r"\$(?:\{(\w+)\}|(\w+))"
+_REFERENCE = pattern(r"\$\((\w+)\)")
+_SHELL_REFERENCE = pattern(r"\$(?:\{(\w+)\}|(\w+))")
 
 
 def torchrun_args_override_policy(job: TrainJob, info: Info) -> Iterator[Finding]:
@@ -71,9 +71,9 @@ def _expanded(flag: Flag, env: Mapping[str, str | None]) -> str | None:
         return None
     if "$" not in flag.value:
         return None if "`" in flag.value else flag.value
-    text = re.sub(_REFERENCE, lambda m: (env[m[1]] or m[1]) if m[1] in env else m[0], flag.value)
+    text = _REFERENCE.sub(lambda m: (env[m[1]] or m[1]) if m[1] in env else m[0], flag.value)
     if flag.script:
-        text = re.sub(_SHELL_REFERENCE, lambda m: _value(m[1] or m[2], m[0], env), text)
+        text = _SHELL_REFERENCE.sub(lambda m: _value(m[1] or m[2], m[0], env), text)
     # Without a shell, `$NAME` is another lint's; in one, it is set by the image or by the script itself.
     return None if "$" in text or "`" in text else text
 

@@ -6,12 +6,11 @@ Python's Unicode data, so that every version of Python writes the same bytes.
 
 from __future__ import annotations
 
-import math
-import re
-from functools import cache
-
 from trainc.patterns import pattern
-from trainc.records import dataclass
+from trainc.typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import re
 
 # What every YAML version prints, less what a reader of a diff could not see: spaces other than the plain one, line
 # and paragraph separators, joiners, direction marks, private and unassigned code points.
@@ -23,52 +22,52 @@ _VISIBLE = (
 _WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf", "infinity"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Forms:
-    """What a string may look like to be written bare or as a block, and what must be escaped."""
-
-    bare: re.Pattern[str]
-    block: re.Pattern[str]
-    invisible: re.Pattern[str]
-
-
-def _forms(visible: str) -> _Forms:
-    """The forms of strings of printable ASCII and of the `visible` characters beyond it."""
-    inside = f"[!-9;-~{visible}]"  # All that is visible but the colon.
-    return _Forms(
-        bare=pattern(
-            f"(?:[A-Za-z_/$({visible}]|--?[A-Za-z]|\\.\\.?/){inside}*(?:(?::+| +(?!#)){inside}+)*"
-            "|[0-9]+(?:\\.[0-9]+)?(?:m|[KMGTPE]i|[kMGTP])"  # Quantities; no dialect has numbers of this form.
-        ),
-        block=pattern(f"[\t\n -~{visible}]*"),
-        invisible=pattern(f"[^ -~{visible}]"),
-    )
-
-
-_ASCII = _forms("")
-
-
-@cache
-def _unicode() -> _Forms:
-    """Compiled when the first string asks for it: the classes take longer to compile than a job to write."""
-    return _forms(_VISIBLE)
+# Compiled when a text that is not ASCII asks for it: that takes longer than to write a job.
+_INVISIBLE = pattern(f"[^ -~{_VISIBLE}]")
+_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_STARTS = _LETTERS | frozenset("_/$(")
+# Of quantities; no dialect has numbers that end so.
+_SUFFIXES = frozenset(("m", "k", "M", "G", "T", "P", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))
 
 
 def inline(text: str) -> str:
     """A string on one line: bare where that is safe, in double quotes elsewhere. ValueError for half a surrogate pair."""
-    forms = _ASCII if text.isascii() else _unicode()
-    if forms.bare.fullmatch(text) and text.lower() not in _WORDS:
+    if text and _is_visible(text) and _is_bare(text):
         return text
     escaped = text.translate(_SHORT_ESCAPES)
     if not (escaped.isascii() and escaped.isprintable()):
-        escaped = forms.invisible.sub(_escape, escaped)
+        escaped = _INVISIBLE.sub(_escape, escaped)
     return f'"{escaped}"'
+
+
+def _is_visible(text: str) -> bool:
+    return text.isprintable() if text.isascii() else _INVISIBLE.search(text) is None
+
+
+def _is_bare(text: str) -> bool:
+    """Whether visible text is a string as it stands: words that no dialect knows, or a quantity."""
+    first = text[0]
+    if first in "0123456789":
+        return _is_quantity(text)
+    if first == "-":
+        starts = text[1:].removeprefix("-")[:1] in _LETTERS
+    else:
+        starts = first in _STARTS or text.startswith(("./", "../")) or not first.isascii()
+    ends = text[-1] not in ": " and " :" not in text and ": " not in text and " #" not in text
+    return starts and ends and text.lower() not in _WORDS
+
+
+def _is_quantity(text: str) -> bool:
+    number = text.rstrip("mkKMGTPEi")
+    if text[len(number) :] not in _SUFFIXES:
+        return False
+    whole, point, fraction = number.partition(".")
+    return number.isascii() and whole.isdecimal() and (fraction.isdecimal() or not point)
 
 
 def literal(text: str, indent: str) -> str | None:
     """A string of several lines as a block after `|`, its lines behind `indent`; None where a block cannot hold it."""
-    forms = _ASCII if text.isascii() else _unicode()
-    if not forms.block.fullmatch(text) or not text.strip("\n"):
+    if not _is_visible(text.replace("\n", "").replace("\t", "")) or not text.strip("\n"):
         return None
     lines = text.split("\n")
     if lines[-1]:
@@ -89,7 +88,7 @@ def atom(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, int):
         return int.__repr__(value)
-    if isinstance(value, float) and math.isfinite(value):
+    if isinstance(value, float) and abs(value) < _INFINITE:
         mantissa, _, exponent = float.__repr__(value).partition("e")
         if not exponent:
             return mantissa
@@ -97,6 +96,7 @@ def atom(value: object) -> str:
     raise ValueError(f"{value!r} of type {type(value).__name__} has no place in a manifest")
 
 
+_INFINITE = float("inf")  # `math` is a library of its own, which takes as long to load as a job to write.
 # As JSON has them, which YAML has too.
 _SHORT_ESCAPES = str.maketrans({
     '"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r",

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator
 
 from trainc.diagnostics import Diagnostic, Source
+from trainc.patterns import pattern
 from trainc.records import dataclass, field
 
 # kubectl splits at every line that begins so, before it parses (k8s.io/apimachinery pkg/util/yaml YAMLReader); in
 # valid YAML no scalar can hold such a line.
-_SEPARATOR = r"(?m)^---(.*)$"
+_LINE_FEED = pattern("\n")
+_SEPARATOR = pattern(r"(?m)^---(.*)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Chunk:
     def source(self, index: int) -> Source:
         """The place of the character `text[index]`; columns count characters."""
         if not self._starts:  # Where lines start; found once, as a document may have an error on every line.
-            self._starts.extend((0, *(match.end() for match in re.finditer("\n", self.text))))
+            self._starts.extend((0, *(match.end() for match in _LINE_FEED.finditer(self.text))))
         line = bisect_right(self._starts, index) - 1
         column = index - self._starts[line] + (1 if line else self.column)
         return Source(self.file, self.line + line, column)
@@ -55,7 +56,7 @@ def split(text: str, file: str) -> Iterator[Chunk | Diagnostic]:
         yield Chunk(text.removeprefix("\ufeff"), file)
         return
     start, line, trailer = 0, 1, ""
-    for separator in re.finditer(_SEPARATOR, text):
+    for separator in _SEPARATOR.finditer(text):
         if start or separator.start():  # A file that begins with `---` has no document before it.
             yield _chunk(text[start : separator.start()], file, line, trailer)
         line += text.count("\n", start, separator.end() + 1)

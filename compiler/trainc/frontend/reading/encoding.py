@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import codecs
-import re
 
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.reading.chunk import Chunk
+from trainc.patterns import pattern
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _LOST = "\ud800"  # Marks the place where decoding had to stop.
-_FORBIDDEN_ASCII = "[^\t\n\x20-\x7e]"
-# It takes longer to compile than a short text to read: for text that is not ASCII only.
-_FORBIDDEN = "[^\t\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+_FORBIDDEN = pattern("[^\t\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def decode(data: bytes) -> str:
     """The text of a file, its line ends made `\\n`. Bytes that are no text become lone surrogates, one each."""
-    text = _decode_utf16(data) if data.startswith(_UTF16) else data.decode("utf-8-sig", "surrogateescape")
+    if data.startswith(_UTF16):
+        text = _decode_utf16(data)
+    else:
+        text = data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
@@ -31,8 +32,10 @@ def encode(text: str) -> bytes:
 
 def damage(chunk: Chunk) -> Diagnostic | None:
     """The error about the first character that is no text or that YAML does not allow."""
-    forbidden = _FORBIDDEN_ASCII if chunk.text.isascii() else _FORBIDDEN
-    if (found := re.search(forbidden, chunk.text)) is None:
+    # Nearly all text is ASCII, and is found to be harmless sooner than the pattern is compiled.
+    if chunk.text.isascii() and chunk.text.replace("\n", "").replace("\t", "").isprintable():
+        return None
+    if (found := _FORBIDDEN.search(chunk.text)) is None:
         return None
     character = ord(found[0])
     message = f"the control character U+{character:04X} is not allowed"

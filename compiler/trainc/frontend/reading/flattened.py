@@ -5,16 +5,16 @@ Such text still looks like YAML, and may even parse: `spec:` is then empty and i
 
 from __future__ import annotations
 
-import re
 from itertools import pairwise
 
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.reading.chunk import Chunk
+from trainc.patterns import pattern
 from trainc.typing import Any
 
-_CONTENT = r"(?m)^([ \t]*)([^\s#].*)$"
-_EMPTY_KEY = r"[\w./-]+:\s*(?:#.*)?"
-_KEY = r"[\w./-]+(?=:(?:\s|$))"
+_CONTENT = pattern(r"(?m)^([ \t]*)([^\s#].*)$")
+_EMPTY_KEY = pattern(r"[\w./-]+:\s*(?:#.*)?")
+_KEY = pattern(r"[\w./-]+(?=:(?:\s|$))")
 # Fields that stand beside each other in any manifest, so that one after an empty one shows nothing.
 _ROOT_KEYS = frozenset(("apiVersion", "kind", "metadata", "spec", "status", "data"))
 
@@ -29,12 +29,12 @@ def looks_flattened(value: Any) -> bool:
 
 def flattened(chunk: Chunk) -> Diagnostic | None:
     """The error `FlattenedYAML` if every line of the document starts in one column though keys are left empty."""
-    lines = list(re.finditer(_CONTENT, chunk.text))
+    lines = list(_CONTENT.finditer(chunk.text))
     if len({len(line[1]) for line in lines}) != 1:
         return None
     for parent, child in pairwise(lines):
-        key = re.match(_KEY, child[2])
-        if re.fullmatch(_EMPTY_KEY, parent[2]) and key and key[0] not in _ROOT_KEYS:
+        key = _KEY.match(child[2])
+        if _EMPTY_KEY.fullmatch(parent[2]) and key and key[0] not in _ROOT_KEYS:
             return chunk.error(
                 "FlattenedYAML",
                 parent.start(2),

@@ -7,7 +7,8 @@ a number without a fraction becomes an integer if it fits 64 bits and a float if
 from __future__ import annotations
 
 import math
-import re
+
+from trainc.patterns import pattern
 
 Scalar = str | int | float | bool | None
 
@@ -20,12 +21,12 @@ NUMBER_START = frozenset("+-.0123456789")
 _IN_NUMBERS = frozenset("0123456789abcdefABCDEFxXoO_+-.inIN")
 MERGE = "<<"
 
-_INTEGER = r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|([1-9][0-9]*|0))"
+_INTEGER = pattern(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|([1-9][0-9]*|0))")
 _BASES = (16, 2, 8, 10)
-_DECIMAL = r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
-_LEADING_POINT = r"\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?"
-_SIGNED_BINARY = r"0b([-+][01]+)"  # A quirk of resolve.go: the sign may follow the prefix.
-_NOT_FINITE = r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
+_DECIMAL = pattern(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_LEADING_POINT = pattern(r"\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?")
+_SIGNED_BINARY = pattern(r"0b([-+][01]+)")  # A quirk of resolve.go: the sign may follow the prefix.
+_NOT_FINITE = pattern(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _INT64 = range(-(2**63), 2**63)
 _UINT64_END = 2**64
 
@@ -56,25 +57,25 @@ def number(text: str) -> str | int | float:
 def integer(text: str) -> int | None:
     """`text` as an integer of 64 bits, in any of Go's notations and with underscores anywhere; None if it is none."""
     bare = text.replace("_", "")
-    if (match := re.fullmatch(_INTEGER, bare)) is not None:
+    if (match := _INTEGER.fullmatch(bare)) is not None:
         digits, base = next((digits, base) for digits, base in zip(match.groups()[1:], _BASES, strict=True) if digits)
         if len(digits) > 64 and len(digits := digits.lstrip("0")) > 64:
             return None
         value = int(digits or "0", base) * (-1 if match[1] == "-" else 1)
         unsigned_end = _UINT64_END if not match[1] else 0  # Go's ParseUint takes no sign.
         return value if value in _INT64 or 0 <= value < unsigned_end else None
-    if (match := re.fullmatch(_SIGNED_BINARY, bare)) is not None and (value := int(match[1], 2)) in _INT64:
+    if (match := _SIGNED_BINARY.fullmatch(bare)) is not None and (value := int(match[1], 2)) in _INT64:
         return value
     return None
 
 
 def decimal(text: str) -> float | None:
     """`text` as a decimal fraction; None if it is none or too large. NotFiniteError as in `plain`."""
-    match = re.fullmatch(_LEADING_POINT, text) if text[0] == "." else re.fullmatch(_DECIMAL, text.replace("_", ""))
+    match = _LEADING_POINT.fullmatch(text) if text[0] == "." else _DECIMAL.fullmatch(text.replace("_", ""))
     if match:
         value = float(match[0])
         return value if math.isfinite(value) else None
-    if re.fullmatch(_NOT_FINITE, text):
+    if _NOT_FINITE.fullmatch(text):
         raise NotFiniteError(text)
     return None
 

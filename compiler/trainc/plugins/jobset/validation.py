@@ -5,7 +5,6 @@ Source: kubeflow/trainer pkg/runtime/framework/plugins/jobset/jobset.go (Validat
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from trainc.diagnostics import Finding, Path
@@ -19,7 +18,7 @@ _MAIN_CONTAINERS = (names.NODE, names.DATASET_INITIALIZER, names.MODEL_INITIALIZ
 _DNS_LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 # kubernetes/apimachinery pkg/util/validation IsDomainPrefixedPath: a DNS subdomain, a slash, an HTTP path.
 _DOMAIN_PREFIXED_PATH = pattern(
-    rf"(?=[^/]{{1,253}}/){_DNS_LABEL}(?:\.{_DNS_LABEL})*/[A-Za-z0-9/\-._~%!$&'()*+,;=:]+", re.ASCII
+    rf"(?a)(?=[^/]{{1,253}}/){_DNS_LABEL}(?:\.{_DNS_LABEL})*/[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 )
 
 
