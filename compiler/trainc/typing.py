@@ -9,9 +9,9 @@ from __future__ import annotations
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
-    from typing import IO, Any, BinaryIO, Literal, NoReturn, Protocol, TextIO, TypeAlias, TypeVar, cast, get_args
+    from typing import IO, Any, BinaryIO, Literal, NoReturn, Protocol, Self, TextIO, TypeAlias, TypeVar, cast, get_args
 else:
-    Any = BinaryIO = NoReturn = TextIO = TypeAlias = object
+    Any = BinaryIO = NoReturn = Self = TextIO = TypeAlias = object
     IO = list
 
     class Protocol:
@@ -44,6 +44,7 @@ __all__ = [
     "Literal",
     "NoReturn",
     "Protocol",
+    "Self",
     "TextIO",
     "TypeAlias",
     "TypeVar",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack, closing
 
 from trainc.batch.context import UnusualError
 from trainc.batch.run import Batch, JobText, Request, run_batch
@@ -15,6 +16,7 @@ from trainc.cli.settings import Settings
 from trainc.diagnostics import Diagnostic
 from trainc.records import dataclass, field
 from trainc.target.streams import Form
+from trainc.typing import Self
 
 
 @dataclass(slots=True)
@@ -25,6 +27,12 @@ class BatchRun:
     batch: Batch
     files: Files
     diagnostics: list[Diagnostic] = field(default_factory=list)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.batch.spool.close()
 
     @property
     def documents(self) -> int:
@@ -48,10 +56,12 @@ class BatchRun:
         return self.batch.texts()
 
 
-def run_apart(request: Request, settings: Settings, spool: Spool, progress: Progress) -> BatchRun:
+def run_apart(request: Request, settings: Settings, progress: Progress) -> BatchRun:
     """Build as `request` says. UnusualError where the input is to be compiled as a whole."""
-    batch = run_batch(request, spool, progress.step)
-    others = concerning_others(batch.documents, settings)
+    with ExitStack() as unless_done:
+        batch = run_batch(request, unless_done.enter_context(closing(Spool())), progress.step)
+        others = concerning_others(batch.documents, settings)
+        unless_done.pop_all()
     return BatchRun(settings, batch, Files(request.stdin), [*batch.diagnostics, *others])
 
 

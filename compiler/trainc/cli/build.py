@@ -20,8 +20,6 @@ trainc.
 
 from __future__ import annotations
 
-from contextlib import ExitStack, closing
-
 from trainc.cli.arguments import FOLDER, add_input, add_limits, add_reporting, add_shaping, completed_by, refusal
 from trainc.cli.build_output import refuse, to_folder, to_stdout
 from trainc.cli.command import Arguments, Parser, Status, Streams, UsageError
@@ -111,9 +109,8 @@ def build(arguments: Arguments, streams: Streams) -> Status:
     except CompileError as error:
         return refuse(error.diagnostics, Files(), arguments, streams)
     target, progress = _target(arguments, settings), Progress(streams.err)
-    with ExitStack() as stack:
-        skip = None if target == STDOUT else target
-        compilation = _compilation(settings, arguments, streams, skip, progress, stack)
+    skip = None if target == STDOUT else target
+    with _compilation(settings, arguments, streams, skip, progress) as compilation:
         if target == STDOUT:
             return to_stdout(compilation, progress, arguments, streams)
         return to_folder(compilation, progress, target, arguments, streams)
@@ -130,13 +127,12 @@ def _target(arguments: Arguments, settings: Settings) -> str:
     return target
 
 
-def _compilation(  # noqa: PLR0913, PLR0917
-    settings: Settings, arguments: Arguments, streams: Streams, skip: str | None, progress: Progress, stack: ExitStack
+def _compilation(
+    settings: Settings, arguments: Arguments, streams: Streams, skip: str | None, progress: Progress
 ) -> Run | BatchRun:
     """Job files apart where that was asked for, and where they can be; else the input as a whole."""
     stdin = read_stdin(settings, streams)
     if arguments.jobs != 1 or arguments.cache is not None:
-        from trainc.batch.spool import Spool
         from trainc.cli.batching import Request, UnusualError, processes, run_apart
 
         request = Request(
@@ -144,7 +140,7 @@ def _compilation(  # noqa: PLR0913, PLR0917
             skip, stdin, processes(arguments.jobs), arguments.cache,
         )  # fmt: skip
         try:
-            compilation = run_apart(request, settings, stack.enter_context(closing(Spool())), progress)
+            compilation = run_apart(request, settings, progress)
         except UnusualError as reason:
             progress.clear()
             if arguments.verbose:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import closing
 
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.compiling import Run, paint_for
@@ -22,7 +21,7 @@ def to_stdout(compilation: Run | BatchRun, progress: Progress, arguments: Argume
     """One stream of all jobs, copied to stdout after the last of them, or what is wrong with any."""
     from trainc.target.streams import joined
 
-    with closing(HeldOutput()) as held:
+    with HeldOutput() as held:
         for piece in joined((text for _, _, text in compilation.texts(arguments.format)), arguments.format):
             held.write(piece)
         progress.clear()

@@ -6,7 +6,6 @@ A command is a module of this package with two functions, imported when somebody
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import IntEnum
 from types import SimpleNamespace
 
 from trainc.records import dataclass
@@ -40,13 +39,17 @@ class CommandModule(Protocol):
     run: Callable[[Arguments, Streams], Status]
 
 
-class Status(IntEnum):
+class Status(int):
     """Exit codes: done; input refused, or `--check` differs; wrong usage; a defect in trainc."""
 
-    DONE = 0
-    DIAGNOSED = 1
-    USAGE = 2
-    DEFECT = 3
+    # No enum: that takes as long to import as twenty modules of trainc.
+    DONE: Status
+    DIAGNOSED: Status
+    USAGE: Status
+    DEFECT: Status
+
+
+Status.DONE, Status.DIAGNOSED, Status.USAGE, Status.DEFECT = map(Status, range(4))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from trainc.frontend.document import Document
 from trainc.inputs import Inputs, Step, read_inputs
 from trainc.pipeline import compile_each
 from trainc.records import dataclass, field
-from trainc.typing import TYPE_CHECKING
+from trainc.typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from trainc.frontend.fragments import Fragment
@@ -46,6 +46,12 @@ class Run:
     step: Step = _nobody_watches
     diagnostics: list[Diagnostic] = field(default_factory=list)
     compiled: int = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        """Nothing is kept open."""
 
     @property
     def documents(self) -> int:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from trainc.typing import IO, BinaryIO
+from trainc.typing import IO, BinaryIO, Self
 
 _IN_MEMORY = 8_000_000
 _AT_A_TIME = 1_000_000
 
 
 class HeldOutput:
-    """Takes pieces of output and gives them out in order. `close` lets go of them."""
+    """Takes pieces of output and gives them out in order."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
         self._size = 0
         self._file: IO[bytes] | None = None
 
-    def close(self) -> None:
-        """Let go of everything."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
         if self._file is not None:
             self._file.close()
 
@@ -41,7 +43,7 @@ class HeldOutput:
         if self._file is None:
             from tempfile import TemporaryFile  # Most output is small, and this takes a while to import.
 
-            self._file = TemporaryFile()  # noqa: SIM115 - `close` closes it
+            self._file = TemporaryFile()  # noqa: SIM115 - `__exit__` closes it
         self._file.write(b"".join(self._pieces))
         self._pieces.clear()
         self._size = 0

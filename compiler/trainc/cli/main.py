@@ -10,7 +10,6 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 
 from trainc.cli.command import COMMANDS, Command, Status, Streams, UsageError
 from trainc.cli.plain_words import plain_arguments
@@ -70,6 +69,8 @@ def _own_words() -> list[str]:
 
 def _forget(streams: Streams) -> None:
     """Send what the process has still buffered nowhere; without this, Python complains about it when it ends."""
+    from contextlib import suppress
+
     if streams.out is sys.stdout.buffer:
         with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

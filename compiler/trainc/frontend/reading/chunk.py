@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator
 
 from trainc.diagnostics import Diagnostic, Source
@@ -27,6 +26,8 @@ class Chunk:
 
     def source(self, index: int) -> Source:
         """The place of the character `text[index]`; columns count characters."""
+        from bisect import bisect_right
+
         if not self._starts:  # Where lines start; found once, as a document may have an error on every line.
             self._starts.extend((0, *(match.end() for match in _LINE_FEED.finditer(self.text))))
         line = bisect_right(self._starts, index) - 1

@@ -6,8 +6,6 @@ a number without a fraction becomes an integer if it fits 64 bits and a float if
 
 from __future__ import annotations
 
-import math
-
 from trainc.patterns import pattern
 
 Scalar = str | int | float | bool | None
@@ -17,6 +15,7 @@ WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
 }
+_INFINITE = float("inf")
 NUMBER_START = frozenset("+-.0123456789")
 _IN_NUMBERS = frozenset("0123456789abcdefABCDEFxXoO_+-.inIN")
 MERGE = "<<"
@@ -74,7 +73,7 @@ def decimal(text: str) -> float | None:
     match = _LEADING_POINT.fullmatch(text) if text[0] == "." else _DECIMAL.fullmatch(text.replace("_", ""))
     if match:
         value = float(match[0])
-        return value if math.isfinite(value) else None
+        return value if abs(value) < _INFINITE else None
     if _NOT_FINITE.fullmatch(text):
         raise NotFiniteError(text)
     return None
@@ -114,5 +113,5 @@ def _single(text: str) -> float:
     try:
         value: float = struct.unpack("<f", struct.pack("<f", float(text)))[0]
     except OverflowError:
-        return math.inf
+        return _INFINITE
     return value
