@@ -37,15 +37,16 @@ HEAVY = {
 }
 # Each takes a twentieth of the time of a job: for commands that explain, and for words and values that are not plain.
 UNUSUAL = {
-    *("argparse", "bisect", "contextlib", "encodings.utf_8_sig", "enum", "gettext", "locale", "math", "re"),
-    "textwrap",
+    *("argparse", "bisect", "contextlib", "encodings.utf_8_sig", "enum", "gettext"),
+    *("importlib", "locale", "math", "re", "textwrap", "warnings"),
 }
 # What does not concern a job of torch without gang, initializer, Secret or dialect.
 UNCONCERNED = {
     *("trainc.admission.updates", "trainc.batch", "trainc.integrations", "trainc.report", "trainc.rendered"),
     *(f"trainc.plugins.{name}" for name in ("coscheduling", "flux", "initializer", "jax", "mpi", "volcano", "xgboost")),
     *(f"trainc.frontend.{name}" for name in ("dialects.ome", "dialects.v2alpha1", "migration", "overlays")),
-    *(f"trainc.frontend.reading.{name}" for name in ("careful", "construct", "json_text", "nodes", "syntax_errors")),
+    *(f"trainc.frontend.reading.{name}" for name in ("careful", "construct", "flattened", "json_text", "nodes")),
+    *("trainc.frontend.reading.syntax_errors", "trainc.near_names"),
     *(f"trainc.lints.{name}" for name in ("controller_defects", "gang_scheduler", "mpi_completion")),
     *(f"trainc.target.{name}" for name in ("admission.re2_syntax", "delivery.flux", "name_hash", "secrets.existing")),
 }

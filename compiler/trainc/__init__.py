@@ -50,6 +50,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+    from trainc.loading import import_module
 
     return getattr(import_module(_HOMES[name]), name)

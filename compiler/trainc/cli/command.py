@@ -75,7 +75,7 @@ class Command:
 
     def load(self) -> CommandModule:
         """The command's module; its docstring is the text of its --help."""
-        from importlib import import_module
+        from trainc.loading import import_module
 
         return cast("CommandModule", import_module(f"trainc.cli.{self.module}"))
 

@@ -11,7 +11,6 @@ from trainc.diagnostics import CompileError, Diagnostic, Path, format_path
 from trainc.frontend.confinement import OUTSIDE_HINT, is_inside, read_bounded, root_around
 from trainc.frontend.document import Document
 from trainc.frontend.yaml_reader import read_documents
-from trainc.near_names import did_you_mean
 from trainc.options import Delivery, Limits, SecretsMode, Semantics, normalize_release
 from trainc.records import dataclass, replace
 from trainc.typing import Any, get_args
@@ -109,6 +108,8 @@ def _problems(document: Document) -> Iterator[Diagnostic]:
     for key, value in document.data.items():
         path: Path = (key,)
         if key not in _KEYS:
+            from trainc.near_names import did_you_mean
+
             hint = did_you_mean(key, _KEYS) or f"the keys are {', '.join(_KEYS)}"
             yield _wrong(document, path, "trainc.yaml has no such key", hint)
         elif key in _SCALARS:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from trainc.frontend.document import Document
 from trainc.frontend.resolve import Miss
 from trainc.frontend.yaml_reader import read_documents
-from trainc.near_names import did_you_mean
 from trainc.options import RELEASES, Limits
 
 RELEASES_ANNOTATION = "trainc/releases"
@@ -79,6 +78,8 @@ def _serving(name: str, release: str) -> list[str]:
 def _instead(name: str, release: str) -> Miss:
     serving = releases(name)
     if not serving:
+        from trainc.near_names import did_you_mean
+
         return Miss("", did_you_mean(name, names(release), 0.5))
     first, last = serving[0], serving[-1]
     if first > release:

@@ -18,7 +18,6 @@ from trainc.ir import names
 from trainc.ir.info import Info
 from trainc.ir.release import Release
 from trainc.ir.trainjob import TrainJob
-from trainc.near_names import near_names
 from trainc.options import Options
 from trainc.records import dataclass, replace
 from trainc.typing import Any
@@ -167,6 +166,8 @@ def _wrong_dialect(data: Json, dialect: Dialect | None, options: Options) -> Ite
         if claimed_by(data) is not None:
             return
     if kind not in KINDS:
+        from trainc.near_names import near_names
+
         near = near_names(str(kind), KINDS, 1, 0.4)
         message = f"kind {kind!r} does not exist in {names.TRAINER_GROUP}" if kind else "kind is missing"
         yield Finding("UnknownKind", "error", message, f"write kind: {near[0] if near else 'TrainJob'}", ("kind",))

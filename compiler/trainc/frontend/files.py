@@ -12,7 +12,6 @@ from trainc.diagnostics import Diagnostic
 from trainc.frontend.confinement import is_below, read_bounded
 from trainc.frontend.document import Document
 from trainc.frontend.yaml_reader import read_documents
-from trainc.near_names import near_names
 from trainc.options import Limits
 from trainc.records import dataclass
 from trainc.typing import Any, BinaryIO, TypeAlias
@@ -184,6 +183,8 @@ def _name(entry: os.DirEntry[str]) -> str:
 
 
 def _no_such_path(path: str) -> Diagnostic:
+    from trainc.near_names import near_names
+
     parent, name = os.path.split(path.rstrip("/" + os.sep))
     try:
         near = near_names(name, sorted(os.listdir(parent or ".")))

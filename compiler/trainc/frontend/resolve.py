@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from trainc.diagnostics import Finding
 from trainc.ir import names
-from trainc.near_names import did_you_mean, near_names
 from trainc.records import dataclass
 from trainc.typing import Any, TypeAlias
 
@@ -75,6 +74,8 @@ def unsupported_reference(job: Json) -> Iterator[Finding]:
 
 
 def _no_kind(stated: str) -> Finding:
+    from trainc.near_names import near_names
+
     near = near_names(stated, RUNTIME_KINDS, 1)
     message, hint = f"{stated!r} is no kind of runtime", f"kind is one of {', '.join(RUNTIME_KINDS)}"
     if stated and stated == stated.lower():
@@ -125,6 +126,8 @@ def _mend(known: list[Key], kind: str, namespace: str, name: str, catalog_miss: 
             place = f"namespace {other_namespace!r}" if other_namespace else "no namespace"
             return f"one of that name has {place}; a TrainingRuntime serves its own namespace only"
     candidates = [n for k, ns, n in known if k == kind and ns == namespace]
+    from trainc.near_names import did_you_mean
+
     near = did_you_mean(name, candidates, 0.5) or (catalog_miss.mend if catalog_miss else "")
     add = "add the runtime to the input, or name a folder that has it with --runtimes"
     return f"{near}{' otherwise ' if near.endswith('?') else ', or '}{add}" if near else add

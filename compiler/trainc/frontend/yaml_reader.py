@@ -13,7 +13,6 @@ from trainc.frontend.document import Document
 from trainc.frontend.reading.block_lines import read_lines
 from trainc.frontend.reading.chunk import Chunk, split
 from trainc.frontend.reading.encoding import damage, decode
-from trainc.frontend.reading.flattened import flattened, looks_flattened
 from trainc.frontend.reading.lists import items
 from trainc.frontend.reading.positions import Locator, Positions
 from trainc.options import Limits
@@ -76,9 +75,20 @@ def _read_chunk(chunk: Chunk, limits: Limits) -> Iterator[tuple[Any, Chunk, list
 
 def _read_yaml(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
     value, problems = _read_value(chunk, limits)
-    if (problems or looks_flattened(value)) and (lost := flattened(chunk)):
-        return None, [lost]
+    if problems or _looks_flattened(value):
+        from trainc.frontend.reading.flattened import flattened
+
+        if lost := flattened(chunk):
+            return None, [lost]
     return value, problems
+
+
+def _looks_flattened(value: Any) -> bool:
+    """Whether a document that could be read is worth a second look: its metadata or spec is empty, or it is a fragment."""
+    if not isinstance(value, dict):
+        return False
+    fields = ("metadata", "spec") if "kind" in value else value
+    return any(key in value and value[key] is None for key in fields)
 
 
 def _read_value(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:

@@ -10,21 +10,12 @@ from itertools import pairwise
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.reading.chunk import Chunk
 from trainc.patterns import pattern
-from trainc.typing import Any
 
 _CONTENT = pattern(r"(?m)^([ \t]*)([^\s#].*)$")
 _EMPTY_KEY = pattern(r"[\w./-]+:\s*(?:#.*)?")
 _KEY = pattern(r"[\w./-]+(?=:(?:\s|$))")
 # Fields that stand beside each other in any manifest, so that one after an empty one shows nothing.
 _ROOT_KEYS = frozenset(("apiVersion", "kind", "metadata", "spec", "status", "data"))
-
-
-def looks_flattened(value: Any) -> bool:
-    """Whether a document that could be read is worth a second look: its metadata or spec is empty, or it is a fragment."""
-    if not isinstance(value, dict):
-        return False
-    fields = ("metadata", "spec") if "kind" in value else value
-    return any(key in value and value[key] is None for key in fields)
 
 
 def flattened(chunk: Chunk) -> Diagnostic | None:

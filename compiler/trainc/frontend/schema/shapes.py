@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
 
+from trainc.loading import import_module
 from trainc.records import dataclass
 from trainc.typing import Literal, TypeAlias
 
