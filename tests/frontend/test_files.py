@@ -107,7 +107,7 @@ def test_what_is_no_regular_file_is_not_opened_in_a_folder(folder: Path) -> None
 
 
 def test_a_file_that_cannot_be_opened_is_unreadable(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("builtins.open", refuse)

@@ -11,7 +11,7 @@ from trainc.options import Limits
 from trainc.typing import BinaryIO
 
 CONFIGURATION_FILE = "trainc.yaml"
-_BLOCK = 1 << 18
+_BLOCK = 1 << 16
 OUTSIDE_HINT = (
     "keep it in the repository, whose top is known by .git or else by the nearest trainc.yaml; "
     "--allow-outside, where it is meant so"

@@ -108,7 +108,7 @@ class Walk:
         try:
             if file == STDIN:
                 return read_bounded(stdin, self._limits) if stdin else b""
-            with open(file, "rb") as stream:
+            with open(file, "rb", buffering=0) as stream:
                 return read_bounded(stream, self._limits, file)
         except OSError as error:
             self._unreadable(file, error)

@@ -21,15 +21,6 @@ _LONG_FLAGS_WITH_VALUE = frozenset(("--rcfile", "--init-file"))
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """A command or its args, and whose document they were written in."""
-
-    words: tuple[str, ...]
-    path: Path
-    about: About
-
-
-@dataclass(frozen=True, slots=True)
 class Entrypoint:
     """One container: `path` is its place in the runtime, `trains` whether the TrainJob's trainer configures it.
 
@@ -48,25 +39,28 @@ class Entrypoint:
         return (self.trainer.image if self.trainer else None) or str(self.container.fields.get("image", ""))
 
     @property
-    def command(self) -> Words:
+    def command(self) -> Sequence[str]:
         """The command, empty where the image's own is used."""
         asked = self.trainer.command if self.trainer else None
-        if asked is not None:
-            return Words(asked, (*_TRAINER, "command"), "trainjob")
-        return Words(self.container.command, (*self.path, "command"), "runtime")
+        return self.container.command if asked is None else asked
 
     @property
-    def args(self) -> Words:
+    def args(self) -> Sequence[str]:
         """The args, empty where there are none."""
         asked = self.trainer.args if self.trainer else None
-        if asked is not None:
-            return Words(asked, (*_TRAINER, "args"), "trainjob")
-        return Words(tuple(self.container.fields.get("args", ())), (*self.path, "args"), "runtime")
+        return self.container.fields.get("args", ()) if asked is None else asked
 
     @property
     def words(self) -> tuple[str, ...]:
         """The whole command line as far as the documents give it; without a command, the image's own runs."""
-        return (*self.command.words, *self.args.words)
+        return (*self.command, *self.args)
+
+    def place(self, index: int) -> tuple[Path, About]:
+        """Where `words[index]` is written, and in whose document."""
+        field, before = ("command", 0) if index < len(self.command) else ("args", len(self.command))
+        if self.trainer is not None and getattr(self.trainer, field) is not None:
+            return (*_TRAINER, field, index - before), "trainjob"
+        return (*self.path, field, index - before), "runtime"
 
     @property
     def shell(self) -> bool:

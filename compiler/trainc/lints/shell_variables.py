@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from trainc.diagnostics import Finding
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.lints.entrypoints import Entrypoint, Words, entrypoints
+from trainc.lints.entrypoints import Entrypoint, entrypoints
 from trainc.patterns import pattern
 
 # Names as environment variables have them: `$ref` in JSON and `${model.size}` of a configuration tool are no variables.
@@ -34,22 +34,23 @@ def unexpanded_shell_variables(job: TrainJob, info: Info) -> Iterator[Finding]:
     """A warning for each word with a shell variable that no shell will see."""
     for entrypoint in entrypoints(job, info):
         # The search for a `$` is cheap, and almost every command line has none.
-        if "$" in "".join(entrypoint.words) and not entrypoint.shell:
-            for words in (entrypoint.command, entrypoint.args):
-                yield from _in_words(words, entrypoint, info)
+        words = entrypoint.words
+        if "$" in "".join(words) and not entrypoint.shell:
+            yield from _in_words(words, entrypoint, info)
 
 
-def _in_words(words: Words, entrypoint: Entrypoint, info: Info) -> Iterator[Finding]:
-    for index, word in enumerate(words.words):
+def _in_words(words: Sequence[str], entrypoint: Entrypoint, info: Info) -> Iterator[Finding]:
+    for index, word in enumerate(words):
         names = list(dict.fromkeys(braced or bare for braced, bare in _VARIABLE.findall(word)))
         if names:
+            path, about = entrypoint.place(index)
             yield Finding(
                 "UnexpandedShellVariable",
                 "warning",
                 f"no shell runs this command, so {word!r} reaches the program as it stands",
                 "; ".join(_mend(name, entrypoint, info) for name in names),
-                (*words.path, index),
-                about=words.about,
+                path,
+                about=about,
             )
 
 

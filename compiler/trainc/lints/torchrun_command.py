@@ -44,20 +44,15 @@ class Flag:
 
 def torchrun_flags(entrypoint: Entrypoint) -> Iterator[Flag]:
     """The flags of every torchrun that a container's command line starts, in order."""
-    words = [
-        (word, (*part.path, index), part.about)
-        for part in (entrypoint.command, entrypoint.args)
-        for index, word in enumerate(part.words)
-    ]
-    script = shell_script(entrypoint.words)
+    words = entrypoint.words
+    script = shell_script(words)
     if script is None:
-        start = _torchrun_end([word for word, _, _ in words])
+        start = _torchrun_end(words)
         if start is not None:
-            for index, written, value in _flags([word for word, _, _ in words[start:]]):
-                _, path, about = words[start + index]
-                yield Flag(written, value, path, about)
+            for index, written, value in _flags(words[start:]):
+                yield Flag(written, value, *entrypoint.place(start + index))
         return
-    path, about = next((path, about) for word, path, about in words if word == script)
+    path, about = entrypoint.place(words.index(script))
     for command in _commands(script):
         start = _torchrun_end(command)
         for _, written, value in _flags(command[start:]) if start is not None else ():

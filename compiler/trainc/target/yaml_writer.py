@@ -15,7 +15,7 @@ from trainc.typing import Any
 
 # A reader looks 1,024 characters ahead for the colon after a key; a longer one is announced by `?`.
 _LONGEST_KEY = 1000
-_LONGEST_KEPT = 200
+_LONGEST_KNOWN = 200
 _LISTS = (list, tuple)
 
 
@@ -41,7 +41,8 @@ def _mapping(lines: list[str], mapping: Mapping[str, Any], lead: str, indent: st
         head = f"{lead}{name}:" if len(name) < _LONGEST_KEY else f"{lead}? {name}\n{indent}:"
         lead = indent
         if isinstance(value, str):
-            lines.append(f"{head} {_text(value, indent)}")
+            text = (_known(value) if len(value) < _LONGEST_KNOWN else None) or _text(value, indent)
+            lines.append(f"{head} {text}")
         elif isinstance(value, dict) and value:
             lines.append(head)
             _mapping(lines, value, deeper, deeper, inside)
@@ -56,7 +57,8 @@ def _sequence(lines: list[str], items: Sequence[Any], lead: str, indent: str) ->
     deeper = indent + "  "
     for item in items:
         if isinstance(item, str):
-            lines.append(f"{lead}- {_text(item, indent)}")
+            text = (_known(item) if len(item) < _LONGEST_KNOWN else None) or _text(item, indent)
+            lines.append(f"{lead}- {text}")
         elif isinstance(item, dict) and item:
             _mapping(lines, item, lead + "- ", deeper, ELSEWHERE)
         elif isinstance(item, _LISTS) and item:
@@ -72,13 +74,14 @@ def _entries(keys: tuple[str, ...], first: tuple[str, ...]) -> tuple[tuple[str, 
     return tuple((key, inline(key), leading(key)) for key in in_order(keys, first))
 
 
+@lru_cache(maxsize=20_000)  # Values repeat a lot, from job to job too.
+def _known(text: str) -> str | None:
+    """A string as it stands on one line; None where a block may be better, which depends on the indent."""
+    return None if "\n" in text else inline(text)
+
+
 def _text(text: str, indent: str) -> str:
-    if "\n" in text and (block := literal(text, indent + "  ")):
-        return block
-    return _short(text) if len(text) < _LONGEST_KEPT else inline(text)
-
-
-_short = lru_cache(maxsize=20_000)(inline)  # Values repeat a lot, from job to job too.
+    return (literal(text, indent + "  ") if "\n" in text else None) or inline(text)
 
 
 def _empty_or_atom(value: object) -> str:

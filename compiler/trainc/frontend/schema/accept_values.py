@@ -22,7 +22,7 @@ def accept_list(accept_item: Accept, key: str, release: str, keeps_empty: bool) 
     def accept(value: Any) -> list[Any] | None:
         if not isinstance(value, list) or len(value) < fewest or (most is not None and len(value) > most):
             raise Refused
-        items = [accept_item(item) for item in value]
+        items = list(map(accept_item, value))
         if len(items) > 1 and has_duplicates is not None and has_duplicates(items):
             raise Refused
         return items if items or keeps_empty else None

@@ -10,13 +10,12 @@ from trainc.ir.trainjob import TrainJob
 from trainc.target.shaping.deadline import DEADLINE
 from trainc.target.shaping.managed_by import MANAGED_BY
 from trainc.target.shaping.metadata import METADATA
-from trainc.target.shaping.placeholders import PLACEHOLDERS
 from trainc.target.shaping.shape import Manifest, Shape
 from trainc.target.shaping.suspend import SUSPEND
 from trainc.typing import TypeAlias
 
 # Order matters once: a queue label has to reach the JobSet before `suspend` is judged by it.
-SHAPES: tuple[Shape, ...] = (METADATA, MANAGED_BY, DEADLINE, SUSPEND, PLACEHOLDERS)
+SHAPES: tuple[Shape, ...] = (METADATA, MANAGED_BY, DEADLINE, SUSPEND)
 
 Observer: TypeAlias = Callable[[str, list[Manifest]], None]
 
