@@ -104,7 +104,7 @@ def in_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 def has_errors(findings: Sequence[Finding] | Sequence[Diagnostic]) -> bool:
     """Whether any of `findings` is an error."""
-    return any(f.severity == "error" for f in findings)
+    return bool(findings) and any(f.severity == "error" for f in findings)
 
 
 def _sort_key(d: Diagnostic) -> tuple[str, int, int, str, int, str, str, str]:

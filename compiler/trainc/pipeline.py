@@ -180,9 +180,11 @@ def _release_note(options: Options) -> list[Diagnostic]:
 
 def _without_effect(options: Options) -> list[Diagnostic]:
     """What was chosen and shapes `gitops` output only."""
-    shaping = ("secrets", "keygen_image", "name_hash", "delivery", "sync_options")
-    chosen = [name for name in shaping if getattr(options, name) != getattr(Options(), name)]
-    if options.semantics == "gitops" or not chosen:
+    if options.semantics == "gitops":
+        return []
+    shaping, defaults = ("secrets", "keygen_image", "name_hash", "delivery", "sync_options"), Options()
+    chosen = [name for name in shaping if getattr(options, name) != getattr(defaults, name)]
+    if not chosen:
         return []
     message = f"{', '.join(chosen)}: without effect under semantics controller, which adds nothing to its objects"
     return [Diagnostic("OptionWithoutEffect", "info", message, "compile with --semantics gitops, or drop the option")]

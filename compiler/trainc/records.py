@@ -33,10 +33,11 @@ else:
         """`dataclasses.replace`."""
         cls = record.__class__
         values = list(cls.__values__(record))
-        for name, value in changes.items():
-            if name not in cls.__match_args__:
-                raise TypeError(f"{cls.__qualname__} has no field {name!r}")
-            values[cls.__match_args__.index(name)] = value
+        try:
+            for name, value in changes.items():
+                values[cls.__match_args__.index(name)] = value
+        except ValueError:
+            raise TypeError(f"{cls.__qualname__} has no field {name!r}") from None
         return cls(*values)
 
 

@@ -116,10 +116,10 @@ def check_document(
     document: Document, release: str, options: Options, surroundings: Surroundings
 ) -> tuple[Checked | None, list[Diagnostic]]:
     """A document that `is_ours`, checked; None with at least one error."""
-    label = label_of(document.data)
     dialect = dialect_of(document.data)
     wrong = list(_wrong_dialect(document.data, dialect, options))
     if wrong:
+        label = label_of(document.data)
         meant = _as_meant(document, wrong)
         _, more = check_document(meant, release, options, surroundings) if meant else (None, [])
         return None, [*(place(f, document, label) for f in wrong), *(d for d in more if d.severity == "error")]
@@ -127,8 +127,11 @@ def check_document(
     if dialect is not None:
         converted = dialect.convert(document.data, dialect.kinds[document.data["kind"]], surroundings)
     data, findings = _schema(converted.data, dialect, release, options)
-    diagnostics = [place(finding, document, label) for finding in converted.findings]
-    diagnostics += [place(finding, document, label, converted.moves) for finding in findings]
+    diagnostics: list[Diagnostic] = []
+    if converted.findings or findings:
+        label = label_of(document.data)
+        diagnostics += [place(finding, document, label) for finding in converted.findings]
+        diagnostics += [place(finding, document, label, converted.moves) for finding in findings]
     checked = None if has_errors(diagnostics) else Checked(document, data, dialect, converted.moves)
     return checked, diagnostics
 

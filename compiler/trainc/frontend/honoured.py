@@ -77,7 +77,11 @@ def check_honouring(
     findings: list[Finding] = []
     taken: list[tuple[Path, Any]] = []
     rest = document
+    spec = document.get("spec")
+    written = spec if isinstance(spec, dict) else {}
     for former in FORMER[group]:
+        if former.path[1] not in written:
+            continue
         value = value_at(document, former.path)
         own_rules = older_dialect and former.contradicts
         if not former.applies(value) or (release in former.releases and not own_rules):

@@ -46,13 +46,19 @@ class Info:
     @property
     def trainer(self) -> PodSet | None:
         """The first pod set labelled as the trainer step."""
-        return next((p for p in self.pod_sets if p.ancestor == names.TRAINER), None)
+        for pod_set in self.pod_sets:
+            if pod_set.ancestor == names.TRAINER:
+                return pod_set
+        return None
 
     @property
     def trainer_container(self) -> Container | None:
         """The main container of the trainer's pod set, where the TrainJob's trainer settings go."""
         trainer = self.trainer
-        return next((c for c in trainer.containers if c.name == trainer.main), None) if trainer else None
+        for container in trainer.containers if trainer else ():
+            if trainer and container.name == trainer.main:
+                return container
+        return None
 
     def policy(self, name: str) -> Json | None:
         """`mlPolicy.<name>`: the policy of an ML plugin, None where the runtime does not choose it."""

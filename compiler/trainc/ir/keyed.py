@@ -16,7 +16,9 @@ Same: TypeAlias = Callable[[Item, Item], bool]
 def upsert(items: Sequence[Item], updates: Iterable[Item], key: str) -> list[Item]:
     """`items` with each update in the place of the item of equal `key`, or at the end."""
     result = list(items)
-    index = {item.get(key): i for i, item in reversed(list(enumerate(result)))}
+    index: dict[Any, int] = {}
+    for i, item in enumerate(result):
+        index.setdefault(item.get(key), i)
     for update in updates:
         identity = update.get(key)
         if identity in index:

@@ -44,10 +44,6 @@ class Registered:
     function: str
     concerned: Callable[[TrainJob, Info], bool] = _always
 
-    def load(self) -> Lint:
-        """The lint."""
-        return _loaded(self.module, self.function)
-
 
 @cache
 def _loaded(module: str, function: str) -> Lint:
@@ -76,7 +72,9 @@ SIZED_LINTS: tuple[Registered, ...] = (
 
 def lint(job: TrainJob, info: Info, lints: Sequence[Registered] = LINTS) -> list[Finding]:
     """What the lints find. Under `controller`, which refuses only what the controller does, nothing is an error."""
-    findings = [f for each in lints if each.concerned(job, info) for f in each.load()(job, info)]
+    findings = [
+        f for each in lints if each.concerned(job, info) for f in _loaded(each.module, each.function)(job, info)
+    ]
     return findings if info.gitops else [_no_error(finding) for finding in findings]
 
 

@@ -23,10 +23,6 @@ class Registered:
     module: str
     concerned: Concerned
 
-    def load(self) -> Plugin:
-        """The plugin."""
-        return _loaded(self.module)
-
 
 @cache
 def _loaded(module: str) -> Plugin:
@@ -72,9 +68,9 @@ PLUGINS: tuple[Registered, ...] = (
 
 def plugins_for(job: TrainJob, info: Info) -> Sequence[Plugin]:
     """The plugins that a job concerns, in order; which they are is settled before any pass."""
-    return [plugin.load() for plugin in PLUGINS if plugin.concerned(job, info)]
+    return [_loaded(plugin.module) for plugin in PLUGINS if plugin.concerned(job, info)]
 
 
 def plugin_named(name: str) -> Plugin:
     """The plugin of that name."""
-    return next(plugin for plugin in PLUGINS if plugin.name == name).load()
+    return _loaded(next(plugin.module for plugin in PLUGINS if plugin.name == name))

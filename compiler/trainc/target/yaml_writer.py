@@ -36,9 +36,9 @@ def _document(manifest: Mapping[str, Any]) -> str:
 # `lead` is what stands before a collection's first entry, `indent` before all others.
 def _mapping(lines: list[str], mapping: Mapping[str, Any], lead: str, indent: str, first: tuple[str, ...]) -> None:
     deeper = indent + "  "
-    for key, name, inside in _entries(tuple(mapping), first):
+    for key, name, is_long, inside in _entries(tuple(mapping), first):
         value = mapping[key]
-        head = f"{lead}{name}:" if len(name) < _LONGEST_KEY else f"{lead}? {name}\n{indent}:"
+        head = f"{lead}? {name}\n{indent}:" if is_long else f"{lead}{name}:"
         lead = indent
         if isinstance(value, str):
             text = (_known(value) if len(value) < _LONGEST_KNOWN else None) or _text(value, indent)
@@ -69,9 +69,10 @@ def _sequence(lines: list[str], items: Sequence[Any], lead: str, indent: str) ->
 
 
 @lru_cache(maxsize=4096)  # As in `in_order`.
-def _entries(keys: tuple[str, ...], first: tuple[str, ...]) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
-    """The keys of a mapping in the order of the text, each with its own text and what comes first below it."""
-    return tuple((key, inline(key), leading(key)) for key in in_order(keys, first))
+def _entries(keys: tuple[str, ...], first: tuple[str, ...]) -> tuple[tuple[str, str, bool, tuple[str, ...]], ...]:
+    """The keys of a mapping in the order of the text, each with its own, whether that is long, and what leads below."""
+    texts = {key: inline(key) for key in in_order(keys, first)}
+    return tuple((key, text, len(text) >= _LONGEST_KEY, leading(key)) for key, text in texts.items())
 
 
 @lru_cache(maxsize=20_000)  # Values repeat a lot, from job to job too.
