@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, get_type_hints
 
 import pytest
 from builders import compiled, job, runtime, trainjob
@@ -94,3 +95,9 @@ def test_what_is_compiled_is_admitted_and_may_replace_itself() -> None:
     assert refusals(stored, jobset, Options(release="2.3")) == []
     jobset["spec"]["replicatedJobs"][0]["replicas"] = 2
     assert refusals(stored, jobset, Options(release="2.3"))
+
+
+@pytest.mark.parametrize("record", [Options, trainc.Limits, Diagnostic, Source, Compilation])
+def test_the_types_of_fields_can_be_asked_for(record: Any) -> None:
+    """Though trainc itself never imports `typing`: see trainc.typing."""
+    assert get_type_hints(record).keys() >= {field.name for field in dataclasses.fields(record)}

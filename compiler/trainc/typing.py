@@ -21,7 +21,14 @@ else:
         """`Literal["yaml", "json"]`, of which `get_args` knows the choices, as the library's does."""
 
         def __class_getitem__(cls, choices: Any) -> Any:
-            return type(list[int])(cls, choices)
+            alias = cls()
+            alias.__args__ = choices if isinstance(choices, tuple) else (choices,)
+            return alias
+
+        def __or__(self, other: Any) -> Any:
+            return Any
+
+        __ror__ = __or__
 
     def TypeVar(name: str) -> Any:  # noqa: N802 - the library's word
         """A name that stands for any type."""
