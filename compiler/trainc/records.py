@@ -102,7 +102,8 @@ def _first_init(record: Any, *args: Any, **kwargs: Any) -> None:
         return
     given = dict(zip(cls.__match_args__, args, strict=False), **kwargs)
     if len(given) != len(args) + len(kwargs) or not kwargs.keys() <= set(cls.__match_args__):
-        raise TypeError(f"{cls.__qualname__}() got arguments that it has no fields for")
+        unknown = ", ".join(sorted(kwargs.keys() - set(cls.__match_args__))) or "twice or too many"
+        raise TypeError(f"{cls.__qualname__}() got arguments that it has no fields for: {unknown}")
     for part in cls.__record__:
         name = part.name
         if name in given:
