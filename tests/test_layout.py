@@ -18,7 +18,17 @@ MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob(
 
 # cli -> pipeline -> stages -> ir -> ground. Modules at the top of the package that are not ground are the pipeline:
 # they alone know several stages. What is built around the pipeline is the command line and the integrations.
-GROUND = {"diagnostics", "loading", "near_names", "options", "patterns", "records", "sync_options", "typing"}
+GROUND = {
+    "diagnostics",
+    "loading",
+    "name_forms",
+    "near_names",
+    "options",
+    "patterns",
+    "records",
+    "sync_options",
+    "typing",
+}
 STAGES = {"frontend", "lints", "output", "plugins", "report", "target"}
 AROUND = {"__main__", "cli", "integrations"}
 VAGUE = {"base", "common", "core", "helper", "helpers", "misc", "shared", "tools", "util", "utils"}

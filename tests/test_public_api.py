@@ -61,6 +61,26 @@ def test_options_are_frozen_and_know_every_spelling_of_a_release() -> None:
         Options(semantics="other")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("name", ["", "Team-A", "team_a", "team.a", "-a", "a-", "a b", "a\n", "a" * 64])
+def test_options_refuse_what_no_namespace_is_called(name: str) -> None:
+    with pytest.raises(ValueError, match="no namespace can be called"):
+        Options(namespace=name)
+
+
+@pytest.mark.parametrize(
+    "domain", ["", "Cluster.local", "cluster.local.", ".local", "a..b", "a_b", "a/b", "a." * 126 + "ab"]
+)
+def test_options_refuse_what_no_cluster_domain_can_be(domain: str) -> None:
+    with pytest.raises(ValueError, match="no cluster domain can be"):
+        Options(cluster_domain=domain)
+
+
+def test_options_accept_names_up_to_their_limits() -> None:
+    longest = Options(namespace="a" * 63, cluster_domain="a." * 126 + "a")
+    assert (len(longest.namespace or ""), len(longest.cluster_domain)) == (63, 253)
+    assert Options(namespace="7", cluster_domain="k8s").cluster_domain == "k8s"
+
+
 def test_a_compilation_has_manifests_diagnostics_secrets_and_text() -> None:
     result = compile_trainjob(trainjob({}), [runtime(job(), policy={"mpi": {}})], Options(release="2.3"))
     assert isinstance(result, Compilation)

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from trainc.name_forms import (
+    DNS_1123_FORM,
+    LABEL_LIMIT,
+    SUBDOMAIN_LIMIT,
+    is_dns1123_label,
+    is_dns1123_subdomain,
+    length,
+)
 from trainc.records import dataclass, field
 from trainc.sync_options import normalize_sync_options
 from trainc.typing import Any, Literal, TypeAlias, get_args
@@ -22,6 +30,22 @@ def normalize_release(text: str) -> str:
     if minor not in RELEASES:
         raise ValueError(f"unknown Trainer release {text!r}; choose one of {', '.join(RELEASES)}")
     return minor
+
+
+def checked_namespace(text: str) -> str:
+    """`text`, if a namespace can have that name. ValueError if not."""
+    if not is_dns1123_label(text) or length(text) > LABEL_LIMIT:
+        form = f"at most {LABEL_LIMIT} lower-case letters, digits and '-', with a letter or digit first and last"
+        raise ValueError(f"no namespace can be called {text!r}; write {form}")
+    return text
+
+
+def checked_cluster_domain(text: str) -> str:
+    """`text`, if pods can have it at the end of their names. ValueError if not."""
+    if not is_dns1123_subdomain(text) or length(text) > SUBDOMAIN_LIMIT:
+        form = f"at most {SUBDOMAIN_LIMIT} {DNS_1123_FORM}"
+        raise ValueError(f"no cluster domain can be {text!r}; write {form}")
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +93,9 @@ class Options:
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
                 raise ValueError(f"unknown {name} {getattr(self, name)!r}; choose {' or '.join(choices)}")
+        if self.namespace is not None:
+            checked_namespace(self.namespace)
+        checked_cluster_domain(self.cluster_domain)
         object.__setattr__(self, "sync_options", normalize_sync_options(self.sync_options, self.delivery))
 
 

@@ -60,6 +60,15 @@ def test_the_port_lists_the_releases_plugins_and_deviations_that_there_are() -> 
         (["build", "--check"], "--check compares with an output folder"),
         (["build", "--relase", "2.3"], "unrecognized arguments: --relase"),
         (["build", "--release", "1.0"], "unknown Trainer release '1.0'"),
+        (
+            ["build", "--namespace", "Team_A"],
+            "argument --namespace: no namespace can be called 'Team_A'; write at most 63",
+        ),
+        (["check", "--namespace", ""], "no namespace can be called ''"),
+        (
+            ["build", "--cluster-domain", ".local"],
+            "argument --cluster-domain: no cluster domain can be '.local'; write",
+        ),
         (["build", "--max-depth", "0"], "'0' is no positive whole number"),
         (["build", "-q", "-v"], "not allowed with argument"),
         (["rule"], "name one code, or ask for --all"),

@@ -8,7 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from trainc.cli.command import Parser
-from trainc.options import RELEASES, Delivery, Limits, SecretsMode, Semantics, normalize_release
+from trainc.options import (
+    RELEASES,
+    Delivery,
+    Limits,
+    SecretsMode,
+    Semantics,
+    checked_cluster_domain,
+    checked_namespace,
+    normalize_release,
+)
 from trainc.records import fields
 from trainc.sync_options import sync_options_of
 from trainc.typing import Any, get_args
@@ -55,7 +64,12 @@ def add_input(parser: Parser, *, paths: bool = True) -> None:
         choices=get_args(Semantics),
         help="gitops (default): what should be in git; controller: field for field what the controller would create",
     )
-    group.add_argument("--namespace", metavar="NAME", help="for documents without a namespace; others keep theirs")
+    group.add_argument(
+        "--namespace",
+        type=_namespace,
+        metavar="NAME",
+        help="for documents without a namespace; others keep theirs",
+    )
     group.add_argument(
         "--allow-outside",
         dest=_OUTSIDE,
@@ -103,7 +117,12 @@ def add_shaping(parser: Parser) -> None:
         default=None,
         help="append a hash of the content to names, so that a changed job is a new job",
     )
-    group.add_argument("--cluster-domain", metavar="DOMAIN", help="the cluster's DNS domain (default: cluster.local)")
+    group.add_argument(
+        "--cluster-domain",
+        type=_cluster_domain,
+        metavar="DOMAIN",
+        help="the cluster's DNS domain (default: cluster.local)",
+    )
     parser.add_argument_group("what each sync option does to a running job", _sync_options())
 
 
@@ -163,8 +182,21 @@ def refusal(reason: str) -> Exception:
 
 
 def _release(text: str) -> str:
+    return _accepted(normalize_release, text)
+
+
+def _namespace(text: str) -> str:
+    return _accepted(checked_namespace, text)
+
+
+def _cluster_domain(text: str) -> str:
+    return _accepted(checked_cluster_domain, text)
+
+
+def _accepted(check: Callable[[str], str], text: str) -> str:
+    """What a check of options.py makes of a word."""
     try:
-        return normalize_release(text)
+        return check(text)
     except ValueError as error:
         raise refusal(str(error)) from None
 

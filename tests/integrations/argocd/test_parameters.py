@@ -74,6 +74,8 @@ REFUSED = [
     (as_json({"name": "release", "string": 2.3}), "release is no text"),
     (as_json({"name": "semantics", "string": "argocd"}), "semantics is 'argocd'"),
     (as_json({"name": "secrets", "string": "plain"}), "secrets is 'plain'"),
+    (as_json({"name": "namespace", "string": "Team_A"}), "namespace is 'Team_A'"),
+    (as_json({"name": "cluster-domain", "string": "cluster.local."}), "cluster-domain is 'cluster.local.'"),
     (as_json({"name": "name-hash", "string": "yes"}), "name-hash is 'yes'"),
     (as_json({"name": "overlay", "array": ["/etc"]}), "overlay leads outside the repository: /etc"),
     ({**as_json({"name": "runtimes", "string": "../../.."}), "ARGOCD_APP_SOURCE_PATH": "a/b"}, "leads outside"),

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from trainc.diagnostics import Finding, Path
 from trainc.frontend.schema.scalars import shown
-from trainc.ir.name_forms import (
+from trainc.name_forms import (
     LABEL_LIMIT,
     SUBDOMAIN_LIMIT,
     is_dns1035_label,

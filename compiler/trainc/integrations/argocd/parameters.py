@@ -8,12 +8,19 @@ Source: argoproj/argo-cd docs/operator-manual/config-management-plugins.md.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from trainc.diagnostics import CompileError, Diagnostic
 from trainc.integrations.argocd.paths import leads_outside
 from trainc.near_names import did_you_mean
-from trainc.options import RELEASES, SecretsMode, Semantics, normalize_release
+from trainc.options import (
+    RELEASES,
+    SecretsMode,
+    Semantics,
+    checked_cluster_domain,
+    checked_namespace,
+    normalize_release,
+)
 from trainc.records import dataclass, field
 from trainc.typing import Any, Literal, TypeAlias, get_args
 
@@ -66,6 +73,12 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter("sync-options", "Sync options", "what Argo CD is told about each job", "sync_option", "list"),
     Parameter("allow-empty", "Allow empty", "finding no TrainJob is fine", "allow_empty", "truth"),
 )
+# What options.py checks by more than a list of choices.
+_CHECKS: Mapping[str, Callable[[str], str]] = {
+    "release": normalize_release,
+    "namespace": checked_namespace,
+    "cluster-domain": checked_cluster_domain,
+}
 _BY_NAME = {parameter.name: parameter for parameter in PARAMETERS}
 
 
@@ -151,9 +164,9 @@ def _value(parameter: Parameter, raw: Any, environment: Environment) -> Value | 
 def _single(parameter: Parameter, text: str) -> Value | Diagnostic:
     if parameter.kind == "truth":
         return _TRUTHS.get(text.lower(), _wrong(parameter.name, f"is {text!r}", "write true or false"))
-    if parameter.name == "release":
+    if parameter.name in _CHECKS:
         try:
-            return normalize_release(text)
+            return _CHECKS[parameter.name](text)
         except ValueError as error:
             return _wrong(parameter.name, f"is {text!r}", str(error))
     if parameter.choices and text not in parameter.choices:

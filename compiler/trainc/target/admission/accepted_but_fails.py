@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from trainc.diagnostics import Finding, Path, Severity
-from trainc.ir.name_forms import LABEL_VALUE_FORM, is_label_value
+from trainc.name_forms import LABEL_VALUE_FORM, is_label_value
 from trainc.target.admission.container_resources import check_resources
 from trainc.target.admission.jobset import JobSet, ReplicatedJob, containers, items, mapping, text
 from trainc.target.admission.name_budget import too_long_in_pod_template

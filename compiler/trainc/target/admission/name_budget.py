@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from trainc.diagnostics import Path
-from trainc.ir.name_forms import LABEL_LIMIT, SUBDOMAIN_LIMIT, length
+from trainc.name_forms import LABEL_LIMIT, SUBDOMAIN_LIMIT, length
 from trainc.records import dataclass, replace
 from trainc.target.admission.jobset import JobSet, ReplicatedJob, items, mapping, number, read_jobset, text
 from trainc.typing import Any, Literal, TypeAlias

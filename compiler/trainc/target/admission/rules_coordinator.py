@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainc.diagnostics import Finding, Severity
-from trainc.ir.name_forms import LABEL_VALUE_FORM, is_label_value
+from trainc.name_forms import LABEL_VALUE_FORM, is_label_value
 from trainc.target.admission.jobset import JobSet, number, text
 from trainc.target.admission.name_budget import coordinator_label
 from trainc.target.admission.rules_names import shorter_name, to_shorten

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainc.diagnostics import Finding
-from trainc.ir.name_forms import (
+from trainc.name_forms import (
     DNS_1035_FORM,
     LABEL_LIMIT,
     is_dns1035_label,

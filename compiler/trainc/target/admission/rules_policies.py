@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from trainc.diagnostics import Finding, Path
-from trainc.ir.name_forms import length
+from trainc.name_forms import length
 from trainc.patterns import pattern
 from trainc.target.admission.jobset import JobSet, Json, items, mapping, text
 from trainc.target.admission.versions import JobSetVersion

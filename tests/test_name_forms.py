@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainc.ir import name_forms
+from trainc import name_forms
 
 LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 QUALIFIED = r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?"
