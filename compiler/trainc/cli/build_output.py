@@ -44,7 +44,7 @@ def to_folder(
     if _is_refused(compilation, arguments):
         return refuse(compilation.diagnostics, compilation.files, arguments, streams)
     planned = plan(target, wanted)
-    if not planned.refused and not arguments.check:
+    if not arguments.check:
         planned = carry_out(planned)
     compilation.diagnostics += [*planned.refused, *(planned.interrupted if arguments.check else ())]
     if has_errors(compilation.diagnostics):

@@ -88,6 +88,8 @@ def carry_out(planned: Plan) -> Plan:
     That is another plan where another process has written meanwhile, and a refused one where something is in the way.
     """
     folder = planned.folder
+    if not all(problem.message.endswith(_NOT_OURS) for problem in planned.refused):
+        return planned  # What seems not ours may be what another process is just writing.
     if not planned.changes and not planned.interrupted and _lists(folder, planned.wanted):
         return planned
     existed = os.path.isdir(folder)
