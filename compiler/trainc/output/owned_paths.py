@@ -15,9 +15,19 @@ _NAME = r"[A-Za-z0-9][-A-Za-z0-9._]*"
 _FORM = pattern(rf"(?:{_NAME}/)?{_NAME}\.yaml")
 
 
+# Jobs whose file would have the name of another tool's settings, or of trainc's: `kubectl kustomize`, Argo CD and Flux CD
+# take kustomization.yaml for a kustomization, and trainc looks for the others itself.
+_SETTINGS = ("kustomization", "overlay", "trainc")
+
+
 def file_name(namespace: str, name: str) -> str:
-    """Where a job's manifests go: `<namespace>/<name>.yaml`, without the folder where there is no namespace."""
-    return f"{namespace}/{name}.yaml" if namespace else f"{name}.yaml"
+    """Where a job's manifests go: `<namespace>/<name>.yaml`, without the folder where there is no namespace.
+
+    A file of that name may mean something else to a tool; then it is `<name>.jobset.yaml`, which no other job can have:
+    names of jobs hold no dot.
+    """
+    file = f"{name}.jobset.yaml" if name in _SETTINGS else f"{name}.yaml"
+    return f"{namespace}/{file}" if namespace else file
 
 
 def can_be_owned(path: str) -> bool:
