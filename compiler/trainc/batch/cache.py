@@ -23,6 +23,8 @@ SUFFIX = ".pack"
 _SPARE_BYTES = 64_000_000
 # Of more packs, those are removed that were not used for longest.
 _PACKS = 32
+# Records are mostly asked for in the order in which they lie there.
+_BUFFER = 1_000_000
 _MAGIC = b"trainc pack 1\n"
 _HEAD = Struct(f">{SIZE}s{SIZE}sQ")  # address, checksum, length of the content
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of trainc's and may be removed.\n"
@@ -71,12 +73,11 @@ class Pack:
         _write_once(os.path.join(self._folder, ".gitignore"), "*\n")
         descriptor, beside = tempfile.mkstemp(dir=self._folder, prefix=".new-", suffix=SUFFIX)
         try:
-            with os.fdopen(descriptor, "wb") as stream:
+            with os.fdopen(descriptor, "wb", _BUFFER) as stream:
                 stream.write(_MAGIC)
                 for address, content in self._kept(records):
                     checksum = self._believed.get(address) or self._checksum(address, content)
-                    stream.write(_HEAD.pack(address, checksum, len(content)))
-                    stream.write(content)
+                    stream.write(_HEAD.pack(address, checksum, len(content)) + content)
             os.chmod(beside, 0o666 & ~_umask())
             self.close()  # Windows replaces no file that is open.
             os.replace(beside, self._path)
@@ -106,7 +107,7 @@ class Pack:
 
 def _opened(path: str) -> BinaryIO:
     try:
-        return open(path, "rb")
+        return open(path, "rb", _BUFFER)
     except OSError:
         return BytesIO()
 

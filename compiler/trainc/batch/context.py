@@ -139,7 +139,7 @@ class Context:
 def read_bytes(file: str, limits: Limits) -> bytes:
     """The bytes of a file; UnusualError if they cannot be had."""
     try:
-        with open(file, "rb") as stream:
+        with open(file, "rb", buffering=0) as stream:
             return read_bounded(stream, limits)
     except OSError as error:
         raise UnusualError(str(error)) from None

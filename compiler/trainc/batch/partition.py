@@ -66,4 +66,6 @@ def file_digest(file: str, data: bytes) -> bytes:
 
 def seems_job_file(data: bytes) -> bool:
     """Whether all kinds at the beginning of a line are TrainJob, and there is one."""
+    if data.count(b"\nkind:") == 1 and b"\nkind: TrainJob\n" in data and not data.startswith(b"kind:"):
+        return True  # What nearly all are, known in a tenth of the time.
     return _JOB_KINDS.issuperset(kinds) if (kinds := _KIND.findall(data)) else False

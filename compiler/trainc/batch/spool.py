@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tempfile import SpooledTemporaryFile
-from typing import NamedTuple
+from io import BytesIO
+from tempfile import TemporaryFile
+from typing import IO, NamedTuple
 
 _IN_MEMORY = 8_000_000
 
@@ -19,12 +20,15 @@ class Spool:
     """Keeps bytes in the order in which they come, and gives them back in any."""
 
     def __init__(self) -> None:
-        self._file = SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 - closed with the spool
+        self._file: IO[bytes] = BytesIO()
+        self._in_memory = True
         self._end = 0
         self._at_end = True
 
     def keep(self, data: bytes) -> Place:
         """Put `data` aside."""
+        if self._in_memory and self._end + len(data) > _IN_MEMORY:
+            self._to_disk()
         if not self._at_end:
             self._file.seek(self._end)
             self._at_end = True
@@ -42,3 +46,9 @@ class Spool:
     def close(self) -> None:
         """Give up what is kept."""
         self._file.close()
+
+    def _to_disk(self) -> None:
+        file = TemporaryFile()  # noqa: SIM115 - `close` closes it
+        self._file.seek(0)
+        file.write(self._file.read())
+        self._file, self._in_memory, self._at_end = file, False, True

@@ -46,7 +46,7 @@ def is_inside(path: str, root: str) -> bool:
 
 def is_below(real: str, root: str) -> bool:
     """The same, for a path without links."""
-    return real == root or real.startswith(os.path.join(root, ""))
+    return real == root or real.startswith(root if root.endswith(os.sep) else root + os.sep)
 
 
 def read_bounded(stream: BinaryIO, limits: Limits, name: str = "-") -> bytes:
