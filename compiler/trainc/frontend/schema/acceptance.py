@@ -47,14 +47,17 @@ def acceptor(release: str, name: str, marshalled: bool = True) -> Accept:
     complete = _completion(release, name, marshalled)
 
     required = known.required
-    fields = _Fields(lambda field: _accept_field(known, field, release, marshalled))
+    fields: dict[str, Accept] = {}  # Filled as documents have them.
 
     def accept(value: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise Refused
         stored = {}
         for field, item in value.items():
-            accept_item = fields[field]
+            try:
+                accept_item = fields[field]
+            except KeyError:
+                accept_item = fields[field] = _accept_field(known, field, release, marshalled)
             if item is not None and (item := accept_item(item)) is not None:
                 stored[field] = item
         for field in required:
@@ -65,18 +68,6 @@ def acceptor(release: str, name: str, marshalled: bool = True) -> Accept:
         return stored
 
     return accept
-
-
-class _Fields(dict[str, Accept]):
-    """The checks of a struct's fields, each compiled by `make` when a document first has it; Refused if unknown."""
-
-    def __init__(self, make: Callable[[str], Accept]) -> None:
-        super().__init__()
-        self._make = make
-
-    def __missing__(self, field: str) -> Accept:
-        accept = self[field] = self._make(field)
-        return accept
 
 
 def _completion(release: str, name: str, marshalled: bool) -> Callable[[Json, dict[str, Any]], None] | None:
