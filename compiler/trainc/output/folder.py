@@ -38,7 +38,8 @@ class Plan:
     """The difference between a folder and what shall be in it. Paths are relative, with forward slashes.
 
     `old` and `new` hold the text of each file that changes; None means that there is no such file. `interrupted` says
-    that an earlier build was not completed, which writing mends.
+    that an earlier build was not completed, which writing mends; `contended` that all that is refused may be the files
+    of another build, which is writing them just now.
     """
 
     folder: str
@@ -47,6 +48,7 @@ class Plan:
     new: Mapping[str, str | None]
     refused: tuple[Diagnostic, ...] = ()
     interrupted: tuple[Diagnostic, ...] = ()
+    contended: bool = False
 
     @property
     def changes(self) -> bool:
@@ -67,19 +69,21 @@ def plan(folder: str, wanted: Mapping[str, str]) -> Plan:
     owned = read_owned(folder)
     old: dict[str, str | None] = {}
     new: dict[str, str | None] = {}
-    refused: list[Diagnostic] = []
+    refused: dict[str, str] = {}
     for path, text in sorted(wanted.items()):
         current, obstacle = _current(folder, path)
         if current == text:
             continue
         if obstacle or (current is not None and path not in owned):
-            refused.append(_in_the_way(os.path.join(folder, path), obstacle or _NOT_OURS))
+            refused[path] = obstacle or _NOT_OURS
         old[path], new[path] = current, text
     for path in sorted(owned - set(wanted)):
         current, obstacle = _current(folder, path)
         if current is not None and not obstacle:
             old[path], new[path] = current, None
-    return Plan(folder, wanted, old, new, tuple(refused), _interruption(folder))
+    in_the_way = tuple(_in_the_way(os.path.join(folder, path), why) for path, why in refused.items())
+    contended = set(refused.values()) == {_NOT_OURS}
+    return Plan(folder, wanted, old, new, in_the_way, _interruption(folder), contended)
 
 
 def carry_out(planned: Plan) -> Plan:
@@ -88,8 +92,8 @@ def carry_out(planned: Plan) -> Plan:
     That is another plan where another process has written meanwhile, and a refused one where something is in the way.
     """
     folder = planned.folder
-    if not all(problem.message.endswith(_NOT_OURS) for problem in planned.refused):
-        return planned  # What seems not ours may be what another process is just writing.
+    if planned.refused and not planned.contended:
+        return planned
     if not planned.changes and not planned.interrupted and _lists(folder, planned.wanted):
         return planned
     existed = os.path.isdir(folder)
