@@ -94,8 +94,7 @@ def refuse(diagnostics: Iterable[Diagnostic], files: Files, arguments: Arguments
 
 
 def _difference(name: str, old: str | None, new: str | None) -> str:
-    from difflib import unified_diff
+    from trainc.cli.differences import difference
 
-    before, after = (old or "").splitlines(keepends=True), (new or "").splitlines(keepends=True)
     sides = (name if old is not None else "/dev/null", name if new is not None else "/dev/null")
-    return "".join(unified_diff(before, after, *sides))
+    return difference(old or "", new or "", *sides)

@@ -1,6 +1,6 @@
 """Rewrite files of older releases and dialects in the newest API, comments, order and style kept.
 
-Only lines that must change are written. What the newest API cannot express stays as it is and is reported. Running it
+YAML and JSON; only lines that must change are written. What the newest API cannot express stays as it is and is reported. Running it
 again changes nothing. After it, `trainc build` gives the same manifests; where a dialect's jobs get the names that
 Trainer's controller serves, it says so.
 
@@ -24,8 +24,8 @@ from trainc.cli.command import Arguments, Parser, Status, Streams, UsageError
 from trainc.cli.excerpt import Files
 from trainc.cli.report_text import text_report
 from trainc.cli.settings import limits_of
-from trainc.diagnostics import Diagnostic, in_order
-from trainc.frontend.files import STDIN, Walk
+from trainc.diagnostics import Diagnostic, Severity, in_order
+from trainc.frontend.files import STDIN, TEMPLATE_SUFFIXES, Walk, shown_path
 from trainc.frontend.migration.files import MigratedFile, migrate_text
 from trainc.frontend.migration.newest import around_of
 from trainc.frontend.reading.encoding import decode, encode
@@ -72,30 +72,36 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 def _texts(
     paths: Iterable[str], limits: Limits, streams: Streams, diagnostics: list[Diagnostic]
 ) -> Iterator[tuple[str, str]]:
-    """Every YAML file under the paths with its text; what cannot be read is added to `diagnostics`."""
+    """Every file of documents under the paths with its text; what is not read is added to `diagnostics`."""
     walk = Walk(limits=limits)
     for path in paths:
         for file in walk.files(path):
-            data = walk.read(file, streams.stdin)
-            if data is not None and not file.endswith(".json"):
+            if file.endswith(TEMPLATE_SUFFIXES):
+                hint = "change it by hand: `trainc migrate - --diff` shows the changes of what it renders to"
+                diagnostics.append(_passed_over(f"{shown_path(file)} is a template", hint, is_named=file == path))
+            elif (data := walk.read(file, streams.stdin)) is not None:
                 yield file, decode(data)
+    overlays = map(shown_path, walk.overlays)
+    diagnostics += (
+        _passed_over(f"{folder} holds an overlay", f"name it: `trainc migrate {folder}`") for folder in overlays
+    )
     diagnostics += walk.diagnostics
+
+
+def _passed_over(what: str, hint: str, *, is_named: bool = False) -> Diagnostic:
+    severity: Severity = "warning" if is_named else "info"
+    return Diagnostic("SkippedDocument", severity, f"{what}; it is not migrated", hint)
 
 
 def _deliver(file: str, text: str, migrated: MigratedFile, arguments: Arguments, streams: Streams) -> None:
     if arguments.diff:
-        streams.out.write(_difference(file, text, migrated.text).encode())
+        from trainc.cli.differences import difference
+
+        streams.out.write(difference(text, migrated.text, f"{file} (now)", f"{file} (migrated)").encode())
     elif file == STDIN and not arguments.check:
         streams.out.write(migrated.text.encode())
     elif migrated.text != text and not arguments.check:
         _replace(file, migrated.text)
-
-
-def _difference(file: str, old: str, new: str) -> str:
-    from difflib import unified_diff
-
-    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
-    return "".join(unified_diff(before, after, fromfile=f"{file} (now)", tofile=f"{file} (migrated)"))
 
 
 def _replace(file: str, text: str) -> None:

@@ -81,10 +81,14 @@ def is_overlay_folder(path: str) -> bool:
 
 
 class Walk:
-    """One run over the paths: remembers what it has met, and collects what is wrong."""
+    """One run over the paths: remembers what it has met, and collects what is wrong.
+
+    `overlays` are the folders of overlays that it has passed over.
+    """
 
     def __init__(self, skip: str | os.PathLike[str] | None = None, limits: Limits = Limits()) -> None:
         self.diagnostics: list[Diagnostic] = []
+        self.overlays: list[str] = []
         self._limits = limits
         # What is never entered again, by real path: the output folder from the start, then all that was met.
         self._met = set() if skip is None else {os.path.realpath(skip)}
@@ -121,9 +125,11 @@ class Walk:
             entry = waiting.pop()
             path = entry.path
             if entry.is_folder:
-                if not self._is_inside(entry, real_root) or (path != root and is_overlay_folder(path)):
-                    continue  # An overlay's patches are no documents of their own.
-                if self._is_new(entry.real):
+                if not self._is_inside(entry, real_root):
+                    continue
+                if path != root and is_overlay_folder(path):
+                    self.overlays.append(path)  # An overlay's patches are no documents of their own.
+                elif self._is_new(entry.real):
                     waiting += self._entries(entry)
             elif path.endswith(READ_SUFFIXES) and self._is_inside(entry, real_root) and self._is_new(entry.real):
                 if entry.is_file:

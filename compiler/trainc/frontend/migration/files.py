@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from trainc.diagnostics import Diagnostic
+from trainc.diagnostics import Diagnostic, Path
 from trainc.frontend.checked import label_of, place
 from trainc.frontend.migration.newest import Around, around_of, in_newest_api
 from trainc.frontend.reading.encoding import encode
@@ -16,7 +16,8 @@ from trainc.patterns import pattern
 from trainc.records import dataclass
 from trainc.typing import Any
 
-Change = tuple[tuple[str | int, ...], Mapping[str, Any], Mapping[str, Any]]
+Json = Mapping[str, Any]
+Change = tuple[Path, Json, Json]
 # At the first column these three dashes end a document wherever they stand, block scalars included.
 _SEPARATOR = pattern(r"^---(?:[ \t][^\n]*)?\n", re.MULTILINE)
 
@@ -64,6 +65,37 @@ def _migrated_parts(text: str, limits: Limits, around: Around) -> Iterator[str]:
 
 
 def _migrated_part(part: str, limits: Limits, around: Around) -> str:
+    if not part.lstrip().startswith("{"):
+        return _migrated_yaml(part, limits, around)
+    from trainc.frontend.migration.rewriting_json import leading_objects
+
+    *objects, (_, _, rest) = leading_objects(part)
+    migrated = (space + _migrated_object(text, value, around) for space, value, text in objects)
+    return "".join((*migrated, _migrated_yaml(rest, limits, around)))
+
+
+def _migrated_object(text: str, now: Json, around: Around) -> str:
+    from trainc.frontend.migration.rewriting_json import rewrite_json
+
+    wanted = now
+    for path, value in items(now):
+        newest = in_newest_api(value, around).data if isinstance(value, Mapping) else value
+        if newest != value:
+            wanted = _with(wanted, path, newest)
+    return text if wanted == now else rewrite_json(text, now, wanted)
+
+
+def _with(data: Any, path: Path, value: Any) -> Any:
+    """`data` with `value` at `path`."""
+    if not path:
+        return value
+    inner = _with(data[path[0]], path[1:], value)
+    if isinstance(data, list):
+        return [inner if index == path[0] else item for index, item in enumerate(data)]
+    return {**data, path[0]: inner}
+
+
+def _migrated_yaml(part: str, limits: Limits, around: Around) -> str:
     changes = list(_changes(part, limits, around))
     if not changes:
         return part
