@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from io import BytesIO
 from tempfile import TemporaryFile
-from typing import IO, NamedTuple
+from typing import NamedTuple
+
+from trainc.typing import IO
 
 _IN_MEMORY = 8_000_000
 
