@@ -14,6 +14,7 @@ UV := $(BIN)/uv
 COMPILE := $(UV) pip compile --quiet --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
 	--custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade)
 VECTORS ?= $(or $(TRAINC_VECTORS),../shared/vectors)
+SEEDS ?= $(or $(TRAINC_SEEDS),../shared/seeds)
 PROCESSES ?= 2
 # Every use of a runtime dependency: reading, schemas, templates, overlays, goldens, recorded cases.
 BOUNDED ?= tests/frontend tests/testing tests/target tests/test_conformance.py tests/test_golden.py tests/test_golden_errors.py tests/test_rules.py
@@ -58,7 +59,10 @@ format: $(READY) ## bring the code into its form
 	@$(BIN)/ruff format --quiet .
 
 golden: $(READY) ## write golden/ anew; read the diff before you commit it
-	@$(BIN)/python -m pytest -q -m golden --snapshot-update
+	@TRAINC_SEEDS='$(SEEDS)' $(BIN)/python -m pytest -q -m golden --snapshot-update
+	@test -d '$(SEEDS)/blocks' || { \
+		git ls-files -z --deleted golden/seeds | git checkout-index -z --stdin; \
+		echo 'golden/seeds is as git has it: there are no documents at $(SEEDS)/blocks; SEEDS=DIR names their folder' >&2; }
 	@git --no-pager diff --stat -- golden
 
 schemas: $(READY) ## generate the API schemas anew from the published packages

@@ -1,8 +1,8 @@
 """Rewrite files of older releases and dialects in the newest API, comments, order and style kept.
 
-YAML and JSON; only lines that must change are written. What the newest API cannot express stays as it is and is reported. Running it
-again changes nothing. After it, `trainc build` gives the same manifests; where a dialect's jobs get the names that
-Trainer's controller serves, it says so.
+Files are YAML or JSON; only lines that must change are written. What the newest API cannot express stays as it is and
+is reported. Running it again changes nothing. After it, `trainc build` gives the same manifests; where a dialect's jobs
+get the names that Trainer's controller serves, it says so.
 
 Examples:
   trainc migrate jobs/ runtimes/
