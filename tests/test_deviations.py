@@ -212,6 +212,15 @@ def test_flux_runs_the_words_of_the_command() -> None:
     assert warned(controller, "FluxCommandFlattened")
 
 
+def test_an_elastic_policy_is_honoured() -> None:
+    rt = runtime(policy={"torch": {"elasticPolicy": {"minNodes": 1, "maxNodes": 3}}})
+    controller, gitops = both(trainjob({}), rt, release="2.1")
+    assert env(controller)["PET_NNODES"] == "1"
+    assert env(gitops)["PET_NNODES"] == "1:3"
+    assert warned(controller, "ElasticPolicyIgnored")
+    assert not warned(gitops, "ElasticPolicyIgnored")
+
+
 def test_a_job_that_is_plainly_the_trainer_gets_its_label() -> None:
     controller, gitops = both(trainjob({"numNodes": 3}), runtime(job(step=None), policy={"torch": {}}))
     label = "trainer.kubeflow.org/trainjob-ancestor-step"

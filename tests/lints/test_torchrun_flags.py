@@ -51,6 +51,9 @@ OVERRIDING = {
     "torchrun in a shell": ([*SHELL, "cd /app && torchrun --nnodes=8 train.py"], "PET_NNODES"),
     "a quoted value in a shell": ([*SHELL, 'torchrun --nnodes="8" train.py | tee log'], "PET_NNODES"),
     "a long script": ([*SHELL, SCRIPT], "PET_NPROC_PER_NODE"),
+    "another variable": (["torchrun", "--nnodes=$(PET_NPROC_PER_NODE)", "train.py"], "PET_NNODES"),
+    "another variable in a shell": ([*SHELL, "torchrun --nnodes=$PET_NPROC_PER_NODE train.py"], "PET_NNODES"),
+    "another variable in braces": ([*SHELL, "torchrun --nnodes=${PET_NPROC_PER_NODE} train.py"], "PET_NNODES"),
 }
 
 
