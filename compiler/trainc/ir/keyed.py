@@ -17,7 +17,7 @@ def upsert(items: Sequence[Item], updates: Iterable[Item], key: str) -> list[Ite
     """`items` with each update in the place of the item of equal `key`, or at the end."""
     result = list(items)
     index: dict[Any, int] = {}
-    for i, item in enumerate(result):
+    for i, item in enumerate(items):
         index.setdefault(item.get(key), i)
     for update in updates:
         identity = update.get(key)

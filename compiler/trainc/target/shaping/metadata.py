@@ -20,6 +20,8 @@ def move_metadata(job: TrainJob, info: Info, manifests: list[Manifest]) -> Shape
     """The TrainJob's metadata wins over the runtime's template; what its own patches say of the JobSet stays."""
     findings: list[Finding] = []
     for field, own in (("labels", job.labels), ("annotations", job.annotations)):
+        if not own:
+            continue
         kept = _patched(job, field)
         moved = {key: value for key, value in carried(own).items() if key not in kept}
         before: Mapping[str, str] = info.labels if field == "labels" else info.annotations
