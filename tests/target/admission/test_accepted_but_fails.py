@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from trainc.diagnostics import Severity
+from trainc.diagnostics import Severity, format_path
 from trainc.target.admission import bake_defaults, creation_refusals, later_failures
 
 Bend = Callable[..., dict[str, Any]]
@@ -31,58 +31,106 @@ def codes(jobset: dict[str, Any], version: str = "0.12") -> list[str]:
     return [f.code for f in later_failures(baked, version, "warning")]
 
 
+# What is bent, the finding, and its place.
 FAILS = {
-    "a job that waits for itself": ({f"{NODE}.dependsOn[0].name": "node"}, "DependsOnSelf"),
-    "a message pattern with a look-ahead": (pattern("(?=x)"), "InvalidMessagePattern"),
-    "pods that are always restarted": ({f"{POD}.restartPolicy": "Always"}, "InvalidRestartPolicy"),
+    "a job that waits for itself": (
+        {f"{NODE}.dependsOn[0].name": "node"},
+        "DependsOnSelf",
+        f"{NODE}.dependsOn[0].name",
+    ),
+    "a message pattern with a look-ahead": (
+        pattern("(?=x)"),
+        "InvalidMessagePattern",
+        "spec.failurePolicy.rules[0].onJobFailureMessagePatterns[0]",
+    ),
+    "pods that are always restarted": (
+        {f"{POD}.restartPolicy": "Always"},
+        "InvalidRestartPolicy",
+        f"{POD}.restartPolicy",
+    ),
     "a pod failure policy where pods restart in place": (
         {f"{JOB}.podFailurePolicy": {"rules": []}},
         "PodFailurePolicyNeedsNever",
+        f"{JOB}.podFailurePolicy",
     ),
-    "parallelism without completions in an indexed job": ({f"{JOB}.completions": None}, "CompletionsMissing"),
+    "parallelism without completions in an indexed job": (
+        {f"{JOB}.completions": None},
+        "CompletionsMissing",
+        f"{JOB}.parallelism",
+    ),
     "a retry limit per index without indexes": (
         {f"{JOB}.completionMode": "NonIndexed", f"{JOB}.backoffLimitPerIndex": 1},
         "BackoffLimitPerIndexNeedsIndexed",
+        f"{JOB}.backoffLimitPerIndex",
     ),
-    "a device requested without a limit": ({RESOURCES: {"requests": {"nvidia.com/gpu": 1}}}, "ExtendedResourceUnequal"),
+    "a device requested without a limit": (
+        {RESOURCES: {"requests": {"nvidia.com/gpu": 1}}},
+        "ExtendedResourceUnequal",
+        f'{RESOURCES}.requests["nvidia.com/gpu"]',
+    ),
     "a device requested and limited differently": (
         {RESOURCES: {"requests": {"nvidia.com/gpu": "1"}, "limits": {"nvidia.com/gpu": 2}}},
         "ExtendedResourceUnequal",
+        f'{RESOURCES}.requests["nvidia.com/gpu"]',
     ),
-    "half a device": ({RESOURCES: {"limits": {"nvidia.com/gpu": "500m"}}}, "ExtendedResourceNotInteger"),
+    "half a device": (
+        {RESOURCES: {"limits": {"nvidia.com/gpu": "500m"}}},
+        "ExtendedResourceNotInteger",
+        f'{RESOURCES}.limits["nvidia.com/gpu"]',
+    ),
     "huge pages requested without a limit": (
         {RESOURCES: {"requests": {"hugepages-2Mi": "4Mi"}}},
         "ExtendedResourceUnequal",
+        f"{RESOURCES}.requests.hugepages-2Mi",
     ),
     "a device of an init container": (
         {f"{POD}.initContainers": [{"name": "i", "resources": {"requests": {"amd.com/gpu": 1}}}]},
         "ExtendedResourceUnequal",
+        f'{POD}.initContainers[0].resources.requests["amd.com/gpu"]',
     ),
-    "a resource that no node offers": ({RESOURCES: {"limits": {"gpu": 1}}}, "UnknownResource"),
+    "a resource that no node offers": (
+        {RESOURCES: {"limits": {"gpu": 1}}},
+        "UnknownResource",
+        f"{RESOURCES}.limits.gpu",
+    ),
     "more memory than the limit": (
         {RESOURCES: {"requests": {"memory": "8G"}, "limits": {"memory": "2Gi"}}},
         "RequestExceedsLimit",
+        f"{RESOURCES}.requests.memory",
     ),
     "two volume sources": (
         {f"{POD}.volumes": [{"name": "v", "emptyDir": {}, "secret": {"secretName": "s"}}]},
         "TwoVolumeSources",
+        f"{POD}.volumes[0]",
     ),
     "value beside valueFrom": (
         {f"{CONTAINER}.env": [{"name": "A", "value": "1", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}]},
         "ValueAndValueFrom",
+        f"{CONTAINER}.env[0]",
     ),
     "a volume called by 64 characters": (
         {f"{POD}.volumes": [{"name": "v" * 64, "emptyDir": {}}]},
         "DerivedNameTooLong",
+        f"{POD}.volumes[0].name",
     ),
-    "a label of 64 characters": ({f"{JOB}.template.metadata.labels": {"a": "v" * 64}}, "DerivedNameTooLong"),
-    "a label with a slash": ({f"{JOB}.template.metadata.labels": {"a": "a/b"}}, "InvalidLabel"),
+    "a label of 64 characters": (
+        {f"{JOB}.template.metadata.labels": {"a": "v" * 64}},
+        "DerivedNameTooLong",
+        f"{JOB}.template.metadata.labels.a",
+    ),
+    "a label with a slash": (
+        {f"{JOB}.template.metadata.labels": {"a": "a/b"}},
+        "InvalidLabel",
+        f"{JOB}.template.metadata.labels.a",
+    ),
 }
 
 
-@pytest.mark.parametrize(("edits", "code"), FAILS.values(), ids=FAILS)
-def test_it_fails_later(bend: Bend, edits: dict[str, Any], code: str) -> None:
+@pytest.mark.parametrize(("edits", "code", "place"), FAILS.values(), ids=FAILS)
+def test_it_fails_later(bend: Bend, edits: dict[str, Any], code: str, place: str) -> None:
     assert codes(bend(edits)) == [code]
+    (finding,) = later_failures(bake_defaults(bend(edits), "0.12"), "0.12", "warning")
+    assert format_path(finding.path) == place
 
 
 WORKS = {
@@ -131,6 +179,20 @@ def test_an_old_jobset_accepts_a_coordinator_whose_address_is_no_label(bend: Ben
     assert codes(bend(edits), version) == ["InvalidCoordinatorLabel"]
 
 
+@pytest.mark.parametrize(
+    ("edits", "version"),
+    [
+        ({"spec.coordinator": {"replicatedJob": "node"}, "spec.network.subdomain": "s" * 51}, "0.11"),
+        ({"spec.coordinator": {"replicatedJob": "node"}, "spec.network.subdomain": "s" * 51}, "0.12"),
+        ({"spec.replicatedJobs[0].dependsOn": [{"name": "prepare", "status": "Complete"}]}, "0.12"),
+    ],
+)
+def test_what_is_refused_on_creation_is_not_said_twice(bend: Bend, edits: dict[str, Any], version: str) -> None:
+    baked = bake_defaults(bend(edits), version)
+    assert len(creation_refusals(baked, version)) == 1
+    assert later_failures(baked, version, "error") == []
+
+
 @pytest.mark.parametrize("severity", ["error", "warning"])
 def test_the_caller_picks_the_severity(bend: Bend, severity: Severity) -> None:
     jobset = bend({f"{NODE}.dependsOn[0].name": "node", RESOURCES: {"limits": {"gpu": 1}}})
@@ -149,10 +211,16 @@ def test_a_derived_volume_name_is_mended_by_a_shorter_jobset(bend: Bend) -> None
     assert finding.hint.startswith("call the JobSet by at most 38 characters")
 
 
+def test_a_volume_name_of_its_own_is_mended_where_it_stands(bend: Bend) -> None:
+    (finding,) = later_failures(bend({f"{POD}.volumes": [{"name": "v" * 66}]}), "0.12", "error")
+    assert finding.hint == "drop at least 3 characters"
+
+
 @pytest.mark.parametrize(
     "spec",
     [
         None,
+        {"failurePolicy": {"rules": [{"onJobFailureMessagePatterns": [1]}]}},
         {"failurePolicy": {"rules": [1, {"onJobFailureMessagePatterns": "x"}]}, "coordinator": 1},
         {"replicatedJobs": [{"template": {"spec": {"template": {"spec": {"containers": [1], "volumes": {}}}}}}]},
     ],
