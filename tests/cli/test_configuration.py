@@ -103,6 +103,7 @@ def test_it_is_no_document_of_the_input(repository: Path) -> None:
         ("a: 1\n---\nb: 1\n", "trainc.yaml is one document"),
         ("a: [\n", "error[YAMLSyntax]"),
         ("- a\n", "error[NotAnObject]"),
+        (JOB, "trainc.yaml:2:1: error[InvalidConfiguration] kind: this is a TrainJob, and no settings of trainc"),
     ],
 )
 def test_what_is_wrong_with_it_is_said_and_nothing_is_built(text: str, said: str) -> None:

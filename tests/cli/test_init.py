@@ -153,8 +153,8 @@ def test_a_readme_and_other_files_that_are_there_stay(tmp_path: Path, monkeypatc
 def test_a_file_where_a_folder_should_be_is_said(tmp_path: Path) -> None:
     (tmp_path / "training").touch()
     result = run("init", str(tmp_path / "training"))
-    assert result.status == 1
-    assert "Traceback" not in result.stderr
+    assert result.status == 2
+    assert "training is a file; name a folder" in result.stderr
 
 
 def test_the_repository_is_written_where_the_tool_reads_it(tmp_path: Path) -> None:

@@ -58,7 +58,13 @@ def test_the_port_lists_the_releases_plugins_and_deviations_that_there_are() -> 
     [
         (["bulid"], "there is no command 'bulid'; did you mean build?"),
         (["build", "--check"], "--check compares with an output folder"),
-        (["build", "--relase", "2.3"], "unrecognized arguments: --relase"),
+        (["build", "--relase", "2.3"], "there is no option --relase; did you mean --release?"),
+        (["migrate", "jobs", "--dif"], "there is no option --dif; did you mean --diff?"),
+        (["check", "--release=2.3", "--fix=all"], "there is no option --fix; see trainc check --help"),
+        (["init", "a", "b"], "there is no place for b"),
+        (["runtimes", "list", "--relase", "2.3"], "there is no option --relase; see trainc runtimes --help"),
+        (["build", "jobs", "-o", __file__], "is a file; name a folder, or redirect the output"),
+        (["build", "jobs", "-o", "./jobs/"], "./jobs/ is the only input and the output folder, which is never read"),
         (["build", "--release", "1.0"], "unknown Trainer release '1.0'"),
         (
             ["build", "--namespace", "Team_A"],

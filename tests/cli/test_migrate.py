@@ -67,6 +67,12 @@ def test_an_overlay_is_migrated_where_it_is_named_and_else_named() -> None:
     assert "runtimePatches" in patch.read_text(encoding="utf-8")
 
 
+def test_it_says_so_where_there_is_nothing_to_do() -> None:
+    write("jobs/a.yaml", "kind: Other\n")
+    assert run("migrate", "jobs").stderr == "nothing to migrate in 1 file\n"
+    assert run("migrate", "jobs", "--quiet").stderr == ""
+
+
 @pytest.mark.parametrize("end", ["", "\n"])
 def test_the_diff_can_be_applied_whether_or_not_the_file_ends_with_a_line_end(end: str, folder: Path) -> None:
     shown = [run("migrate", "--diff", str(write(name, OLD[:-1] + end))).stdout for name in ("a.yaml", "b.yaml")]

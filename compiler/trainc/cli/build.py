@@ -20,6 +20,8 @@ trainc.
 
 from __future__ import annotations
 
+import os
+
 from trainc.cli.arguments import FOLDER, add_input, add_limits, add_reporting, add_shaping, completed_by, refusal
 from trainc.cli.build_output import refuse, to_folder, to_stdout
 from trainc.cli.command import Arguments, Parser, Status, Streams, UsageError
@@ -124,7 +126,15 @@ def _target(arguments: Arguments, settings: Settings) -> str:
         raise UsageError(f"{flag} an output folder: name one with -o, or as `output` in trainc.yaml")
     if target != STDOUT and arguments.format == "json":
         raise UsageError("--format json is for stdout; files in an output folder are YAML")
+    if target != STDOUT and os.path.isfile(target):
+        raise UsageError(f"output goes to a folder, and {target} is a file; name a folder, or redirect the output")
+    if target != STDOUT and settings.paths and all(_is_same(path, target) for path in settings.paths):
+        raise UsageError(f"{target} is the only input and the output folder, which is never read; name another one")
     return target
+
+
+def _is_same(path: str, other: str) -> bool:
+    return os.path.realpath(path) == os.path.realpath(other)
 
 
 def _compilation(

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.compiling import Run, paint_for
-from trainc.cli.excerpt import Files
+from trainc.cli.excerpt import STDIN, Files
 from trainc.cli.held_output import HeldOutput
 from trainc.cli.progress import Progress
 from trainc.cli.report_text import counted_noun, text_report
@@ -70,7 +70,8 @@ def _say_changes(changes: list[tuple[str, str]], target: str, arguments: Argumen
 def _is_refused(compilation: Run | BatchRun, arguments: Arguments) -> bool:
     """Whether anything is wrong; no TrainJob at all is wrong too, since a GitOps tool would prune everything."""
     if not compilation.compiled and not arguments.allow_empty and not has_errors(compilation.diagnostics):
-        paths = ", ".join(compilation.settings.paths) or "the overlay's resources"
+        read = ("the standard input" if path == STDIN else path for path in compilation.settings.paths)
+        paths = ", ".join(read) or "the overlay's resources"
         message = f"no TrainJob was found in {paths}; with pruning on, empty output deletes what runs"
         hint = "name the folder that holds the TrainJobs, or say --allow-empty"
         compilation.diagnostics.append(Diagnostic("NoTrainJob", "error", message, hint))

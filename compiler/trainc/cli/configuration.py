@@ -105,6 +105,10 @@ def _read(file: str, limits: Limits) -> Document:
 
 
 def _problems(document: Document) -> Iterator[Diagnostic]:
+    if "apiVersion" in document.data and "kind" in document.data:
+        hint = "rename that file, or name the one with the settings with --config"
+        yield _wrong(document, ("kind",), f"this is a {document.data['kind']}, and no settings of trainc", hint)
+        return
     for key, value in document.data.items():
         path: Path = (key,)
         if key not in _KEYS:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 
 from trainc.cli.arguments import COLOURS, FOLDER, completed_by
 from trainc.cli.colour import Paint
-from trainc.cli.command import COMMANDS, Arguments, Parser, Status, Streams
+from trainc.cli.command import COMMANDS, Arguments, Parser, Status, Streams, UsageError
 from trainc.cli.excerpt import Files
 from trainc.cli.report_text import text_report
 from trainc.diagnostics import Diagnostic
@@ -49,6 +49,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
     texts = scaffold(arguments.gitops, arguments.repository, version("trainc"))
     folder = arguments.folder
+    if os.path.isfile(folder):
+        raise UsageError(f"{folder} is a file; name a folder, which is made where there is none")
     if os.path.lexists(os.path.join(folder, README)):
         # A new repository often has one.
         del texts[README]

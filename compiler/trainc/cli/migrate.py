@@ -22,7 +22,7 @@ from trainc.cli.arguments import FILE, add_limits, add_reporting, completed_by
 from trainc.cli.colour import Paint
 from trainc.cli.command import Arguments, Parser, Status, Streams, UsageError
 from trainc.cli.excerpt import Files
-from trainc.cli.report_text import text_report
+from trainc.cli.report_text import counted_noun, text_report
 from trainc.cli.settings import limits_of
 from trainc.diagnostics import Diagnostic, Severity, in_order
 from trainc.frontend.files import STDIN, TEMPLATE_SUFFIXES, Walk, shown_path
@@ -62,9 +62,10 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         _deliver(file, text, migrated, arguments, streams)
     report = text_report(in_order(diagnostics), Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
     streams.err.write(report)
-    if changed and not arguments.quiet:
+    if not arguments.quiet:
         verb = "would change" if arguments.diff or arguments.check else "changed"
-        streams.err.write(f"{changed} {'file' if changed == 1 else 'files'} {verb}\n")
+        read = f"nothing to migrate in {counted_noun(len(texts), 'file')}"
+        streams.err.write(f"{counted_noun(changed, 'file')} {verb}\n" if changed else f"{read}\n")
     refused = any(d.severity == "error" or d.code in _NOT_MIGRATED for d in diagnostics)
     return Status.DIAGNOSED if refused or (arguments.check and changed) else Status.DONE
 

@@ -38,9 +38,27 @@ def _formatter(prog: str) -> RawDescriptionHelpFormatter:
 
 def parsed(parser: ArgumentParser, words: Sequence[str]) -> Arguments:
     """The arguments, with options wherever they stand: argparse itself wants all paths and fields in one place."""
-    if parser._subparsers is not None:  # noqa: SLF001 - as below
-        return parser.parse_args(words, Arguments())
-    return parser.parse_intermixed_args(words, Arguments())
+    has_actions = parser._subparsers is not None  # noqa: SLF001 - as below
+    parse = parser.parse_known_args if has_actions else parser.parse_known_intermixed_args
+    arguments, unknown = parse(words, Arguments())
+    if unknown:
+        parser.error(_unknown(parser, unknown))
+    assert isinstance(arguments, Arguments)
+    return arguments
+
+
+def _unknown(parser: ArgumentParser, words: Sequence[str]) -> str:
+    """What is wrong with words that the parser has no place for: the first option among them, if there is one."""
+    option = next((word.partition("=")[0] for word in words if word.startswith("-")), None)
+    if option is None:
+        return f"there is no place for {' '.join(words)}"
+    from trainc.near_names import near_names
+
+    # Compared without their dashes, which all of them have in common.
+    names = (known[2:] for known in parser._option_string_actions if known.startswith("--"))  # noqa: SLF001 - as below
+    near = [f"--{name}" for name in near_names(option.lstrip("-"), names)]
+    hint = f"did you mean {' or '.join(near)}?" if near else f"see {parser.prog} --help"
+    return f"there is no option {option}; {hint}"
 
 
 def _positionals(parser: ArgumentParser) -> Iterator[str]:
