@@ -120,6 +120,15 @@ def test_an_empty_result_is_an_error_unless_it_is_allowed(write: Write) -> None:
     assert (allowed.status, allowed.stdout) == (0, "")
 
 
+def test_a_negative_number_of_nodes_is_shown_where_it_was_written(write: Write) -> None:
+    write("jobs/job.yaml", job(nodes=-1))
+    result = build("jobs")
+    assert (result.status, result.stdout) == (1, "")
+    assert "jobs/job.yaml:6:13: error[OutOfRange] JobSet team-a/llm" in result.stderr
+    assert "a Job cannot have parallelism -1" in result.stderr
+    assert build("jobs", "--semantics", "controller").status == 0
+
+
 def test_json_is_one_list_of_the_same_objects(write: Write) -> None:
     write("jobs.yaml", job("a") + "---\n" + job("b"))
     listed = json.loads(build("--format", "json").stdout)

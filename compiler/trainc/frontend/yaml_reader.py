@@ -108,7 +108,7 @@ def _take(value: Any, chunk: Chunk, limits: Limits, documents: list[Document], d
             documents.append(Document(item, chunk.file, locate))
         else:
             message = f"a document must be a mapping, and this is {_NAMES.get(type(item), 'a value')}"
-            hint = "A manifest begins with apiVersion, kind and metadata."
+            hint = "a manifest begins with apiVersion, kind and metadata"
             diagnostics.append(Diagnostic("NotAnObject", "error", message, hint, source=locate(())))
 
 

@@ -58,6 +58,11 @@ FAILS = {
         "CompletionsMissing",
         f"{JOB}.parallelism",
     ),
+    "fewer retries than none": (
+        {f"{JOB}.backoffLimit": -1},
+        "OutOfRange",
+        f"{JOB}.backoffLimit",
+    ),
     "a retry limit per index without indexes": (
         {f"{JOB}.completionMode": "NonIndexed", f"{JOB}.backoffLimitPerIndex": 1},
         "BackoffLimitPerIndexNeedsIndexed",

@@ -18,6 +18,12 @@ from trainc.target.admission.rules_names import shorter_name, to_shorten
 from trainc.target.admission.versions import JobSetVersion
 from trainc.typing import Any
 
+# What a Job counts, and never below nothing. Source: kubernetes pkg/apis/batch/validation, validateJobSpec.
+_COUNTS = (
+    *("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"),
+    *("backoffLimitPerIndex", "maxFailedIndexes"),
+)
+
 
 def check_later(jobset: JobSet, version: JobSetVersion, severity: Severity) -> list[Finding]:
     """What a JobSet, its defaults baked in, will fail on after that JobSet minor has accepted it."""
@@ -56,6 +62,11 @@ def _message_patterns(jobset: JobSet, severity: Severity) -> Iterator[Finding]:
 
 
 def _job(job: ReplicatedJob, severity: Severity) -> Iterator[Finding]:
+    for name in _COUNTS:
+        count = job.job_spec.get(name)
+        if isinstance(count, int) and count < 0:
+            message = f"a Job cannot have {name} {count}"
+            yield Finding("OutOfRange", severity, message, "use 0 or more", (*job.job_path, name))
     policy = job.pod_spec.get("restartPolicy")
     if isinstance(policy, str) and policy not in ("", "Never", "OnFailure"):
         message = f"a Job's pods cannot have restartPolicy {policy!r}"
