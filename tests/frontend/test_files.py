@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,24 @@ def test_a_file_is_read_whatever_its_name_if_it_is_named(folder: Path) -> None:
 def test_the_folder_to_skip_is_not_entered(folder: Path) -> None:
     assert names(".", skip="jobs") == ["other/c.yaml"]
     assert names("jobs", skip="./jobs/a") == ["jobs/B.yaml", "jobs/a.json", "jobs/b.yaml"]
+
+
+def test_the_folder_to_skip_is_not_entered_from_the_top_of_the_disk(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if any(part.startswith(".") for part in folder.parts):
+        pytest.skip("the folder for temporary files is below a hidden one, which no walk enters")
+    scandir = os.scandir
+
+    def on_the_way(path: str) -> nullcontext[list[os.DirEntry[str]]]:
+        """What leads to the test's folder or lies below it, so that the rest of the disk is left alone."""
+        with scandir(path) as found:
+            return nullcontext(
+                [e for e in found if folder.is_relative_to(e.path) or Path(e.path).is_relative_to(folder)]
+            )
+
+    monkeypatch.setattr("os.scandir", on_the_way)
+    assert names(folder.anchor, skip=str(folder / "jobs")) == [str(folder / "other" / "c.yaml")]
 
 
 def test_a_file_met_twice_is_read_once(folder: Path) -> None:

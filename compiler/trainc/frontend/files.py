@@ -181,7 +181,8 @@ def _entry(found: os.DirEntry[str], real_folder: str) -> _Entry:
     # What is no link needs no look at the disk: a folder of ten thousand files is met in one go.
     if found.is_symlink():
         return _Entry(found.path, os.path.realpath(found.path), os.path.isdir(found.path), os.path.isfile(found.path))
-    return _Entry(found.path, f"{real_folder}{os.sep}{found.name}", found.is_dir(), found.is_file())
+    real = real_folder.removesuffix(os.sep) + os.sep + found.name  # The top of a disk ends with the separator.
+    return _Entry(found.path, real, found.is_dir(), found.is_file())
 
 
 def _name(entry: os.DirEntry[str]) -> str:
