@@ -6,6 +6,7 @@ import dataclasses
 import pickle
 import subprocess
 import sys
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -107,6 +108,28 @@ def test_an_error_holds_every_problem_in_order_and_survives_another_process() ->
 
 def test_a_source_reads_as_editors_expect() -> None:
     assert str(Source("jobs/a.yaml", 3, 7)) == "jobs/a.yaml:3:7"
+
+
+@pytest.mark.parametrize("semantics", ["gitops", "controller"])
+@pytest.mark.parametrize("policy", [{"torch": {}}, {"jax": {}}, {"xgboost": {}}, {"mpi": {}}])
+def test_what_is_done_to_the_objects_of_a_job_leaves_those_of_the_next_alone(policy: Any, semantics: Any) -> None:
+    def objects() -> list[Any]:
+        template = (
+            runtime(job("launcher"), job("node", None), policy=policy) if "mpi" in policy else runtime(policy=policy)
+        )
+        return list(compiled(trainjob({"numNodes": 2}), template, semantics=semantics).manifests)
+
+    first = objects()
+    expected = deepcopy(first)
+    _spoil(first)
+    assert objects() == expected
+
+
+def _spoil(value: Any) -> None:
+    if isinstance(value, list | dict):
+        for inner in list(value.values() if isinstance(value, dict) else value):
+            _spoil(inner)
+        value.clear()
 
 
 def test_what_is_compiled_is_admitted_and_may_replace_itself() -> None:

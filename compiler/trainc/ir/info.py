@@ -54,10 +54,10 @@ class Info:
     @property
     def trainer_container(self) -> Container | None:
         """The main container of the trainer's pod set, where the TrainJob's trainer settings go."""
-        trainer = self.trainer
-        for container in trainer.containers if trainer else ():
-            if trainer and container.name == trainer.main:
-                return container
+        if trainer := self.trainer:
+            for container in trainer.containers:
+                if container.name == trainer.main:
+                    return container
         return None
 
     def policy(self, name: str) -> Json | None:

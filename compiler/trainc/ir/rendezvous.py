@@ -47,4 +47,4 @@ def with_rendezvous(info: Info, env: Iterable[EnvVar]) -> Info:
     The controller takes any two unnamed ports for one and so overwrites the first unnamed one; `gitops` keeps both.
     """
     same = port_match if info.gitops else controller_port_match
-    return info.with_trainer_container(lambda container: container.with_env(env).with_ports((PORT,), same))
+    return info.with_trainer_container(lambda container: container.with_env(env).with_ports(({**PORT},), same))

@@ -159,7 +159,7 @@ def _equipped(pod_set: PodSet, job: TrainJob, info: Info, slots: int) -> PodSet:
         container = container.with_mounts((ssh.mount(policy),))
         if not launches:
             return container.with_env(chosen.role_env("worker"))
-        return container.with_mounts((hostfile.MOUNT,)).with_env(chosen.launcher_env(slots))
+        return container.with_mounts((hostfile.mount(),)).with_env(chosen.launcher_env(slots))
 
     return pod_set.with_main(equip)
 

@@ -13,7 +13,6 @@ from trainc.plugins.plugin import Manifest
 # kubernetes/kubernetes pkg/apis/core/validation: MaxSecretSize, which bounds ConfigMaps too.
 CONFIG_MAP_BYTES = 1024 * 1024
 VOLUME = "mpi-hostfile"
-MOUNT: Item = {"name": VOLUME, "mountPath": HOSTFILE_DIR}
 
 
 def config_map_name(job: TrainJob) -> str:
@@ -30,6 +29,11 @@ def volume(job: TrainJob) -> Item:
     """The launcher's volume, readable by everybody."""
     items = [{"key": HOSTFILE_NAME, "path": HOSTFILE_NAME, "mode": 0o444}]
     return {"name": VOLUME, "configMap": {"name": config_map_name(job), "items": items}}
+
+
+def mount() -> Item:
+    """Where the launcher finds it."""
+    return {"name": VOLUME, "mountPath": HOSTFILE_DIR}
 
 
 def config_map(job: TrainJob, info: Info, slots: int) -> Manifest:
