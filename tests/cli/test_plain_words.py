@@ -12,38 +12,19 @@ from trainc.cli.command import COMMANDS, Arguments, Command, Parser
 from trainc.cli.parser import parsed, parser_of
 from trainc.cli.plain_words import NotPlainError, PlainParser, plain_arguments
 
-BUILD, CHECK = (command for command in COMMANDS if command.name in ("build", "check"))
-WORDS = (
-    *("jobs", "-", "--", "", "-1", "1", "0", "a b", "yaml", "json", "2.3", "v2.1.7", "9.9", "gitops", "auto"),
-    *(
-        "-o",
-        "-oout",
-        "-o=out",
-        "--output",
-        "--output=out",
-        "--output=",
-        "--output=-x",
-        "--out",
-        "-j",
-        "-j2",
-        "--jobs=x",
-    ),
-    *("-q", "-v", "-qv", "--quiet", "--verbose", "--quiet=1", "--check", "--color", "--color=never", "--colour"),
-    *(
-        "--release",
-        "--release=2.2",
-        "--format",
-        "--semantics",
-        "--runtimes",
-        "--runtimes=a=b",
-        "--overlay",
-        "--max-files",
-    ),
-    *("--sync-option", "--name-hash", "--allow-outside", "--config", "-h"),
-)
+PLAIN = tuple(command for command in COMMANDS if command.name in ("build", "check", "diff", "report"))
+BUILD = PLAIN[0]
+PIECES = """
+    jobs - -- -1 1 0 yaml json text markdown 2.3 v2.1.7 9.9 gitops auto
+    -o -oout -o=out --output --output=out --output= --output=-x --out -j -j2 --jobs=x
+    -q -v -qv --quiet --verbose --quiet=1 --check --color --color=never --colour --title --exit-code
+    --release --release=2.2 --releases --format --semantics --runtime --runtimes --runtimes=a=b
+    --overlay --max-files --sync-option --name-hash --allow-outside --config -h
+"""
+WORDS = ("", "a b", *PIECES.split())
 
 
-@pytest.mark.parametrize("command", [BUILD, CHECK], ids=["build", "check"])
+@pytest.mark.parametrize("command", PLAIN, ids=[command.name for command in PLAIN])
 @given(words=st.lists(st.sampled_from(WORDS), max_size=7))
 @example(words=["jobs", "--release", "v2.3", "--runtimes", "a", "more", "--runtimes=b", "-q", "--name-hash"])
 @example(words=["-q", "-v"])
@@ -87,6 +68,11 @@ def test_what_is_wrong_or_unusual_is_left_to_argparse(line: str) -> None:
     assert plain_arguments(BUILD.load(), line.split()) is None
 
 
+@pytest.mark.parametrize("command", PLAIN, ids=[command.name for command in PLAIN])
+def test_commands_of_many_inputs_can_do_without_argparse(command: Command) -> None:
+    assert plain_arguments(command.load(), ["jobs", "--color", "never"]) is not None
+
+
 @pytest.mark.parametrize(
     "declare",
     [
@@ -98,6 +84,9 @@ def test_what_is_wrong_or_unusual_is_left_to_argparse(line: str) -> None:
         lambda parser: parser.add_subparsers(dest="action"),
         lambda parser: parser.add_mutually_exclusive_group().add_argument("--name"),
         lambda parser: [parser.add_argument(name, nargs="*") for name in ("some", "others")],
+        lambda parser: parser.add_argument("names", nargs="*", default=["."]),
+        lambda parser: parser.add_argument("--number", type=int, default="3"),
+        lambda parser: [parser.add_argument(name, dest="same") for name in ("--some", "--others")],
     ],
 )
 def test_a_declaration_that_is_not_plain_is_left_to_argparse(declare: Callable[[Parser], object]) -> None:

@@ -66,13 +66,16 @@ class PlainParser:
         """Declare an option of one value or none, or the list that all other words make."""
         action, nargs = choices.get("action", "store"), choices.get("nargs")
         dest = choices.get("dest") or names[-1].lstrip("-").replace("-", "_")
+        default = choices.get("default", False if action == "store_true" else None)
         argument = Argument(action, dest, choices.get("type", str), choices.get("choices"))
-        if action not in _ACTIONS or not choices.keys() <= _UNDERSTOOD:
+        if action not in _ACTIONS or not choices.keys() <= _UNDERSTOOD or dest in self._values:
             raise NotPlainError
+        if isinstance(default, str) and "type" in choices:
+            raise NotPlainError  # It would be read as a word is.
         if names[0].startswith("-") and nargs is None:
             self._options |= dict.fromkeys(names, argument)
-            self._values[dest] = choices.get("default", False if action == "store_true" else None)
-        elif nargs == "*" and self._rest is None:
+            self._values[dest] = default
+        elif nargs == "*" and default is None and self._rest is None:
             self._rest = argument
             argument.action = "append"
             self._values[dest] = []
