@@ -113,11 +113,8 @@ def test_since_2_3_a_patch_creates_what_it_names() -> None:
     assert apply_patches(template, patches, release_facts("2.2")) == template
 
 
-def test_a_job_without_a_template_is_patched_all_the_same() -> None:
-    patches = read_patches({"runtimePatches": [runtime_patch(job("x", hostPID=True))]})
-    result = apply_patches({"replicatedJobs": [{"name": "x"}]}, patches, release_facts("2.2"))
-    assert result["replicatedJobs"] == [job("x", hostPID=True)]
-    assert apply_patches({}, patches[:0], release_facts("2.2")) == {"replicatedJobs": []}
+def test_a_template_without_jobs_has_an_empty_list_of_them() -> None:
+    assert apply_patches({}, (), release_facts("2.2")) == {"replicatedJobs": []}
 
 
 def test_an_empty_account_clears_the_templates() -> None:

@@ -49,7 +49,7 @@ def ignored_fields(document: Json, kind: str) -> Iterator[Finding]:
 
 
 def _own_metadata(document: Json) -> Iterator[Finding]:
-    metadata = document.get("metadata") or {}
+    metadata = document["metadata"]
     record = [field for field in _RECORD if metadata.get(field) is not None]
     if record:
         hint = "remove it; `kubectl get` shows it of an object in a cluster"

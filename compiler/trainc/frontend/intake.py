@@ -153,7 +153,7 @@ def _intended_key(data: Mapping[str, Any], options: Options) -> Key:
 
 def _add_job(jobs: dict[tuple[str, str], Checked], job: Checked, diagnostics: list[Diagnostic]) -> None:
     metadata = job.data["metadata"]
-    key = (metadata.get("namespace", ""), metadata.get("name", ""))
+    key = (metadata.get("namespace", ""), metadata["name"])
     if key in jobs:
         diagnostics.append(_twice(job, jobs[key], "DuplicateTrainJob"))
     else:

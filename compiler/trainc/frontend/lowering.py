@@ -30,7 +30,7 @@ def lower_job(document: Json) -> TrainJob:
     reference = spec["runtimeRef"]
     initializer = spec.get("initializer") or {}
     return TrainJob(
-        name=metadata.get("name", ""),
+        name=metadata["name"],
         namespace=metadata.get("namespace", ""),
         runtime_name=reference["name"],
         runtime_kind=reference["kind"],
@@ -38,7 +38,7 @@ def lower_job(document: Json) -> TrainJob:
         dataset=_step(initializer.get("dataset")),
         model=_step(initializer.get("model")),
         suspend=spec.get("suspend"),
-        managed_by=spec.get("managedBy", names.CONTROLLER_MANAGED_BY),
+        managed_by=spec["managedBy"],
         active_deadline_seconds=spec.get("activeDeadlineSeconds"),
         labels=metadata.get("labels", {}),
         annotations=metadata.get("annotations", {}),
@@ -71,7 +71,7 @@ def _step(spec: Json | None) -> InitializerStep | None:
     return InitializerStep(
         storage_uri=spec.get("storageUri"),
         env=tuple(spec.get("env", ())),
-        secret=None if secret is None else secret.get("name", ""),
+        secret=None if secret is None else secret["name"],
     )
 
 
@@ -83,7 +83,7 @@ def lower(job: TrainJob, runtime: Json, template: Template, release: Release, op
     setting = _Setting(job, ml_policy, release, options.semantics)
     pod_sets = tuple(
         _pod_set(replicated_job, template.roles.get(replicated_job["name"], NO_ROLE), setting)
-        for replicated_job in template.spec.get("replicatedJobs", ())
+        for replicated_job in template.spec["replicatedJobs"]
     )
     return Info(
         release=release,

@@ -50,7 +50,7 @@ def _overrides(spec: Json, field: str) -> Iterator[Patch]:
         template = {"spec": {"template": pod_template}}
         jobs = tuple(
             PatchedJob(target["name"], template, (*path, "targetJobs", j), pod_path)
-            for j, target in enumerate(item.get("targetJobs", ()))
+            for j, target in enumerate(item["targetJobs"])
         )
         yield Patch(None, jobs, path)
 
@@ -78,7 +78,7 @@ def apply_patches(template: Json, patches: tuple[Patch, ...], release: Release) 
 
 def _without_blank_account(job: Json) -> Json:
     """A patch may say `serviceAccountName: ""`: it clears the template's, and Go's PodSpec does not write it."""
-    template = job.get("template") or {}
+    template = job["template"]
     job_spec = template.get("spec") or {}
     pod_template = job_spec.get("template") or {}
     pod_spec = pod_template.get("spec") or {}
@@ -99,7 +99,7 @@ def _patched(jobs: list[Any], patch: Patch, release: Release) -> list[Any]:
 
 
 def _merged(job: Json, patched: PatchedJob) -> Json:
-    return {**job, "template": strategic_merge(job.get("template", {}), patched.template or {})}
+    return {**job, "template": strategic_merge(job["template"], patched.template or {})}
 
 
 _EMPTY_JOB: Json = {"spec": {"template": {"spec": {}}}}

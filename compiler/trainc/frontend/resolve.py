@@ -28,10 +28,9 @@ class Miss:
 
 def runtime_key(document: Json) -> Key:
     """(kind, namespace, name); a cluster-scoped runtime has no namespace, whatever its document says."""
-    metadata = document.get("metadata") or {}
-    kind = document["kind"]
+    metadata, kind = document["metadata"], document["kind"]
     namespace = "" if kind == "ClusterTrainingRuntime" else metadata.get("namespace", "")
-    return kind, namespace, metadata.get("name", "")
+    return kind, namespace, metadata["name"]
 
 
 def wanted_key(job: Json) -> Key:
@@ -135,7 +134,7 @@ def _mend(known: list[Key], kind: str, namespace: str, name: str, catalog_miss: 
 
 def deprecated(runtime: Json) -> Iterator[Finding]:
     """A cluster runtime whose label says that it is on its way out."""
-    metadata = runtime.get("metadata") or {}
+    metadata = runtime["metadata"]
     if (
         runtime["kind"] == "ClusterTrainingRuntime"
         and metadata.get("labels", {}).get(names.SUPPORT_LABEL) == "deprecated"
@@ -143,7 +142,7 @@ def deprecated(runtime: Json) -> Iterator[Finding]:
         yield Finding(
             "DeprecatedRuntime",
             "warning",
-            f"ClusterTrainingRuntime {metadata.get('name')!r} is deprecated and will be removed from a later release",
+            f"ClusterTrainingRuntime {metadata['name']!r} is deprecated and will be removed from a later release",
             "move the TrainJob to a supported runtime",
             ("spec", "runtimeRef", "name"),
         )

@@ -41,7 +41,7 @@ class Template:
 
 def as_named(spec: Json) -> Template:
     """A JobSetSpec as the controller takes it: a job called node or launcher is one, and its container is `node`."""
-    called = [job["name"] for job in spec.get("replicatedJobs", ())]
+    called = [job["name"] for job in spec["replicatedJobs"]]
     return Template(spec, {name: _NAMED[name] for name in called if name in _NAMED})
 
 
@@ -50,7 +50,7 @@ def as_inferred(spec: Json, ml_policy: Json | None, naming: Naming) -> tuple[Tem
     labelled, findings = infer_ancestor_labels(spec, ml_policy, naming)
     if not naming.guesses:
         return as_named(labelled), findings
-    roles, doubts = _roles(labelled.get("replicatedJobs", ()), ml_policy, naming)
+    roles, doubts = _roles(labelled["replicatedJobs"], ml_policy, naming)
     return Template(labelled, roles), findings + doubts
 
 

@@ -40,8 +40,8 @@ def _jobs_made_again(info: Info) -> Iterator[Finding]:
     """
     if sum(pod_set.replicas for pod_set in info.pod_sets) < 2:
         return
-    for index, job in enumerate(info.template.get("replicatedJobs", ())):
-        seconds = job.get("template", {}).get("spec", {}).get(_FIELD)
+    for index, job in enumerate(info.template["replicatedJobs"]):
+        seconds = job["template"].get("spec", {}).get(_FIELD)
         if seconds is not None:
             yield Finding(
                 "TTLRerun",
