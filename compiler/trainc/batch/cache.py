@@ -23,8 +23,8 @@ SUFFIX = ".pack"
 _SPARE_BYTES = 64_000_000
 # Of more packs, those are removed that were not used for longest.
 _PACKS = 32
-# Records are mostly asked for in the order in which they lie there.
-_BUFFER = 1_000_000
+# Records are mostly asked for in the order in which they lie there; where they are not, what else is read is for nothing.
+_BUFFER = 1 << 17
 _MAGIC = b"trainc pack 1\n"
 _HEAD = Struct(f">{SIZE}s{SIZE}sQ")  # address, checksum, length of the content
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of trainc's and may be removed.\n"

@@ -28,7 +28,7 @@ def infer_ancestor_labels(
     jobs = list(template.get("replicatedJobs", ()))
     findings: list[Finding] = []
     present = {ancestor_of(job) for job in jobs}
-    if names.TRAINER in present and None not in present:
+    if names.TRAINER in present and None not in present:  # Nothing is left to label.
         return {**template, "replicatedJobs": jobs}, findings
     for step in (names.TRAINER, *_INITIALIZERS):
         if step in present:

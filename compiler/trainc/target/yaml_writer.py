@@ -41,8 +41,7 @@ def _mapping(lines: list[str], mapping: Mapping[str, Any], lead: str, indent: st
         head = f"{lead}? {name}\n{indent}:" if is_long else f"{lead}{name}:"
         lead = indent
         if isinstance(value, str):
-            text = (_known(value) if len(value) < _LONGEST_KNOWN else None) or _text(value, indent)
-            lines.append(f"{head} {text}")
+            lines.append(f"{head} {_text(value, indent)}")
         elif isinstance(value, dict) and value:
             lines.append(head)
             _mapping(lines, value, deeper, deeper, inside)
@@ -57,8 +56,7 @@ def _sequence(lines: list[str], items: Sequence[Any], lead: str, indent: str) ->
     deeper = indent + "  "
     for item in items:
         if isinstance(item, str):
-            text = (_known(item) if len(item) < _LONGEST_KNOWN else None) or _text(item, indent)
-            lines.append(f"{lead}- {text}")
+            lines.append(f"{lead}- {_text(item, indent)}")
         elif isinstance(item, dict) and item:
             _mapping(lines, item, lead + "- ", deeper, ELSEWHERE)
         elif isinstance(item, _LISTS) and item:
@@ -75,14 +73,13 @@ def _entries(keys: tuple[str, ...], first: tuple[str, ...]) -> tuple[tuple[str, 
     return tuple((key, text, len(text) >= _LONGEST_KEY, leading(key)) for key, text in texts.items())
 
 
-@lru_cache(maxsize=20_000)  # Values repeat a lot, from job to job too.
-def _known(text: str) -> str | None:
-    """A string as it stands on one line; None where a block may be better, which depends on the indent."""
-    return None if "\n" in text else inline(text)
-
-
 def _text(text: str, indent: str) -> str:
-    return (literal(text, indent + "  ") if "\n" in text else None) or inline(text)
+    if "\n" in text and (block := literal(text, indent + "  ")):
+        return block
+    return _known(text) if len(text) < _LONGEST_KNOWN else inline(text)
+
+
+_known = lru_cache(maxsize=20_000)(inline)  # Values repeat a lot, from job to job too.
 
 
 def _empty_or_atom(value: object) -> str:
