@@ -34,6 +34,7 @@ _LOOKS: dict[Role, Part] = {
     "runtime": "runtime",
     "deviation": "deviation",
 }
+_MOST_MADE = 4
 
 
 def add_arguments(parser: Parser) -> None:
@@ -56,11 +57,17 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         streams.err.write(f"trainc explain: {error}\n")
         return Status.USAGE
     if isinstance(chosen, Nothing):
-        hint = f"did you mean {' or '.join(chosen.near)}?" if chosen.near else "without FIELD all of them are shown"
-        streams.err.write(f"trainc explain: no field is called {arguments.field}; {hint}\n")
+        streams.err.write(f"trainc explain: no field is called {arguments.field}; {_hint(chosen)}\n")
         return Status.DIAGNOSED
     streams.out.write(_shown(chosen, arguments, streams).encode())
     return Status.DONE
+
+
+def _hint(nothing: Nothing) -> str:
+    if nothing.made:
+        more = "" if len(nothing.made) <= _MOST_MADE else " and others"
+        return f"fields are those of the output, and made from it are {', '.join(nothing.made[:_MOST_MADE])}{more}"
+    return f"did you mean {' or '.join(nothing.near)}?" if nothing.near else "without FIELD all of them are shown"
 
 
 def _shown(chosen: Explanation, arguments: Arguments, streams: Streams) -> str:

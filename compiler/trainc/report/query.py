@@ -91,6 +91,11 @@ def near(text: str, paths: Iterable[FieldPath], count: int = 3) -> list[str]:
     return list(dict.fromkeys(known[name] for name in found))
 
 
+def ending(path: FieldPath) -> str:
+    """The end of a path, from the last field or the item that it belongs to, as an expression."""
+    return _shortest(path, len(path) - (2 if isinstance(path[-2:][0], int | Item) else 1), len(path))
+
+
 def _shortest(path: FieldPath, start: int, end: int) -> str:
     """Part of a path, complete enough to be asked for as it stands."""
     while start and isinstance(path[start], int | Item):

@@ -60,6 +60,7 @@ def patched(**pod: Any) -> Json:
         ),
         ({"resourcesPerNode": {"limits": {7: "1"}}}, "WrongType", 'resourcesPerNode.limits["7"]', "quote"),
         ({"image": {"name": "x"}}, "WrongType", "image", ""),
+        ({"gpus": 8}, "UnknownField", "gpus", "the fields here are args, command, env, image, numNodes, "),
     ],
 )
 def test_a_wrong_value_in_the_trainer(trainer: Json, code: str, path: str, hint: str) -> None:

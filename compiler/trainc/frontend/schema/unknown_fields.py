@@ -25,6 +25,7 @@ _NOT_A_POD_SPEC = {
         "move it one level down, to template.spec",
     ),
 }
+_AT_A_GLANCE = 12  # Names that are read rather than searched.
 _DEEPEST_SEARCH = 5
 # Of one object. Whoever has more of them has no typos, but another kind of document.
 _MOST_HINTS = 200
@@ -69,6 +70,7 @@ def _explain_one(node: Node, owner: str, name: str, release: str, severity: Seve
         or _spelling_hint(owner, name, release)
         or _outer_hint(node, name, release)
         or _deeper_hint(owner, name, release)
+        or _known_hint(owner, release)
     )
     return Finding("UnknownField", severity, f"Trainer {release} has no field {name} here{dropped}", hint, path)
 
@@ -113,6 +115,12 @@ def _deeper_hint(owner: str, name: str, release: str) -> str:
                 return f"it belongs in {place}"
         level = deeper
     return ""
+
+
+def _known_hint(owner: str, release: str) -> str:
+    """The fields that there are, where they can be taken in at a glance."""
+    known = definition(release, owner).fields
+    return f"the fields here are {', '.join(known)}" if 0 < len(known) <= _AT_A_GLANCE else ""
 
 
 def _children(place: str, shape: Shape, release: str) -> Iterator[tuple[str, Shape]]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from trainc.patterns import pattern
 from trainc.records import dataclass, replace
 from trainc.report.provenance.model import ExplainedObject, Explanation
-from trainc.report.query import ANY_STEPS, matches, near, parse
+from trainc.report.query import ANY_STEPS, ending, matches, near, parse
 
 _EXPRESSION = pattern(r"(?:(?P<kind>[A-Za-z]+)(?:/(?P<name>[^:\[\]]+))?:)?(?P<field>.*)", re.DOTALL)
 _JOBSET = "JobSet"
@@ -19,9 +19,13 @@ _JOBSET = "JobSet"
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """No field answers; `near` holds expressions that would."""
+    """No field answers; `near` holds expressions that would.
+
+    `made` holds expressions of what is made from fields of the input that answer.
+    """
 
     near: tuple[str, ...]
+    made: tuple[str, ...] = ()
 
 
 def choose(explanation: Explanation, expression: str | None) -> Explanation | Nothing:
@@ -42,7 +46,9 @@ def choose(explanation: Explanation, expression: str | None) -> Explanation | No
             objects = tuple(found for o in candidates if (found := _with_fields(o, steps)).fields)
             if objects:
                 return replace(explanation, objects=objects)
-    return Nothing(tuple(dict.fromkeys(_near(explanation, [*asked, *others], text))))
+    candidates = [*asked, *others]
+    made = dict.fromkeys(_made(explanation, candidates, (ANY_STEPS, *pattern)))
+    return Nothing(tuple(dict.fromkeys(_near(explanation, candidates, text))), tuple(made))
 
 
 def prefix(explanation: Explanation, chosen: ExplainedObject) -> str:
@@ -60,6 +66,15 @@ def _is(candidate: ExplainedObject, kind: str, name: str | None) -> bool:
 
 def _with_fields(chosen: ExplainedObject, pattern: tuple[str, ...]) -> ExplainedObject:
     return replace(chosen, fields=tuple(f for f in chosen.fields if matches(pattern, f.path, f.index)))
+
+
+def _made(explanation: Explanation, candidates: list[ExplainedObject], pattern: tuple[str, ...]) -> Iterator[str]:
+    """The fields that were taken from fields of the input which the pattern names."""
+    for candidate in candidates:
+        before = prefix(explanation, candidate)
+        for field in candidate.fields:
+            if any(matches(pattern, taken.path) for taken in field.origin.inputs):
+                yield before + ending(field.path)
 
 
 def _near(explanation: Explanation, candidates: list[ExplainedObject], text: str) -> Iterator[str]:
