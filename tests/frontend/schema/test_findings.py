@@ -37,7 +37,7 @@ def patched(**pod: Any) -> Json:
     [
         ({"numNodes": "2"}, "WrongType", "numNodes", "remove the quotes"),
         ({"numNodes": True}, "WrongType", "numNodes", ""),
-        ({"numNodes": 1.5}, "WrongType", "numNodes", ""),
+        ({"numNodes": 1.5}, "WrongType", "numNodes", "write a whole number"),
         ({"numProcPerNode": "auto"}, "WrongType", "numProcPerNode", "leave it out"),
         ({"numNodes": 2**31}, "OutOfRange", "numNodes", "2147483647"),
         ({"numNodes": 1e30}, "OutOfRange", "numNodes", "2147483647"),
@@ -52,6 +52,12 @@ def patched(**pod: Any) -> Json:
         ({"env": [{"name": "A"}, {"name": "B"}, {"name": "A"}]}, "DuplicateItem", "env[2]", "rename"),
         ({"resourcesPerNode": [{"limits": {}}]}, "WrongType", "resourcesPerNode", "dashes"),
         ({"resourcesPerNode": {"limits": {"cpu": 0.5}}}, "InvalidQuantity", "resourcesPerNode.limits.cpu", '"0.5"'),
+        (
+            {"resourcesPerNode": {"limits": {"nvidia.com/gpu": 0.5}}},
+            "InvalidQuantity",
+            'resourcesPerNode.limits["nvidia.com/gpu"]',
+            "write a whole number: devices are not divided",
+        ),
         (
             {"resourcesPerNode": {"limits": {"cpu": "4 cores"}}},
             "InvalidQuantity",

@@ -72,13 +72,18 @@ def _type(failure: _Failure) -> Iterator[Finding]:
     wanted, value = failure.wanted, failure.value
     if failure.schema.get("format") == QUANTITY_FORMAT:
         message = f"{described(value)} is no quantity"
-        hint = f'quote it: "{value}"' if isinstance(value, float) else 'write an amount such as "500m" or 16Gi'
-        yield Finding("InvalidQuantity", "error", message, hint, failure.path)
+        yield Finding("InvalidQuantity", "error", message, _quantity_hint(failure.path, value), failure.path)
         return
     names = [wanted] if isinstance(wanted, str) else wanted
     expected = " or ".join(_EXPECTED[name] for name in names)
     hint = _FIELD_HINTS.get(failure.path) or _type_hint(names, value)
     yield Finding("WrongType", "error", f"expected {expected}, got {described(value)}", hint, failure.path)
+
+
+def _quantity_hint(path: Path, value: Any) -> str:
+    if not isinstance(value, float):
+        return 'write an amount such as "500m" or 16Gi'
+    return "write a whole number: devices are not divided" if "/" in str(path[-1]) else f'quote it: "{value}"'
 
 
 def _type_hint(wanted: list[str], value: Any) -> str:
@@ -87,6 +92,8 @@ def _type_hint(wanted: list[str], value: Any) -> str:
         return "put quotes around it"
     if wanted == ["integer"] and isinstance(value, str) and value.lstrip("-").isdecimal():
         return "remove the quotes"
+    if wanted == ["integer"] and isinstance(value, float):
+        return "write a whole number"
     if wanted == ["boolean"] and isinstance(value, str):
         return "write true or false, without quotes"
     if wanted == ["array"]:
