@@ -131,6 +131,11 @@ def test_what_fails_later_is_a_warning_here() -> None:
     assert diagnostic.object == "JobSet team-a/llm"
 
 
+def named(**metadata: Any) -> Json:
+    document = jobset()
+    return {**document, "metadata": {**document["metadata"], **metadata}}
+
+
 DEPENDENCY = {"name": "node", "status": "Ready"}
 AUX = {"name": "aux", "template": jobset()["spec"]["replicatedJobs"][0]["template"]}
 JOBS = jobset()["spec"]["replicatedJobs"]
@@ -165,6 +170,12 @@ SCHEMA_RULES = {
     ),
     "a negative time to live": (jobset(ttlSecondsAfterFinished=-1), "spec.ttlSecondsAfterFinished"),
     "two jobs of one name": (jobset(replicatedJobs=[*JOBS, *JOBS]), "spec.replicatedJobs"),
+    "a name with capitals": (named(name="LLM"), "metadata.name"),
+    "a name of 254 characters": (named(name="a" * 254), "metadata.name"),
+    "a namespace with a dot": (named(namespace="a.b"), "metadata.namespace"),
+    "a label with a blank": (named(labels={"a": "b c"}), "metadata.labels"),
+    "a label's prefix of 254 characters": (named(labels={"a" * 254 + "/b": ""}), "metadata.labels"),
+    "an annotation with two slashes": (named(annotations={"a/b/c": ""}), "metadata.annotations"),
     "a job without a name": (jobset(replicatedJobs=[{"template": AUX["template"]}]), "spec.replicatedJobs[0]"),
     "a job without containers": (jobset(replicatedJobs=[{"name": "node", "template": {}}]), "spec.replicatedJobs[0]"),
     "one port twice": (

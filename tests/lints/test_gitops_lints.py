@@ -24,6 +24,9 @@ def test_the_ttl_of_a_hook_and_no_ttl_at_all_are_fine() -> None:
     document = trainjob()
     document["metadata"]["annotations"] = {"argocd.argoproj.io/hook": "Sync"}
     assert "TTLRerun" not in codes(compiled(document, TTL))
+    of_the_runtime = runtime(ttlSecondsAfterFinished=300)
+    of_the_runtime["spec"]["template"]["metadata"] = {"annotations": {"argocd.argoproj.io/hook": "Sync"}}
+    assert "TTLRerun" not in codes(compiled(trainjob(), of_the_runtime))
     assert "TTLRerun" not in codes(compiled(trainjob(), runtime()))
     assert "TTLRerun" not in codes(compiled(trainjob(), TTL, semantics="controller"))
 

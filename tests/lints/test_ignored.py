@@ -58,6 +58,7 @@ def test_a_runtimes_number_of_nodes_that_is_taken_for_one_is_named() -> None:
     place = ("ValueOverridden", "spec.mlPolicy.numNodes")
     rt = runtime(policy={"torch": {}, "numNodes": 0})
     assert found(trainjob(), rt)[place].severity == "warning"
+    assert place not in found(trainjob(), runtime(job("side", None), policy={"torch": {}, "numNodes": 0}))
     assert place not in found(trainjob({"numNodes": 0}), rt)
     assert place not in found(trainjob(), runtime(policy={"torch": {}, "numNodes": 1}))
 

@@ -18,6 +18,7 @@ LITERAL: dict[str, tuple[list[str], list[str], str]] = {
     "a number of nodes": (["torchrun", "--nnodes=${NUM_NODES}"], [], "$(PET_NNODES) for NUM_NODES, or drop the flag"),
     "a shell that runs a file": (["bash", "run.sh", "$RANK"], [], "$(RANK)"),
     "a shell that runs a file with flags of its own": (["bash", "run.sh", "-c", "$RANK"], [], "$(RANK)"),
+    "a shell with a long flag that has a c": (["bash", "--norc", "$RANK"], [], "$(RANK)"),
     "a program called like a shell": (["/opt/bash-tools/run", "-c", "$RANK"], [], "$(RANK)"),
 }  # fmt: skip
 
@@ -40,6 +41,9 @@ EXPANDED: dict[str, list[str]] = {
     "a shell with flags apart": ["bash", "-o", "pipefail", "-ec", "train --rank=$RANK"],
     "a shell with a flag's value between": ["bash", "-euo", "pipefail", "-c", "train --rank=$RANK"],
     "a shell whose flags are in another order": ["bash", "-ce", "train --rank=$RANK"],
+    "a shell with a flag after its -c": ["bash", "-c", "-e", "train --rank=$RANK"],
+    "a shell with a long flag": ["bash", "--norc", "-c", "train --rank=$RANK"],
+    "a shell with a long flag that has a value": ["bash", "--rcfile", "x", "-c", "train --rank=$RANK"],
     "a shell behind another program": ["tini", "--", "bash", "-c", "train --rank=$RANK"],
     "a reference of a configuration tool": ["train", "lr=${optimizer.lr}", "path=${oc.env:HOME}"],
     "JSON": ["train", '{"$ref": "#/a"}'],

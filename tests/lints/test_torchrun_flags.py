@@ -91,6 +91,10 @@ HARMLESS = {
     "a message about torchrun": [*SHELL, "echo torchrun --nnodes=8\ntorchrun train.py"],
     "quotes that are not closed": [*SHELL, "torchrun --nnodes=8 'train.py"],
     "a script in a file": ["bash", "run.sh", "torchrun.txt", "--nnodes=8"],
+    "a variable of the image": ["torchrun", "--nnodes=$(NODES_OF_THE_IMAGE)", "train.py"],
+    "what a command in a shell will say": [*SHELL, "torchrun --nproc_per_node=`nproc` train.py"],
+    "what another way of asking the shell will say": [*SHELL, "torchrun --nproc_per_node=$(nproc) train.py"],
+    "a flag whose value is missing, which torchrun refuses itself": ["torchrun", "--nnodes"],
 }
 
 
@@ -116,6 +120,15 @@ def test_a_flag_of_the_runtime_is_reported_there() -> None:
 def test_a_flag_may_repeat_what_was_asked_for_where_the_variable_is_a_number() -> None:
     asks_nothing = trainjob({"numNodes": 1, "command": ["torchrun", "--nproc-per-node=auto", "t.py"]})
     assert [d for d in compiled(asks_nothing, TORCH).diagnostics if d.code == CODE] == []
+
+
+def test_a_variable_that_somebody_else_sets_is_beaten_too() -> None:
+    endpoint = {"name": "PET_RDZV_ENDPOINT", "value": "b:2"}
+    own = {"numNodes": 4, "command": ["torchrun", "--rdzv-endpoint=a:1", "t.py"], "env": [endpoint]}
+    (found,) = [d for d in compiled(trainjob(own), TORCH).diagnostics if d.code == CODE]
+    assert "PET_RDZV_ENDPOINT, which is b:2" in found.message
+    alone = {"command": ["torchrun", "--standalone", "t.py"], "env": [{"name": "PET_LOG_DIR", "value": "/logs"}]}
+    assert [d for d in compiled(trainjob(alone), runtime()).diagnostics if d.code == CODE] == []
 
 
 def test_a_single_node_may_stand_alone() -> None:

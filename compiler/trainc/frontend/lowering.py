@@ -167,6 +167,6 @@ def _containers_by_job(template: Json) -> dict[str, tuple[str, ...]]:
 
 
 def _pod_spec(replicated_job: Json) -> Json:
-    job_spec = replicated_job.get("template", {}).get("spec", {})
+    job_spec = replicated_job["template"].get("spec", {})
     spec: Json = job_spec.get("template", {}).get("spec", {})
     return spec

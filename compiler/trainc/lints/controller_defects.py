@@ -165,10 +165,11 @@ def _env_source_lost(job: TrainJob, info: Info) -> Path | None:
 
 
 def _flux_gpus(job: TrainJob, info: Info) -> Path | None:
-    if info.policy("flux") is None or job.trainer is None:
+    policy = info.policy("flux")
+    if policy is None or job.trainer is None:
         return None
     asked = job.trainer.num_proc_per_node
-    processes = asked if asked is not None else (info.policy("flux") or {}).get("numProcPerNode", 1)
+    processes = asked if asked is not None else policy["numProcPerNode"]
     several = processes != 1 and gpus(resources_per_node(job, info)) > 0
     return (*_TRAINER, "numProcPerNode") if several else None
 

@@ -38,7 +38,7 @@ def values_overridden(job: TrainJob, info: Info) -> Iterator[Finding]:
     yield from _clamped(job, info)
     for index, (template, pod_set) in enumerate(zip(info.template["replicatedJobs"], info.pod_sets, strict=True)):
         path = (*_TEMPLATE, "replicatedJobs", index, "template", "spec")
-        yield from _sizes((template.get("template") or {}).get("spec") or {}, pod_set, path)
+        yield from _sizes(template["template"].get("spec", {}), pod_set, path)
 
 
 def _clamped(job: TrainJob, info: Info) -> Iterator[Finding]:

@@ -27,7 +27,7 @@ _COMMENT_LINE = pattern(r"(?m)^[ \t]*#.*$")
 class Flag:
     """A flag of torchrun's as it is `written` ("--nproc_per_node"), its value, and where it stands.
 
-    `value` is None for a flag that takes none. In a `script`, a shell expands `$NAME`; elsewhere nothing does.
+    `value` is None for a flag that takes none or is given none. In a `script`, a shell expands `$NAME`; elsewhere nothing does.
     """
 
     written: str
@@ -81,7 +81,7 @@ def _flags(words: Sequence[str]) -> Iterator[tuple[int, str, str | None]]:
         elif _name(written) in _WITHOUT_VALUE:
             yield at, written, None
         else:
-            yield at, written, words[index] if index < len(words) else ""
+            yield at, written, words[index] if index < len(words) else None
             index += 1
 
 

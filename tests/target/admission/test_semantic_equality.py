@@ -37,6 +37,7 @@ def test_these_are_equal(old: Any, new: Any) -> None:
         ({"emptyDir": {}}, {}, [("emptyDir",)]),
         ({"suspend": False}, {}, [("suspend",)]),
         ({"value": "1"}, {"value": "1000m"}, [("value",)]),
+        ({"env": {"cpu": "1"}}, {"env": {"cpu": "1000m"}}, [("env", "cpu")]),
         ({"port": 80}, {"port": "80"}, [("port",)]),
         ({"replicas": 1}, {"replicas": True}, [("replicas",)]),
         ({"args": ["a", "b"]}, {"args": ["b", "a"]}, [("args", 0), ("args", 1)]),

@@ -96,6 +96,17 @@ def test_flux_leaves_variables_of_the_shell_alone(word: str, exempt: bool) -> No
     assert [d.severity for d in result.diagnostics if d.code == "FluxSubstitution"] == (["info"] if exempt else [])
 
 
+def test_the_first_three_variables_are_named_with_their_object() -> None:
+    document = trainjob({"command": ["echo", "${A} ${B} ${C}"]})
+    (three,) = [d for d in compiled(document, runtime(), delivery="flux").diagnostics if d.code == "FluxSubstitution"]
+    assert "${A}, ${B}, ${C};" in three.message
+    document = trainjob({"command": ["echo", "${A} ${B} ${C} ${D}"]})
+    del document["metadata"]["namespace"]
+    (four,) = [d for d in compiled(document, runtime(), delivery="flux").diagnostics if d.code == "FluxSubstitution"]
+    assert "${A}, ${B}, ${C} and others;" in four.message
+    assert (three.object, four.object) == ("JobSet team-a/llm", "JobSet llm")
+
+
 def test_only_objects_with_variables_are_exempt() -> None:
     result = compiled(trainjob({"numNodes": 2}), runtime(policy={"flux": {}}), delivery="flux")
     found = annotations_by_kind(result)

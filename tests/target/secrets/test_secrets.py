@@ -104,7 +104,8 @@ def test_a_sealed_secret_is_passed_on_only_if_asked(mode: str) -> None:
 def test_the_scope_of_a_sealed_secret_is_kept_and_nothing_else() -> None:
     document = sealed()
     wide = "sealedsecrets.bitnami.com/namespace-wide"
-    document["metadata"]["annotations"] = {wide: "true", "note": "-----BEGIN EC PRIVATE KEY-----"}
+    wider = "sealedsecrets.bitnami.com/cluster-wide"
+    document["metadata"]["annotations"] = {wide: "true", wider: "false", "note": "-----BEGIN EC PRIVATE KEY-----"}
     result = built(trainjob(), MPI, document, secrets="sealed", delivery="kubectl")
     passed = one(result, "SealedSecret")
     assert "note of metadata" in next(d.message for d in result.diagnostics if d.code == "SealedSecretTrimmed")
@@ -120,6 +121,14 @@ def test_without_its_sealed_secret_a_job_is_refused_with_the_command_that_makes_
         "kubectl create secret generic llm-mpi-ssh-auth --namespace team-a --type kubernetes.io/ssh-auth" in error.hint
     )
     assert "kubeseal --cert pub-cert.pem --format yaml > llm-mpi-ssh-auth.sealed.yaml" in error.hint
+
+
+def test_a_secret_without_a_namespace_is_told_from_one_that_has_it() -> None:
+    document = trainjob()
+    del document["metadata"]["namespace"]
+    (error,) = refused(document, MPI, sealed(), secrets="sealed")
+    assert "'llm-mpi-ssh-auth' without a namespace in the input" in error.message
+    assert "--namespace" not in error.hint
 
 
 def test_that_command_makes_the_secret_that_pods_expect(tmp_path: Path) -> None:
@@ -169,6 +178,8 @@ def test_a_hook_makes_a_key_pair_before_the_first_sync() -> None:
     hooks = [m for m in result.manifests if "argocd.argoproj.io/hook" in m["metadata"].get("annotations", {})]
     assert [m["kind"] for m in hooks] == ["ServiceAccount", "Role", "RoleBinding", "Job"]
     assert {m["metadata"]["annotations"]["argocd.argoproj.io/hook"] for m in hooks} == {"PreSync"}
+    deleted = [m["metadata"]["annotations"]["argocd.argoproj.io/hook-delete-policy"] for m in hooks]
+    assert deleted == [*["BeforeHookCreation"] * 3, "BeforeHookCreation,HookSucceeded"]
     role, binding, keygen = hooks[1:]
     assert all("*" not in rule["verbs"] for rule in role["rules"])
     assert binding["roleRef"]["name"] == role["metadata"]["name"] == binding["subjects"][0]["name"]

@@ -33,8 +33,7 @@ def explain(
     structure = list(dict.fromkeys(structural_findings(remaining, kind, release)))
     beside: dict[Path, list[Finding]] = {}
     for finding in findings:
-        if finding.path:
-            beside.setdefault(finding.path[:-1], []).append(finding)
+        beside.setdefault(finding.path[:-1], []).append(finding)
     findings += [finding for finding in structure if not _follows_from(finding, beside)]
     root = Node(remaining, shape, (), kind)
     findings += [finding for node in nodes(root, release) for finding in _value_findings(node, release)]

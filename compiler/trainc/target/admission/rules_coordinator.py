@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainc.diagnostics import Finding, Severity
-from trainc.name_forms import LABEL_VALUE_FORM, is_label_value
 from trainc.target.admission.jobset import JobSet, number, text
 from trainc.target.admission.name_budget import coordinator_label
 from trainc.target.admission.rules_names import shorter_name, to_shorten
@@ -53,13 +52,9 @@ def _index(field: str, value: int, have: str) -> Finding:
 def coordinator_label_problem(jobset: JobSet, severity: Severity) -> Iterator[Finding]:
     """Whether the coordinator's address fits into the label that carries it; before JobSet 0.11 nothing refuses it."""
     label = coordinator_label(jobset)
-    if label is None or (label.spare >= 0 and is_label_value(label.value)):
-        return
-    if label.spare < 0:
+    # Its characters are those of names, each of which is judged on its own.
+    if label is not None and label.spare < 0:
         place = to_shorten(jobset, label)
         yield Finding(
             "InvalidCoordinatorLabel", severity, str(label), shorter_name(jobset), label.path, source_path=place
         )
-    else:
-        message = f"the coordinator's address {label.value!r} cannot be a label's value"
-        yield Finding("InvalidCoordinatorLabel", severity, message, f"use {LABEL_VALUE_FORM}", label.path)
