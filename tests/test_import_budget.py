@@ -15,6 +15,7 @@ before = set(sys.modules)
 print("imported", *sorted(set(sys.modules) - before), file=sys.stderr)
 """
 JOB = """\
+---
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
 metadata:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import accumulate
 
 from trainc.diagnostics import Diagnostic, Source
-from trainc.patterns import pattern
 from trainc.records import dataclass, field
 
 # kubectl splits at every line that begins so, before it parses (k8s.io/apimachinery pkg/util/yaml YAMLReader); in
 # valid YAML no scalar can hold such a line.
-_LINE_FEED = pattern("\n")
-_SEPARATOR = pattern(r"(?m)^---(.*)$")
+_SEPARATOR = "\n---"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,7 @@ class Chunk:
         from bisect import bisect_right
 
         if not self._starts:  # Where lines start; found once, as a document may have an error on every line.
-            self._starts.extend((0, *(match.end() for match in _LINE_FEED.finditer(self.text))))
+            self._starts.extend(accumulate((len(line) + 1 for line in self.text.split("\n")), initial=0))
         line = bisect_right(self._starts, index) - 1
         column = index - self._starts[line] + (1 if line else self.column)
         return Source(self.file, self.line + line, column)
@@ -53,16 +52,14 @@ def split(text: str, file: str) -> Iterator[Chunk | Diagnostic]:
     """The documents of a file, in order; a diagnostic in the place of one whose separator kubectl refuses."""
     if not text.endswith("\n"):
         text += "\n"  # As kubectl does: a block scalar's last line then ends with a line feed.
-    if "\n---" not in text and not text.startswith("---"):
-        yield Chunk(text.removeprefix("\ufeff"), file)
-        return
-    start, line, trailer = 0, 1, ""
-    for separator in _SEPARATOR.finditer(text):
-        if start or separator.start():  # A file that begins with `---` has no document before it.
-            yield _chunk(text[start : separator.start()], file, line, trailer)
-        line += text.count("\n", start, separator.end() + 1)
-        start, trailer = separator.end() + 1, separator[1].strip()
-    yield _chunk(text[start:], file, line, trailer)
+    before, *parts = f"\n{text[:-1]}".split(_SEPARATOR)
+    if before:  # A file that begins with `---` has no document before it.
+        yield _chunk(before[1:] + "\n", file, 1, "")
+    line = 1 + before.count("\n")
+    for part in parts:
+        trailer, line_feed, document = part.partition("\n")
+        yield _chunk(document + line_feed, file, line + 1, trailer.strip())
+        line += 1 + part.count("\n")
 
 
 def _chunk(text: str, file: str, line: int, trailer: str) -> Chunk | Diagnostic:
