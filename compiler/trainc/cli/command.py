@@ -42,7 +42,7 @@ class CommandModule(Protocol):
 class Status(int):
     """Exit codes: done; input refused, or `--check` differs; wrong usage; a defect in trainc."""
 
-    # No enum: that takes as long to import as twenty modules of trainc.
+    # No enum: that takes as long to import as ten modules of trainc.
     DONE: Status
     DIAGNOSED: Status
     USAGE: Status

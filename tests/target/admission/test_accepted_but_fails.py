@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
-from trainc.diagnostics import Severity, format_path
-from trainc.target.admission import bake_defaults, creation_refusals, later_failures
+from trainc.diagnostics import Finding, Severity, format_path
+from trainc.target.admission import bake_defaults, creation_refusals
+from trainc.target.admission.accepted_but_fails import check_later
+from trainc.target.admission.jobset import read_jobset
+from trainc.target.admission.versions import jobset_version
 
 Bend = Callable[..., dict[str, Any]]
 
@@ -23,6 +26,10 @@ RESOURCES = f"{CONTAINER}.resources"
 def pattern(text: str) -> dict[str, Any]:
     rule = {"name": "rule", "action": "FailJobSet", "onJobFailureMessagePatterns": [text]}
     return {"spec.failurePolicy": {"rules": [rule]}}
+
+
+def later_failures(jobset: dict[str, Any], version: str, severity: Severity) -> list[Finding]:
+    return check_later(read_jobset(jobset), jobset_version(version), severity)
 
 
 def codes(jobset: dict[str, Any], version: str = "0.12") -> list[str]:

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from trainc.target.admission.defaults import bake_defaults
 from trainc.target.admission.name_budget import DerivedName, name_budget
-from trainc.target.admission.verdict import creation_refusals, later_failures, verdict
+from trainc.target.admission.verdict import creation_refusals, verdict
 
-__all__ = ["DerivedName", "bake_defaults", "creation_refusals", "later_failures", "name_budget", "verdict"]
+__all__ = ["DerivedName", "bake_defaults", "creation_refusals", "name_budget", "verdict"]

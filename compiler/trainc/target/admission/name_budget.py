@@ -117,19 +117,19 @@ def pod_template_names(jobset: JobSet, job: ReplicatedJob) -> Iterator[DerivedNa
     """Names inside a pod template, many of which plugins derive from the TrainJob's: labels, volumes, references."""
     for use, value, limit, path in _written_names(job):
         if value:
-            yield _written_name(jobset, use, value, limit, path)
+            yield _derived_name(jobset, use, value, limit, path)
 
 
 def too_long_in_pod_template(jobset: JobSet, job: ReplicatedJob) -> list[DerivedName]:
     """Those of the names inside a pod template that exceed their limit."""
     return [
-        _written_name(jobset, use, value, limit, path)
+        _derived_name(jobset, use, value, limit, path)
         for use, value, limit, path in _written_names(job)
         if length(value) > limit
     ]
 
 
-def _written_name(jobset: JobSet, use: Use, value: str, limit: int, path: Path) -> DerivedName:
+def _derived_name(jobset: JobSet, use: Use, value: str, limit: int, path: Path) -> DerivedName:
     derived = value == jobset.name or value.startswith(f"{jobset.name}-")
     return DerivedName(use, value, limit, path, repeats=int(derived))
 

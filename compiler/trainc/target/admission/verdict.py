@@ -23,8 +23,3 @@ def verdict(jobset: Json, version: str, later: Severity) -> list[Finding]:
 def creation_refusals(jobset: Json, version: str) -> list[Finding]:
     """Why that JobSet minor would refuse `jobset`, whose webhook defaults are baked in; empty if it would not."""
     return check_creation(read_jobset(jobset), jobset_version(version))
-
-
-def later_failures(jobset: Json, version: str, severity: Severity) -> list[Finding]:
-    """What a JobSet, its defaults baked in, will fail on after that JobSet minor has accepted it."""
-    return check_later(read_jobset(jobset), jobset_version(version), severity)
