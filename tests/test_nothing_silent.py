@@ -121,6 +121,7 @@ SPEAKS_OF = (
     ("ElasticRangeInvalid", r"elasticPolicy"),
     ("EnvInjectionTargetMissing", r"envInjection"),
     ("MutuallyExclusivePolicies", r"^spec\.mlPolicy\."),
+    ("OutOfRange", r"\.numNodes$"),
     ("RuntimeNotFound", r"^metadata\.name$"),
     ("UnnamedPortsLost", r"\.ports\."),
     ("VolumeClaimNotMounted", r"volumeClaimPolicies.*metadata\.name"),

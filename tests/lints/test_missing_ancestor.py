@@ -48,3 +48,11 @@ def test_a_labelled_job_without_the_container_that_is_configured_is_reported_whe
     (found,) = said(CODE, trainjob({}), runtime(job("work", "trainer", WORK)), release="2.0")
     assert found.path.endswith("replicatedJobs[0].template.spec.template.spec.containers")
     assert found.hint == "call its main container node"
+
+
+@pytest.mark.parametrize("semantics", ["controller", "gitops"])
+@pytest.mark.parametrize("containers", [[container("other"), container("more")], []])
+def test_resources_for_a_container_that_is_not_there_hide_no_problem(semantics: str, containers: list[Any]) -> None:
+    document = trainjob({"resourcesPerNode": {"limits": {"cpu": 2}}})
+    rt = runtime(job(containers=containers), policy={"torch": {}})
+    assert said("MissingAncestorContainer", document, rt, semantics=semantics)

@@ -55,7 +55,8 @@ def _wrong_types(fields: Json) -> Iterator[Finding]:
         wanted = _VOLCANO_FIELDS[name]
         if not isinstance(value, wanted) or isinstance(value, bool):
             expected = "a whole number" if wanted is int else "a string"
-            yield Finding("WrongType", "error", f"expected {expected}, got {value!r}", "", (*_VOLCANO, name))
+            hint = f"write {expected}, or leave {name} out"
+            yield Finding("WrongType", "error", f"expected {expected}, got {value!r}", hint, (*_VOLCANO, name))
 
 
 def mpi_implementation(document: Json, release: str, older_dialect: bool) -> Extended:

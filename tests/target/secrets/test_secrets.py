@@ -111,6 +111,10 @@ def test_the_scope_of_a_sealed_secret_is_kept_and_nothing_else() -> None:
     assert "note of metadata" in next(d.message for d in result.diagnostics if d.code == "SealedSecretTrimmed")
     assert passed["metadata"]["annotations"] == {wide: "true"}
     assert passed["spec"]["template"]["metadata"]["annotations"] == {wide: "true"}
+    assert (passed["spec"]["template"]["type"], passed["spec"]["template"]["immutable"]) == (
+        "kubernetes.io/ssh-auth",
+        True,
+    )
 
 
 @pytest.mark.parametrize("other", [sealed(name="other"), sealed(namespace="team-b"), {**sealed(), "kind": "Secret"}])
@@ -182,7 +186,19 @@ def test_a_hook_makes_a_key_pair_before_the_first_sync() -> None:
     assert deleted == [*["BeforeHookCreation"] * 3, "BeforeHookCreation,HookSucceeded"]
     role, binding, keygen = hooks[1:]
     assert all("*" not in rule["verbs"] for rule in role["rules"])
-    assert binding["roleRef"]["name"] == role["metadata"]["name"] == binding["subjects"][0]["name"]
+    secrets = {"apiGroups": [""], "resources": ["secrets"]}
+    assert role["rules"] == [
+        {**secrets, "verbs": ["create"]},
+        {**secrets, "resourceNames": ["llm-mpi-ssh-auth"], "verbs": ["get"]},
+    ]
+    group = "rbac.authorization.k8s.io"
+    assert binding["roleRef"] == {"apiGroup": group, "kind": "Role", "name": role["metadata"]["name"]}
+    account = {"kind": "ServiceAccount", "name": role["metadata"]["name"], "namespace": "team-a"}
+    assert binding["subjects"] == [account]
+    pod = keygen["spec"]["template"]["spec"]
+    assert (keygen["spec"]["backoffLimit"], pod["serviceAccountName"]) == (2, account["name"])
+    assert pod["containers"][0]["volumeMounts"] == [{"name": pod["volumes"][0]["name"], "mountPath": "/keys"}]
+    assert pod["volumes"][0]["emptyDir"] == {"medium": "Memory"}
     (container,) = keygen["spec"]["template"]["spec"]["containers"]
     assert container["image"] == "example.com/keygen:1"
     assert {"name": "SECRET_NAME", "value": "llm-mpi-ssh-auth"} in container["env"]
