@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from builders import refused, runtime, trainjob
 
-OVERRIDES = {"podSpecOverrides": [{"targetJobs": [{"name": "node"}], "containers": "node"}]}
+OVERRIDES: dict[str, Any] = {"podSpecOverrides": [{"targetJobs": [{"name": "node"}], "containers": "node"}]}
 ELASTIC = {"minNodes": 1, "maxNodes": 2}
 REFUSED: dict[str, tuple[dict[str, Any], dict[str, Any], tuple[str, str]]] = {
     "an override of the wrong type": (
