@@ -114,6 +114,7 @@ SPEAKS_OF = (
     ("FieldIgnored", r"^metadata\.ownerReferences\."),
     ("MetadataNotPropagated", r"^metadata\.(labels|annotations)\."),
     ("MissingAncestorContainer", r"containers\.name$"),
+    ("OutOfRange", r"^spec\.(trainer|mlPolicy)\.numNodes$"),
     ("ResourceClaimsLost", r"resourcesPerNode\.claims"),
     ("ResourcesIgnored", r"resourcesPerNode"),
     ("ElasticMetricsNotEmitted", r"elasticPolicy\.metrics"),
