@@ -60,7 +60,8 @@ def to_bytes(outcome: FileOutcome) -> bytes:
 def from_bytes(data: bytes) -> FileOutcome:
     """The outcome that `to_bytes` was given."""
     end = data.index(b"\n")
-    documents, keys, jobs, diagnostics, uses, runtimes = _decode(data[:end].decode())
+    # Decoded here, as the library would first guess how bytes are encoded.
+    documents, keys, jobs, diagnostics, uses, runtimes = json.loads(data[:end].decode())
     at, outcomes = end + 1, []
     for key, length, secrets, claims in jobs:
         text = data[at : at + length]
@@ -74,9 +75,6 @@ def from_bytes(data: bytes) -> FileOutcome:
         tuple(map(tuple, uses)),
         tuple(runtimes),
     )
-
-
-_decode = json.JSONDecoder().decode
 
 
 def _of_claim(claim: Claim) -> tuple[object, ...]:
