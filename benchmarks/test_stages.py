@@ -41,21 +41,19 @@ def test_read(benchmark: Any) -> None:
     benchmark.pedantic(
         lambda text: read_documents(text, "job.yaml", Limits()),
         setup=lambda: ((trainjob(next(numbers)).encode(),), {}),
-        rounds=2000,
+        rounds=500,
         warmup_rounds=50,
     )
 
 
 def test_validate(benchmark: Any) -> None:
-    benchmark.pedantic(
-        lambda job: check(job, "TrainJob", RELEASE), setup=distinct_jobs(), rounds=2000, warmup_rounds=50
-    )
+    benchmark.pedantic(lambda job: check(job, "TrainJob", RELEASE), setup=distinct_jobs(), rounds=500, warmup_rounds=50)
 
 
 def test_passes(benchmark: Any, runtime: dict[str, Any]) -> None:
     """Dict in, manifests out: everything but reading and writing, the runtime's own check included."""
     benchmark.pedantic(
-        lambda job: compile_trainjob(job, [runtime], OPTIONS), setup=distinct_jobs(), rounds=2000, warmup_rounds=50
+        lambda job: compile_trainjob(job, [runtime], OPTIONS), setup=distinct_jobs(), rounds=500, warmup_rounds=50
     )
 
 
@@ -65,7 +63,7 @@ def test_emit(benchmark: Any, runtime: dict[str, Any]) -> None:
     def compiled() -> tuple[tuple[Any], dict[str, Any]]:
         return (compile_trainjob(value_of(trainjob(next(numbers))), [runtime], OPTIONS).manifests,), {}
 
-    benchmark.pedantic(dump_yaml, setup=compiled, rounds=2000, warmup_rounds=50)
+    benchmark.pedantic(dump_yaml, setup=compiled, rounds=500, warmup_rounds=50)
 
 
 def test_whole(benchmark: Any, runtime: dict[str, Any]) -> None:
@@ -73,6 +71,6 @@ def test_whole(benchmark: Any, runtime: dict[str, Any]) -> None:
     benchmark.pedantic(
         lambda text: compile_trainjob(value_of(text), [runtime], OPTIONS).to_yaml(),
         setup=lambda: ((trainjob(next(numbers)),), {}),
-        rounds=2000,
+        rounds=500,
         warmup_rounds=50,
     )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from trainc.typing import IO
 
-_IN_MEMORY = 8_000_000
+_IN_MEMORY = 32_000_000
 
 
 class Place(NamedTuple):
