@@ -36,33 +36,34 @@ def _document(manifest: Mapping[str, Any]) -> str:
 # `lead` is what stands before a collection's first entry, `indent` before all others.
 def _mapping(lines: list[str], mapping: Mapping[str, Any], lead: str, indent: str, first: tuple[str, ...]) -> None:
     deeper = indent + "  "
-    for key, name, is_long, inside in _entries(tuple(mapping), first):
+    for key, text, is_long, inside in _entries(tuple(mapping), first):
         value = mapping[key]
-        head = f"{lead}? {name}\n{indent}:" if is_long else f"{lead}{name}:"
-        lead = indent
-        if isinstance(value, str):
-            lines.append(f"{head} {_text(value, indent)}")
+        name = f"? {text}\n{indent}" if is_long else text
+        kind = value.__class__
+        if kind is str:
+            lines.append(f"{lead}{name}: {_text(value, indent)}")
+        elif kind is int:
+            lines.append(f"{lead}{name}: {value}")
         elif isinstance(value, dict) and value:
-            lines.append(head)
+            lines.append(f"{lead}{name}:")
             _mapping(lines, value, deeper, deeper, inside)
         elif isinstance(value, _LISTS) and value:
-            lines.append(head)
+            lines.append(f"{lead}{name}:")
             _sequence(lines, value, indent, indent)
         else:
-            lines.append(f"{head} {_empty_or_atom(value)}")
+            lines.append(f"{lead}{name}: {_leaf(value, indent)}")
+        lead = indent
 
 
 def _sequence(lines: list[str], items: Sequence[Any], lead: str, indent: str) -> None:
     deeper = indent + "  "
     for item in items:
-        if isinstance(item, str):
-            lines.append(f"{lead}- {_text(item, indent)}")
-        elif isinstance(item, dict) and item:
+        if isinstance(item, dict) and item:
             _mapping(lines, item, lead + "- ", deeper, ELSEWHERE)
         elif isinstance(item, _LISTS) and item:
             _sequence(lines, item, lead + "- ", deeper)
         else:
-            lines.append(f"{lead}- {_empty_or_atom(item)}")
+            lines.append(f"{lead}- {_leaf(item, indent)}")
         lead = indent
 
 
@@ -73,16 +74,20 @@ def _entries(keys: tuple[str, ...], first: tuple[str, ...]) -> tuple[tuple[str, 
     return tuple((key, text, len(text) >= _LONGEST_KEY, leading(key)) for key, text in texts.items())
 
 
+@lru_cache(maxsize=20_000)  # Values repeat a lot, from job to job too.
+def _known(text: str) -> str | None:
+    """A string on one line; None where a block may be better, which depends on the indent."""
+    return None if "\n" in text else inline(text)
+
+
 def _text(text: str, indent: str) -> str:
-    if "\n" in text and (block := literal(text, indent + "  ")):
-        return block
-    return _known(text) if len(text) < _LONGEST_KNOWN else inline(text)
+    known = _known(text) if len(text) < _LONGEST_KNOWN else None
+    return known or (literal(text, indent + "  ") if "\n" in text else None) or inline(text)
 
 
-_known = lru_cache(maxsize=20_000)(inline)  # Values repeat a lot, from job to job too.
-
-
-def _empty_or_atom(value: object) -> str:
+def _leaf(value: object, indent: str) -> str:
+    if isinstance(value, str):
+        return _text(value, indent)
     if isinstance(value, dict):
         return "{}"
     return "[]" if isinstance(value, _LISTS) else atom(value)
