@@ -66,7 +66,7 @@ def add_input(parser: Parser, *, paths: bool = True) -> None:
     )
     group.add_argument(
         "--namespace",
-        type=_namespace,
+        type=_checked_by(checked_namespace),
         metavar="NAME",
         help="for documents without a namespace; others keep theirs",
     )
@@ -86,7 +86,7 @@ def add_release(add_argument: Callable[..., Any]) -> None:
     """`--release`, which names a Trainer minor in any of its spellings."""
     add_argument(
         "--release",
-        type=_release,
+        type=_checked_by(normalize_release),
         choices=RELEASES,
         metavar="MINOR",
         help=f"the Trainer release to compile for: {', '.join(RELEASES)}; v2.3 and 2.3.1 mean 2.3",
@@ -119,7 +119,7 @@ def add_shaping(parser: Parser) -> None:
     )
     group.add_argument(
         "--cluster-domain",
-        type=_cluster_domain,
+        type=_checked_by(checked_cluster_domain),
         metavar="DOMAIN",
         help="the cluster's DNS domain (default: cluster.local)",
     )
@@ -181,24 +181,16 @@ def refusal(reason: str) -> Exception:
     return ArgumentTypeError(reason)
 
 
-def _release(text: str) -> str:
-    return _accepted(normalize_release, text)
+def _checked_by(check: Callable[[str], str]) -> Callable[[str], str]:
+    """The type of an argument whose words a function of options.py checks."""
 
+    def accepted(text: str) -> str:
+        try:
+            return check(text)
+        except ValueError as error:
+            raise refusal(str(error)) from None
 
-def _namespace(text: str) -> str:
-    return _accepted(checked_namespace, text)
-
-
-def _cluster_domain(text: str) -> str:
-    return _accepted(checked_cluster_domain, text)
-
-
-def _accepted(check: Callable[[str], str], text: str) -> str:
-    """What a check of options.py makes of a word."""
-    try:
-        return check(text)
-    except ValueError as error:
-        raise refusal(str(error)) from None
+    return accepted
 
 
 def _positive(text: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from trainc.frontend.dialects.dialect import Conversion, Dialect, Surroundings
+from trainc.frontend.nested import value_at
 from trainc.ir.names import TRAINER_GROUP
 from trainc.typing import Any
 
@@ -60,14 +61,8 @@ def surroundings_of(documents: Iterable[Json]) -> Surroundings:
     models: dict[str, str] = {}
     for document in documents:
         if document.get("kind") == _BASE_MODEL_KIND and document.get("apiVersion") == OME_API:
-            uri = _at(document, "spec", "storage", "storageUri")
-            name = _at(document, "metadata", "name")
+            uri = value_at(document, ("spec", "storage", "storageUri"))
+            name = value_at(document, ("metadata", "name"))
             if isinstance(name, str) and isinstance(uri, str):
                 models[name] = uri
     return Surroundings(models)
-
-
-def _at(value: Any, *path: str) -> Any:
-    for step in path:
-        value = value.get(step) if isinstance(value, Mapping) else None
-    return value

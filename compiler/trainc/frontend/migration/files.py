@@ -78,10 +78,8 @@ def _migrated_object(text: str, now: Json, around: Around) -> str:
     from trainc.frontend.migration.rewriting_json import rewrite_json
 
     wanted = now
-    for path, value in items(now):
-        newest = in_newest_api(value, around).data if isinstance(value, Mapping) else value
-        if newest != value:
-            wanted = _with(wanted, path, newest)
+    for path, _, newest in _changes(now, around):
+        wanted = _with(wanted, path, newest)
     return text if wanted == now else rewrite_json(text, now, wanted)
 
 
@@ -96,7 +94,10 @@ def _with(data: Any, path: Path, value: Any) -> Any:
 
 
 def _migrated_yaml(part: str, limits: Limits, around: Around) -> str:
-    changes = list(_changes(part, limits, around))
+    documents, problems = read_documents(encode(part), "", limits)
+    if problems or not documents:
+        return part
+    changes = list(_changes(read_value(part), around))
     if not changes:
         return part
     from trainc.frontend.migration.rewriting import rewrite
@@ -104,12 +105,9 @@ def _migrated_yaml(part: str, limits: Limits, around: Around) -> str:
     return rewrite(part, changes)
 
 
-def _changes(part: str, limits: Limits, around: Around) -> Iterator[Change]:
+def _changes(data: Any, around: Around) -> Iterator[Change]:
     """Every object of one document that has to change, with its place: a List holds several."""
-    documents, problems = read_documents(encode(part), "", limits)
-    if problems or not documents:
-        return
-    for path, value in items(read_value(part)):
+    for path, value in items(data):
         wanted = in_newest_api(value, around).data if isinstance(value, Mapping) else value
         if wanted != value:
             yield path, value, wanted
