@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from trainc.frontend.overlays.overlay import FIELDS
 from trainc.options import Delivery, SecretsMode
-from trainc.typing import get_args
 
 DOCS = Path(__file__).parents[1] / "docs"
 

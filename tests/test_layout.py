@@ -20,14 +20,12 @@ MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob(
 # they alone know several stages. What is built around the pipeline is the command line and the integrations.
 GROUND = {
     "diagnostics",
-    "loading",
     "name_forms",
     "near_names",
     "options",
     "patterns",
     "records",
     "sync_options",
-    "typing",
 }
 STAGES = {"frontend", "lints", "output", "plugins", "report", "target"}
 AROUND = {"__main__", "cli", "integrations"}
@@ -134,18 +132,6 @@ def test_records_are_defined_by_records_and_not_by_the_standard_library() -> Non
         for alias in node.names
     }
     assert used - homes == set()
-
-
-def test_names_of_annotations_come_from_trainc_and_not_from_the_standard_library() -> None:
-    """It takes as long as forty of trainc's modules. Named tuples cannot do without."""
-    used = {
-        (module, alias.name)
-        for module in MODULES
-        for node in ast.walk(tree(module))
-        if isinstance(node, ast.ImportFrom) and node.module == "typing" and home(module) not in {"typing", "testing"}
-        for alias in node.names
-    }
-    assert {name for _, name in used} <= {"NamedTuple"}
 
 
 def test_no_module_keeps_state() -> None:

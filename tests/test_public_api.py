@@ -142,5 +142,4 @@ def test_what_is_compiled_is_admitted_and_may_replace_itself() -> None:
 
 @pytest.mark.parametrize("record", [Options, trainc.Limits, Diagnostic, Source, Compilation])
 def test_the_types_of_fields_can_be_asked_for(record: Any) -> None:
-    """Though trainc itself never imports `typing`: see trainc.typing."""
     assert get_type_hints(record).keys() >= {field.name for field in dataclasses.fields(record)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainc.typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trainc.admission import admit, refusals
@@ -50,6 +50,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from trainc.loading import import_module
+    from importlib import import_module
 
     return getattr(import_module(_HOMES[name]), name)

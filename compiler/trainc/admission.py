@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from trainc.compilation import Compilation, CompiledJob
 from trainc.diagnostics import CompileError, Diagnostic, Finding, Path, Severity, format_path, has_errors, in_order
@@ -13,7 +14,6 @@ from trainc.ir.release import Release, release_facts
 from trainc.options import NEWEST_RELEASE, Options, Semantics
 from trainc.records import replace
 from trainc.target.admission import bake_defaults, verdict
-from trainc.typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trainc.target.admission.updates import Submitted

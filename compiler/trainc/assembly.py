@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from trainc.admission import admit_compiled
 from trainc.compilation import Manifest
@@ -22,7 +23,6 @@ from trainc.target.delivery import deliver
 from trainc.target.order import in_apply_order
 from trainc.target.secrets import makes_new_keys, provide
 from trainc.target.shaping import shape
-from trainc.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trainc.observer import Observer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
 
 from trainc.admission import as_submitted
 from trainc.diagnostics import Finding
@@ -13,7 +14,6 @@ from trainc.report.diff.rules import Stored
 from trainc.target.admission import bake_defaults, creation_refusals
 from trainc.target.admission.updates import Submitted, update_refusals
 from trainc.target.name_hash import name_hash
-from trainc.typing import Any, TypeAlias
 
 Manifest: TypeAlias = dict[str, Any]
 

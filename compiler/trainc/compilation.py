@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from trainc.diagnostics import Diagnostic
 from trainc.records import dataclass
-from trainc.typing import Any
 
 Manifest = dict[str, Any]
 

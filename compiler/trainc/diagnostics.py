@@ -7,9 +7,9 @@ The pipeline turns them into `Diagnostic`s, which name the object and, where one
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Literal, TypeAlias
 
 from trainc.records import dataclass
-from trainc.typing import Literal, TypeAlias
 
 Severity: TypeAlias = Literal["error", "warning", "info"]
 Path: TypeAlias = tuple[str | int, ...]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from trainc.frontend.checked import Checked, label_of
 from trainc.frontend.document import Document
@@ -13,7 +14,6 @@ from trainc.plugins.plugin import ExtensionPoint
 from trainc.records import dataclass, field
 from trainc.replay import Replay
 from trainc.report.provenance.model import ExplainedObject, Explanation, InputDocument, InputDocuments, ObjectName
-from trainc.typing import Any
 
 Manifest = dict[str, Any]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from trainc.compilation import Compilation
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
@@ -14,7 +15,6 @@ from trainc.frontend.intake import Catalog
 from trainc.options import NEWEST_RELEASE, Options
 from trainc.pipeline import compile_documents
 from trainc.records import dataclass
-from trainc.typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 if TYPE_CHECKING:
     from trainc.frontend.overlays.loaded import Loaded

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from trainc.diagnostics import CompileError, Diagnostic, format_path, has_errors, in_order
 from trainc.frontend.checked import is_ours, label_of, place
@@ -16,7 +17,6 @@ from trainc.ir.names import JOBSET_API
 from trainc.options import NEWEST_RELEASE, Options
 from trainc.pipeline import compile_documents
 from trainc.records import dataclass, replace
-from trainc.typing import Any
 
 # What trainc's output is made of; a folder of output may hold other objects, which are not trainc's to judge.
 _COMPARED_KINDS = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 from trainc.compilation import Compilation
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
@@ -13,7 +14,6 @@ from trainc.frontend.intake import Intake, take_in
 from trainc.options import NEWEST_RELEASE, Options
 from trainc.pipeline import compile_job, compile_trainjob, missing_runtimes, notes_on
 from trainc.records import dataclass
-from trainc.typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future

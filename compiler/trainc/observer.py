@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, Protocol
 
 from trainc.frontend.checked import Checked
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.plugin import ExtensionPoint
-from trainc.typing import Any, Protocol
 
 
 class Observer(Protocol):

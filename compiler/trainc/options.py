@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias, get_args
 
 from trainc.name_forms import (
     DNS_1123_FORM,
@@ -14,7 +15,6 @@ from trainc.name_forms import (
 )
 from trainc.records import dataclass, field
 from trainc.sync_options import normalize_sync_options
-from trainc.typing import Any, Literal, TypeAlias, get_args
 
 Semantics: TypeAlias = Literal["gitops", "controller"]
 SecretsMode: TypeAlias = Literal["existing", "external-secrets", "sealed", "presync-job"]

@@ -6,6 +6,7 @@ Pure: documents and options in, compiled jobs and diagnostics out; I/O, printing
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trainc.assembly import assemble
 from trainc.compilation import Compilation, CompiledJob
@@ -25,7 +26,6 @@ from trainc.lints.duplicate_subdomain import Services, claims_of, duplicate_subd
 from trainc.lints.registry import lint
 from trainc.options import NEWEST_RELEASE, Options
 from trainc.plugins import engine
-from trainc.typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from trainc.observer import Observer

@@ -6,6 +6,7 @@ The JobSet exists from the beginning, as the runtime's template; other objects c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from trainc.frontend.lowering import lower
 from trainc.frontend.patches import apply_patches
@@ -27,7 +28,6 @@ from trainc.report.provenance.secrets import by_secrets_mode, sealed_of
 from trainc.report.provenance.situation import Situation
 from trainc.report.provenance.stages import Moved, by_move, by_stage, moved
 from trainc.target.key_order import TOP, ordered
-from trainc.typing import Any
 
 Manifest = dict[str, Any]
 Json = Mapping[str, Any]

@@ -6,6 +6,7 @@ What there is to say of a runtime should not wait for the first TrainJob that as
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from trainc.assembly import assemble
 from trainc.diagnostics import Diagnostic, Finding, Path, has_errors
@@ -27,7 +28,6 @@ from trainc.pipeline import prepare
 from trainc.placing import place_built
 from trainc.plugins import engine
 from trainc.records import replace
-from trainc.typing import Any
 
 
 def check_unused_runtimes(

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from io import BytesIO
 from struct import Struct
+from typing import BinaryIO
 
 from trainc.batch.digest import SIZE, digest
-from trainc.typing import BinaryIO
 
 SUFFIX = ".pack"
 # A pack keeps records that a run had no use for, as another branch may, up to this size or that of those in use.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from trainc.batch.digest import digest_of
 from trainc.batch.outcome import FileOutcome, JobOutcome, Key
@@ -27,7 +28,6 @@ from trainc.options import NEWEST_RELEASE, Limits, Options
 from trainc.pipeline import compile_job, missing_runtimes
 from trainc.records import dataclass
 from trainc.target.streams import Form, text_of
-from trainc.typing import Any
 
 
 class UnusualError(Exception):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from io import BytesIO
 from tempfile import TemporaryFile
-from typing import NamedTuple
-
-from trainc.typing import IO
+from typing import IO, NamedTuple
 
 _IN_MEMORY = 32_000_000
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from trainc.batch.context import Context, Shared, UnusualError, read_bytes
 from trainc.batch.outcome import to_bytes
 from trainc.batch.partition import file_digest
-from trainc.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from multiprocessing.context import BaseContext

@@ -6,6 +6,7 @@ An argument that is not given is None, so that trainc.yaml can speak for it; set
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any, get_args
 
 from trainc.cli.command import Parser
 from trainc.options import (
@@ -20,7 +21,6 @@ from trainc.options import (
 )
 from trainc.records import fields
 from trainc.sync_options import sync_options_of
-from trainc.typing import Any, get_args
 
 COLOURS = ("auto", "always", "never")
 _OUTSIDE = "allow_outside"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from typing import Self
 
 from trainc.batch.context import UnusualError
 from trainc.batch.run import Batch, JobText, Request, run_batch
@@ -16,7 +17,6 @@ from trainc.cli.settings import Settings
 from trainc.diagnostics import Diagnostic
 from trainc.records import dataclass, field
 from trainc.target.streams import Form
-from trainc.typing import Self
 
 
 @dataclass(slots=True)

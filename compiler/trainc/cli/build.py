@@ -21,6 +21,7 @@ trainc.
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from trainc.cli.arguments import FOLDER, add_input, add_limits, add_reporting, add_shaping, completed_by, refusal
 from trainc.cli.build_output import refuse, to_folder, to_stdout
@@ -30,7 +31,6 @@ from trainc.cli.excerpt import STDIN, Files
 from trainc.cli.progress import Progress
 from trainc.cli.settings import Settings, settings_of
 from trainc.diagnostics import CompileError
-from trainc.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trainc.cli.batching import BatchRun

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.compiling import Run, paint_for
@@ -11,7 +12,6 @@ from trainc.cli.held_output import HeldOutput
 from trainc.cli.progress import Progress
 from trainc.cli.report_text import counted_noun, text_report
 from trainc.diagnostics import Diagnostic, has_errors, in_order
-from trainc.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trainc.cli.batching import BatchRun

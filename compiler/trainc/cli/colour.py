@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-
-from trainc.typing import BinaryIO, Literal, TextIO
+from typing import BinaryIO, Literal, TextIO
 
 Part = Literal[
     "error",

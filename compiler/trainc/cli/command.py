@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any, BinaryIO, Protocol, TextIO, cast
 
 from trainc.records import dataclass
-from trainc.typing import Any, BinaryIO, Protocol, TextIO, cast
 
 
 class Arguments(SimpleNamespace):
@@ -75,7 +75,7 @@ class Command:
 
     def load(self) -> CommandModule:
         """The command's module; its docstring is the text of its --help."""
-        from trainc.loading import import_module
+        from importlib import import_module
 
         return cast("CommandModule", import_module(f"trainc.cli.{self.module}"))
 

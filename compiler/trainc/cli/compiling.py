@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from io import BytesIO
+from typing import TYPE_CHECKING, Self
 
 from trainc.cli.colour import Paint
 from trainc.cli.command import Arguments, Streams
@@ -18,7 +19,6 @@ from trainc.frontend.document import Document
 from trainc.inputs import Inputs, Step, read_inputs
 from trainc.pipeline import compile_each
 from trainc.records import dataclass, field
-from trainc.typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from trainc.frontend.fragments import Fragment

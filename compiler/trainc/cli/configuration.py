@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, get_args
 
 from trainc.diagnostics import CompileError, Diagnostic, Path, format_path
 from trainc.frontend.confinement import OUTSIDE_HINT, is_inside, read_bounded, root_around
@@ -13,7 +14,6 @@ from trainc.frontend.document import Document
 from trainc.frontend.yaml_reader import read_documents
 from trainc.options import Delivery, Limits, SecretsMode, Semantics, normalize_release
 from trainc.records import dataclass, replace
-from trainc.typing import Any, get_args
 
 FILE_NAME = "trainc.yaml"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainc.typing import IO, BinaryIO, Self
+from typing import IO, BinaryIO, Self
 
 _IN_MEMORY = 8_000_000
 _AT_A_TIME = 1_000_000

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from typing import get_args
 
 from trainc.cli.arguments import COLOURS, FOLDER, completed_by
 from trainc.cli.colour import Paint
@@ -22,7 +23,6 @@ from trainc.cli.excerpt import Files
 from trainc.cli.report_text import text_report
 from trainc.diagnostics import Diagnostic
 from trainc.integrations.scaffold import ENVIRONMENTS, README, RENDERED, GitOps, scaffold
-from trainc.typing import get_args
 
 _REPOSITORY = "https://git.example.com/ml/training.git"
 

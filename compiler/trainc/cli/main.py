@@ -10,10 +10,10 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from trainc.cli.command import COMMANDS, Command, Status, Streams, UsageError
 from trainc.cli.plain_words import plain_arguments
-from trainc.typing import NoReturn
 
 # The name that kustomize gives to the program of a plugin: the kind of its configuration.
 KUSTOMIZE_PLUGIN = "Overlay"

@@ -7,10 +7,10 @@ are not understood in full, be they wrong, unusual or a call for help, are left 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Sequence
+from typing import Any, NoReturn
 
 from trainc.cli.command import Arguments, CommandModule
 from trainc.records import dataclass
-from trainc.typing import Any, NoReturn
 
 _ACTIONS = ("store", "append", "store_true")
 _UNDERSTOOD = {"action", "choices", "default", "dest", "help", "metavar", "nargs", "type"}

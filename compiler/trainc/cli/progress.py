@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-
-from trainc.typing import TextIO
+from typing import TextIO
 
 _PATIENCE = 1.0
 _BETWEEN = 0.1

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from trainc.diagnostics import Diagnostic
-from trainc.typing import Any
 
 VERSION = 1
 

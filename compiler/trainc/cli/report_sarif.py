@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from importlib.metadata import version
+from typing import Any
 
 from trainc.cli.rulebook import page, summary_of
 from trainc.diagnostics import Diagnostic
-from trainc.typing import Any
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {"error": "error", "warning": "warning", "info": "note"}

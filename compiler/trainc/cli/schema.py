@@ -13,6 +13,7 @@ In a YAML file, editors with the YAML language server then take the first line
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from trainc.cli.arguments import add_release
 from trainc.cli.colour import Paint
@@ -24,7 +25,6 @@ from trainc.diagnostics import CompileError
 from trainc.frontend.overlays.editor_schema import overlay_schema
 from trainc.frontend.schema.editor_schema import DIALECT, json_schema
 from trainc.options import NEWEST_RELEASE
-from trainc.typing import Any
 
 KINDS = ("TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")
 OVERLAY = "Overlay"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from trainc.cli.command import Arguments, UsageError
 from trainc.cli.configuration import Configuration, read_configuration
@@ -10,7 +11,6 @@ from trainc.diagnostics import CompileError, has_errors
 from trainc.frontend.files import is_overlay_folder
 from trainc.options import Limits, Options, layered
 from trainc.records import dataclass, fields, replace
-from trainc.typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trainc.frontend.overlays.loaded import Loaded

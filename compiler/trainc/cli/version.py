@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from importlib.metadata import version
-
-from trainc.typing import Any
+from typing import Any
 
 
 def version_text() -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.settings import Settings, settings_of
 from trainc.diagnostics import CompileError
 from trainc.frontend.files import READ_SUFFIXES
-from trainc.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from watchfiles import Change

@@ -6,11 +6,11 @@ Runs on patched templates, before pods are counted, because the label decides th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from trainc.diagnostics import Finding, Path
 from trainc.frontend.naming import LABELLED, Naming
 from trainc.ir import names
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 

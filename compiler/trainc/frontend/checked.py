@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from trainc.diagnostics import Diagnostic, Finding, Path, Source, format_path, has_errors
 from trainc.frontend.dialects import Conversion, Dialect, Surroundings, claimed_by, dialect_of
@@ -20,7 +21,6 @@ from trainc.ir.release import Release
 from trainc.ir.trainjob import TrainJob
 from trainc.options import Options
 from trainc.records import dataclass, replace
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 KINDS = ("TrainJob", *RUNTIME_KINDS)

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import errno
 import os
+from typing import BinaryIO
 
 from trainc.options import Limits
-from trainc.typing import BinaryIO
 
 CONFIGURATION_FILE = "trainc.yaml"
 _BLOCK = 1 << 16

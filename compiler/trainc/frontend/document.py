@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from trainc.diagnostics import Path, Source
 from trainc.records import dataclass
-from trainc.typing import Any
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
 
 from trainc.diagnostics import Finding, Path, has_errors
 from trainc.frontend.nested import take, value_at
 from trainc.records import dataclass
-from trainc.typing import Any, TypeAlias
 
 Json = Mapping[str, Any]
 

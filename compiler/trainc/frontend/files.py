@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, TypeAlias
 
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.confinement import is_below, read_bounded
@@ -14,7 +15,6 @@ from trainc.frontend.document import Document
 from trainc.frontend.yaml_reader import read_documents
 from trainc.options import Limits
 from trainc.records import dataclass
-from trainc.typing import Any, BinaryIO, TypeAlias
 
 # Files as they were read: each path as it was given, and its bytes.
 Texts: TypeAlias = list[tuple[str, bytes]]

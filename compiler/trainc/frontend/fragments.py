@@ -7,6 +7,7 @@ less the levels that the fragment brings itself, is its place. What the parent n
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from trainc.diagnostics import Diagnostic, Path, Source, format_path
 from trainc.frontend.document import Document
@@ -14,7 +15,6 @@ from trainc.frontend.schema import known_in
 from trainc.ir import names
 from trainc.options import RELEASES
 from trainc.records import dataclass, replace
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 

@@ -7,13 +7,13 @@ it or, where no release ever had it, by extensions.py, and put back.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from trainc.diagnostics import Finding, Path, has_errors
 from trainc.frontend.extensions import EXTENSIONS
 from trainc.frontend.nested import put, take, value_at
 from trainc.frontend.schema import check
 from trainc.records import dataclass
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 

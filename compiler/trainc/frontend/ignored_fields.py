@@ -7,9 +7,9 @@ template and of a patch, and pkg/webhooks sets a patch's time; the rest is the A
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from trainc.diagnostics import Finding, Path
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 

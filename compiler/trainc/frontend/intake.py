@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from trainc.diagnostics import Diagnostic, Finding
 from trainc.frontend.checked import Checked, check_document, is_ours
@@ -11,7 +12,6 @@ from trainc.frontend.document import Document
 from trainc.frontend.resolve import Key, Miss, reference_alone, runtime_key, wanted_key
 from trainc.options import Options
 from trainc.records import dataclass, field, replace
-from trainc.typing import Any, TypeAlias
 
 # name, release -> the catalog's runtime document, or a function that says why it has none
 Catalog: TypeAlias = Callable[[str, str], Document | Callable[[], Miss]]

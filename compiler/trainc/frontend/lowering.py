@@ -6,6 +6,7 @@ Source: kubeflow/trainer pkg/runtime/core/trainingruntime.go (newRuntimeInfo) an
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from trainc.frontend import node_resources
 from trainc.frontend.patches import read_patches
@@ -19,7 +20,6 @@ from trainc.ir.requests import pod_requests
 from trainc.ir.trainjob import InitializerStep, Trainer, TrainJob
 from trainc.options import Options, Semantics
 from trainc.records import dataclass
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 

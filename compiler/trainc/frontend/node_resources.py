@@ -6,11 +6,11 @@ Source: kubeflow/trainer pkg/runtime/core/trainingruntime.go (newRuntimeInfo) v2
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from trainc.ir import names
 from trainc.ir.release import Release
 from trainc.options import Semantics
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 

@@ -6,12 +6,12 @@ Source: kubeflow/trainer pkg/runtime/core/trainingruntime.go (mergeRuntimePatche
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from trainc.diagnostics import Path
 from trainc.ir.patch import Patch, PatchedJob
 from trainc.ir.release import Release
 from trainc.ir.strategic_merge import strategic_merge
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 

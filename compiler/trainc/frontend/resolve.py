@@ -6,11 +6,11 @@ Source: kubeflow/trainer pkg/runtime/core (clustertrainingruntime.go, trainingru
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
 
 from trainc.diagnostics import Finding
 from trainc.ir import names
 from trainc.records import dataclass
-from trainc.typing import Any, TypeAlias
 
 Json = Mapping[str, Any]
 RUNTIME_KINDS = ("TrainingRuntime", "ClusterTrainingRuntime")

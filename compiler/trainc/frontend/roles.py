@@ -6,13 +6,13 @@ Runs on labelled templates, before lowering, which writes the answer into the po
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from trainc.diagnostics import Finding
 from trainc.frontend.ancestor_labels import JOBS, ancestor_of, container_names, infer_ancestor_labels
 from trainc.frontend.naming import Naming
 from trainc.ir import names
 from trainc.records import dataclass
-from trainc.typing import Any, TypeAlias
 
 Json = Mapping[str, Any]
 

@@ -7,6 +7,7 @@ read line by line if it is as plain as most are, and carefully if not: libyaml i
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from trainc.diagnostics import CompileError, Diagnostic, Source
 from trainc.frontend.document import Document
@@ -16,7 +17,6 @@ from trainc.frontend.reading.encoding import damage, decode
 from trainc.frontend.reading.lists import items
 from trainc.frontend.reading.positions import Locator, Positions
 from trainc.options import Limits
-from trainc.typing import Any
 
 
 def read_documents(

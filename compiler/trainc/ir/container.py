@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from trainc.ir.keyed import Item, Same, upsert, upsert_where
 from trainc.records import dataclass
-from trainc.typing import Any
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,13 @@ Source: kubeflow/trainer pkg/runtime/runtime.go (GetNumGPUPerNode, ExtractResour
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from trainc.diagnostics import Finding
 from trainc.ir import names
 from trainc.ir.info import Info
 from trainc.ir.quantity import parse_quantity
 from trainc.ir.trainjob import TrainJob
-from trainc.typing import Any
 
 Resources = Mapping[str, Any]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from trainc.ir import names
 from trainc.ir.trainjob import TrainJob
 from trainc.options import Semantics
-from trainc.typing import Any
 
 EnvVar = Mapping[str, Any]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from trainc.ir import names
 from trainc.ir.container import Container
@@ -10,7 +11,6 @@ from trainc.ir.podset import PodSet
 from trainc.ir.release import Release
 from trainc.options import Semantics
 from trainc.records import dataclass, field, replace
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 

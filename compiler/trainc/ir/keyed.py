@@ -6,8 +6,7 @@ Go's counterpart is `Upsert*` in kubeflow/trainer pkg/apply/apply.go.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-
-from trainc.typing import Any, TypeAlias
+from typing import Any, TypeAlias
 
 Item: TypeAlias = Mapping[str, Any]
 Same: TypeAlias = Callable[[Item, Item], bool]

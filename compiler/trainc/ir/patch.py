@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from trainc.diagnostics import Path
 from trainc.records import dataclass, field
-from trainc.typing import Any
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from trainc.ir import names
 from trainc.ir.container import Container
 from trainc.ir.keyed import Item, upsert
 from trainc.ir.quantity import ResourceList
 from trainc.records import dataclass, field, replace
-from trainc.typing import Any
 
 Edit = Callable[[Container], Container]
 

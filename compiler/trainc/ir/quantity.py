@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import Literal, TypeAlias
 
 from trainc.patterns import pattern
 from trainc.records import dataclass
-from trainc.typing import Literal, TypeAlias
 
 NANOS_PER_UNIT = 10**9
 LARGEST = (2**63 - 1) * NANOS_PER_UNIT

@@ -7,10 +7,10 @@ kubeflow/trainer at the tags that PORT.yaml pins and is held by the recorded cas
 from __future__ import annotations
 
 from functools import cache
+from typing import Any, Literal
 
 from trainc.options import RELEASES
 from trainc.records import dataclass
-from trainc.typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ Source: kubernetes/component-helpers resource/helpers.go (PodRequests), without 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from trainc.ir.quantity import ResourceList, add_resources, max_resources, parse_resources
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 _POD_LEVEL = ("cpu", "memory")

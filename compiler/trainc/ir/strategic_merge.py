@@ -7,8 +7,7 @@ jobset v1alpha2. A list that has no key here is replaced whole.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-
-from trainc.typing import Any
+from typing import Any
 
 MERGE_KEYS: Mapping[str, str] = {
     "containers": "name",

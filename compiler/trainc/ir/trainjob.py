@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from trainc.ir import names
 from trainc.ir.patch import Patch
 from trainc.records import dataclass, field
-from trainc.typing import Any
 
 EnvVar = Mapping[str, Any]
 

@@ -6,6 +6,7 @@ Runs under `controller` semantics only, on the lowered job before any pass.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 from trainc.diagnostics import Finding, Path
 from trainc.ir import gang, names
@@ -17,7 +18,6 @@ from trainc.ir.keyed import controller_port_match, upsert_where
 from trainc.ir.rendezvous import PORT, subdomain
 from trainc.ir.trainjob import InitializerStep, Trainer, TrainJob
 from trainc.lints.carried_fields import CARRIED_FIELDS
-from trainc.typing import TypeAlias
 
 # Where the situation shows, or None where it does not arise.
 Detect: TypeAlias = Callable[[TrainJob, Info], "Path | None"]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from trainc.diagnostics import Finding
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.records import dataclass
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 # (namespace, name) of a headless Service -> the JobSet that it belongs to.

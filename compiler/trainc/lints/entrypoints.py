@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from trainc.diagnostics import Path
 from trainc.ir import names
@@ -11,7 +12,6 @@ from trainc.ir.info import Info
 from trainc.ir.podset import PodSet
 from trainc.ir.trainjob import Trainer, TrainJob
 from trainc.records import dataclass
-from trainc.typing import Literal
 
 About = Literal["trainjob", "runtime"]
 JOBS: Path = ("spec", "template", "spec", "replicatedJobs")

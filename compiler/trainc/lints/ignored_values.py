@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from trainc.diagnostics import Finding, Path, Severity
 from trainc.ir.info import Info
 from trainc.ir.podset import PodSet
 from trainc.ir.trainjob import TrainJob
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 # The frameworks that run several processes per node; XGBoost counts its workers itself, from the GPUs.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from importlib import import_module
+from typing import TypeAlias, cast
 
 from trainc.diagnostics import Finding
 from trainc.ir import names
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.loading import import_module
 from trainc.records import dataclass, replace
-from trainc.typing import TypeAlias, cast
 
 Lint: TypeAlias = Callable[[TrainJob, Info], Iterator[Finding]]
 

@@ -7,11 +7,11 @@ and volumes that were derived from their names. Nothing in a cluster notices; th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from trainc.diagnostics import Finding, Path
 from trainc.ir import names
 from trainc.records import dataclass
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 

@@ -6,13 +6,13 @@ Source: kubeflow/trainer pkg/runtime/framework/core/framework.go.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from trainc.diagnostics import Finding, has_errors
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.plugin import PASSES, ExtensionPoint, Manifest, Plugin
 from trainc.plugins.registry import plugins_for
-from trainc.typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from trainc.ir.provided_secret import ProvidedSecret

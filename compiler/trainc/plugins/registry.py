@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from importlib import import_module
+from typing import TypeAlias, cast
 
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.loading import import_module
 from trainc.plugins.plugin import Plugin
 from trainc.records import dataclass
-from trainc.typing import TypeAlias, cast
 
 Concerned: TypeAlias = Callable[[TrainJob, Info], bool]
 

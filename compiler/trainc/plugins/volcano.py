@@ -7,6 +7,7 @@ fields that no Trainer release has, with the meaning that Volcano's own PodGroup
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from trainc.diagnostics import Finding
 from trainc.ir import gang
@@ -14,7 +15,6 @@ from trainc.ir.info import Info
 from trainc.ir.quantity import format_resources
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.plugin import Manifest, Plugin
-from trainc.typing import Any
 
 GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
 SCHEDULER = "volcano"

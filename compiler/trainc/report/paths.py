@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
 
 from trainc.diagnostics import Path, is_identifier
 from trainc.ir.strategic_merge import MERGE_KEYS
 from trainc.records import dataclass
-from trainc.typing import Any, TypeAlias
 
 # The merge keys of patches, and those of lists that no patch reaches.
 KEYS: Mapping[str, str] = {**MERGE_KEYS, "runtimePatches": "manager", "claims": "name", "targets": "jobName"}

@@ -10,8 +10,7 @@ each of them first, and then all others by code point.
 from __future__ import annotations
 
 from functools import lru_cache
-
-from trainc.typing import Any
+from typing import Any
 
 TOP = ("apiVersion", "kind", "metadata")
 _METADATA = ("name", "namespace", "labels", "annotations")

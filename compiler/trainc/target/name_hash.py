@@ -8,8 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-
-from trainc.typing import Any
+from typing import Any
 
 Manifest = dict[str, Any]
 

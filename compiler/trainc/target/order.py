@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-
-from trainc.typing import Any
+from typing import Any
 
 Manifest = dict[str, Any]
 _KINDS = (

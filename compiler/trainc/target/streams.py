@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 from trainc.target.key_order import TOP, ordered
 from trainc.target.yaml_scalars import atom
 from trainc.target.yaml_writer import dump_yaml
-from trainc.typing import Any, Literal, TypeAlias
 
 Form: TypeAlias = Literal["yaml", "json"]
 FORMS: tuple[Form, ...] = ("yaml", "json")

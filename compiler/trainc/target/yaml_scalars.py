@@ -6,8 +6,9 @@ Python's Unicode data, so that every version of Python writes the same bytes.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from trainc.patterns import pattern
-from trainc.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import re

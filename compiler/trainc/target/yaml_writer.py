@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 from trainc.target.key_order import ELSEWHERE, TOP, in_order, leading
 from trainc.target.yaml_scalars import atom, inline, literal
-from trainc.typing import Any
 
 # A reader looks 1,024 characters ahead for the colon after a key; a longer one is announced by `?`.
 _LONGEST_KEY = 1000

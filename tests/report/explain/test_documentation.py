@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from builders import runtime, trainjob
 from explained import explained
@@ -13,7 +13,6 @@ from trainc.report.explain.as_json import explanation_json
 from trainc.report.graph.as_json import graph_json
 from trainc.report.graph.model import Dependency, Gang, Graph, Rendezvous, Step, Volume
 from trainc.report.provenance.model import Kind
-from trainc.typing import get_args
 
 PAGE = (Path(__file__).parents[3] / "docs" / "explain.md").read_text(encoding="utf-8")
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from trainc.frontend.dialects.dialect import Conversion, Dialect, Surroundings
 from trainc.frontend.nested import value_at
 from trainc.ir.names import TRAINER_GROUP
-from trainc.typing import Any
 
 __all__ = [
     "DIALECTS",

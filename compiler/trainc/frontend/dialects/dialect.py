@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 from trainc.diagnostics import Finding
 from trainc.frontend.dialects.moves import Move
@@ -10,9 +12,7 @@ from trainc.frontend.naming import NAMED, Naming
 from trainc.ir.info import Info
 from trainc.ir.release import Release
 from trainc.ir.trainjob import TrainJob
-from trainc.loading import import_module
 from trainc.records import dataclass, field, replace
-from trainc.typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 Json = Mapping[str, Any]
 

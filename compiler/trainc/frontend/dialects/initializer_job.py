@@ -6,12 +6,12 @@ There the steps were init containers dataset-initializer and model-initializer o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from trainc.diagnostics import Finding, Path
 from trainc.frontend.dialects.moves import Move
 from trainc.ir import names
 from trainc.records import dataclass
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 

@@ -6,6 +6,7 @@ Source: sgl-project/ome pkg/apis/ome/v1beta1/training_runtime.go as proposed in 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from trainc.diagnostics import Finding
 from trainc.frontend.dialects import OME_API, OME_GROUP
@@ -17,7 +18,6 @@ from trainc.ir import names
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.records import replace
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 

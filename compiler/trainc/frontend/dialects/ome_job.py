@@ -6,6 +6,7 @@ Source: sgl-project/ome pkg/apis/ome/v1beta1/training_job.go as proposed in pull
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from trainc.diagnostics import Finding, Path
 from trainc.frontend.dialects.dialect import Conversion, Surroundings
@@ -14,7 +15,6 @@ from trainc.frontend.dialects.runtime import OBJECT
 from trainc.frontend.dialects.shape import ANY, SCALARS, TEXT, Shape, conform
 from trainc.frontend.dialects.trainer_fields import RUNTIME_REF, TRAINER, converted_runtime_ref, converted_trainer
 from trainc.ir import names
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from trainc.frontend.dialects.dialect import Conversion
 from trainc.frontend.dialects.initializer_job import JOBS, split_initializer
 from trainc.frontend.dialects.shape import ANY, PROCESSES, Shape, conform
 from trainc.frontend.dialects.torch_policy import converted_policy
 from trainc.ir import names
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 

@@ -6,10 +6,10 @@ Only what a conversion moves or drops is described; Kubernetes' own types and Tr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
 
 from trainc.diagnostics import Finding, Path
 from trainc.near_names import near_names
-from trainc.typing import Any, TypeAlias
 
 ANY = "anything"
 TEXT = "a string"

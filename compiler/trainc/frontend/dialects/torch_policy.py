@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from trainc.diagnostics import Finding, Path
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 _POLICY: Path = ("spec", "mlPolicy")

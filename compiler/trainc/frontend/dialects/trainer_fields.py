@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from trainc.diagnostics import Finding
 from trainc.frontend.dialects.shape import ANY, PROCESSES, Shape
 from trainc.frontend.dialects.torch_policy import converted_processes
 from trainc.ir import names
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 

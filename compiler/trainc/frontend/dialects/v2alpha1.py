@@ -6,6 +6,7 @@ Source: kubeflow/trainer pkg/apis/kubeflow.org/v2alpha1 v1.9.0, the only minor t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from trainc.diagnostics import Finding, Path
 from trainc.frontend.dialects import V2ALPHA1_API, V2ALPHA1_GROUP
@@ -18,7 +19,6 @@ from trainc.ir import names
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.records import replace
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from trainc.diagnostics import Diagnostic, Path
 from trainc.frontend.checked import label_of, place
@@ -14,7 +15,6 @@ from trainc.frontend.yaml_reader import read_documents, read_value
 from trainc.options import Limits
 from trainc.patterns import pattern
 from trainc.records import dataclass
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 Change = tuple[Path, Json, Json]

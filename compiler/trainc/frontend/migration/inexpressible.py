@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from trainc.diagnostics import Finding, Path
 from trainc.frontend.dialects import Conversion
@@ -10,7 +11,6 @@ from trainc.frontend.dialects.initializer_job import JOBS
 from trainc.frontend.dialects.moves import as_written
 from trainc.frontend.nested import value_at
 from trainc.ir import names
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 

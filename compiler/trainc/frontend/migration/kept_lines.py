@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
+from typing import TypeAlias
 
 from trainc.frontend.migration.indentation import Columns, aligned, columns
 from trainc.patterns import pattern
 from trainc.records import dataclass
-from trainc.typing import TypeAlias
 
 _COMMENT = pattern(r"(?:^|\s)(?P<text>#[^\n]*)")
 _MOST_COMPARED = 4_000

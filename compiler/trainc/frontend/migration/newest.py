@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
+from typing import Any, TypeAlias
 
 from trainc.diagnostics import Finding, Path
 from trainc.frontend.dialects import Surroundings, dialect_of, surroundings_of
@@ -12,7 +13,6 @@ from trainc.frontend.migration.renaming import NewNames, with_renamed_target, wi
 from trainc.frontend.nested import value_at
 from trainc.ir import names
 from trainc.records import dataclass
-from trainc.typing import Any, TypeAlias
 
 Json = Mapping[str, Any]
 # A runtime's kind and name.

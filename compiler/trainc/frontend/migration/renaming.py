@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from trainc.diagnostics import Finding, Path
 from trainc.frontend.naming import Naming
@@ -10,7 +11,6 @@ from trainc.frontend.nested import put, value_at
 from trainc.frontend.roles import Role, as_inferred
 from trainc.ir import names
 from trainc.records import dataclass
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 

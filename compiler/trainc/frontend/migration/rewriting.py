@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
@@ -14,7 +15,6 @@ from trainc.diagnostics import CompileError
 from trainc.frontend.migration.kept_lines import with_kept_lines
 from trainc.frontend.yaml_reader import read_value
 from trainc.patterns import pattern
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from trainc.frontend.migration.kept_lines import with_kept_lines
 from trainc.patterns import pattern
-from trainc.typing import Any
 
 _SPACE = pattern(r"\s*")
 _INDENT = pattern(r"\{[ \t]*\n(?P<indent>[ \t]+)")

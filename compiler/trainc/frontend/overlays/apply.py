@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 from trainc.diagnostics import Diagnostic, Path, Severity, format_path
 from trainc.frontend.overlays.edited import Edited, Origin, identity
@@ -12,7 +13,6 @@ from trainc.frontend.overlays.overlay import ImageChange, Overlay, Patch
 from trainc.frontend.overlays.selectors import exact_target
 from trainc.frontend.overlays.transforms import image_names, transformed
 from trainc.near_names import did_you_mean
-from trainc.typing import Any, Literal, TypeAlias
 
 # What identifies the document that a patch is for; none of it is a change.
 _IDENTITY = ("apiVersion", "kind")

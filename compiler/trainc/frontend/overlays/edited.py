@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
 
 from trainc.diagnostics import Path, Source
 from trainc.frontend.document import Document
 from trainc.frontend.overlays.field_path import FieldPath, lasting, located
 from trainc.records import dataclass, field, replace
-from trainc.typing import Any, TypeAlias
 
 Json: TypeAlias = Mapping[str, Any]
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any, get_args
+
 from trainc.frontend.overlays.overlay import API, KIND
 from trainc.frontend.overlays.selectors import TARGET_FIELDS
 from trainc.options import RELEASES, Delivery, SecretsMode, Semantics
-from trainc.typing import Any, get_args
 
 Schema = dict[str, Any]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 from trainc.diagnostics import Path
 from trainc.ir.strategic_merge import MERGE_KEYS
 from trainc.records import dataclass
-from trainc.typing import Any, TypeAlias
 
 # Kubernetes' merge keys, and the one that is Trainer's own (listMapKey of TrainJobSpec.runtimePatches v2.2.1).
 KEYS: Mapping[str, str] = {**MERGE_KEYS, "runtimePatches": "manager"}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from trainc.diagnostics import Path
 from trainc.frontend.overlays.field_path import FieldPath, lasting
 from trainc.frontend.overlays.merge import PatchFailedError
 from trainc.records import dataclass
-from trainc.typing import Any
 
 _END = "-"
 # A copy of a copy of a copy grows as aliases of aliases do, and an addition to an addition grows deep.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 from trainc.diagnostics import Diagnostic, Path, format_path
 from trainc.frontend.confinement import OUTSIDE_HINT, is_inside, read_bounded, root_around
@@ -27,7 +28,6 @@ from trainc.frontend.templates import render
 from trainc.frontend.templates.failure import TemplateFailedError
 from trainc.options import Limits
 from trainc.records import replace
-from trainc.typing import Any, TypeAlias
 
 AnyPath: TypeAlias = "str | os.PathLike[str]"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import Any
 
 from trainc.frontend.document import Document
 from trainc.frontend.overlays.overlay import Overlay, Patch
 from trainc.options import layered
 from trainc.records import dataclass, field
-from trainc.typing import Any
 
 
 @dataclass(frozen=True, slots=True)

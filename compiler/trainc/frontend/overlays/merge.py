@@ -6,11 +6,11 @@ Source: kubernetes/apimachinery pkg/util/strategicpatch. deepmerge walks; the st
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from trainc.diagnostics import Path
 from trainc.frontend.overlays.field_path import KEYS, FieldPath, Item
 from trainc.ir.strategic_merge import MERGED_SETS, in_merge_order
-from trainc.typing import Any
 
 _DIRECTIVE = "$patch"
 # deepmerge hands this down: one pair per step, in the result and in the patch.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 from trainc.diagnostics import Path
 from trainc.frontend.document import Document
 from trainc.frontend.overlays.selectors import Target
 from trainc.records import dataclass, field
-from trainc.typing import Any, TypeAlias
 
 API = "trainc/v1alpha1"
 KIND = "Overlay"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from trainc.diagnostics import CompileError, Diagnostic, Path, Source
 from trainc.frontend.document import Document
@@ -12,7 +13,6 @@ from trainc.frontend.reading.positions import Locator, Positions
 from trainc.frontend.yaml_reader import read_documents, read_value
 from trainc.options import Limits
 from trainc.records import replace
-from trainc.typing import Any, TypeAlias
 
 # A body, the document that it was written in, and its place there.
 Body: TypeAlias = tuple[Mapping[str, Any] | Sequence[Any], Document, Path]

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Literal, TypeAlias
 
 from trainc.records import dataclass, field
-from trainc.typing import Literal, TypeAlias
 
 # No name, namespace or kind of Kubernetes is longer than 253 characters; what is, is refused elsewhere.
 _LONGEST_TEXT = 1_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any, TypeAlias, get_args
 
 from trainc.diagnostics import Diagnostic, Path
 from trainc.frontend.document import Document
@@ -11,7 +12,6 @@ from trainc.frontend.overlays.overlay import API, FIELDS, KIND, ImageChange, Ove
 from trainc.frontend.overlays.selectors import TARGET_FIELDS, Target, target_of
 from trainc.frontend.overlays.typed_fields import TypedFields
 from trainc.options import Delivery, SecretsMode, Semantics, normalize_release
-from trainc.typing import Any, TypeAlias, get_args
 
 Json: TypeAlias = Mapping[str, Any]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from trainc.frontend.overlays.edited import Edited
 from trainc.frontend.overlays.patterns import Pattern, literal, pattern
 from trainc.records import dataclass
-from trainc.typing import Any
 
 TARGET_FIELDS = ("group", "version", "kind", "name", "namespace", "labelSelector", "annotationSelector")
 _SET_BASED = re.compile(r"(?P<key>\S+)\s+(?P<op>in|notin)\s*\((?P<values>[^()]*)\)")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.overlays.loaded import Loaded
 from trainc.options import Options, layered
 from trainc.records import fields, replace
-from trainc.typing import Any
 
 
 def overlaid_options(options: Options, overlays: Sequence[Loaded]) -> tuple[Options, list[Diagnostic]]:

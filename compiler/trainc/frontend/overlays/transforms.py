@@ -8,12 +8,12 @@ left alone: a SealedSecret is bound to its name and namespace.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from trainc.diagnostics import Path
 from trainc.frontend.checked import is_ours
 from trainc.frontend.overlays.edited import Edited, Origin
 from trainc.frontend.overlays.overlay import ImageChange, Overlay
-from trainc.typing import Any
 
 # TrainJob is Trainer's and v2alpha1's, TrainingJob OME's.
 _JOB_KINDS = ("TrainJob", "TrainingJob")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias, TypeVar
 
 from trainc.diagnostics import Diagnostic, Path, format_path
 from trainc.frontend.document import Document
 from trainc.near_names import did_you_mean
-from trainc.typing import Any, TypeAlias, TypeVar
 
 Json: TypeAlias = Mapping[str, Any]
 _T = TypeVar("_T")

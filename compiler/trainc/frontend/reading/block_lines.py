@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import Any
 
 from trainc.frontend.reading.scalars import NUMBER_START, WORDS, number
-from trainc.typing import Any
 
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_")
 _IN_KEYS = _LETTERS | frozenset("0123456789./-")

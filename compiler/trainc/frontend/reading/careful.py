@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from yaml.error import YAMLError
 
 from trainc.diagnostics import Diagnostic
@@ -10,7 +12,6 @@ from trainc.frontend.reading.construct import construct
 from trainc.frontend.reading.nodes import RefusedError, compose
 from trainc.frontend.reading.syntax_errors import syntax_error
 from trainc.options import Limits
-from trainc.typing import Any
 
 
 def read_carefully(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from typing import Any
 
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.reading.chunk import Chunk
@@ -22,7 +23,6 @@ from trainc.frontend.reading.scalars import (
     plain,
     through_json,
 )
-from trainc.typing import Any
 
 _PREFIX = "tag:yaml.org,2002:"
 _COLLECTION_TAGS = {"mapping": (None, "!", _PREFIX + "map"), "sequence": (None, "!", _PREFIX + "seq")}

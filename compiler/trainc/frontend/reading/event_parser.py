@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainc.typing import TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from yaml._yaml import CParser as EventParser

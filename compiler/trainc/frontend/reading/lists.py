@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from trainc.diagnostics import Path
-from trainc.typing import Any
 
 
 def items(value: Any) -> Iterator[tuple[Path, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, Literal, TypeAlias
 
 from yaml.events import (
     AliasEvent,
@@ -19,7 +20,6 @@ from trainc.frontend.reading.chunk import Chunk
 from trainc.frontend.reading.event_parser import EventParser
 from trainc.options import Limits
 from trainc.records import dataclass, field
-from trainc.typing import Any, Literal, TypeAlias
 
 # How many nodes aliases may stand for, per alias allowed: 400,000 by default, go.yaml.in/yaml/v2 decode.go's own bound.
 _NODES_PER_ALIAS = 40

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from trainc.diagnostics import Path, Source
 from trainc.frontend.reading.chunk import Chunk
 from trainc.options import Limits
 from trainc.records import dataclass
-from trainc.typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from trainc.frontend.reading.nodes import Node

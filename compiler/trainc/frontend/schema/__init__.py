@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from trainc.frontend.schema.checking import check
-from trainc.typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trainc.frontend.schema.editor_schema import json_schema

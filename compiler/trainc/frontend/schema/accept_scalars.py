@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from trainc.frontend.schema.accept_values import Accept
 from trainc.frontend.schema.limits import integer_bounds, limits
 from trainc.frontend.schema.scalars import Refused, as_integer, as_text, is_time, text_or_integer
 from trainc.frontend.schema.shapes import ScalarType
 from trainc.ir.quantity import canonical
-from trainc.typing import Any
 
 
 def accept_scalar(kind: ScalarType, key: str, release: str, keeps_zero: bool) -> Accept:

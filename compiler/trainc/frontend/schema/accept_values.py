@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from trainc.frontend.schema.limits import limits
 from trainc.frontend.schema.list_keys import LIST_MAP_KEYS, SETS
 from trainc.frontend.schema.scalars import Refused, as_text
-from trainc.typing import Any, TypeAlias
 
 # A value as the API server stores it and Go marshals it; None when the field disappears.
 Accept: TypeAlias = Callable[[Any], Any]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
+from typing import Any
 
 from trainc.frontend.schema.accept_scalars import accept_scalar
 from trainc.frontend.schema.accept_values import Accept, accept_list, accept_map, accept_sized, omit_if_empty
@@ -25,7 +26,6 @@ from trainc.frontend.schema.zero_values import (
     NEVER_MARSHALLED,
 )
 from trainc.records import dataclass
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 

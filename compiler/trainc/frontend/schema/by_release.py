@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeAlias, TypeVar
 
 from trainc.options import RELEASES
-from trainc.typing import TypeAlias, TypeVar
 
 T = TypeVar("T")
 

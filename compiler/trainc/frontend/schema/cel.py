@@ -8,13 +8,13 @@ one value that a bound or an enum can express are in constraints.py; rules on up
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
 
 from trainc.diagnostics import Finding
 from trainc.frontend.schema.by_release import Rows
 from trainc.frontend.schema.object_meta import jobset_metadata, object_metadata, trainjob_metadata
 from trainc.frontend.schema.scalars import shown
 from trainc.patterns import pattern
-from trainc.typing import Any, TypeAlias
 
 Struct: TypeAlias = Mapping[str, Any]
 Rule: TypeAlias = Callable[[Struct], Iterator[Finding]]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from trainc.diagnostics import Finding, has_errors
 from trainc.frontend.schema.acceptance import acceptor
 from trainc.frontend.schema.scalars import Refused
 from trainc.frontend.schema.shapes import ROOTS
-from trainc.typing import Any
 
 
 def check(

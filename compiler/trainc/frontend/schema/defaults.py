@@ -6,8 +6,9 @@ tags that PORT.yaml pins.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from trainc.frontend.schema.by_release import Rows
-from trainc.typing import TypeAlias
 
 Default: TypeAlias = str | int | bool
 

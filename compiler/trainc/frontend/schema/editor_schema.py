@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 from trainc.frontend.schema.descriptions import DESCRIPTIONS
 from trainc.frontend.schema.limits import Limits, integer_bounds, limits
 from trainc.frontend.schema.list_keys import SETS
 from trainc.frontend.schema.shapes import ROOTS, Definition, ListOf, MapOf, Scalar, Shape, Struct, definition
 from trainc.frontend.schema.tables import defaults_of
-from trainc.typing import Any
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 QUANTITY_FORMAT = "quantity"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from trainc.diagnostics import Finding, Path, Severity
 from trainc.frontend.schema.list_keys import LIST_MAP_KEYS, SETS
@@ -14,7 +15,6 @@ from trainc.frontend.schema.unknown_fields import indent_hint, unknown_fields
 from trainc.frontend.schema.walking import Node, nodes, well_typed, without_nulls, without_unknown
 from trainc.ir.quantity import canonical
 from trainc.records import replace
-from trainc.typing import Any
 
 # A missing field that only shows what this finding says already.
 _EXPLAINS_MISSING_TEMPLATE = "PodSpecInsteadOfJobSpec"

@@ -6,7 +6,7 @@ the same in every release; fields that a release does not have simply never occu
 
 from __future__ import annotations
 
-from trainc.typing import TypeAlias
+from typing import TypeAlias
 
 _Keys: TypeAlias = tuple[str, ...]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from typing import Any
 
 from trainc.diagnostics import Finding, Path
 from trainc.frontend.schema.scalars import shown
@@ -19,7 +20,6 @@ from trainc.name_forms import (
     is_label_value,
     is_qualified_name,
 )
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 

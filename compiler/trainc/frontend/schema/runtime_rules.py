@@ -6,11 +6,11 @@ Source: kubeflow/trainer pkg/webhooks/trainingruntime_webhook.go and clustertrai
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from trainc.diagnostics import Finding, Path
 from trainc.frontend.schema.by_release import Rows, in_force
 from trainc.ir.names import ANCESTOR_LABEL, DATASET_INITIALIZER, LAUNCHER, MODEL_INITIALIZER, NODE, TRAINER
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 

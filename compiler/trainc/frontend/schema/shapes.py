@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
+from typing import Literal, TypeAlias
 
-from trainc.loading import import_module
 from trainc.records import dataclass
-from trainc.typing import Literal, TypeAlias
 
 ROOTS = {
     "TrainJob": "trainer.TrainJob",

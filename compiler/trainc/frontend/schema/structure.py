@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
+from typing import Any
 
 import jsonschema
 
@@ -11,7 +12,6 @@ from trainc.diagnostics import Finding, Path
 from trainc.frontend.schema.editor_schema import QUANTITY_FORMAT, json_schema
 from trainc.frontend.schema.scalars import shown
 from trainc.records import dataclass
-from trainc.typing import Any
 
 _EXPECTED = {
     "object": "a mapping",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from trainc.diagnostics import Finding, Path, Severity, format_path
 from trainc.frontend.schema.known_fields import release_hint
 from trainc.frontend.schema.shapes import ListOf, Shape, Struct, definition
 from trainc.frontend.schema.walking import Node, nodes
 from trainc.near_names import near_names
-from trainc.typing import Any
 
 _POD_FIELDS = ("containers", "initContainers")
 # Structs that people take for a PodSpec: the code, and where the PodSpec belongs, seen from them.

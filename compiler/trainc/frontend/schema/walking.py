@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, TypeAlias
 
 from trainc.diagnostics import Path
 from trainc.frontend.schema.scalars import Refused, as_integer
 from trainc.frontend.schema.shapes import ListOf, MapOf, Scalar, Shape, Struct, definition
 from trainc.records import dataclass
-from trainc.typing import Any, TypeAlias
 
 Ancestors: TypeAlias = tuple[tuple[Path, str], ...]
 

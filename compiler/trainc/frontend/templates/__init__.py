@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from trainc.diagnostics import Diagnostic, Path, Source
 from trainc.frontend.document import Document
@@ -11,7 +12,6 @@ from trainc.frontend.templates.failure import TemplateFailedError
 from trainc.frontend.yaml_reader import read_documents
 from trainc.options import Limits
 from trainc.records import replace
-from trainc.typing import Any
 
 __all__ = ["read_template", "render"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import islice
 from types import TracebackType
+from typing import Any
 
 from jinja2 import Template, TemplateError, TemplateSyntaxError, UndefinedError, nodes
 from jinja2.visitor import NodeTransformer
@@ -13,7 +14,6 @@ from trainc.frontend.templates.failure import TemplateFailedError, TooMuchError
 from trainc.frontend.templates.sandbox import BoundedEnvironment, Bounding
 from trainc.options import Limits
 from trainc.patterns import pattern
-from trainc.typing import Any
 
 _NAME = "<template>"
 # What an expression of a template can raise besides Jinja2's own errors: 1/0, {}[[]], 'a' + 1, loops in twenty loops.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NoReturn
 
 from jinja2 import StrictUndefined, nodes
 from jinja2.exceptions import SecurityError
@@ -19,7 +20,6 @@ from jinja2.visitor import NodeTransformer
 
 from trainc.frontend.templates.failure import TooMuchError
 from trainc.patterns import pattern
-from trainc.typing import Any, NoReturn
 
 # Left out: what pads, repeats, formats or draws at random, and what is about HTML.
 _FILTERS = (

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, TypeAlias, get_args
 
 from trainc.diagnostics import CompileError, Diagnostic
 from trainc.integrations.argocd.paths import leads_outside
@@ -22,7 +23,6 @@ from trainc.options import (
     normalize_release,
 )
 from trainc.records import dataclass, field
-from trainc.typing import Any, Literal, TypeAlias, get_args
 
 Kind: TypeAlias = Literal["text", "truth", "list", "paths"]
 Value: TypeAlias = str | bool | list[str]

@@ -6,13 +6,13 @@ Source: kubernetes-sigs/kustomize cmd/config/docs/api-conventions/functions-spec
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from trainc.compilation import Manifest
 from trainc.diagnostics import CompileError, Diagnostic, Path, format_path
 from trainc.frontend.document import Document
 from trainc.frontend.yaml_reader import read_value
 from trainc.records import dataclass, replace
-from trainc.typing import Any
 
 STDIN = "-"
 KIND = "ResourceList"

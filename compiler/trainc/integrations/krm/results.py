@@ -6,11 +6,11 @@ Source: kubernetes-sigs/kustomize cmd/config/docs/api-conventions/functions-spec
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.checked import label_of
 from trainc.integrations.krm.tool_metadata import file_of
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from trainc.frontend.document import Document
 from trainc.frontend.resolve import RUNTIME_KINDS
 from trainc.ir.carried_metadata import carried
 from trainc.patterns import pattern
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from trainc.compilation import Manifest
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
@@ -16,7 +17,6 @@ from trainc.integrations.krm.tool_metadata import as_written
 from trainc.options import Limits, Options
 from trainc.pipeline import compile_documents
 from trainc.records import dataclass
-from trainc.typing import Any
 
 # What kustomize itself reads from a plugin's configuration, to find its arguments.
 _KUSTOMIZES_OWN = ("argsOneLiner", "argsFromFile")

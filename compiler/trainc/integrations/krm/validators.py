@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.document import Document
 from trainc.frontend.overlays.read import is_overlay
 from trainc.frontend.yaml_reader import read_documents
 from trainc.options import Limits
-from trainc.typing import Any
 
 # Source: kubernetes-sigs/kustomize api/konfig/general.go (RecognizedKustomizationFileNames).
 _FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")

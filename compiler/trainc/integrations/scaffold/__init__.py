@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from importlib.resources import files
 from string import Template
 from textwrap import indent
+from typing import Literal, TypeAlias
 
 from trainc.integrations.github import workflow
 from trainc.integrations.health import flux_health_checks
 from trainc.options import NEWEST_RELEASE
-from trainc.typing import Literal, TypeAlias
 
 GitOps: TypeAlias = Literal["argocd", "flux"]
 

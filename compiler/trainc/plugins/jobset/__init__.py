@@ -6,6 +6,7 @@ Source: kubeflow/trainer pkg/runtime/framework/plugins/jobset.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from trainc.ir import names
 from trainc.ir.info import Info
@@ -13,7 +14,6 @@ from trainc.ir.trainjob import TrainJob
 from trainc.plugins.jobset.replicated_job import replicated_job
 from trainc.plugins.jobset.validation import validate
 from trainc.plugins.plugin import Manifest, Plugin
-from trainc.typing import Any
 
 
 def build(job: TrainJob, info: Info) -> Iterator[Manifest]:

@@ -6,6 +6,7 @@ Source: kubeflow/trainer pkg/runtime/framework/plugins/jobset (Build in jobset.g
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from trainc.ir import names
 from trainc.ir.container import Container
@@ -14,7 +15,6 @@ from trainc.ir.info import Info
 from trainc.ir.keyed import controller_port_match
 from trainc.ir.podset import PodSet
 from trainc.ir.trainjob import TrainJob
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 _STEPS = (names.TRAINER, names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)

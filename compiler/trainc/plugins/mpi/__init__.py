@@ -6,6 +6,7 @@ Source: kubeflow/trainer pkg/runtime/framework/plugins/mpi.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from trainc.diagnostics import Finding
 from trainc.ir import names
@@ -22,7 +23,6 @@ from trainc.plugins.mpi.policy_checks import nameless_launcher, unheeded
 from trainc.plugins.mpi.search_domain import missing_namespace, with_search_domain
 from trainc.plugins.mpi.slots import counts_gpus, slots_per_node
 from trainc.plugins.plugin import Manifest, Plugin
-from trainc.typing import Any
 
 
 def validate(job: TrainJob, info: Info) -> Iterator[Finding]:

@@ -7,10 +7,10 @@ pkg/controller/mpi_job_controller.go at caa3c47f for Intel MPI and MPICH, which 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from trainc.ir.env import EnvVar, literal
 from trainc.records import dataclass
-from trainc.typing import Any
 
 HOSTFILE_DIR = "/etc/mpi"
 HOSTFILE_NAME = "hostfile"

@@ -6,11 +6,11 @@ Source: kubeflow/trainer pkg/runtime/framework/plugins/mpi (EnforceMLPolicy), wh
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from trainc.diagnostics import Finding, Path, Severity
 from trainc.ir import names
 from trainc.ir.info import Info
-from trainc.typing import Any
 
 _POLICY: Path = ("spec", "mlPolicy", "mpi")
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from trainc.ir.info import Info
 from trainc.ir.keyed import Item
 from trainc.ir.provided_secret import ProvidedSecret
 from trainc.ir.trainjob import TrainJob
-from trainc.typing import Any
 
 VOLUME = "mpi-ssh-auth"
 # (key in the Secret, file name, mode): the private key is readable by its group for runtimes that run as non-root.

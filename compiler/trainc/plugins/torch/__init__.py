@@ -6,6 +6,7 @@ Source: kubeflow/trainer pkg/runtime/framework/plugins/torch/torch.go.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from trainc.ir import names
 from trainc.ir.env import EnvVar, completion_index, literal, trainer_env
@@ -18,7 +19,6 @@ from trainc.plugins.torch.elastic import elastic_range, environment, sized
 from trainc.plugins.torch.processes import processes_per_node
 from trainc.plugins.torch.validation import validate
 from trainc.records import replace
-from trainc.typing import Any
 
 
 def enforce_ml_policy(job: TrainJob, info: Info) -> Info:

@@ -7,6 +7,7 @@ rendezvous takes the largest size for the only one; the pods of a JobSet stay as
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from trainc.diagnostics import Finding, Path
 from trainc.ir import names
@@ -15,7 +16,6 @@ from trainc.ir.info import Info
 from trainc.ir.rendezvous import master_host
 from trainc.ir.trainjob import TrainJob
 from trainc.records import dataclass, replace
-from trainc.typing import Any
 
 RESERVED = frozenset({"PET_RDZV_BACKEND", "PET_RDZV_ENDPOINT", "PET_RDZV_ID", "PET_MAX_RESTARTS"})
 _NODES: Path = ("spec", "mlPolicy", "numNodes")

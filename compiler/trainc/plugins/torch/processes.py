@@ -6,12 +6,12 @@ Source: kubeflow/trainer pkg/runtime/framework/plugins/torch/torch.go at each re
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from trainc.ir.devices import cpus, gpus, is_gpu, resources_per_node
 from trainc.ir.info import Info
 from trainc.ir.quantity import parse_quantity
 from trainc.ir.trainjob import TrainJob
-from trainc.typing import Any
 
 AUTO = "auto"
 

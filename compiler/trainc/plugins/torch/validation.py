@@ -6,6 +6,7 @@ Source: kubeflow/trainer pkg/runtime/framework/plugins/torch (Validate) at each 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from trainc.diagnostics import Finding
 from trainc.ir.devices import ambiguous_gpus, gpus, resources_per_node
@@ -15,7 +16,6 @@ from trainc.ir.reserved import reserved_env
 from trainc.ir.trainjob import Trainer, TrainJob
 from trainc.plugins.torch import elastic, torchtune
 from trainc.plugins.torch.processes import AUTO, asked_processes
-from trainc.typing import Any
 
 RESERVED = frozenset(
     {"PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT"},

@@ -8,12 +8,12 @@ that compares lists whole may not take them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 from trainc.diagnostics import Path
 from trainc.records import dataclass
 from trainc.report.diff.lists import identities, is_set
 from trainc.report.paths import FieldPath, Item
-from trainc.typing import Any, Literal, TypeAlias
 
 Json: TypeAlias = Mapping[str, Any]
 Kind: TypeAlias = Literal["added", "removed", "changed"]

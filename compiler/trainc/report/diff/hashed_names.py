@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from trainc.patterns import pattern
 from trainc.report.diff.normal import Manifest
-from trainc.typing import Any
 
 # What target.name_hash appends: six characters of Kubernetes' alphabet for generated names.
 _HASHED = pattern(r"(?P<plain>.+)-[bcdfghjklmnpqrstvwxz2456789]{6}")

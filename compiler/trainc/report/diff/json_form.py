@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from trainc.diagnostics import Finding, format_path
 from trainc.ir.quantity import format_resources
@@ -12,7 +13,6 @@ from trainc.report.diff.steps import Step, Totals
 from trainc.report.diff.verdicts import Verdict
 from trainc.report.diff.ways import WAYS
 from trainc.report.paths import format_field
-from trainc.typing import Any
 
 _API = "trainc/v1alpha1"
 

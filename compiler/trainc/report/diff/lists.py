@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from trainc.report.paths import KEYS, Item
-from trainc.typing import Any
 
 _KEYS: Mapping[str, str] = {
     **KEYS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
 
 from trainc.records import dataclass
 from trainc.report.diff.changes import Change, Move
@@ -12,7 +13,6 @@ from trainc.report.diff.outcomes import Outcome
 from trainc.report.diff.steps import Step, Totals
 from trainc.report.diff.verdicts import Verdict
 from trainc.report.diff.ways import Way
-from trainc.typing import Literal, TypeAlias
 
 Status: TypeAlias = Literal["added", "removed", "changed", "unchanged"]
 

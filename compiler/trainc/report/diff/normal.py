@@ -5,8 +5,9 @@ What the API server and Argo CD add to a live object is left out, so that `kubec
 
 from __future__ import annotations
 
+from typing import Any, TypeAlias
+
 from trainc.ir.quantity import canonical
-from trainc.typing import Any, TypeAlias
 
 Manifest: TypeAlias = dict[str, Any]
 

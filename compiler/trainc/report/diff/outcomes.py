@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-
-from trainc.typing import Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 Outcome: TypeAlias = Literal[
     "nothing",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from trainc.diagnostics import Path
 from trainc.report.diff.changes import Change
 from trainc.report.diff.normal import Manifest
-from trainc.typing import Any
 
 
 def with_change(before: Manifest, change: Change) -> Manifest:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 from trainc.diagnostics import Finding
 from trainc.records import dataclass
 from trainc.report.diff.normal import Manifest
-from trainc.typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)

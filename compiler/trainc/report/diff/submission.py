@@ -9,11 +9,11 @@ Both are modelled with one applier, and no one else who owns a field.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 from trainc.ir.strategic_merge import MERGE_KEYS
 from trainc.report.diff.lists import identities
 from trainc.report.diff.normal import Manifest
-from trainc.typing import Any, Literal, TypeAlias
 
 Apply: TypeAlias = Literal["client", "server", "replace"]
 _NOTHING: Mapping[str, Any] = {}

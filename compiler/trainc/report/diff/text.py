@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from textwrap import wrap
+from typing import Literal, TypeAlias
 
 from trainc.report.diff.changes import Change
 from trainc.report.diff.figures import as_arrow, figures
@@ -13,7 +14,6 @@ from trainc.report.diff.outcomes import LABELS, Outcome
 from trainc.report.diff.values import differing_lines, one_liners
 from trainc.report.diff.ways import Way
 from trainc.report.paths import FieldPath, format_field
-from trainc.typing import Literal, TypeAlias
 
 Part: TypeAlias = Literal["title", "added", "removed", "changed", "harmless", "refused", "harmful", "quiet", "note"]
 Paint: TypeAlias = Callable[[Part, str], str]

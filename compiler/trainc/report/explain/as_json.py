@@ -13,9 +13,10 @@ admission, deviation or delivery), `by`, `value` and, where there is one, `at` (
 
 from __future__ import annotations
 
+from typing import Any
+
 from trainc.report.paths import format_field
 from trainc.report.provenance.model import ExplainedField, Explanation, Input, Origin
-from trainc.typing import Any
 
 
 def explanation_json(explanation: Explanation) -> dict[str, Any]:

@@ -6,6 +6,7 @@ The line of a field says who set it last; those who set it before stand beneath 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Literal, TypeAlias
 
 from trainc.ir.deviations import DEVIATIONS
 from trainc.report.explain.choice import prefix
@@ -14,7 +15,6 @@ from trainc.report.explain.rows import Row, Section, sections
 from trainc.report.explain.values import shown, whole
 from trainc.report.paths import FieldPath, format_field
 from trainc.report.provenance.model import ExplainedField, ExplainedObject, Explanation, Origin
-from trainc.typing import Literal, TypeAlias
 
 Role: TypeAlias = Literal["heading", "path", "value", "faint", "plugin", "trainjob", "runtime", "default", "deviation"]
 # Gives a piece of text the look of its role; plain text stays as it is.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 from trainc.patterns import pattern
-from trainc.typing import Any
 
 _WIDTH = 44
 # What a reader would take for a number, a boolean or nothing at all, were it not in quotes.

@@ -10,9 +10,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Any
 
 from trainc.report.graph.model import Graph, Step
-from trainc.typing import Any
 
 
 def graph_json(graph: Graph) -> dict[str, Any]:

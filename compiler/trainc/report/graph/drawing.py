@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
+from typing import TYPE_CHECKING, Literal
 
 from trainc.report.graph.cards import (
     DOT,
@@ -22,7 +23,6 @@ from trainc.report.graph.cards import (
 )
 from trainc.report.graph.model import Graph
 from trainc.report.graph.words import gang, total
-from trainc.typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     import svg

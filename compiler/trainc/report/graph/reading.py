@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from trainc.ir import names
 from trainc.ir.devices import is_gpu
@@ -11,7 +12,6 @@ from trainc.ir.quantity import parse_quantity
 from trainc.patterns import pattern
 from trainc.records import replace
 from trainc.report.graph.model import Dependency, Gang, Graph, Rendezvous, Step, Volume
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 _GROUP_LABEL = "scheduling.x-k8s.io/pod-group"

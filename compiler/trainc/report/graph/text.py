@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Literal, TypeAlias
 
 from trainc.report.graph.layers import layers
 from trainc.report.graph.model import Graph, Step
 from trainc.report.graph.words import devices, gang, size, total
-from trainc.typing import Literal, TypeAlias
 
 Role: TypeAlias = Literal["heading", "step", "size", "faint", "address", "gang"]
 Paint: TypeAlias = Callable[[str, Role], str]

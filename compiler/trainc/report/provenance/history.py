@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 from trainc.report.paths import KEYS, FieldPath, Item, Leaf, Leaves
 from trainc.report.provenance.model import ExplainedField, Origin
-from trainc.typing import Any, TypeAlias
 
 Attribute: TypeAlias = Callable[[Leaf], Origin]
 # What an object keeps when it is renamed: its version, its kind, and the how many-eth of these it is.

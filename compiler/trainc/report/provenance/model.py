@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 from trainc.diagnostics import Path, Source
 from trainc.records import dataclass, field
 from trainc.report.paths import FieldPath
-from trainc.typing import Any, Literal, TypeAlias
 
 Kind: TypeAlias = Literal[
     "runtime", "overlay", "patch", "trainjob", "plugin", "default", "admission", "deviation", "delivery"

@@ -7,6 +7,7 @@ changes nothing, and yet decides: with numNodes 1 in the runtime and in the Trai
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from trainc.diagnostics import Path
 from trainc.ir.container import Container
@@ -14,7 +15,6 @@ from trainc.ir.info import Info
 from trainc.ir.podset import PodSet
 from trainc.records import replace
 from trainc.report.paths import FieldPath, Leaf, Leaves, at, exists, is_item_name
-from trainc.typing import Any
 
 _CONTAINER_FIELDS = ("image", "command", "args", "env", "resources", "volumeMounts", "ports")
 _POD_SPEC: Path = ("template", "spec", "template", "spec")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from trainc.diagnostics import Path
 from trainc.ir import names
@@ -10,7 +11,6 @@ from trainc.ir.devices import is_gpu
 from trainc.ir.podset import PodSet
 from trainc.ir.quantity import parse_quantity
 from trainc.report.provenance.situation import Because, InJobSet, InRuntime, InTrainJob, Ref, Situation, jobset_path
-from trainc.typing import Any
 
 _TRAINER: Path = ("spec", "trainer")
 _POLICY: Path = ("spec", "mlPolicy")

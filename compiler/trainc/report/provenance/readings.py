@@ -6,12 +6,12 @@ They mirror the order in which the passes look: the first place that answers is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
 
 from trainc.diagnostics import Path
 from trainc.ir.podset import PodSet
 from trainc.report.paths import FieldPath, Item
 from trainc.report.provenance.situation import Because, InJobSet, InRuntime, InTrainJob, Ref, Situation
-from trainc.typing import TypeAlias
 
 Reading: TypeAlias = Callable[[Situation], Iterable[Ref]]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from trainc.diagnostics import Path
 from trainc.options import Options
@@ -11,7 +12,6 @@ from trainc.report.paths import FieldPath, Leaf
 from trainc.report.provenance.inputs.secrets import ROWS
 from trainc.report.provenance.model import InputDocument, Origin
 from trainc.report.provenance.situation import Situation, input_of
-from trainc.typing import Any
 
 # What mode `sealed` carries over; it writes the rest anew.
 _CIPHERTEXT: tuple[FieldPath, ...] = (

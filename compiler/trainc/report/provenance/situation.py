@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 from trainc.diagnostics import Path
 from trainc.ir.info import Info
@@ -11,7 +12,6 @@ from trainc.ir.trainjob import TrainJob
 from trainc.records import dataclass
 from trainc.report.paths import FieldPath, Item, at, exists, named
 from trainc.report.provenance.model import Input, InputDocument, Origin
-from trainc.typing import TypeAlias
 
 
 @dataclass(frozen=True, slots=True)

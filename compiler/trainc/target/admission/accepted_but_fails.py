@@ -7,6 +7,7 @@ go to git, a warning where the question is what admission does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from trainc.diagnostics import Finding, Path, Severity
 from trainc.name_forms import LABEL_VALUE_FORM, is_label_value
@@ -16,7 +17,6 @@ from trainc.target.admission.name_budget import too_long_in_pod_template
 from trainc.target.admission.rules_coordinator import coordinator_label_problem
 from trainc.target.admission.rules_names import shorter_name, to_shorten
 from trainc.target.admission.versions import JobSetVersion
-from trainc.typing import Any
 
 # What a Job counts, and never below nothing. Source: kubernetes pkg/apis/batch/validation, validateJobSpec.
 _COUNTS = (

@@ -7,10 +7,10 @@ apply with "field is immutable". The CRD's own defaults come from the schema sta
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from trainc.target.admission.jobset import mapping
 from trainc.target.admission.versions import jobset_version
-from trainc.typing import Any
 
 
 def bake_defaults(jobset: Mapping[str, Any], version: str) -> dict[str, Any]:

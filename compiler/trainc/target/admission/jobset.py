@@ -7,10 +7,10 @@ Absent values read as the CRD's defaults, so that a rule gives the same answer b
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
 
 from trainc.diagnostics import Path
 from trainc.records import dataclass
-from trainc.typing import Any, TypeAlias
 
 Json: TypeAlias = Mapping[str, Any]
 _NOTHING: Json = {}

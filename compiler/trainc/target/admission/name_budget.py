@@ -7,12 +7,12 @@ rules say which excess JobSet refuses and which it only fails on later; this mod
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any, Literal, TypeAlias
 
 from trainc.diagnostics import Path
 from trainc.name_forms import LABEL_LIMIT, SUBDOMAIN_LIMIT, length
 from trainc.records import dataclass, replace
 from trainc.target.admission.jobset import JobSet, ReplicatedJob, items, mapping, number, read_jobset, text
-from trainc.typing import Any, Literal, TypeAlias
 
 Use: TypeAlias = Literal[
     "Job", "pod", "pod hostname", "headless Service", "PersistentVolumeClaim", "coordinator label", "label", "volume",

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import Any
 
 from trainc.diagnostics import Finding, Path
 from trainc.name_forms import length
 from trainc.patterns import pattern
 from trainc.target.admission.jobset import JobSet, Json, items, mapping, text
 from trainc.target.admission.versions import JobSetVersion
-from trainc.typing import Any
 
 MOST_PODS = 2**31 - 1
 RULE_NAME_LIMIT = 128

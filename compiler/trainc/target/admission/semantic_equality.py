@@ -8,10 +8,10 @@ Source: kubernetes/apimachinery pkg/api/equality/semantic.go.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from trainc.diagnostics import Path
 from trainc.ir.quantity import parse_quantity
-from trainc.typing import Any
 
 _QUANTITY_MAPS = ("limits", "requests", "overhead")
 _QUANTITIES = ("sizeLimit", "divisor")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from trainc.diagnostics import Finding, Path
 from trainc.records import dataclass
@@ -16,7 +17,6 @@ from trainc.target.admission.defaults import bake_defaults
 from trainc.target.admission.jobset import Json, items, mapping, text
 from trainc.target.admission.semantic_equality import differences
 from trainc.target.admission.versions import jobset_version
-from trainc.typing import Any
 
 _JOBS: Path = ("spec", "replicatedJobs")
 _FROZEN = ("network", "successPolicy", "failurePolicy", "startupPolicy", "volumeClaimPolicies")

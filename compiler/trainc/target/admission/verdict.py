@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from trainc.diagnostics import Finding, Severity
 from trainc.target.admission.accepted_but_fails import check_later
 from trainc.target.admission.creation import check_creation
 from trainc.target.admission.jobset import read_jobset
 from trainc.target.admission.versions import jobset_version
-from trainc.typing import Any
 
 Json = Mapping[str, Any]
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 from trainc.diagnostics import Finding
-from trainc.typing import Any, TypeAlias
 
 Manifest: TypeAlias = dict[str, Any]
 # An object's label, as diagnostics write it, and a finding about it.

@@ -6,11 +6,11 @@ Training commands are full of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from trainc.diagnostics import Finding
 from trainc.patterns import pattern
 from trainc.target.delivery.annotations import About, Manifest, annotations_of
-from trainc.typing import Any
 
 SUBSTITUTE = "kustomize.toolkit.fluxcd.io/substitute"
 # `$${VAR}` is escaped already. The name ends where a default or an operation on it begins.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
 
 from trainc.ir.trainjob import TrainJob
-from trainc.loading import import_module
 from trainc.options import Options, SecretsMode
-from trainc.typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from trainc.ir.provided_secret import ProvidedSecret

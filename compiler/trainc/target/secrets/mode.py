@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from trainc.diagnostics import Finding
 from trainc.ir.provided_secret import ProvidedSecret
 from trainc.ir.trainjob import TrainJob
 from trainc.options import Options
 from trainc.records import dataclass
-from trainc.typing import Any, TypeAlias
 
 Json: TypeAlias = Mapping[str, Any]
 Manifest: TypeAlias = dict[str, Any]

@@ -6,13 +6,13 @@ The Secret is no part of the Application afterwards: pruning does not reach it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from trainc.diagnostics import Finding
 from trainc.ir.provided_secret import ProvidedSecret
 from trainc.ir.trainjob import TrainJob
 from trainc.options import Options
 from trainc.target.secrets.mode import Json, Manifest, Provision
-from trainc.typing import Any
 
 _RBAC = "rbac.authorization.k8s.io"
 # The name comes in a variable, so that the script is the same for every job.

@@ -9,13 +9,13 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from trainc.diagnostics import Finding
 from trainc.ir.provided_secret import ProvidedSecret
 from trainc.ir.trainjob import TrainJob
 from trainc.options import Options
 from trainc.target.secrets.mode import Json, Manifest, Provision
-from trainc.typing import Any
 
 _API = "bitnami.com/v1alpha1"
 _SPEC_FIELDS = ("encryptedData", "template")

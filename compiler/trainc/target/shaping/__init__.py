@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from trainc.diagnostics import Finding
 from trainc.ir.info import Info
@@ -12,7 +13,6 @@ from trainc.target.shaping.managed_by import MANAGED_BY
 from trainc.target.shaping.metadata import METADATA
 from trainc.target.shaping.shape import Manifest, Shape
 from trainc.target.shaping.suspend import SUSPEND
-from trainc.typing import TypeAlias
 
 # Order matters once: a queue label has to reach the JobSet before `suspend` is judged by it.
 SHAPES: tuple[Shape, ...] = (METADATA, MANAGED_BY, DEADLINE, SUSPEND)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from trainc.diagnostics import Finding
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.records import dataclass
-from trainc.typing import Any, TypeAlias
 
 Manifest: TypeAlias = dict[str, Any]
 Shaped: TypeAlias = tuple[list[Manifest], list[Finding]]

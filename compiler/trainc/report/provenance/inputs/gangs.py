@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from trainc.ir import gang, names
 from trainc.ir.container import Container
@@ -20,7 +21,6 @@ from trainc.report.provenance.situation import (
     Ref,
     Situation,
 )
-from trainc.typing import Any
 
 
 def _pods(s: Situation) -> Iterator[Ref]:
