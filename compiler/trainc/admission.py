@@ -12,7 +12,7 @@ from trainc.frontend.schema import check
 from trainc.ir.names import JOBSET_API
 from trainc.ir.release import Release, release_facts
 from trainc.options import NEWEST_RELEASE, Options, Semantics
-from trainc.records import replace
+from trainc.startup.records import replace
 from trainc.target.admission import bake_defaults, verdict
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from trainc.lints.ttl_rerun import ttl_rerun
 from trainc.options import Options
 from trainc.plugins import engine
 from trainc.plugins.registry import plugins_for
-from trainc.records import dataclass, replace
+from trainc.startup.records import dataclass, replace
 from trainc.target.delivery import deliver
 from trainc.target.order import in_apply_order
 from trainc.target.secrets import makes_new_keys, provide

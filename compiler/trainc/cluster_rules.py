@@ -9,8 +9,8 @@ from trainc.admission import as_submitted
 from trainc.diagnostics import Finding
 from trainc.frontend.schema import check
 from trainc.ir.release import release_facts
-from trainc.records import dataclass
 from trainc.report.diff.rules import Stored
+from trainc.startup.records import dataclass
 from trainc.target.admission import bake_defaults, creation_refusals
 from trainc.target.admission.updates import Submitted, update_refusals
 from trainc.target.name_hash import name_hash

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from trainc.diagnostics import Diagnostic
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 Manifest = dict[str, Any]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 Severity: TypeAlias = Literal["error", "warning", "info"]
 Path: TypeAlias = tuple[str | int, ...]

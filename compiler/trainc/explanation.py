@@ -11,9 +11,9 @@ from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.options import Options
 from trainc.plugins.plugin import ExtensionPoint
-from trainc.records import dataclass, field
 from trainc.replay import Replay
 from trainc.report.provenance.model import ExplainedObject, Explanation, InputDocument, InputDocuments, ObjectName
+from trainc.startup.records import dataclass, field
 
 Manifest = dict[str, Any]
 

@@ -14,7 +14,7 @@ from trainc.frontend.files import read_paths
 from trainc.frontend.intake import Catalog
 from trainc.options import NEWEST_RELEASE, Options
 from trainc.pipeline import compile_documents
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:
     from trainc.frontend.overlays.loaded import Loaded

@@ -16,7 +16,7 @@ from trainc.inputs import Inputs
 from trainc.ir.names import JOBSET_API
 from trainc.options import NEWEST_RELEASE, Options
 from trainc.pipeline import compile_documents
-from trainc.records import dataclass, replace
+from trainc.startup.records import dataclass, replace
 
 # What trainc's output is made of; a folder of output may hold other objects, which are not trainc's to judge.
 _COMPARED_KINDS = (

@@ -13,7 +13,7 @@ from trainc.frontend.document import Document
 from trainc.frontend.intake import Intake, take_in
 from trainc.options import NEWEST_RELEASE, Options
 from trainc.pipeline import compile_job, compile_trainjob, missing_runtimes, notes_on
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future

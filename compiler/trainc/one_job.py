@@ -13,7 +13,7 @@ from trainc.inputs import Inputs
 from trainc.near_names import did_you_mean
 from trainc.options import NEWEST_RELEASE, Options
 from trainc.pipeline import compile_job
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 
 class NoSuchJobError(Exception):

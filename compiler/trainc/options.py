@@ -13,7 +13,7 @@ from trainc.name_forms import (
     is_dns1123_subdomain,
     length,
 )
-from trainc.records import dataclass, field
+from trainc.startup.records import dataclass, field
 from trainc.sync_options import normalize_sync_options
 
 Semantics: TypeAlias = Literal["gitops", "controller"]

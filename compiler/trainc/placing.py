@@ -12,8 +12,8 @@ from trainc.diagnostics import Diagnostic, Finding, Path, Source
 from trainc.explanation import Recorder, explanation
 from trainc.frontend.checked import Checked
 from trainc.options import Options
-from trainc.records import replace
 from trainc.report.provenance.model import ExplainedField, ExplainedObject
+from trainc.startup.records import replace
 
 # Who copies a document's own words into the output; a plugin only derives something from them.
 _COPIED = ("runtime", "overlay", "patch", "trainjob")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 Tool: TypeAlias = Literal["argocd", "flux"]
 Scope: TypeAlias = Literal["jobset", "all"]

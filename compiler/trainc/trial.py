@@ -27,7 +27,7 @@ from trainc.options import NEWEST_RELEASE, Options
 from trainc.pipeline import prepare
 from trainc.placing import place_built
 from trainc.plugins import engine
-from trainc.records import replace
+from trainc.startup.records import replace
 
 
 def check_unused_runtimes(

@@ -15,7 +15,7 @@ from itertools import product
 from typing import Any
 
 import trainc
-from trainc.patterns import pattern
+from trainc.startup.patterns import pattern
 
 SECONDS = 60
 # Enough for an expression that doubles with each character to take a lifetime, and for one of the third degree to show.

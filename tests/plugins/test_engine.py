@@ -11,7 +11,7 @@ from trainc.ir.trainjob import TrainJob
 from trainc.plugins.engine import build, enforce, provided_secrets
 from trainc.plugins.plugin import Plugin
 from trainc.plugins.registry import plugin_named
-from trainc.records import replace
+from trainc.startup.records import replace
 
 JOB = TrainJob("llm", "team-a", "rt", "ClusterTrainingRuntime")
 INFO = Info(release_facts("2.3"), "gitops", "cluster.local", {}, (), {})

@@ -26,7 +26,7 @@ from trainc.frontend.overlays.stack import Passed, Stack
 from trainc.lints.duplicate_subdomain import claims_of
 from trainc.options import NEWEST_RELEASE, Limits, Options
 from trainc.pipeline import compile_job, missing_runtimes
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 from trainc.target.streams import Form, text_of
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from trainc.diagnostics import Diagnostic, Source
 from trainc.frontend.overlays.apply import Use
 from trainc.lints.duplicate_subdomain import Claim
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 # The namespace and name of a TrainJob.
 Key = tuple[str, str]

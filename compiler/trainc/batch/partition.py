@@ -16,8 +16,8 @@ from trainc.diagnostics import Diagnostic
 from trainc.frontend.files import STDIN, Walk
 from trainc.inputs import Step
 from trainc.options import Limits
-from trainc.patterns import pattern
-from trainc.records import dataclass
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass
 
 _KIND = pattern(rb"^kind:[ \t]*(.*?)[ \t]*\r?$", re.MULTILINE)
 _JOB_KINDS = {b"TrainJob", b'"TrainJob"', b"'TrainJob'"}

@@ -26,7 +26,7 @@ from trainc.inputs import Step
 from trainc.lints.duplicate_subdomain import Claim, Services, claims_of, duplicate_subdomain
 from trainc.options import Options
 from trainc.pipeline import compile_job, missing_runtimes, notes_on
-from trainc.records import dataclass, field
+from trainc.startup.records import dataclass, field
 from trainc.target.streams import Form, text_of
 
 

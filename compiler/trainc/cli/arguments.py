@@ -19,7 +19,7 @@ from trainc.options import (
     checked_namespace,
     normalize_release,
 )
-from trainc.records import fields
+from trainc.startup.records import fields
 from trainc.sync_options import sync_options_of
 
 COLOURS = ("auto", "always", "never")

@@ -15,7 +15,7 @@ from trainc.cli.excerpt import Files
 from trainc.cli.progress import Progress
 from trainc.cli.settings import Settings
 from trainc.diagnostics import Diagnostic
-from trainc.records import dataclass, field
+from trainc.startup.records import dataclass, field
 from trainc.target.streams import Form
 
 

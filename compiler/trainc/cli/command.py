@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, BinaryIO, Protocol, TextIO, cast
 
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 
 class Arguments(SimpleNamespace):

@@ -18,7 +18,7 @@ from trainc.frontend.confinement import read_bounded
 from trainc.frontend.document import Document
 from trainc.inputs import Inputs, Step, read_inputs
 from trainc.pipeline import compile_each
-from trainc.records import dataclass, field
+from trainc.startup.records import dataclass, field
 
 if TYPE_CHECKING:
     from trainc.frontend.fragments import Fragment

@@ -13,7 +13,7 @@ from trainc.frontend.confinement import OUTSIDE_HINT, is_inside, read_bounded, r
 from trainc.frontend.document import Document
 from trainc.frontend.yaml_reader import read_documents
 from trainc.options import Delivery, Limits, SecretsMode, Semantics, normalize_release
-from trainc.records import dataclass, replace
+from trainc.startup.records import dataclass, replace
 
 FILE_NAME = "trainc.yaml"
 

@@ -18,7 +18,7 @@ from trainc.frontend.git_tree import Repository, repository_of, write_revision
 from trainc.inputs import read_inputs
 from trainc.manifest_set import ManifestSet, is_runtime, manifest_set, with_runtime
 from trainc.options import RELEASES, Options, normalize_release
-from trainc.records import dataclass, replace
+from trainc.startup.records import dataclass, replace
 
 _GIT = "git:"
 WORKING_TREE = "working tree"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from trainc.diagnostics import Source
-from trainc.patterns import pattern
-from trainc.records import dataclass, field
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass, field
 
 STDIN = "-"
 _WORD = pattern(r"[^\s:,\[\]{}\"']+|[\"'][^\"']*[\"']")

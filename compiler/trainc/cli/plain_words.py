@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Sequence
 from typing import Any, NoReturn
 
 from trainc.cli.command import Arguments, CommandModule
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 _ACTIONS = ("store", "append", "store_true")
 _UNDERSTOOD = {"action", "choices", "default", "dest", "help", "metavar", "nargs", "type"}

@@ -10,7 +10,7 @@ from trainc.cli.configuration import Configuration, read_configuration
 from trainc.diagnostics import CompileError, has_errors
 from trainc.frontend.files import is_overlay_folder
 from trainc.options import Limits, Options, layered
-from trainc.records import dataclass, fields, replace
+from trainc.startup.records import dataclass, fields, replace
 
 if TYPE_CHECKING:
     from trainc.frontend.overlays.loaded import Loaded

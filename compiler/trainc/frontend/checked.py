@@ -20,7 +20,7 @@ from trainc.ir.info import Info
 from trainc.ir.release import Release
 from trainc.ir.trainjob import TrainJob
 from trainc.options import Options
-from trainc.records import dataclass, replace
+from trainc.startup.records import dataclass, replace
 
 Json = Mapping[str, Any]
 KINDS = ("TrainJob", *RUNTIME_KINDS)

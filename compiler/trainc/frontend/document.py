@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from trainc.diagnostics import Path, Source
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from trainc.diagnostics import Finding, Path, has_errors
 from trainc.frontend.nested import take, value_at
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 Json = Mapping[str, Any]
 

@@ -14,7 +14,7 @@ from trainc.frontend.confinement import is_below, read_bounded
 from trainc.frontend.document import Document
 from trainc.frontend.yaml_reader import read_documents
 from trainc.options import Limits
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 # Files as they were read: each path as it was given, and its bytes.
 Texts: TypeAlias = list[tuple[str, bytes]]

@@ -14,7 +14,7 @@ from trainc.frontend.document import Document
 from trainc.frontend.schema import known_in
 from trainc.ir import names
 from trainc.options import RELEASES
-from trainc.records import dataclass, replace
+from trainc.startup.records import dataclass, replace
 
 Json = Mapping[str, Any]
 

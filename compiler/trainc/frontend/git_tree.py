@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from trainc.diagnostics import CompileError, Diagnostic
 from trainc.frontend.files import READ_SUFFIXES
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 _LINK = "120000"
 _FILE = "100"

@@ -13,7 +13,7 @@ from trainc.diagnostics import Finding, Path, has_errors
 from trainc.frontend.extensions import EXTENSIONS
 from trainc.frontend.nested import put, take, value_at
 from trainc.frontend.schema import check
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 Json = Mapping[str, Any]
 

@@ -11,7 +11,7 @@ from trainc.frontend.dialects import Surroundings, surroundings_of
 from trainc.frontend.document import Document
 from trainc.frontend.resolve import Key, Miss, reference_alone, runtime_key, wanted_key
 from trainc.options import Options
-from trainc.records import dataclass, field, replace
+from trainc.startup.records import dataclass, field, replace
 
 # name, release -> the catalog's runtime document, or a function that says why it has none
 Catalog: TypeAlias = Callable[[str, str], Document | Callable[[], Miss]]

@@ -19,7 +19,7 @@ from trainc.ir.release import Release
 from trainc.ir.requests import pod_requests
 from trainc.ir.trainjob import InitializerStep, Trainer, TrainJob
 from trainc.options import Options, Semantics
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 Json = Mapping[str, Any]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trainc.ir import names
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from trainc.diagnostics import Finding
 from trainc.ir import names
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 Json = Mapping[str, Any]
 RUNTIME_KINDS = ("TrainingRuntime", "ClusterTrainingRuntime")

@@ -12,7 +12,7 @@ from trainc.diagnostics import Finding
 from trainc.frontend.ancestor_labels import JOBS, ancestor_of, container_names, infer_ancestor_labels
 from trainc.frontend.naming import Naming
 from trainc.ir import names
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 Json = Mapping[str, Any]
 

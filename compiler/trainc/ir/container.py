@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from trainc.ir.keyed import Item, Same, upsert, upsert_where
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

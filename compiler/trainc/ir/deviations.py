@@ -5,7 +5,7 @@ One home for their ids: PORT.yaml lists the same, and a test holds the two toget
 
 from __future__ import annotations
 
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

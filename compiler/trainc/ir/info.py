@@ -10,7 +10,7 @@ from trainc.ir.container import Container
 from trainc.ir.podset import PodSet
 from trainc.ir.release import Release
 from trainc.options import Semantics
-from trainc.records import dataclass, field, replace
+from trainc.startup.records import dataclass, field, replace
 
 Json = Mapping[str, Any]
 

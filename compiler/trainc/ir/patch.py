@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainc.diagnostics import Path
-from trainc.records import dataclass, field
+from trainc.startup.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from trainc.ir import names
 from trainc.ir.container import Container
 from trainc.ir.keyed import Item, upsert
 from trainc.ir.quantity import ResourceList
-from trainc.records import dataclass, field, replace
+from trainc.startup.records import dataclass, field, replace
 
 Edit = Callable[[Container], Container]
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from trainc.patterns import pattern
-from trainc.records import dataclass
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass
 
 NANOS_PER_UNIT = 10**9
 LARGEST = (2**63 - 1) * NANOS_PER_UNIT

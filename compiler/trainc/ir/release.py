@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, Literal
 
 from trainc.options import RELEASES
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

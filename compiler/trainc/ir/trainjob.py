@@ -7,7 +7,7 @@ from typing import Any
 
 from trainc.ir import names
 from trainc.ir.patch import Patch
-from trainc.records import dataclass, field
+from trainc.startup.records import dataclass, field
 
 EnvVar = Mapping[str, Any]
 

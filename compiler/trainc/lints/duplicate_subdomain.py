@@ -8,7 +8,7 @@ from typing import Any
 from trainc.diagnostics import Finding
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 Json = Mapping[str, Any]
 # (namespace, name) of a headless Service -> the JobSet that it belongs to.

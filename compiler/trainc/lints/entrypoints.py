@@ -11,7 +11,7 @@ from trainc.ir.container import Container
 from trainc.ir.info import Info
 from trainc.ir.podset import PodSet
 from trainc.ir.trainjob import Trainer, TrainJob
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 About = Literal["trainjob", "runtime"]
 JOBS: Path = ("spec", "template", "spec", "replicatedJobs")

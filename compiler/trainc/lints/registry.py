@@ -11,7 +11,7 @@ from trainc.diagnostics import Finding
 from trainc.ir import names
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.records import dataclass, replace
+from trainc.startup.records import dataclass, replace
 
 Lint: TypeAlias = Callable[[TrainJob, Info], Iterator[Finding]]
 

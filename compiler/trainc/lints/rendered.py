@@ -11,7 +11,7 @@ from typing import Any
 
 from trainc.diagnostics import Finding, Path
 from trainc.ir import names
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 Json = Mapping[str, Any]
 

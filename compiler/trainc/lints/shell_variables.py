@@ -8,7 +8,7 @@ from trainc.diagnostics import Finding
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.lints.entrypoints import Entrypoint, entrypoints
-from trainc.patterns import pattern
+from trainc.startup.patterns import pattern
 
 # Names as environment variables have them: `$ref` in JSON and `${model.size}` of a configuration tool are no variables.
 _VARIABLE = pattern(r"(?<![\\$])\$(?:\{([A-Z_][A-Z0-9_]*)\}|([A-Z_][A-Z0-9_]*))")

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from trainc.diagnostics import Path
 from trainc.lints.entrypoints import About, Entrypoint, shell_script
-from trainc.patterns import pattern
-from trainc.records import dataclass
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass
 
 _PROGRAM = "torchrun"
 _MODULES = ("torch.distributed.run", "torch.distributed.launch")

@@ -9,7 +9,7 @@ from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.lints.entrypoints import entrypoints
 from trainc.lints.torchrun_command import Flag, torchrun_flags
-from trainc.patterns import pattern
+from trainc.startup.patterns import pattern
 
 _PREFIX = "PET_"
 _OWN_RENDEZVOUS = "standalone"

@@ -25,7 +25,7 @@ from trainc.output.owned_paths import (
     read_owned,
     stays_inside,
 )
-from trainc.records import dataclass, replace
+from trainc.startup.records import dataclass, replace
 
 _NOT_OURS = "is there already and trainc did not write it"
 _LINK = "is a link, or in a folder that is one, and would lead elsewhere"

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 
-from trainc.patterns import pattern
+from trainc.startup.patterns import pattern
 
 STATE_FOLDER = ".trainc"
 _OWNED = "owned"

@@ -15,7 +15,7 @@ from trainc.ir.info import Info
 from trainc.ir.podset import PodSet
 from trainc.ir.trainjob import InitializerStep, TrainJob
 from trainc.plugins.plugin import Plugin
-from trainc.records import replace
+from trainc.startup.records import replace
 
 STEPS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
 

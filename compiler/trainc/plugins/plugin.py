@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from trainc.diagnostics import Finding
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:
     from trainc.ir.provided_secret import ProvidedSecret

@@ -10,7 +10,7 @@ from typing import TypeAlias, cast
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.plugin import Plugin
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 Concerned: TypeAlias = Callable[[TrainJob, Info], bool]
 

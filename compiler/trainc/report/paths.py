@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from trainc.diagnostics import Path, is_identifier
 from trainc.ir.strategic_merge import MERGE_KEYS
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 # The merge keys of patches, and those of lists that no patch reaches.
 KEYS: Mapping[str, str] = {**MERGE_KEYS, "runtimePatches": "manager", "claims": "name", "targets": "jobName"}

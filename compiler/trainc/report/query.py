@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 from trainc.near_names import near_names
-from trainc.patterns import pattern
 from trainc.report.paths import FieldPath, Item, format_field
+from trainc.startup.patterns import pattern
 
 ANY_STEPS = "..."
 _TOKEN = pattern(r"""\.\.\.|\["((?:[^"\\]|\\.)*)"\]|\[([^\]]*)\]|\.?([^.\[]+)""")

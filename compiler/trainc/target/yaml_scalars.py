@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainc.patterns import pattern
+from trainc.startup.patterns import pattern
 
 if TYPE_CHECKING:
     import re

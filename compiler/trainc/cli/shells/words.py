@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from trainc.cli.arguments import CODE, FILE, FOLDER, RUNTIME
 from trainc.cli.command import COMMANDS
 from trainc.cli.parser import parser_of
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from trainc.frontend.naming import NAMED, Naming
 from trainc.ir.info import Info
 from trainc.ir.release import Release
 from trainc.ir.trainjob import TrainJob
-from trainc.records import dataclass, field, replace
+from trainc.startup.records import dataclass, field, replace
 
 Json = Mapping[str, Any]
 

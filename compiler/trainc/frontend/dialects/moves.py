@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trainc.diagnostics import Path
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from trainc.frontend.dialects.shape import ANY, Shape
 from trainc.ir import names
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.records import replace
+from trainc.startup.records import replace
 
 Json = Mapping[str, Any]
 

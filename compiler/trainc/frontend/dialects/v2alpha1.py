@@ -18,7 +18,7 @@ from trainc.frontend.dialects.trainer_fields import RUNTIME_REF, TRAINER, conver
 from trainc.ir import names
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.records import replace
+from trainc.startup.records import replace
 
 Json = Mapping[str, Any]
 

@@ -13,8 +13,8 @@ from trainc.frontend.reading.encoding import encode
 from trainc.frontend.reading.lists import items
 from trainc.frontend.yaml_reader import read_documents, read_value
 from trainc.options import Limits
-from trainc.patterns import pattern
-from trainc.records import dataclass
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass
 
 Json = Mapping[str, Any]
 Change = tuple[Path, Json, Json]

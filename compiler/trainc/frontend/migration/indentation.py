@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from trainc.patterns import pattern
-from trainc.records import dataclass
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass
 
 _COLUMNS = pattern(r"(?P<indent> *)(?P<dashes>(?:- +)*)")
 

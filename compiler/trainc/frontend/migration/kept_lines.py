@@ -11,8 +11,8 @@ from difflib import SequenceMatcher
 from typing import TypeAlias
 
 from trainc.frontend.migration.indentation import Columns, aligned, columns
-from trainc.patterns import pattern
-from trainc.records import dataclass
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass
 
 _COMMENT = pattern(r"(?:^|\s)(?P<text>#[^\n]*)")
 _MOST_COMPARED = 4_000

@@ -12,7 +12,7 @@ from trainc.frontend.migration.inexpressible import cannot, refusals
 from trainc.frontend.migration.renaming import NewNames, with_renamed_target, with_standard_names
 from trainc.frontend.nested import value_at
 from trainc.ir import names
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 Json = Mapping[str, Any]
 # A runtime's kind and name.

@@ -10,7 +10,7 @@ from trainc.frontend.naming import Naming
 from trainc.frontend.nested import put, value_at
 from trainc.frontend.roles import Role, as_inferred
 from trainc.ir import names
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 Json = Mapping[str, Any]
 

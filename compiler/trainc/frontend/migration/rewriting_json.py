@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from trainc.frontend.migration.kept_lines import with_kept_lines
-from trainc.patterns import pattern
+from trainc.startup.patterns import pattern
 
 _SPACE = pattern(r"\s*")
 _INDENT = pattern(r"\{[ \t]*\n(?P<indent>[ \t]+)")

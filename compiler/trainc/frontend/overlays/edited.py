@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from trainc.diagnostics import Path, Source
 from trainc.frontend.document import Document
 from trainc.frontend.overlays.field_path import FieldPath, lasting, located
-from trainc.records import dataclass, field, replace
+from trainc.startup.records import dataclass, field, replace
 
 Json: TypeAlias = Mapping[str, Any]
 

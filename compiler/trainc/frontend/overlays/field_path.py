@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from trainc.diagnostics import Path
 from trainc.ir.strategic_merge import MERGE_KEYS
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 # Kubernetes' merge keys, and the one that is Trainer's own (listMapKey of TrainJobSpec.runtimePatches v2.2.1).
 KEYS: Mapping[str, str] = {**MERGE_KEYS, "runtimePatches": "manager"}

@@ -8,7 +8,7 @@ from typing import Any
 from trainc.diagnostics import Path
 from trainc.frontend.overlays.field_path import FieldPath, lasting
 from trainc.frontend.overlays.merge import PatchFailedError
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 _END = "-"
 # A copy of a copy of a copy grows as aliases of aliases do, and an addition to an addition grows deep.

@@ -27,7 +27,7 @@ from trainc.frontend.reading.encoding import decode
 from trainc.frontend.templates import render
 from trainc.frontend.templates.failure import TemplateFailedError
 from trainc.options import Limits
-from trainc.records import replace
+from trainc.startup.records import replace
 
 AnyPath: TypeAlias = "str | os.PathLike[str]"
 

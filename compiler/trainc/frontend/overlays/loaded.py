@@ -9,7 +9,7 @@ from typing import Any
 from trainc.frontend.document import Document
 from trainc.frontend.overlays.overlay import Overlay, Patch
 from trainc.options import layered
-from trainc.records import dataclass, field
+from trainc.startup.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from trainc.diagnostics import Path
 from trainc.frontend.document import Document
 from trainc.frontend.overlays.selectors import Target
-from trainc.records import dataclass, field
+from trainc.startup.records import dataclass, field
 
 API = "trainc/v1alpha1"
 KIND = "Overlay"

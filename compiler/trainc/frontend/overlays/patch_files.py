@@ -12,7 +12,7 @@ from trainc.frontend.reading.chunk import Chunk, split
 from trainc.frontend.reading.positions import Locator, Positions
 from trainc.frontend.yaml_reader import read_documents, read_value
 from trainc.options import Limits
-from trainc.records import replace
+from trainc.startup.records import replace
 
 # A body, the document that it was written in, and its place there.
 Body: TypeAlias = tuple[Mapping[str, Any] | Sequence[Any], Document, Path]

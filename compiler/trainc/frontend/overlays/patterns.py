@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
-from trainc.records import dataclass, field
+from trainc.startup.records import dataclass, field
 
 # No name, namespace or kind of Kubernetes is longer than 253 characters; what is, is refused elsewhere.
 _LONGEST_TEXT = 1_000

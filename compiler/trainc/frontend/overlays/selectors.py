@@ -8,7 +8,7 @@ from typing import Any
 
 from trainc.frontend.overlays.edited import Edited
 from trainc.frontend.overlays.patterns import Pattern, literal, pattern
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 TARGET_FIELDS = ("group", "version", "kind", "name", "namespace", "labelSelector", "annotationSelector")
 _SET_BASED = re.compile(r"(?P<key>\S+)\s+(?P<op>in|notin)\s*\((?P<values>[^()]*)\)")

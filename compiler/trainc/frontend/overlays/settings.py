@@ -8,7 +8,7 @@ from typing import Any
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.overlays.loaded import Loaded
 from trainc.options import Options, layered
-from trainc.records import fields, replace
+from trainc.startup.records import fields, replace
 
 
 def overlaid_options(options: Options, overlays: Sequence[Loaded]) -> tuple[Options, list[Diagnostic]]:

@@ -11,7 +11,7 @@ from trainc.frontend.overlays.apply import Layer, Use
 from trainc.frontend.overlays.edited import Edited, identity
 from trainc.frontend.overlays.loaded import Loaded
 from trainc.frontend.resolve import Miss
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 _DELETED = "an overlay deletes it"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 
 from trainc.diagnostics import Diagnostic, Source
-from trainc.records import dataclass, field
+from trainc.startup.records import dataclass, field
 
 # kubectl splits at every line that begins so, before it parses (k8s.io/apimachinery pkg/util/yaml YAMLReader); in
 # valid YAML no scalar can hold such a line.

@@ -6,7 +6,7 @@ import codecs
 
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.reading.chunk import Chunk
-from trainc.patterns import pattern
+from trainc.startup.patterns import pattern
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _LOST = "\ud800"  # Marks the place where decoding had to stop.

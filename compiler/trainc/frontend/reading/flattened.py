@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from trainc.diagnostics import Diagnostic
 from trainc.frontend.reading.chunk import Chunk
-from trainc.patterns import pattern
+from trainc.startup.patterns import pattern
 
 _CONTENT = pattern(r"(?m)^([ \t]*)([^\s#].*)$")
 _EMPTY_KEY = pattern(r"[\w./-]+:\s*(?:#.*)?")

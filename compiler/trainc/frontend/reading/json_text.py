@@ -12,8 +12,8 @@ from typing import Any
 
 from trainc.frontend.reading.chunk import Chunk
 from trainc.frontend.reading.scalars import number
-from trainc.patterns import pattern
-from trainc.records import replace
+from trainc.startup.patterns import pattern
+from trainc.startup.records import replace
 
 _SPACE = pattern(r"\s*")
 _SURROGATE_PAIR = pattern(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from trainc.patterns import pattern
-from trainc.records import dataclass
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass
 
 _KEY_LINE = pattern(r"(?P<indent>[ ]*)(?P<key>[\w./-]+):(?:\s|$)")
 _ITEM_LINE = pattern(r"(?P<indent>[ ]*)-(?P<gap>[ ]+)(?P<key>[\w./-]+):(?P<value>.*)")

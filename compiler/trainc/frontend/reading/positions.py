@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from trainc.diagnostics import Path, Source
 from trainc.frontend.reading.chunk import Chunk
 from trainc.options import Limits
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:
     from trainc.frontend.reading.nodes import Node

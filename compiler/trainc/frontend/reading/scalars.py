@@ -6,7 +6,7 @@ a number without a fraction becomes an integer if it fits 64 bits and a float if
 
 from __future__ import annotations
 
-from trainc.patterns import pattern
+from trainc.startup.patterns import pattern
 
 Scalar = str | int | float | bool | None
 

@@ -10,8 +10,8 @@ from trainc.diagnostics import Diagnostic
 from trainc.frontend.reading.chunk import Chunk
 from trainc.frontend.reading.construct import TEMPLATE_HINT
 from trainc.frontend.reading.misplaced_keys import misplaced_key
-from trainc.patterns import pattern
-from trainc.records import dataclass
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from trainc.frontend.schema.zero_values import (
     KEEPS_ZERO,
     NEVER_MARSHALLED,
 )
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 Json = Mapping[str, Any]
 

@@ -14,7 +14,7 @@ from trainc.diagnostics import Finding
 from trainc.frontend.schema.by_release import Rows
 from trainc.frontend.schema.object_meta import jobset_metadata, object_metadata, trainjob_metadata
 from trainc.frontend.schema.scalars import shown
-from trainc.patterns import pattern
+from trainc.startup.patterns import pattern
 
 Struct: TypeAlias = Mapping[str, Any]
 Rule: TypeAlias = Callable[[Struct], Iterator[Finding]]

@@ -14,7 +14,7 @@ from trainc.frontend.schema.tables import defaults_of, rules_of
 from trainc.frontend.schema.unknown_fields import indent_hint, unknown_fields
 from trainc.frontend.schema.walking import Node, nodes, well_typed, without_nulls, without_unknown
 from trainc.ir.quantity import canonical
-from trainc.records import replace
+from trainc.startup.records import replace
 
 # A missing field that only shows what this finding says already.
 _EXPLAINS_MISSING_TEMPLATE = "PodSpecInsteadOfJobSpec"

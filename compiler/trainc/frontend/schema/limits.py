@@ -6,7 +6,7 @@ from functools import cache
 
 from trainc.frontend.schema import constraints
 from trainc.frontend.schema.by_release import in_force
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from functools import cache
 from importlib import import_module
 from typing import Literal, TypeAlias
 
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 ROOTS = {
     "TrainJob": "trainer.TrainJob",

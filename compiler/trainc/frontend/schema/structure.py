@@ -11,7 +11,7 @@ import jsonschema
 from trainc.diagnostics import Finding, Path
 from trainc.frontend.schema.editor_schema import QUANTITY_FORMAT, json_schema
 from trainc.frontend.schema.scalars import shown
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 _EXPECTED = {
     "object": "a mapping",

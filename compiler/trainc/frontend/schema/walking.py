@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from trainc.diagnostics import Path
 from trainc.frontend.schema.scalars import Refused, as_integer
 from trainc.frontend.schema.shapes import ListOf, MapOf, Scalar, Shape, Struct, definition
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 Ancestors: TypeAlias = tuple[tuple[Path, str], ...]
 

@@ -11,7 +11,7 @@ from trainc.frontend.reading.encoding import decode, encode
 from trainc.frontend.templates.failure import TemplateFailedError
 from trainc.frontend.yaml_reader import read_documents
 from trainc.options import Limits
-from trainc.records import replace
+from trainc.startup.records import replace
 
 __all__ = ["read_template", "render"]
 

@@ -13,7 +13,7 @@ from jinja2.visitor import NodeTransformer
 from trainc.frontend.templates.failure import TemplateFailedError, TooMuchError
 from trainc.frontend.templates.sandbox import BoundedEnvironment, Bounding
 from trainc.options import Limits
-from trainc.patterns import pattern
+from trainc.startup.patterns import pattern
 
 _NAME = "<template>"
 # What an expression of a template can raise besides Jinja2's own errors: 1/0, {}[[]], 'a' + 1, loops in twenty loops.

@@ -19,7 +19,7 @@ from jinja2.utils import Namespace
 from jinja2.visitor import NodeTransformer
 
 from trainc.frontend.templates.failure import TooMuchError
-from trainc.patterns import pattern
+from trainc.startup.patterns import pattern
 
 # Left out: what pads, repeats, formats or draws at random, and what is about HTML.
 _FILTERS = (

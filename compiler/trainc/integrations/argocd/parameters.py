@@ -22,7 +22,7 @@ from trainc.options import (
     checked_namespace,
     normalize_release,
 )
-from trainc.records import dataclass, field
+from trainc.startup.records import dataclass, field
 
 Kind: TypeAlias = Literal["text", "truth", "list", "paths"]
 Value: TypeAlias = str | bool | list[str]

@@ -12,7 +12,7 @@ from trainc.compilation import Manifest
 from trainc.diagnostics import CompileError, Diagnostic, Path, format_path
 from trainc.frontend.document import Document
 from trainc.frontend.yaml_reader import read_value
-from trainc.records import dataclass, replace
+from trainc.startup.records import dataclass, replace
 
 STDIN = "-"
 KIND = "ResourceList"

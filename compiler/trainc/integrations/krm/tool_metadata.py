@@ -12,7 +12,7 @@ from typing import Any
 from trainc.frontend.document import Document
 from trainc.frontend.resolve import RUNTIME_KINDS
 from trainc.ir.carried_metadata import carried
-from trainc.patterns import pattern
+from trainc.startup.patterns import pattern
 
 Json = Mapping[str, Any]
 

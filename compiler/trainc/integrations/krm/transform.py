@@ -16,7 +16,7 @@ from trainc.inputs import read_inputs
 from trainc.integrations.krm.tool_metadata import as_written
 from trainc.options import Limits, Options
 from trainc.pipeline import compile_documents
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 # What kustomize itself reads from a plugin's configuration, to find its arguments.
 _KUSTOMIZES_OWN = ("argsOneLiner", "argsFromFile")

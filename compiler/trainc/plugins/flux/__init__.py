@@ -19,7 +19,7 @@ from trainc.ir.trainjob import TrainJob
 from trainc.plugins.flux import scripts, volumes
 from trainc.plugins.flux.cluster import Cluster, cluster
 from trainc.plugins.plugin import Manifest, Plugin
-from trainc.records import replace
+from trainc.startup.records import replace
 
 INSTALLER = "flux-installer"
 

@@ -7,7 +7,7 @@ from trainc.ir.devices import gpus, resources_per_node
 from trainc.ir.info import Info
 from trainc.ir.rendezvous import subdomain
 from trainc.ir.trainjob import TrainJob
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 _DEFAULTS = {
     "FLUX_VIEW_IMAGE": "ghcr.io/converged-computing/flux-view-ubuntu:tag-jammy",

@@ -12,7 +12,7 @@ from trainc.ir import names
 from trainc.ir.info import Info
 from trainc.ir.patch import Patch, PatchedJob
 from trainc.ir.trainjob import TrainJob
-from trainc.patterns import pattern
+from trainc.startup.patterns import pattern
 
 _MAIN_CONTAINERS = (names.NODE, names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
 _DNS_LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"

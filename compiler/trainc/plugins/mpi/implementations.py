@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from trainc.ir.env import EnvVar, literal
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 HOSTFILE_DIR = "/etc/mpi"
 HOSTFILE_NAME = "hostfile"

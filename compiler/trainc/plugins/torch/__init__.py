@@ -18,7 +18,7 @@ from trainc.plugins.torch import torchtune
 from trainc.plugins.torch.elastic import elastic_range, environment, sized
 from trainc.plugins.torch.processes import processes_per_node
 from trainc.plugins.torch.validation import validate
-from trainc.records import replace
+from trainc.startup.records import replace
 
 
 def enforce_ml_policy(job: TrainJob, info: Info) -> Info:

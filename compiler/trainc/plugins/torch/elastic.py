@@ -15,7 +15,7 @@ from trainc.ir.env import EnvVar, literal
 from trainc.ir.info import Info
 from trainc.ir.rendezvous import master_host
 from trainc.ir.trainjob import TrainJob
-from trainc.records import dataclass, replace
+from trainc.startup.records import dataclass, replace
 
 RESERVED = frozenset({"PET_RDZV_BACKEND", "PET_RDZV_ENDPOINT", "PET_RDZV_ID", "PET_MAX_RESTARTS"})
 _NODES: Path = ("spec", "mlPolicy", "numNodes")

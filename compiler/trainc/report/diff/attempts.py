@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from trainc.diagnostics import Finding
-from trainc.records import dataclass
 from trainc.report.diff.changes import Change, compare_manifests
 from trainc.report.diff.kueue import kueue_refusals
 from trainc.report.diff.normal import Manifest, normal
 from trainc.report.diff.rules import ClusterRules, Stored, suspended
 from trainc.report.diff.submission import Apply, submitted
+from trainc.startup.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

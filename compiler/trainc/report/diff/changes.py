@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from trainc.diagnostics import Path
-from trainc.records import dataclass
 from trainc.report.diff.lists import identities, is_set
 from trainc.report.paths import FieldPath, Item
+from trainc.startup.records import dataclass
 
 Json: TypeAlias = Mapping[str, Any]
 Kind: TypeAlias = Literal["added", "removed", "changed"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from trainc.records import replace
 from trainc.report.diff.changes import Change, compare_manifests
 from trainc.report.diff.content_hash import with_new_names
 from trainc.report.diff.jobs import JobPairs, by_job
@@ -19,6 +18,7 @@ from trainc.report.diff.staging import with_common_fate
 from trainc.report.diff.steps import Step, Totals, steps_of, totals_of
 from trainc.report.diff.verdicts import judge
 from trainc.report.diff.ways import WAYS, Way
+from trainc.startup.records import replace
 
 _QUIET: tuple[Outcome, ...] = ("nothing", "in-place")
 

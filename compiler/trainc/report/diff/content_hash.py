@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trainc.records import replace
 from trainc.report.diff.jobs import JobPairs
 from trainc.report.diff.model import ObjectDiff
 from trainc.report.diff.normal import Manifest
@@ -13,6 +12,7 @@ from trainc.report.diff.patching import with_change
 from trainc.report.diff.rules import ClusterRules
 from trainc.report.diff.verdicts import Verdict
 from trainc.report.diff.ways import NAME_HASH
+from trainc.startup.records import replace
 
 
 def with_new_names(group: JobPairs, objects: Sequence[ObjectDiff], rules: ClusterRules) -> list[ObjectDiff]:

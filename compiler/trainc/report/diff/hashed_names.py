@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from trainc.patterns import pattern
 from trainc.report.diff.normal import Manifest
+from trainc.startup.patterns import pattern
 
 # What target.name_hash appends: six characters of Kubernetes' alphabet for generated names.
 _HASHED = pattern(r"(?P<plain>.+)-[bcdfghjklmnpqrstvwxz2456789]{6}")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from trainc.records import dataclass
 from trainc.report.diff.normal import Manifest
 from trainc.report.diff.objects import ObjectKey, Pair
+from trainc.startup.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

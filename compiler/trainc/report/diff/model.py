@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
-from trainc.records import dataclass
 from trainc.report.diff.changes import Change, Move
 from trainc.report.diff.normal import Manifest
 from trainc.report.diff.objects import ObjectKey
@@ -13,6 +12,7 @@ from trainc.report.diff.outcomes import Outcome
 from trainc.report.diff.steps import Step, Totals
 from trainc.report.diff.verdicts import Verdict
 from trainc.report.diff.ways import Way
+from trainc.startup.records import dataclass
 
 Status: TypeAlias = Literal["added", "removed", "changed", "unchanged"]
 

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from trainc.records import dataclass
 from trainc.report.diff.hashed_names import plain_names, under_plain_names
 from trainc.report.diff.normal import Manifest, normal, stripped
+from trainc.startup.records import dataclass
 
 
 class ObjectKey(NamedTuple):

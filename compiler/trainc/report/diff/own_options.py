@@ -5,9 +5,9 @@ Sources: argoproj/argo-cd gitops-engine pkg/sync/sync_context.go (applyObject); 
 
 from __future__ import annotations
 
-from trainc.records import replace
 from trainc.report.diff.normal import Manifest
 from trainc.report.diff.ways import Way
+from trainc.startup.records import replace
 
 _ARGO = "argocd.argoproj.io/sync-options"
 _FLUX = "kustomize.toolkit.fluxcd.io/"

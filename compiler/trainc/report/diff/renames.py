@@ -6,10 +6,10 @@ import json
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
-from trainc.records import replace
 from trainc.report.diff.hashed_names import under_plain_names
 from trainc.report.diff.jobs import JobPairs
 from trainc.report.diff.model import JobDiff
+from trainc.startup.records import replace
 
 _Side: TypeAlias = Literal["before", "after"]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from trainc.diagnostics import Finding
-from trainc.records import dataclass
 from trainc.report.diff.normal import Manifest
+from trainc.startup.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

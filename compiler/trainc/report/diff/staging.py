@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trainc.records import replace
 from trainc.report.diff.model import ObjectDiff
 from trainc.report.diff.outcomes import Outcome
 from trainc.report.diff.verdicts import Verdict
 from trainc.report.diff.ways import WAYS
+from trainc.startup.records import replace
 
 _STOPS: tuple[Outcome, ...] = ("needs-suspend", "immutable", "invalid", "lost")
 

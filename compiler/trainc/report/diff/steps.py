@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from trainc.ir.devices import is_gpu
 from trainc.ir.quantity import ZERO, Quantity, ResourceList
 from trainc.ir.requests import pod_requests
-from trainc.records import dataclass
 from trainc.report.diff.normal import Manifest
+from trainc.startup.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

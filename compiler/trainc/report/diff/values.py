@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.patterns import pattern
 from trainc.report.diff.changes import Change
 from trainc.report.paths import KEYS, FieldPath, Item
+from trainc.startup.patterns import pattern
 
 # A sign ("+", "-", or " " for context) and the text after it.
 SignedLine: TypeAlias = tuple[str, str]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trainc.diagnostics import Finding, Path
-from trainc.records import dataclass
 from trainc.report.diff.attempts import Attempt, JobSetUpdate
 from trainc.report.diff.changes import Change
 from trainc.report.diff.normal import Manifest
@@ -17,6 +16,7 @@ from trainc.report.diff.outcomes import Outcome
 from trainc.report.diff.own_options import is_left_alone, own_way
 from trainc.report.diff.rules import ClusterRules
 from trainc.report.diff.ways import WAYS, Way
+from trainc.startup.records import dataclass
 
 _ABOUT_UPDATES = ("FieldImmutable", "WebhookDefaultMissing", "ObjectRenamed")
 # Kinds without frozen fields among those that go with a job.

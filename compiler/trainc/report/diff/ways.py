@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from trainc.options import Options
-from trainc.records import dataclass
 from trainc.report.diff.submission import Apply
+from trainc.startup.records import dataclass
 
 Tool: TypeAlias = Literal["kubectl", "argocd", "flux", "any"]
 # When a refused or unwanted object is deleted and created again: never, when it is refused, at every sync.

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from trainc.patterns import pattern
-from trainc.records import dataclass, replace
 from trainc.report.provenance.model import ExplainedObject, Explanation
 from trainc.report.query import ANY_STEPS, ending, matches, near, parse
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass, replace
 
 _EXPRESSION = pattern(r"(?:(?P<kind>[A-Za-z]+)(?:/(?P<name>[^:\[\]]+))?:)?(?P<field>.*)", re.DOTALL)
 _JOBSET = "JobSet"

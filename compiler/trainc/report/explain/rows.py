@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from trainc.records import dataclass, replace
 from trainc.report.paths import FieldPath, format_field, is_item_name
 from trainc.report.provenance.model import ExplainedField, Input, Origin
+from trainc.startup.records import dataclass, replace
 
 _POD = ("template", "spec", "template")
 _CONTAINERS = ("containers", "initContainers")

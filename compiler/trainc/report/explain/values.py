@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from trainc.patterns import pattern
+from trainc.startup.patterns import pattern
 
 _WIDTH = 44
 # What a reader would take for a number, a boolean or nothing at all, were it not in quotes.

@@ -5,10 +5,10 @@ All lengths are in pixels; text is measured roughly, as no font is at hand, and 
 
 from __future__ import annotations
 
-from trainc.records import dataclass
 from trainc.report.graph.layers import layers
 from trainc.report.graph.model import Graph, Step
 from trainc.report.graph.words import devices, size
+from trainc.startup.records import dataclass
 
 WIDTH = 376
 MARGIN = 28

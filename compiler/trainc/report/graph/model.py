@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from typing import Any
 from trainc.ir import names
 from trainc.ir.devices import is_gpu
 from trainc.ir.quantity import parse_quantity
-from trainc.patterns import pattern
-from trainc.records import replace
 from trainc.report.graph.model import Dependency, Gang, Graph, Rendezvous, Step, Volume
+from trainc.startup.patterns import pattern
+from trainc.startup.records import replace
 
 Json = Mapping[str, Any]
 _GROUP_LABEL = "scheduling.x-k8s.io/pod-group"

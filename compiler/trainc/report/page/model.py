@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trainc.diagnostics import Diagnostic
-from trainc.records import dataclass
 from trainc.report.explain.phrases import phrase
 from trainc.report.explain.values import whole
 from trainc.report.graph.model import Graph
 from trainc.report.paths import format_field
 from trainc.report.provenance.model import ExplainedObject, Explanation
+from trainc.startup.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

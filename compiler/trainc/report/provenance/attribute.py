@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from trainc.diagnostics import Path
 from trainc.ir.patch import Patch
-from trainc.records import replace
 from trainc.report.paths import FieldPath, Leaf, leaves
 from trainc.report.provenance.inputs import TABLES
 from trainc.report.provenance.inputs.row import Row
 from trainc.report.provenance.model import InputDocument, Kind, Origin
 from trainc.report.provenance.situation import Situation, input_of
+from trainc.startup.records import replace
 
 POINTS: Mapping[str, str] = {
     "enforce_ml_policy": "EnforceMLPolicy",

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from trainc.diagnostics import Path, Source
-from trainc.records import dataclass, field
 from trainc.report.paths import FieldPath
+from trainc.startup.records import dataclass, field
 
 Kind: TypeAlias = Literal[
     "runtime", "overlay", "patch", "trainjob", "plugin", "default", "admission", "deviation", "delivery"

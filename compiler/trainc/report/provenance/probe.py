@@ -13,8 +13,8 @@ from trainc.diagnostics import Path
 from trainc.ir.container import Container
 from trainc.ir.info import Info
 from trainc.ir.podset import PodSet
-from trainc.records import replace
 from trainc.report.paths import FieldPath, Leaf, Leaves, at, exists, is_item_name
+from trainc.startup.records import replace
 
 _CONTAINER_FIELDS = ("image", "command", "args", "env", "resources", "volumeMounts", "ports")
 _POD_SPEC: Path = ("template", "spec", "template", "spec")

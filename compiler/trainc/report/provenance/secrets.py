@@ -7,11 +7,11 @@ from typing import Any
 
 from trainc.diagnostics import Path
 from trainc.options import Options
-from trainc.records import replace
 from trainc.report.paths import FieldPath, Leaf
 from trainc.report.provenance.inputs.secrets import ROWS
 from trainc.report.provenance.model import InputDocument, Origin
 from trainc.report.provenance.situation import Situation, input_of
+from trainc.startup.records import replace
 
 # What mode `sealed` carries over; it writes the rest anew.
 _CIPHERTEXT: tuple[FieldPath, ...] = (

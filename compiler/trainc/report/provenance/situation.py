@@ -9,9 +9,9 @@ from trainc.diagnostics import Path
 from trainc.ir.info import Info
 from trainc.ir.podset import PodSet
 from trainc.ir.trainjob import TrainJob
-from trainc.records import dataclass
 from trainc.report.paths import FieldPath, Item, at, exists, named
 from trainc.report.provenance.model import Input, InputDocument, Origin
+from trainc.startup.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

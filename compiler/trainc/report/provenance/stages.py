@@ -10,10 +10,10 @@ from trainc.ir.carried_metadata import carried
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.options import Options
-from trainc.records import dataclass
 from trainc.report.paths import FieldPath, Item, Leaf
 from trainc.report.provenance.model import InputDocument, Origin
 from trainc.report.provenance.situation import input_of, schema_path
+from trainc.startup.records import dataclass
 
 # The fields that JobSet's webhook fills in; all other defaults are the CRD's.
 _WEBHOOK = frozenset(

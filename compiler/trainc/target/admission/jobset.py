@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 from trainc.diagnostics import Path
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 Json: TypeAlias = Mapping[str, Any]
 _NOTHING: Json = {}

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from trainc.diagnostics import Path
 from trainc.name_forms import LABEL_LIMIT, SUBDOMAIN_LIMIT, length
-from trainc.records import dataclass, replace
+from trainc.startup.records import dataclass, replace
 from trainc.target.admission.jobset import JobSet, ReplicatedJob, items, mapping, number, read_jobset, text
 
 Use: TypeAlias = Literal[

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from trainc.patterns import pattern
+from trainc.startup.patterns import pattern
 
 MOST_REPEATS = 1000
 DEEPEST_NESTING = 1000

@@ -11,7 +11,7 @@ from typing import Any
 
 from trainc.diagnostics import Finding, Path
 from trainc.name_forms import length
-from trainc.patterns import pattern
+from trainc.startup.patterns import pattern
 from trainc.target.admission.jobset import JobSet, Json, items, mapping, text
 from trainc.target.admission.versions import JobSetVersion
 

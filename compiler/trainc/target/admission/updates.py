@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainc.diagnostics import Finding, Path
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 from trainc.target.admission.defaults import bake_defaults
 from trainc.target.admission.jobset import Json, items, mapping, text
 from trainc.target.admission.semantic_equality import differences

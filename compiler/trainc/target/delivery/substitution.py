@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from trainc.diagnostics import Finding
-from trainc.patterns import pattern
+from trainc.startup.patterns import pattern
 from trainc.target.delivery.annotations import About, Manifest, annotations_of
 
 SUBSTITUTE = "kustomize.toolkit.fluxcd.io/substitute"

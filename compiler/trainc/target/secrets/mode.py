@@ -9,7 +9,7 @@ from trainc.diagnostics import Finding
 from trainc.ir.provided_secret import ProvidedSecret
 from trainc.ir.trainjob import TrainJob
 from trainc.options import Options
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 Json: TypeAlias = Mapping[str, Any]
 Manifest: TypeAlias = dict[str, Any]

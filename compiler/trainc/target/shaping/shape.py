@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from trainc.diagnostics import Finding
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 Manifest: TypeAlias = dict[str, Any]
 Shaped: TypeAlias = tuple[list[Manifest], list[Finding]]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from trainc.records import dataclass
 from trainc.report.provenance.readings import Reading
 from trainc.report.provenance.situation import Ref, Situation
 from trainc.report.query import matches, parse
+from trainc.startup.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

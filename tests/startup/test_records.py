@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from trainc import records
-from trainc.records import dataclass, field
+from trainc.startup import records
+from trainc.startup.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
