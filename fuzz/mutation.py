@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from trainc.frontend.schema.shapes import definition, definition_names
+from trainc.api.schema.shapes import definition, definition_names
 from trainc.options import RELEASES
 
 _VALUES: tuple[Any, ...] = (

@@ -32,7 +32,7 @@ TESTS = (
     "tests/test_deviations.py",
     "tests/test_golden.py",
     "tests/test_golden_errors.py",
-    "tests/test_rules.py",
+    "tests/diagnostics/test_rules.py",
     "tests/test_invariants.py",
     "tests/target/secrets",
     "tests/target/test_name_hash.py",

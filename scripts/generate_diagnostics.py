@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trainc.cli.rulebook import codes, page, summary_of
+from trainc.diagnostics.rulebook import codes, page, summary_of
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "diagnostics.md"
 HEAD = """# Diagnostics

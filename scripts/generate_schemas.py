@@ -1,4 +1,4 @@
-"""Write compiler/trainc/frontend/schema/data/release_<minor>.py from the PyPI package kubeflow-trainer-api.
+"""Write compiler/trainc/api/schema/data/release_<minor>.py from the PyPI package kubeflow-trainer-api.
 
     python scripts/generate_schemas.py [--wheels DIR] [--output DIR]
 

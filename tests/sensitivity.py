@@ -10,8 +10,8 @@ from explained import Explained
 from perturb import Json, changed, others, renamed
 
 from trainc import CompileError, Options, compile_trainjob
-from trainc.ir.names import ANCESTOR_LABEL
-from trainc.report.paths import FieldPath, at, exists, format_field, is_item_name, leaves
+from trainc.api.field_path import FieldPath, at, exists, format_field, is_item_name, leaves
+from trainc.api.names import ANCESTOR_LABEL
 from trainc.report.provenance.model import ExplainedField, Input
 
 Leaf = tuple[str, str, FieldPath]

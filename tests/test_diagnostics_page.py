@@ -6,7 +6,7 @@ import re
 import runpy
 from pathlib import Path
 
-from trainc.cli.rulebook import codes
+from trainc.diagnostics.rulebook import codes
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "diagnostics.md").read_text(encoding="utf-8")

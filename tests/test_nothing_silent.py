@@ -15,7 +15,7 @@ from builders import container, job, runtime, trainjob
 from schema_leaves import Json, Leaf, edges, leaves, values, with_value
 
 from trainc import CompileError, Diagnostic, Options, compile_trainjob
-from trainc.frontend.schema.tables import defaults_of
+from trainc.api.schema.tables import defaults_of
 from trainc.options import RELEASES
 
 POLICIES: dict[str, Json | None] = {

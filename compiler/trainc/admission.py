@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from trainc.api.names import JOBSET_API
+from trainc.api.schema import check
 from trainc.compilation import Compilation, CompiledJob
 from trainc.diagnostics import CompileError, Diagnostic, Finding, Path, Severity, format_path, has_errors, in_order
 from trainc.frontend.checked import label_of
-from trainc.frontend.schema import check
-from trainc.ir.names import JOBSET_API
 from trainc.ir.release import Release, release_facts
 from trainc.options import NEWEST_RELEASE, Options, Semantics
 from trainc.startup.records import replace

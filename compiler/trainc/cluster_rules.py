@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 from trainc.admission import as_submitted
+from trainc.api.schema import check
 from trainc.diagnostics import Finding
-from trainc.frontend.schema import check
 from trainc.ir.release import release_facts
 from trainc.report.diff.rules import Stored
 from trainc.startup.records import dataclass

@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from trainc.api.names import JOBSET_API
+from trainc.api.schema import check
 from trainc.diagnostics import CompileError, Diagnostic, format_path, has_errors, in_order
 from trainc.frontend.checked import is_ours, label_of, place
 from trainc.frontend.dialects import claimed_by
 from trainc.frontend.document import Document
 from trainc.frontend.resolve import RUNTIME_KINDS
-from trainc.frontend.schema import check
 from trainc.inputs import Inputs
-from trainc.ir.names import JOBSET_API
 from trainc.options import NEWEST_RELEASE, Options
 from trainc.pipeline import compile_documents
 from trainc.startup.records import dataclass, replace

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias, get_args
 
-from trainc.name_forms import (
+from trainc.api.name_forms import (
     DNS_1123_FORM,
     LABEL_LIMIT,
     SUBDOMAIN_LIMIT,

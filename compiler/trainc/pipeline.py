@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from trainc.api import names
 from trainc.assembly import assemble
 from trainc.compilation import Compilation, CompiledJob
 from trainc.diagnostics import CompileError, Diagnostic, Finding, has_errors, in_order
@@ -18,7 +19,6 @@ from trainc.frontend.intake import Catalog, Intake, Shelf, take_in, with_catalog
 from trainc.frontend.lowering import lower, lower_job
 from trainc.frontend.patches import apply_patches
 from trainc.frontend.roles import as_inferred, as_named
-from trainc.ir import names
 from trainc.ir.info import Info
 from trainc.ir.release import Release, release_facts
 from trainc.ir.trainjob import TrainJob

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trainc.admission import judge
+from trainc.api.names import JOBSET_API
 from trainc.diagnostics import Diagnostic, has_errors
 from trainc.frontend.checked import label_of, place
 from trainc.frontend.document import Document
-from trainc.ir.names import JOBSET_API
 from trainc.ir.release import release_facts
 from trainc.lints.rendered import stale_names
 from trainc.options import NEWEST_RELEASE, Options

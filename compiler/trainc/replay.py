@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from trainc.api.field_path import FieldPath, Leaf, Leaves, at, is_item_name, leaves
 from trainc.frontend.lowering import lower
 from trainc.frontend.patches import apply_patches
 from trainc.frontend.roles import Role, Template
@@ -18,7 +19,6 @@ from trainc.options import Options
 from trainc.plugins import engine
 from trainc.plugins.plugin import ExtensionPoint
 from trainc.plugins.registry import plugin_named, plugins_for
-from trainc.report.paths import FieldPath, Leaf, Leaves, at, is_item_name, leaves
 from trainc.report.provenance import probe
 from trainc.report.provenance.attribute import before_overlays, by_document, by_label, by_patch, by_plugin
 from trainc.report.provenance.history import Attribute, History, Key, keyed

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from trainc.api import names
+from trainc.api.schema import check
 from trainc.assembly import assemble
 from trainc.diagnostics import Diagnostic, Finding, Path, has_errors
 from trainc.explanation import Recorder
@@ -18,8 +20,6 @@ from trainc.frontend.fragments import Fragment, fragment_of
 from trainc.frontend.intake import take_in
 from trainc.frontend.lowering import lower_job
 from trainc.frontend.resolve import wanted_key
-from trainc.frontend.schema import check
-from trainc.ir import names
 from trainc.ir.release import release_facts
 from trainc.lints.entrypoints import entrypoints
 from trainc.lints.registry import lint

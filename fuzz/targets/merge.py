@@ -7,8 +7,8 @@ from contextlib import suppress
 from typing import Any
 
 from fuzz.choices import Choices
+from trainc.api.strategic_merge import MERGE_KEYS, strategic_merge
 from trainc.frontend.overlays.merge import PatchFailedError, merge
-from trainc.ir.strategic_merge import MERGE_KEYS, strategic_merge
 
 _LISTS = ("containers", "env", "volumes", "volumeMounts", "ports", "replicatedJobs", "imagePullSecrets", "hostAliases")
 _FIELDS = ("name", "value", "spec", "template", "labels", "command", "tolerations", "finalizers", *_LISTS)

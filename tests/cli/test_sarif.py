@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from trainc.cli.report_github import github_report
 from trainc.cli.report_sarif import sarif_report
-from trainc.cli.rulebook import codes, page
 from trainc.diagnostics import Diagnostic, Source
+from trainc.diagnostics.rulebook import codes, page
 
 CASES = sorted((Path(__file__).parents[1] / "cases" / "errors").glob("*.yaml"))
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from trainc.api.schema import check
+from trainc.api.schema.runtime_rules import runtime_rules
 from trainc.frontend.catalog import SHOWN_FOLDER, find, names, releases, releases_of, text_of
 from trainc.frontend.document import Document
 from trainc.frontend.resolve import Miss
-from trainc.frontend.schema import check
-from trainc.frontend.schema.runtime_rules import runtime_rules
 from trainc.options import RELEASES
 
 RUNTIMES = Path(__file__).parents[2] / "runtimes"

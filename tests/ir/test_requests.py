@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from trainc.ir.quantity import format_resources
+from trainc.api.quantity import format_resources
 from trainc.ir.requests import pod_requests
 
 

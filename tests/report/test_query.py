@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trainc.report.paths import FieldPath, format_field, leaves
+from trainc.api.field_path import FieldPath, format_field, leaves
 from trainc.report.query import QueryError, matches, near, parse
 
 DOCUMENT = {

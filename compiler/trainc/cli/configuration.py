@@ -112,7 +112,7 @@ def _problems(document: Document) -> Iterator[Diagnostic]:
     for key, value in document.data.items():
         path: Path = (key,)
         if key not in _KEYS:
-            from trainc.near_names import did_you_mean
+            from trainc.diagnostics.near_names import did_you_mean
 
             hint = did_you_mean(key, _KEYS) or f"the keys are {', '.join(_KEYS)}"
             yield _wrong(document, path, "trainc.yaml has no such key", hint)

@@ -116,7 +116,7 @@ def _run(command: Command, words: list[str], streams: Streams) -> int:
 
 
 def _no_such_command(word: str) -> str:
-    from trainc.near_names import did_you_mean
+    from trainc.diagnostics.near_names import did_you_mean
 
     hint = did_you_mean(word, [command.name for command in COMMANDS]) or "see trainc --help"
     return f"trainc: error: there is no command {word!r}; {hint}\n"

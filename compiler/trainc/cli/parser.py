@@ -52,7 +52,7 @@ def _unknown(parser: ArgumentParser, words: Sequence[str]) -> str:
     option = next((word.partition("=")[0] for word in words if word.startswith("-")), None)
     if option is None:
         return f"there is no place for {' '.join(words)}"
-    from trainc.near_names import near_names
+    from trainc.diagnostics.near_names import near_names
 
     # Compared without their dashes, which all of them have in common.
     names = (known[2:] for known in parser._option_string_actions if known.startswith("--"))  # noqa: SLF001 - as below

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
-from trainc.cli.rulebook import page, summary_of
 from trainc.diagnostics import Diagnostic
+from trainc.diagnostics.rulebook import page, summary_of
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {"error": "error", "warning": "warning", "info": "note"}

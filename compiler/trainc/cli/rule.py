@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from trainc.cli.arguments import CODE, completed_by
 from trainc.cli.command import Arguments, Parser, Status, Streams, UsageError
-from trainc.cli.rulebook import codes, page, summary_of
-from trainc.near_names import did_you_mean
+from trainc.diagnostics.near_names import did_you_mean
+from trainc.diagnostics.rulebook import codes, page, summary_of
 
 
 def add_arguments(parser: Parser) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from trainc.api.schema.editor_schema import DIALECT, json_schema
 from trainc.cli.arguments import add_release
 from trainc.cli.colour import Paint
 from trainc.cli.command import Arguments, Parser, Status, Streams
@@ -23,7 +24,6 @@ from trainc.cli.excerpt import Files
 from trainc.cli.report_text import text_report
 from trainc.diagnostics import CompileError
 from trainc.frontend.overlays.editor_schema import overlay_schema
-from trainc.frontend.schema.editor_schema import DIALECT, json_schema
 from trainc.options import NEWEST_RELEASE
 
 KINDS = ("TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from trainc.api import names
 from trainc.diagnostics import Finding, Path
 from trainc.frontend.naming import LABELLED, Naming
-from trainc.ir import names
 
 Json = Mapping[str, Any]
 

@@ -78,7 +78,7 @@ def _serving(name: str, release: str) -> list[str]:
 def _instead(name: str, release: str) -> Miss:
     serving = releases(name)
     if not serving:
-        from trainc.near_names import did_you_mean
+        from trainc.diagnostics.near_names import did_you_mean
 
         return Miss("", did_you_mean(name, names(release), 0.5))
     first, last = serving[0], serving[-1]

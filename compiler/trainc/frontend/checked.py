@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from trainc.api import names
+from trainc.api.schema import check
+from trainc.api.schema.runtime_rules import runtime_rules
 from trainc.diagnostics import Diagnostic, Finding, Path, Source, format_path, has_errors
 from trainc.frontend.dialects import Conversion, Dialect, Surroundings, claimed_by, dialect_of
 from trainc.frontend.dialects.moves import Move, as_written
@@ -13,9 +16,6 @@ from trainc.frontend.honoured import check_honouring
 from trainc.frontend.ignored_fields import ignored_fields
 from trainc.frontend.naming import LABELLED, Naming
 from trainc.frontend.resolve import RUNTIME_KINDS
-from trainc.frontend.schema import check
-from trainc.frontend.schema.runtime_rules import runtime_rules
-from trainc.ir import names
 from trainc.ir.info import Info
 from trainc.ir.release import Release
 from trainc.ir.trainjob import TrainJob
@@ -169,7 +169,7 @@ def _wrong_dialect(data: Json, dialect: Dialect | None, options: Options) -> Ite
         if claimed_by(data) is not None:
             return
     if kind not in KINDS:
-        from trainc.near_names import near_names
+        from trainc.diagnostics.near_names import near_names
 
         near = near_names(str(kind), KINDS, 1, 0.4)
         message = f"kind {kind!r} does not exist in {names.TRAINER_GROUP}" if kind else "kind is missing"

@@ -190,7 +190,7 @@ def _name(entry: os.DirEntry[str]) -> str:
 
 
 def _no_such_path(path: str) -> Diagnostic:
-    from trainc.near_names import near_names
+    from trainc.diagnostics.near_names import near_names
 
     parent, name = os.path.split(path.rstrip("/" + os.sep))
     try:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from trainc.api import names
+from trainc.api.schema import known_in
 from trainc.diagnostics import Diagnostic, Path, Source, format_path
 from trainc.frontend.document import Document
-from trainc.frontend.schema import known_in
-from trainc.ir import names
 from trainc.options import RELEASES
 from trainc.startup.records import dataclass, replace
 

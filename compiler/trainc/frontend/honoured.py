@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from trainc.api.nested import put, take, value_at
+from trainc.api.schema import check
 from trainc.diagnostics import Finding, Path, has_errors
 from trainc.frontend.extensions import EXTENSIONS
-from trainc.frontend.nested import put, take, value_at
-from trainc.frontend.schema import check
 from trainc.startup.records import dataclass
 
 Json = Mapping[str, Any]
@@ -118,7 +118,7 @@ def _as_in_its_release(
 
 
 def _notice(former: Former, release: str) -> Finding:
-    from trainc.frontend.schema.known_fields import release_hint
+    from trainc.api.schema.known_fields import release_hint
 
     field = str(former.path[-1])
     has = former.releases[-1]

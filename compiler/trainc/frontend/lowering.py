@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from trainc.api import names
 from trainc.frontend import node_resources
 from trainc.frontend.patches import read_patches
 from trainc.frontend.roles import NO_ROLE, Role, Template
-from trainc.ir import names
 from trainc.ir.container import Container
 from trainc.ir.info import Info
 from trainc.ir.podset import PodSet

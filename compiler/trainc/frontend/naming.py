@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainc.ir import names
+from trainc.api import names
 from trainc.startup.records import dataclass
 
 

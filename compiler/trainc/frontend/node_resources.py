@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trainc.ir import names
+from trainc.api import names
 from trainc.ir.release import Release
 from trainc.options import Semantics
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from trainc.api.strategic_merge import strategic_merge
 from trainc.diagnostics import Path
 from trainc.ir.patch import Patch, PatchedJob
 from trainc.ir.release import Release
-from trainc.ir.strategic_merge import strategic_merge
 
 Json = Mapping[str, Any]
 

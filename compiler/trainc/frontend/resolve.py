@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
+from trainc.api import names
 from trainc.diagnostics import Finding
-from trainc.ir import names
 from trainc.startup.records import dataclass
 
 Json = Mapping[str, Any]
@@ -73,7 +73,7 @@ def unsupported_reference(job: Json) -> Iterator[Finding]:
 
 
 def _no_kind(stated: str) -> Finding:
-    from trainc.near_names import near_names
+    from trainc.diagnostics.near_names import near_names
 
     near = near_names(stated, RUNTIME_KINDS, 1)
     message, hint = f"{stated!r} is no kind of runtime", f"kind is one of {', '.join(RUNTIME_KINDS)}"
@@ -125,7 +125,7 @@ def _mend(known: list[Key], kind: str, namespace: str, name: str, catalog_miss: 
             place = f"namespace {other_namespace!r}" if other_namespace else "no namespace"
             return f"one of that name has {place}; a TrainingRuntime serves its own namespace only"
     candidates = [n for k, ns, n in known if k == kind and ns == namespace]
-    from trainc.near_names import did_you_mean
+    from trainc.diagnostics.near_names import did_you_mean
 
     near = did_you_mean(name, candidates, 0.5) or (catalog_miss.mend if catalog_miss else "")
     add = "add the runtime to the input, or name a folder that has it with --runtimes"

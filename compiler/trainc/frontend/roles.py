@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from trainc.api import names
 from trainc.diagnostics import Finding
 from trainc.frontend.ancestor_labels import JOBS, ancestor_of, container_names, infer_ancestor_labels
 from trainc.frontend.naming import Naming
-from trainc.ir import names
 from trainc.startup.records import dataclass
 
 Json = Mapping[str, Any]

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from trainc.api import names
+from trainc.api.quantity import parse_quantity
 from trainc.diagnostics import Finding
-from trainc.ir import names
 from trainc.ir.info import Info
-from trainc.ir.quantity import parse_quantity
 from trainc.ir.trainjob import TrainJob
 
 Resources = Mapping[str, Any]

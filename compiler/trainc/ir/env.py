@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from trainc.ir import names
+from trainc.api import names
 from trainc.ir.trainjob import TrainJob
 from trainc.options import Semantics
 

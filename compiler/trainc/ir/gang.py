@@ -5,9 +5,9 @@ Source: kubeflow/trainer plugins coscheduling and volcano (Build).
 
 from __future__ import annotations
 
+from trainc.api.quantity import ResourceList, add_resources
 from trainc.ir.info import Info
 from trainc.ir.podset import PodSet
-from trainc.ir.quantity import ResourceList, add_resources
 
 
 def members(info: Info) -> tuple[PodSet, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from trainc.ir import names
+from trainc.api import names
 from trainc.ir.container import Container
 from trainc.ir.podset import PodSet
 from trainc.ir.release import Release

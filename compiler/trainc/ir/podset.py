@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from trainc.ir import names
+from trainc.api import names
+from trainc.api.quantity import ResourceList
 from trainc.ir.container import Container
 from trainc.ir.keyed import Item, upsert
-from trainc.ir.quantity import ResourceList
 from trainc.startup.records import dataclass, field, replace
 
 Edit = Callable[[Container], Container]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from trainc.ir import names
+from trainc.api import names
 from trainc.ir.env import EnvVar
 from trainc.ir.info import Info
 from trainc.ir.keyed import Item, controller_port_match, port_match

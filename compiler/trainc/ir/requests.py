@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trainc.ir.quantity import ResourceList, add_resources, max_resources, parse_resources
+from trainc.api.quantity import ResourceList, add_resources, max_resources, parse_resources
 
 Json = Mapping[str, Any]
 _POD_LEVEL = ("cpu", "memory")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trainc.ir import names
+from trainc.api import names
 from trainc.ir.patch import Patch
 from trainc.startup.records import dataclass, field
 

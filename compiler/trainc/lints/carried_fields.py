@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from trainc.api import names
 from trainc.diagnostics import Path
-from trainc.ir import names
 from trainc.ir.carried_metadata import carried
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob

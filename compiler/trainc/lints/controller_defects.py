@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
+from trainc.api import names
 from trainc.diagnostics import Finding, Path
-from trainc.ir import gang, names
+from trainc.ir import gang
 from trainc.ir.container import Container
 from trainc.ir.deviations import DEVIATIONS, Deviation
 from trainc.ir.devices import ambiguous_gpus, cpus, gpus, resources_per_node

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from trainc.api import names
 from trainc.diagnostics import Path
-from trainc.ir import names
 from trainc.ir.container import Container
 from trainc.ir.info import Info
 from trainc.ir.podset import PodSet

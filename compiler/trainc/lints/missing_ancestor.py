@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trainc.api import names
 from trainc.diagnostics import Finding
-from trainc.ir import names
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.lints.entrypoints import JOBS

@@ -7,8 +7,8 @@ from functools import cache
 from importlib import import_module
 from typing import TypeAlias, cast
 
+from trainc.api import names
 from trainc.diagnostics import Finding
-from trainc.ir import names
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.startup.records import dataclass, replace

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from trainc.api import names
 from trainc.diagnostics import Finding, Path
-from trainc.ir import names
 from trainc.startup.records import dataclass
 
 Json = Mapping[str, Any]

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trainc.api.quantity import format_resources
 from trainc.ir import gang
 from trainc.ir.info import Info
-from trainc.ir.quantity import format_resources
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.plugin import Manifest, Plugin
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from trainc.api.quantity import format_resources
 from trainc.diagnostics import Finding
 from trainc.ir import gang
 from trainc.ir.info import Info
-from trainc.ir.quantity import format_resources
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.plugin import Manifest, Plugin
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trainc.api import names
 from trainc.diagnostics import Finding
-from trainc.ir import names
 from trainc.ir.devices import ambiguous_gpus, gpus, resources_per_node
 from trainc.ir.env import completion_index, literal
 from trainc.ir.info import Info

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from trainc.near_names import near_names
-from trainc.report.paths import FieldPath, Item, format_field
+from trainc.api.field_path import FieldPath, Item, format_field
+from trainc.diagnostics.near_names import near_names
 from trainc.startup.patterns import pattern
 
 ANY_STEPS = "..."

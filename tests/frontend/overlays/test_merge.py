@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trainc.api.strategic_merge import strategic_merge
 from trainc.frontend.overlays.merge import PatchFailedError, merge
-from trainc.ir.strategic_merge import strategic_merge
 
 
 def merged(base: dict[str, Any], patch: dict[str, Any]) -> Any:

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trainc.api.field_path import format_field
 from trainc.report.diff.changes import compare_manifests
 from trainc.report.diff.normal import normal, stripped
 from trainc.report.diff.patching import with_change
-from trainc.report.paths import format_field
 
 Json = dict[str, Any]
 

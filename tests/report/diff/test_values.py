@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trainc.api.field_path import Item
 from trainc.report.diff.changes import Change
 from trainc.report.diff.values import block, differing_lines, inline, one_liners, scalar
-from trainc.report.paths import Item
 
 INLINE = {
     "a word": ("train", "train"),

@@ -11,12 +11,12 @@ from builders import container, job, runtime, trainjob
 from explained import explain_documents, explained
 
 from trainc import Options
+from trainc.api.field_path import format_field
+from trainc.api.names import ANCESTOR_LABEL
 from trainc.frontend.overlays.load import load_overlays
 from trainc.frontend.yaml_reader import read_documents
 from trainc.inputs import read_inputs
-from trainc.ir.names import ANCESTOR_LABEL
 from trainc.options import Limits
-from trainc.report.paths import format_field
 from trainc.report.provenance.model import Origin
 
 MPI = (job("launcher"), job("node", None))

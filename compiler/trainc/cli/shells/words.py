@@ -81,7 +81,7 @@ def _known(kind: str) -> Sequence[str]:
 
         return names()
     if kind == CODE:
-        from trainc.cli.rulebook import codes
+        from trainc.diagnostics.rulebook import codes
 
         return codes()
     return ()

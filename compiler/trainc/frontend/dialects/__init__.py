@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from trainc.api.names import TRAINER_GROUP
+from trainc.api.nested import value_at
 from trainc.frontend.dialects.dialect import Conversion, Dialect, Surroundings
-from trainc.frontend.nested import value_at
-from trainc.ir.names import TRAINER_GROUP
 
 __all__ = [
     "DIALECTS",

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from trainc.api import names
 from trainc.diagnostics import Finding, Path
 from trainc.frontend.dialects.moves import Move
-from trainc.ir import names
 from trainc.startup.records import dataclass
 
 Json = Mapping[str, Any]

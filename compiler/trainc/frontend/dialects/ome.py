@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from trainc.api import names
 from trainc.diagnostics import Finding
 from trainc.frontend.dialects import OME_API, OME_GROUP
 from trainc.frontend.dialects.dialect import Conversion, Surroundings
 from trainc.frontend.dialects.ome_job import converted_job, ome_field_ignored
 from trainc.frontend.dialects.runtime import OBJECT, RUNTIME_SPEC, converted_runtime
 from trainc.frontend.dialects.shape import ANY, Shape
-from trainc.ir import names
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.startup.records import replace

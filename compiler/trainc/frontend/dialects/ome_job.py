@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from trainc.api import names
 from trainc.diagnostics import Finding, Path
 from trainc.frontend.dialects.dialect import Conversion, Surroundings
 from trainc.frontend.dialects.moves import Move
 from trainc.frontend.dialects.runtime import OBJECT
 from trainc.frontend.dialects.shape import ANY, SCALARS, TEXT, Shape, conform
 from trainc.frontend.dialects.trainer_fields import RUNTIME_REF, TRAINER, converted_runtime_ref, converted_trainer
-from trainc.ir import names
 
 Json = Mapping[str, Any]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from trainc.api import names
 from trainc.frontend.dialects.dialect import Conversion
 from trainc.frontend.dialects.initializer_job import JOBS, split_initializer
 from trainc.frontend.dialects.shape import ANY, PROCESSES, Shape, conform
 from trainc.frontend.dialects.torch_policy import converted_policy
-from trainc.ir import names
 
 Json = Mapping[str, Any]
 

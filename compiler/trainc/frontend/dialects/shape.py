@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from trainc.diagnostics import Finding, Path
-from trainc.near_names import near_names
+from trainc.diagnostics.near_names import near_names
 
 ANY = "anything"
 TEXT = "a string"

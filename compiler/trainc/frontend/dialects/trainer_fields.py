@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from trainc.api import names
 from trainc.diagnostics import Finding
 from trainc.frontend.dialects.shape import ANY, PROCESSES, Shape
 from trainc.frontend.dialects.torch_policy import converted_processes
-from trainc.ir import names
 
 Json = Mapping[str, Any]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from trainc.api import names
 from trainc.diagnostics import Finding, Path
 from trainc.frontend.dialects import V2ALPHA1_API, V2ALPHA1_GROUP
 from trainc.frontend.dialects.dialect import Conversion, Surroundings
@@ -15,7 +16,6 @@ from trainc.frontend.dialects.moves import Move
 from trainc.frontend.dialects.runtime import OBJECT, RUNTIME_SPEC, converted_runtime
 from trainc.frontend.dialects.shape import ANY, Shape, conform
 from trainc.frontend.dialects.trainer_fields import RUNTIME_REF, TRAINER, converted_runtime_ref, converted_trainer
-from trainc.ir import names
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.startup.records import replace

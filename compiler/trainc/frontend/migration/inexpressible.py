@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from trainc.api import names
+from trainc.api.nested import value_at
 from trainc.diagnostics import Finding, Path
 from trainc.frontend.dialects import Conversion
 from trainc.frontend.dialects.initializer_job import JOBS
 from trainc.frontend.dialects.moves import as_written
-from trainc.frontend.nested import value_at
-from trainc.ir import names
 
 Json = Mapping[str, Any]
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
+from trainc.api import names
+from trainc.api.nested import value_at
 from trainc.diagnostics import Finding, Path
 from trainc.frontend.dialects import Surroundings, dialect_of, surroundings_of
 from trainc.frontend.migration.inexpressible import cannot, refusals
 from trainc.frontend.migration.renaming import NewNames, with_renamed_target, with_standard_names
-from trainc.frontend.nested import value_at
-from trainc.ir import names
 from trainc.startup.records import dataclass
 
 Json = Mapping[str, Any]

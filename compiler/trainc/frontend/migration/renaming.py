@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from trainc.api import names
+from trainc.api.nested import put, value_at
 from trainc.diagnostics import Finding, Path
 from trainc.frontend.naming import Naming
-from trainc.frontend.nested import put, value_at
 from trainc.frontend.roles import Role, as_inferred
-from trainc.ir import names
 from trainc.startup.records import dataclass
 
 Json = Mapping[str, Any]

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from trainc.diagnostics import Diagnostic, Path, Severity, format_path
+from trainc.diagnostics.near_names import did_you_mean
 from trainc.frontend.overlays.edited import Edited, Origin, identity
 from trainc.frontend.overlays.json_patch import apply_operations
 from trainc.frontend.overlays.merge import PatchFailedError, merge
 from trainc.frontend.overlays.overlay import ImageChange, Overlay, Patch
 from trainc.frontend.overlays.selectors import exact_target
 from trainc.frontend.overlays.transforms import image_names, transformed
-from trainc.near_names import did_you_mean
 
 # What identifies the document that a patch is for; none of it is a change.
 _IDENTITY = ("apiVersion", "kind")

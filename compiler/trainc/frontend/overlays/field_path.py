@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from trainc.api.strategic_merge import MERGE_KEYS
 from trainc.diagnostics import Path
-from trainc.ir.strategic_merge import MERGE_KEYS
 from trainc.startup.records import dataclass
 
 # Kubernetes' merge keys, and the one that is Trainer's own (listMapKey of TrainJobSpec.runtimePatches v2.2.1).

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from trainc.api.strategic_merge import MERGED_SETS, in_merge_order
 from trainc.diagnostics import Path
 from trainc.frontend.overlays.field_path import KEYS, FieldPath, Item
-from trainc.ir.strategic_merge import MERGED_SETS, in_merge_order
 
 _DIRECTIVE = "$patch"
 # deepmerge hands this down: one pair per step, in the result and in the patch.

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, TypeVar
 
 from trainc.diagnostics import Diagnostic, Path, format_path
+from trainc.diagnostics.near_names import did_you_mean
 from trainc.frontend.document import Document
-from trainc.near_names import did_you_mean
 
 Json: TypeAlias = Mapping[str, Any]
 _T = TypeVar("_T")

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, TypeAlias, get_args
 
 from trainc.diagnostics import CompileError, Diagnostic
+from trainc.diagnostics.near_names import did_you_mean
 from trainc.integrations.argocd.paths import leads_outside
-from trainc.near_names import did_you_mean
 from trainc.options import (
     RELEASES,
     SecretsMode,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainc.ir import names
+from trainc.api import names
 from trainc.ir.devices import gpus, resources_per_node
 from trainc.ir.info import Info
 from trainc.ir.rendezvous import subdomain

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from trainc.ir import names
+from trainc.api import names
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.jobset.replicated_job import replicated_job

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trainc.ir import names
+from trainc.api import names
 from trainc.ir.container import Container
 from trainc.ir.env import trainer_env
 from trainc.ir.info import Info

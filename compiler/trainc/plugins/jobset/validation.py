@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trainc.api import names
 from trainc.diagnostics import Finding, Path
-from trainc.ir import names
 from trainc.ir.info import Info
 from trainc.ir.patch import Patch, PatchedJob
 from trainc.ir.trainjob import TrainJob

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from trainc.api import names
 from trainc.diagnostics import Finding
-from trainc.ir import names
 from trainc.ir.container import Container
 from trainc.ir.devices import ambiguous_gpus
 from trainc.ir.info import Info

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainc.ir import names
+from trainc.api import names
 from trainc.ir.info import Info
 from trainc.ir.keyed import Item
 from trainc.ir.rendezvous import endpoints

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from trainc.api import names
 from trainc.diagnostics import Finding, Path, Severity
-from trainc.ir import names
 from trainc.ir.info import Info
 
 _POLICY: Path = ("spec", "mlPolicy", "mpi")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trainc.ir import names
+from trainc.api import names
 from trainc.ir.env import EnvVar, completion_index, literal, trainer_env
 from trainc.ir.info import Info
 from trainc.ir.rendezvous import master_host, with_rendezvous

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from trainc.api import names
 from trainc.diagnostics import Finding, Path
-from trainc.ir import names
 from trainc.ir.env import EnvVar, literal
 from trainc.ir.info import Info
 from trainc.ir.rendezvous import master_host

@@ -5,7 +5,7 @@ Source: kubeflow/trainer pkg/runtime/framework/plugins/torch/torchtune.go and, f
 
 from __future__ import annotations
 
-from trainc.ir import names
+from trainc.api import names
 from trainc.ir.devices import gpus, resources_per_node
 from trainc.ir.info import Info
 from trainc.ir.rendezvous import master_host

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
+from trainc.api.field_path import FieldPath, Item
 from trainc.diagnostics import Path
 from trainc.report.diff.lists import identities, is_set
-from trainc.report.paths import FieldPath, Item
 from trainc.startup.records import dataclass
 
 Json: TypeAlias = Mapping[str, Any]

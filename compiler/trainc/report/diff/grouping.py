@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from trainc.api.field_path import FieldPath
 from trainc.report.diff.changes import Change
 from trainc.report.diff.model import ObjectDiff
 from trainc.report.diff.outcomes import LABELS, Outcome
 from trainc.report.diff.ways import WAYS, Way
-from trainc.report.paths import FieldPath
 
 # How deep a heading reaches into a JobSet: the Job's spec, the pod's spec, a container.
 _JOB, _POD, _CONTAINER = 5, 7, 9

@@ -6,13 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from trainc.api.field_path import format_field
+from trainc.api.quantity import format_resources
 from trainc.diagnostics import Finding, format_path
-from trainc.ir.quantity import format_resources
 from trainc.report.diff.model import Diff, JobDiff, ObjectDiff, Versions
 from trainc.report.diff.steps import Step, Totals
 from trainc.report.diff.verdicts import Verdict
 from trainc.report.diff.ways import WAYS
-from trainc.report.paths import format_field
 
 _API = "trainc/v1alpha1"
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trainc.api.names import QUEUE_LABEL
 from trainc.diagnostics import Finding
-from trainc.ir.names import QUEUE_LABEL
 from trainc.report.diff.normal import Manifest
 
 _PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"

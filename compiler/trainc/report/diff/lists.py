@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trainc.report.paths import KEYS, Item
+from trainc.api.field_path import KEYS, Item
 
 _KEYS: Mapping[str, str] = {
     **KEYS,

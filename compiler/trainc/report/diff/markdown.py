@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
+from trainc.api.field_path import format_field
 from trainc.report.diff.changes import Change
 from trainc.report.diff.figures import COLUMNS, as_arrow, figures
 from trainc.report.diff.grouping import by_outcome, names_of, under_headings
@@ -13,7 +14,6 @@ from trainc.report.diff.model import Diff, JobDiff, ObjectDiff, Versions
 from trainc.report.diff.outcomes import LABELS, MEANINGS, Outcome
 from trainc.report.diff.values import differing_lines, one_liners, printable
 from trainc.report.diff.ways import Way
-from trainc.report.paths import format_field
 
 # GitHub takes 65,536 characters in a comment.
 LONGEST_COMMENT = 60_000

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from trainc.ir.quantity import canonical
+from trainc.api.quantity import canonical
 
 Manifest: TypeAlias = dict[str, Any]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from trainc.api.field_path import format_field
 from trainc.report.diff.changes import Change
 from trainc.report.diff.jobs import JobPairs
 from trainc.report.diff.model import JobDiff, ObjectDiff
 from trainc.report.diff.rules import ClusterRules
 from trainc.report.diff.ways import ARGOCD, ARGOCD_REPLACE, KUBECTL
-from trainc.report.paths import format_field
 from trainc.startup.records import replace
 
 _REFUSED = ("needs-suspend", "immutable", "invalid")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trainc.api.quantity import ZERO, Quantity, ResourceList
 from trainc.ir.devices import is_gpu
-from trainc.ir.quantity import ZERO, Quantity, ResourceList
 from trainc.ir.requests import pod_requests
 from trainc.report.diff.normal import Manifest
 from trainc.startup.records import dataclass

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from trainc.ir.strategic_merge import MERGE_KEYS
+from trainc.api.strategic_merge import MERGE_KEYS
 from trainc.report.diff.lists import identities
 from trainc.report.diff.normal import Manifest
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from textwrap import wrap
 from typing import Literal, TypeAlias
 
+from trainc.api.field_path import FieldPath, format_field
 from trainc.report.diff.changes import Change
 from trainc.report.diff.figures import as_arrow, figures
 from trainc.report.diff.grouping import by_outcome, names_of, under_headings
@@ -13,7 +14,6 @@ from trainc.report.diff.model import Diff, JobDiff, ObjectDiff, Versions
 from trainc.report.diff.outcomes import LABELS, Outcome
 from trainc.report.diff.values import differing_lines, one_liners
 from trainc.report.diff.ways import Way
-from trainc.report.paths import FieldPath, format_field
 
 Part: TypeAlias = Literal["title", "added", "removed", "changed", "harmless", "refused", "harmful", "quiet", "note"]
 Paint: TypeAlias = Callable[[Part, str], str]

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from trainc.api.field_path import KEYS, FieldPath, Item
 from trainc.report.diff.changes import Change
-from trainc.report.paths import KEYS, FieldPath, Item
 from trainc.startup.patterns import pattern
 
 # A sign ("+", "-", or " " for context) and the text after it.

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trainc.report.paths import format_field
+from trainc.api.field_path import format_field
 from trainc.report.provenance.model import ExplainedField, Explanation, Input, Origin
 
 

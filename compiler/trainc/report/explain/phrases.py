@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trainc.api.field_path import format_field
 from trainc.diagnostics import Source
-from trainc.report.paths import format_field
 from trainc.report.provenance.model import Input, Origin
 
 _SHOWN_INPUTS = 3

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from trainc.report.paths import FieldPath, format_field, is_item_name
+from trainc.api.field_path import FieldPath, format_field, is_item_name
 from trainc.report.provenance.model import ExplainedField, Input, Origin
 from trainc.startup.records import dataclass, replace
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Literal, TypeAlias
 
+from trainc.api.field_path import FieldPath, format_field
 from trainc.ir.deviations import DEVIATIONS
 from trainc.report.explain.choice import prefix
 from trainc.report.explain.phrases import phrase, place, who
 from trainc.report.explain.rows import Row, Section, sections
 from trainc.report.explain.values import shown, whole
-from trainc.report.paths import FieldPath, format_field
 from trainc.report.provenance.model import ExplainedField, ExplainedObject, Explanation, Origin
 
 Role: TypeAlias = Literal["heading", "path", "value", "faint", "plugin", "trainjob", "runtime", "default", "deviation"]

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.ir import names
+from trainc.api import names
+from trainc.api.quantity import parse_quantity
 from trainc.ir.devices import is_gpu
-from trainc.ir.quantity import parse_quantity
 from trainc.report.graph.model import Dependency, Gang, Graph, Rendezvous, Step, Volume
 from trainc.startup.patterns import pattern
 from trainc.startup.records import replace

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trainc.api.field_path import format_field
 from trainc.diagnostics import Diagnostic
 from trainc.report.explain.phrases import phrase
 from trainc.report.explain.values import whole
 from trainc.report.graph.model import Graph
-from trainc.report.paths import format_field
 from trainc.report.provenance.model import ExplainedObject, Explanation
 from trainc.startup.records import dataclass
 

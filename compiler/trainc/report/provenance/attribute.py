@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from trainc.api.field_path import FieldPath, Leaf, leaves
 from trainc.diagnostics import Path
 from trainc.ir.patch import Patch
-from trainc.report.paths import FieldPath, Leaf, leaves
 from trainc.report.provenance.inputs import TABLES
 from trainc.report.provenance.inputs.row import Row
 from trainc.report.provenance.model import InputDocument, Kind, Origin

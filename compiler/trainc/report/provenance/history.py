@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from trainc.report.paths import KEYS, FieldPath, Item, Leaf, Leaves
+from trainc.api.field_path import KEYS, FieldPath, Item, Leaf, Leaves
 from trainc.report.provenance.model import ExplainedField, Origin
 
 Attribute: TypeAlias = Callable[[Leaf], Origin]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
+from trainc.api.field_path import FieldPath
 from trainc.diagnostics import Path, Source
-from trainc.report.paths import FieldPath
 from trainc.startup.records import dataclass, field
 
 Kind: TypeAlias = Literal[

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from trainc.api.field_path import FieldPath, Item, leaves
 from trainc.diagnostics import Path
 from trainc.ir.patch import Patch, PatchedJob
-from trainc.report.paths import FieldPath, Item, leaves
 
 _POD: Path = ("spec", "template")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from trainc.api import names
+from trainc.api.quantity import parse_quantity
 from trainc.diagnostics import Path
-from trainc.ir import names
 from trainc.ir.devices import is_gpu
 from trainc.ir.podset import PodSet
-from trainc.ir.quantity import parse_quantity
 from trainc.report.provenance.situation import Because, InJobSet, InRuntime, InTrainJob, Ref, Situation, jobset_path
 
 _TRAINER: Path = ("spec", "trainer")

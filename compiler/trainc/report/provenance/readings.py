@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 
+from trainc.api.field_path import FieldPath, Item
 from trainc.diagnostics import Path
 from trainc.ir.podset import PodSet
-from trainc.report.paths import FieldPath, Item
 from trainc.report.provenance.situation import Because, InJobSet, InRuntime, InTrainJob, Ref, Situation
 
 Reading: TypeAlias = Callable[[Situation], Iterable[Ref]]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from trainc.api.field_path import FieldPath, Leaf
 from trainc.diagnostics import Path
 from trainc.options import Options
-from trainc.report.paths import FieldPath, Leaf
 from trainc.report.provenance.inputs.secrets import ROWS
 from trainc.report.provenance.model import InputDocument, Origin
 from trainc.report.provenance.situation import Situation, input_of

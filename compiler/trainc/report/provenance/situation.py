@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
+from trainc.api.field_path import FieldPath, Item, at, exists, named
 from trainc.diagnostics import Path
 from trainc.ir.info import Info
 from trainc.ir.podset import PodSet
 from trainc.ir.trainjob import TrainJob
-from trainc.report.paths import FieldPath, Item, at, exists, named
 from trainc.report.provenance.model import Input, InputDocument, Origin
 from trainc.startup.records import dataclass
 

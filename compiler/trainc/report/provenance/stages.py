@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from trainc.api import names
+from trainc.api.field_path import FieldPath, Item, Leaf
 from trainc.diagnostics import Path
-from trainc.ir import names
 from trainc.ir.carried_metadata import carried
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.options import Options
-from trainc.report.paths import FieldPath, Item, Leaf
 from trainc.report.provenance.model import InputDocument, Origin
 from trainc.report.provenance.situation import input_of, schema_path
 from trainc.startup.records import dataclass

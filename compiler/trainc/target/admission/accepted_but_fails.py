@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from trainc.api.name_forms import LABEL_VALUE_FORM, is_label_value
 from trainc.diagnostics import Finding, Path, Severity
-from trainc.name_forms import LABEL_VALUE_FORM, is_label_value
 from trainc.target.admission.container_resources import check_resources
 from trainc.target.admission.jobset import JobSet, ReplicatedJob, containers, items, mapping, text
 from trainc.target.admission.name_budget import too_long_in_pod_template
@@ -51,7 +51,7 @@ def _message_patterns(jobset: JobSet, severity: Severity) -> Iterator[Finding]:
     rules = items(mapping(jobset.spec.get("failurePolicy")).get("rules"))
     if not rules:
         return
-    from trainc.target.admission.re2_syntax import re2_error
+    from trainc.api.re2 import re2_error
 
     for i, rule in enumerate(rules):
         for k, pattern in enumerate(items(mapping(rule).get("onJobFailureMessagePatterns"))):

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trainc.api.quantity import NANOS_PER_UNIT, Quantity, parse_quantity
 from trainc.diagnostics import Finding, Path, Severity
-from trainc.ir.quantity import NANOS_PER_UNIT, Quantity, parse_quantity
 from trainc.target.admission.jobset import Json, mapping
 
 _STANDARD = ("cpu", "memory", "ephemeral-storage")

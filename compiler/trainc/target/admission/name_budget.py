@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
+from trainc.api.name_forms import LABEL_LIMIT, SUBDOMAIN_LIMIT, length
 from trainc.diagnostics import Path
-from trainc.name_forms import LABEL_LIMIT, SUBDOMAIN_LIMIT, length
 from trainc.startup.records import dataclass, replace
 from trainc.target.admission.jobset import JobSet, ReplicatedJob, items, mapping, number, read_jobset, text
 

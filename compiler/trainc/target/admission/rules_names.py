@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trainc.api.name_forms import DNS_1035_FORM, LABEL_LIMIT, is_dns1035_label, length
 from trainc.diagnostics import Finding, Path
-from trainc.name_forms import DNS_1035_FORM, LABEL_LIMIT, is_dns1035_label, length
 from trainc.target.admission.jobset import JobSet, ReplicatedJob
 from trainc.target.admission.name_budget import DerivedName, job_name, longest_name, pod_name
 from trainc.target.admission.versions import JobSetVersion

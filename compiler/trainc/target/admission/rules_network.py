@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.diagnostics import Finding
-from trainc.name_forms import (
+from trainc.api.name_forms import (
     DNS_1035_FORM,
     LABEL_LIMIT,
     is_dns1035_label,
     is_domain_prefixed_path,
     length,
 )
+from trainc.diagnostics import Finding
 from trainc.target.admission.jobset import JobSet
 from trainc.target.admission.name_budget import service_name
 

@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+from trainc.api.name_forms import length
 from trainc.diagnostics import Finding, Path
-from trainc.name_forms import length
 from trainc.startup.patterns import pattern
 from trainc.target.admission.jobset import JobSet, Json, items, mapping, text
 from trainc.target.admission.versions import JobSetVersion

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trainc.api.name_forms import DNS_1123_FORM, SUBDOMAIN_LIMIT, is_dns1123_subdomain, length
 from trainc.diagnostics import Finding, Path
-from trainc.name_forms import DNS_1123_FORM, SUBDOMAIN_LIMIT, is_dns1123_subdomain, length
 from trainc.target.admission.jobset import JobSet, ReplicatedJob, containers, items, mapping, text
 from trainc.target.admission.name_budget import claim_name, claim_templates
 from trainc.target.admission.rules_names import shorter_name, to_shorten

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from trainc.api.quantity import parse_quantity
 from trainc.diagnostics import Path
-from trainc.ir.quantity import parse_quantity
 
 _QUANTITY_MAPS = ("limits", "requests", "overhead")
 _QUANTITIES = ("sizeLimit", "divisor")

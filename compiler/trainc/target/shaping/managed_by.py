@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainc.ir import names
+from trainc.api import names
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.target.shaping.shape import Manifest, Shape, Shaped, on_jobset, with_spec

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from trainc.api import names
 from trainc.diagnostics import Finding
-from trainc.ir import names
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.target.shaping.shape import Manifest, Shape, Shaped, on_jobset

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from trainc.ir import gang, names
+from trainc.api import names
+from trainc.api.field_path import FieldPath, Item
+from trainc.ir import gang
 from trainc.ir.container import Container
 from trainc.ir.podset import PodSet
 from trainc.ir.requests import container_requests
-from trainc.report.paths import FieldPath, Item
 from trainc.report.provenance.inputs.row import Row
 from trainc.report.provenance.readings import Reading, gang_policy, job_name, namespace, pods_of, replicated_job
 from trainc.report.provenance.situation import (

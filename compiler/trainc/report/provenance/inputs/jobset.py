@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trainc.api import names
 from trainc.diagnostics import Path
-from trainc.ir import names
 from trainc.report.provenance.inputs.row import Row
 from trainc.report.provenance.readings import because, job_name, namespace, nodes, replicated_job
 from trainc.report.provenance.situation import Because, InJobSet, InRuntime, InTrainJob, Ref, Situation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.ir import names
+from trainc.api import names
 from trainc.report.provenance.inputs.row import Row
 from trainc.report.provenance.processes import mpi_slots
 from trainc.report.provenance.readings import (

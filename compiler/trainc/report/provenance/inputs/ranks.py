@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.ir import names
+from trainc.api import names
 from trainc.ir.devices import gpus, resources_per_node
 from trainc.ir.rendezvous import subdomain
 from trainc.report.provenance.inputs.jobset import COUNTS, trainer_env

@@ -1,0 +1,108 @@
+"""Field paths as people write them: list items by their name where the API gives them one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+from trainc.api.strategic_merge import MERGE_KEYS
+from trainc.diagnostics import Path, is_identifier
+from trainc.startup.records import dataclass
+
+# The merge keys of patches, and those of lists that no patch reaches.
+KEYS: Mapping[str, str] = {**MERGE_KEYS, "runtimePatches": "manager", "claims": "name", "targets": "jobName"}
+
+
+class Item(str):
+    """A step into a list: the value of the item's merge key."""
+
+    __slots__ = ()
+
+
+FieldPath: TypeAlias = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A value that holds no others, empty mappings and lists included; `index` is its path with list indexes."""
+
+    path: FieldPath
+    index: Path
+    value: Any
+
+
+Leaves: TypeAlias = dict[FieldPath, Leaf]
+
+
+def leaves(tree: Any) -> Leaves:
+    """Every leaf of a document by its path, in document order."""
+    return {leaf.path: leaf for leaf in _walk(tree, (), ())}
+
+
+def _walk(value: Any, path: FieldPath, index: Path) -> Iterator[Leaf]:
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from _walk(inner, (*path, key), (*index, key))
+    elif isinstance(value, list | tuple) and value:
+        for i, (step, inner) in enumerate(zip(_items(path, value), value, strict=True)):
+            yield from _walk(inner, (*path, step), (*index, i))
+    else:
+        yield Leaf(path, index, value)
+
+
+def _items(path: FieldPath, values: list[Any] | tuple[Any, ...]) -> list[str | int]:
+    """What the items of a list are called: by merge key where every item has one of its own, else by index."""
+    key = KEYS.get(str(path[-1])) if path else None
+    if key is not None and all(isinstance(value, Mapping) and key in value for value in values):
+        names = [Item(value[key]) for value in values]
+        if len(set(names)) == len(names):
+            return list(names)
+    return list(range(len(values)))
+
+
+def is_item_name(path: FieldPath) -> bool:
+    """Whether a leaf is the merge key that its list item is called by."""
+    return len(path) > 2 and isinstance(path[-2], Item) and KEYS.get(str(path[-3])) == path[-1]
+
+
+def at(tree: Any, index: Path) -> Any:
+    """The value at a path of indexes; None where there is none."""
+    for step in index:
+        try:
+            tree = tree[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return tree
+
+
+def exists(tree: Any, index: Path) -> bool:
+    """Whether a document says anything at a path, null included."""
+    parent = at(tree, index[:-1])
+    if isinstance(parent, Mapping):
+        return not index or index[-1] in parent
+    return isinstance(parent, list) and isinstance(index[-1], int) and 0 <= index[-1] < len(parent)
+
+
+def named(tree: Any, index: Path) -> FieldPath:
+    """A path of indexes with items called by name, as far as `tree` knows them."""
+    path: FieldPath = ()
+    for step in index:
+        if isinstance(step, int) and isinstance(tree, list) and step < len(tree):
+            path = (*path, _items(path, tree)[step])
+        else:
+            path = (*path, step)
+        tree = at(tree, (step,))
+    return path
+
+
+def format_field(path: FieldPath) -> str:
+    """`spec.replicatedJobs[node].template`; a key that is no identifier is quoted: `labels["a.b/c"]`."""
+    text = ""
+    for step in path:
+        if isinstance(step, int | Item):
+            text += f"[{step}]"
+        elif is_identifier(step):
+            text += f".{step}" if text else step
+        else:
+            text += '["' + step.replace("\\", "\\\\").replace('"', '\\"') + '"]'
+    return text

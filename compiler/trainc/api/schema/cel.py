@@ -1,0 +1,127 @@
+"""Rules that look at more than one value: the CEL rules of the CRDs, as functions of one struct.
+
+A rule gets a struct as written, its fields known to be of the right type but possibly null, and yields findings whose
+paths start inside that struct. Source: x-kubernetes-validations in the CRDs of kubeflow/trainer and jobset. Rules on
+one value that a bound or an enum can express are in constraints.py; rules on updates are not the compiler's concern.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from trainc.api.schema.by_release import Rows
+from trainc.api.schema.object_meta import jobset_metadata, object_metadata, trainjob_metadata
+from trainc.api.schema.scalars import shown
+from trainc.diagnostics import Finding
+from trainc.startup.patterns import pattern
+
+Struct: TypeAlias = Mapping[str, Any]
+Rule: TypeAlias = Callable[[Struct], Iterator[Finding]]
+
+_POLICIES = ("torch", "mpi", "jax", "xgboost", "flux")
+_NPROC_WORDS = ("auto", "cpu", "gpu")
+_URI = pattern(r"[A-Za-z][A-Za-z0-9+.-]*://[^\n]+")
+_MAIN_CONTAINER = "node"
+
+
+def one_policy(policy: Struct) -> Iterator[Finding]:
+    """At most one framework per runtime."""
+    configured = [name for name in _POLICIES if policy.get(name) is not None]
+    if len(configured) > 1:
+        message = f"{' and '.join(configured)} exclude each other"
+        yield Finding("MutuallyExclusivePolicies", "error", message, "keep one of them", (configured[-1],))
+
+
+def elastic_without_num_nodes(policy: Struct) -> Iterator[Finding]:
+    """An elastic job has a range of sizes, so a fixed one contradicts it (2.0 and 2.1)."""
+    torch = policy.get("torch")
+    if policy.get("numNodes") is not None and torch is not None and torch.get("elasticPolicy") is not None:
+        message = "numNodes must be absent beside torch.elasticPolicy"
+        hint = "remove numNodes; minNodes and maxNodes of the elastic policy give the size"
+        yield Finding("ElasticWithNumNodes", "error", message, hint, ("numNodes",))
+
+
+def torch_processes(torch: Struct) -> Iterator[Finding]:
+    """`numProcPerNode` is a positive number or one of three words (2.0 and 2.1)."""
+    processes = torch.get("numProcPerNode")
+    if processes is None or processes in _NPROC_WORDS or (not isinstance(processes, str) and processes > 0):
+        return
+    message = f"{shown(str(processes))} is no number of processes"
+    hint = f"write a number above 0 (unquoted) or one of {', '.join(_NPROC_WORDS)}"
+    yield Finding("UnsupportedValue", "error", message, hint, ("numProcPerNode",))
+
+
+def storage_uri(initializer: Struct) -> Iterator[Finding]:
+    """`storageUri` is empty or a URI (2.3)."""
+    uri = initializer.get("storageUri")
+    if uri and not _URI.match(uri):
+        hint = "start with a scheme, as in hf://organisation/dataset or s3://bucket/path"
+        yield Finding("InvalidStorageUri", "error", f"{shown(uri)} is no URI", hint, ("storageUri",))
+
+
+def injection_targets(target: Struct) -> Iterator[Finding]:
+    """The main container always gets the environment, so it is no target (2.3)."""
+    for index, name in enumerate(target.get("containerNames") or ()):
+        if name == _MAIN_CONTAINER:
+            message = "container node always gets the PET_ environment and must not be listed"
+            path = ("containerNames", index)
+            yield Finding("NodeAlreadyInjected", "error", message, "list only the other containers", path)
+
+
+def in_order_without_depends_on(holder: Struct) -> Iterator[Finding]:
+    """JobSet's two ways to order jobs exclude each other."""
+    spec = holder.get("spec") or {}
+    order = (spec.get("startupPolicy") or {}).get("startupPolicyOrder")
+    depends = [i for i, job in enumerate(spec.get("replicatedJobs") or ()) if job.get("dependsOn") is not None]
+    if order == "InOrder" and depends:
+        message = "startupPolicyOrder InOrder and dependsOn exclude each other"
+        hint = "keep dependsOn and remove startupPolicy, or the other way round"
+        path = ("spec", "replicatedJobs", depends[0], "dependsOn")
+        yield Finding("StartupPolicyWithDependsOn", "error", message, hint, path)
+
+
+def volume_claim_namespace(policy: Struct) -> Iterator[Finding]:
+    """A volume claim template lives in the JobSet's namespace and names none (2.2).
+
+    The CRD's rule reads `templates` and the metadata of each without asking whether they are there, so a policy
+    that lacks them is refused too.
+    """
+    if policy.get("templates") is None:
+        message = "a volume claim policy needs its list of templates"
+        yield Finding("MissingRequired", "error", message, "add templates, or remove the policy", ("templates",))
+    for index, template in enumerate(policy.get("templates") or ()):
+        if template.get("metadata") is None:
+            place = ("templates", index, "metadata")
+            message = "a volume claim template needs metadata, its name at least"
+            yield Finding("MissingRequired", "error", message, "add metadata with a name", place)
+        if (template.get("metadata") or {}).get("namespace"):
+            path = ("templates", index, "metadata", "namespace")
+            message = "a volume claim template must not name a namespace"
+            hint = "remove it: the claim is made beside the JobSet"
+            yield Finding("VolumeClaimNamespaceSet", "error", message, hint, path)
+
+
+RULES: Rows[tuple[Rule, ...]] = (
+    (
+        "2.0",
+        {
+            "trainer.TrainJob": (trainjob_metadata,),
+            "trainer.TrainingRuntime": (object_metadata,),
+            "trainer.ClusterTrainingRuntime": (object_metadata,),
+            "trainer.MLPolicy": (one_policy, elastic_without_num_nodes),
+            "trainer.TorchMLPolicySource": (torch_processes,),
+            "trainer.JobSetTemplateSpec": (in_order_without_depends_on,),
+            "jobset.JobSet": (jobset_metadata, in_order_without_depends_on),
+            "jobset.VolumeClaimPolicy": (volume_claim_namespace,),
+        },
+    ),
+    (
+        "2.3",
+        {
+            "trainer.DatasetInitializer": (storage_uri,),
+            "trainer.ModelInitializer": (storage_uri,),
+            "trainer.EnvInjectionTarget": (injection_targets,),
+        },
+    ),
+)

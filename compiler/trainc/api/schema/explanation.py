@@ -1,0 +1,120 @@
+"""The failure path of the schema check: every problem of a refused document, with its place and a way out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from trainc.api.quantity import canonical
+from trainc.api.schema.list_keys import LIST_MAP_KEYS, SETS
+from trainc.api.schema.scalars import Refused, is_time, shown, text_or_integer
+from trainc.api.schema.shapes import ROOTS, ListOf, MapOf, Scalar, Struct
+from trainc.api.schema.structure import structural_findings
+from trainc.api.schema.tables import defaults_of, rules_of
+from trainc.api.schema.unknown_fields import indent_hint, unknown_fields
+from trainc.api.schema.walking import Node, nodes, well_typed, without_nulls, without_unknown
+from trainc.diagnostics import Finding, Path, Severity
+from trainc.startup.records import replace
+
+# A missing field that only shows what this finding says already.
+_EXPLAINS_MISSING_TEMPLATE = "PodSpecInsteadOfJobSpec"
+
+
+def explain(
+    document: Mapping[str, Any], kind: str, release: str, *, prune: bool
+) -> tuple[list[Finding], dict[str, Any]]:
+    """Every problem of `document`, and the document less its nulls and, with `prune`, its unknown fields."""
+    shape = Struct(ROOTS[kind])
+    severity: Severity = "warning" if prune else "error"
+    findings = list(unknown_fields(Node(dict(document), shape, (), kind), release, severity))
+    remaining = without_nulls(dict(document), shape, release)
+    if prune:
+        remaining = without_unknown(remaining, shape, release)
+    structure = list(dict.fromkeys(structural_findings(remaining, kind, release)))
+    beside: dict[Path, list[Finding]] = {}
+    for finding in findings:
+        beside.setdefault(finding.path[:-1], []).append(finding)
+    findings += [finding for finding in structure if not _follows_from(finding, beside)]
+    root = Node(remaining, shape, (), kind)
+    findings += [finding for node in nodes(root, release) for finding in _value_findings(node, release)]
+    typed = Node(well_typed(remaining, shape, release), shape, (), kind)
+    wrong = {finding.path for finding in findings}
+    findings += [finding for finding in _rule_findings(typed, release) if not _known_wrong(finding.path, wrong)]
+    return findings, remaining
+
+
+def _follows_from(missing: Finding, beside: Mapping[Path, Sequence[Finding]]) -> bool:
+    """Whether a missing `template` is only the other face of a PodSpec in its place, or a field is there and empty."""
+    return missing.code == "MissingRequired" and any(
+        finding.code == _EXPLAINS_MISSING_TEMPLATE or finding.hint == indent_hint(finding.path, missing.path)
+        for finding in beside.get(missing.path[:-1], ())
+    )
+
+
+def _known_wrong(path: Path, wrong: set[Path]) -> bool:
+    return any(path[:length] in wrong for length in range(1, len(path) + 1))
+
+
+def _value_findings(node: Node, release: str) -> Iterator[Finding]:
+    """What a single value or list can have wrong and jsonschema does not say."""
+    match node.shape, node.value:
+        case Scalar("quantity"), _:
+            yield from _quantity(node.value, node.path)
+        case Scalar("time"), str() if not is_time(node.value):
+            hint = "write it as 2026-01-31T12:00:00Z"
+            yield Finding("InvalidTime", "error", f"{shown(node.value)} is no RFC 3339 time", hint, node.path)
+        case ListOf(item), list():
+            yield from _duplicates(node, item, release)
+        case MapOf(), dict():
+            for name in node.value:
+                if not isinstance(name, str):
+                    path = (*node.path, str(name))
+                    yield Finding("WrongType", "error", "expected a string as key", f'quote it: "{name}"', path)
+
+
+def _quantity(value: Any, path: Path) -> Iterator[Finding]:
+    try:
+        canonical(text_or_integer(value))
+    except Refused:
+        return  # jsonschema says that the type is wrong
+    except ValueError as error:
+        yield Finding("InvalidQuantity", "error", str(error), 'write an amount such as "500m", 4 or 16Gi', path)
+
+
+def _duplicates(node: Node, item: object, release: str) -> Iterator[Finding]:
+    names = LIST_MAP_KEYS.get(node.key)
+    if names is None and node.key not in SETS:
+        return
+    defaults = defaults_of(release).get(item.definition, {}) if isinstance(item, Struct) else {}
+    first: dict[object, int] = {}
+    for index, value in enumerate(node.value):
+        identity = _identity(value, names, defaults)
+        if identity is None:
+            continue
+        if identity in first:
+            label = ", ".join(
+                f"{name} {shown(str(part))}" for name, part in zip(names or ("item",), identity, strict=True)
+            )
+            message = f"{label} occurs twice in this list; the first is item {first[identity]}"
+            yield Finding("DuplicateItem", "error", message, "remove or rename one of them", (*node.path, index))
+        first.setdefault(identity, index)
+
+
+def _identity(value: Any, names: tuple[str, ...] | None, defaults: Mapping[str, object]) -> tuple[object, ...] | None:
+    """What makes a list item unique; None where it cannot be told."""
+    if names is None:
+        parts: tuple[object, ...] = (value,)
+    elif isinstance(value, dict):
+        parts = tuple(value.get(name, defaults.get(name)) for name in names)
+    else:
+        return None
+    return parts if all(isinstance(part, str | int | float) for part in parts) else None
+
+
+def _rule_findings(root: Node, release: str) -> Iterator[Finding]:
+    rules = rules_of(release)
+    for node in nodes(root, release):
+        if isinstance(node.shape, Struct):
+            for rule in rules.get(node.shape.definition, ()):
+                for finding in rule(node.value):
+                    yield replace(finding, path=(*node.path, *finding.path))

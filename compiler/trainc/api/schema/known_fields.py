@@ -1,0 +1,57 @@
+"""Which releases know a field: the data behind "since 2.3" and "removed in 2.2", and behind honouring old fields."""
+
+from __future__ import annotations
+
+from trainc.api.schema.shapes import ROOTS, ListOf, MapOf, Shape, Struct, definition
+from trainc.diagnostics import Path
+from trainc.options import RELEASES
+
+# What took the place of a field that a later release dropped, relative to the struct that held it.
+REPLACEMENTS = {
+    "trainer.TrainJobSpec.labels": "runtimePatches[].trainingRuntimeSpec.template.metadata.labels",
+    "trainer.TrainJobSpec.annotations": "runtimePatches[].trainingRuntimeSpec.template.metadata.annotations",
+    "trainer.TrainJobSpec.podSpecOverrides": "podTemplateOverrides (2.1) or runtimePatches (from 2.2)",
+    "trainer.TrainJobSpec.podTemplateOverrides": "runtimePatches",
+    "trainer.TorchMLPolicySource.numProcPerNode": "spec.trainer.numProcPerNode of the TrainJob",
+    "trainer.TorchMLPolicySource.elasticPolicy": "numNodes: no release ever scaled by it (trainc does, under gitops semantics)",
+}
+
+
+def known_in(kind: str, path: Path, release: str) -> bool:
+    """Whether `release` has a field at `path` ("spec", "trainer", "env", 0, "name") of `kind`."""
+    shape: Shape = Struct(ROOTS[kind])
+    for step in path:
+        match shape:
+            case Struct(name) if step in (fields := definition(release, name).fields):
+                shape = fields[str(step)]
+            case ListOf(inner) if isinstance(step, int):
+                shape = inner
+            case MapOf(inner) if isinstance(step, str):
+                shape = inner
+            case _:
+                return False
+    return True
+
+
+def releases_with(definition_name: str, field: str) -> tuple[str, ...]:
+    """The releases whose `definition_name` has `field`, oldest first."""
+    return tuple(release for release in RELEASES if _has(release, definition_name, field))
+
+
+def _has(release: str, definition_name: str, field: str) -> bool:
+    try:
+        return field in definition(release, definition_name).fields
+    except KeyError:
+        return False
+
+
+def release_hint(definition_name: str, field: str, release: str) -> str:
+    """Why `release` does not know a field that another release does; empty if none does."""
+    known = releases_with(definition_name, field)
+    if not known:
+        return ""
+    if RELEASES.index(known[0]) > RELEASES.index(release):
+        return f"this field exists since Trainer {known[0]}; remove it or compile for that release"
+    removed = RELEASES[RELEASES.index(known[-1]) + 1]
+    replacement = REPLACEMENTS.get(f"{definition_name}.{field}")
+    return f"removed in Trainer {removed}" + (f"; use {replacement}" if replacement else "")

@@ -1,0 +1,110 @@
+"""Rules on the metadata of a whole object: the API server's own for every kind, and Trainer's for TrainJob names.
+
+Metadata inside templates is not checked by anybody until Jobs are created from it, so it is not checked here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from trainc.api.name_forms import (
+    LABEL_LIMIT,
+    SUBDOMAIN_LIMIT,
+    is_dns1035_label,
+    is_dns1123_label,
+    is_dns1123_subdomain,
+    is_label_value,
+    is_qualified_name,
+)
+from trainc.api.schema.scalars import shown
+from trainc.diagnostics import Finding, Path
+
+Json = Mapping[str, Any]
+
+_ANNOTATIONS_TOTAL = 256 * 1024
+
+_NAME = ("metadata", "name")
+_LOWERCASE = "use lowercase letters, digits and '-', starting and ending with a letter or digit"
+
+
+def trainjob_metadata(trainjob: Json) -> Iterator[Finding]:
+    """A TrainJob's name becomes part of host names, so it is an RFC 1035 label; the rest as for every object.
+
+    The rule is the webhook's in 2.0 and CEL on the CRD from 2.1 on; both refuse the same names.
+    """
+    metadata = trainjob.get("metadata") or {}
+    yield from _required_name(metadata, "trainc needs the final name: generateName is filled in by the API server")
+    name = metadata.get("name")
+    if name and len(name) > LABEL_LIMIT:
+        yield Finding(
+            "InvalidName", "error", f"the name has {len(name)} characters; 63 are allowed", "shorten it", _NAME
+        )
+    if name and not is_dns1035_label(name):
+        hint = "use lowercase letters, digits and '-', starting with a letter and ending with a letter or digit"
+        yield Finding("InvalidName", "error", f"{shown(name)} is no RFC 1035 label", hint, _NAME)
+    yield from _object_meta(metadata)
+
+
+def object_metadata(document: Json) -> Iterator[Finding]:
+    """A runtime's metadata."""
+    metadata = document.get("metadata") or {}
+    yield from _required_name(metadata, "a TrainJob refers to its runtime by name")
+    yield from _subdomain_name(metadata)
+    yield from _object_meta(metadata)
+
+
+def jobset_metadata(jobset: Json) -> Iterator[Finding]:
+    """A JobSet's metadata; the API server completes `generateName`."""
+    metadata = jobset.get("metadata") or {}
+    if not metadata.get("generateName"):
+        yield from _required_name(metadata, "give metadata.name or metadata.generateName")
+    yield from _subdomain_name(metadata)
+    yield from _object_meta(metadata)
+
+
+def _required_name(metadata: Json, hint: str) -> Iterator[Finding]:
+    if not metadata.get("name"):
+        yield Finding("MissingRequired", "error", "metadata.name is missing", hint, _NAME)
+
+
+def _subdomain_name(metadata: Json) -> Iterator[Finding]:
+    name = metadata.get("name")
+    if name and not (len(name) <= SUBDOMAIN_LIMIT and is_dns1123_subdomain(name)):
+        yield Finding("InvalidName", "error", f"{shown(name)} is no RFC 1123 subdomain", f"{_LOWERCASE}, or '.'", _NAME)
+
+
+def _object_meta(metadata: Json) -> Iterator[Finding]:
+    namespace = metadata.get("namespace")
+    if namespace and not (is_dns1123_label(namespace) and len(namespace) <= LABEL_LIMIT):
+        message = f"{shown(namespace)} is no RFC 1123 label of at most 63 characters"
+        yield Finding("InvalidName", "error", message, _LOWERCASE, ("metadata", "namespace"))
+    for key, value in (metadata.get("labels") or {}).items():
+        if not _is_key(key):
+            yield _malformed_key(("metadata", "labels", key))
+        if value and not (is_label_value(value) and len(value) <= LABEL_LIMIT):
+            message = f"{shown(value)} cannot be the value of a label"
+            hint = "at most 63 letters, digits, '-', '_' and '.'; put longer or free text into an annotation"
+            yield Finding("InvalidLabel", "error", message, hint, ("metadata", "labels", key))
+    annotations = metadata.get("annotations") or {}
+    for key in annotations:
+        if not _is_key(key.lower()):
+            yield _malformed_key(("metadata", "annotations", key))
+    size = sum(len(key.encode()) + len((value or "").encode()) for key, value in annotations.items())
+    if size > _ANNOTATIONS_TOTAL:
+        message = f"the annotations have {size} bytes; {_ANNOTATIONS_TOTAL} are allowed"
+        yield Finding("TooLong", "error", message, "move data into a ConfigMap", ("metadata", "annotations"))
+
+
+@lru_cache(maxsize=4096)  # The same few stand in all documents.
+def _is_key(key: str) -> bool:
+    prefix, slash, name = key.rpartition("/")
+    prefix_fits = len(prefix) <= SUBDOMAIN_LIMIT and is_dns1123_subdomain(prefix) if slash else True
+    return prefix_fits and is_qualified_name(name) and len(name) <= LABEL_LIMIT
+
+
+def _malformed_key(path: Path) -> Finding:
+    message = f"{shown(str(path[-1]))} cannot be the key of a label or annotation"
+    hint = "write an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.'"
+    return Finding("InvalidLabel", "error", message, hint, path)

@@ -1,0 +1,65 @@
+"""What Trainer's runtime webhooks demand of the jobs that carry an ancestor label.
+
+Source: kubeflow/trainer pkg/webhooks/trainingruntime_webhook.go and clustertrainingruntime_webhook.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trainc.api.names import ANCESTOR_LABEL, DATASET_INITIALIZER, LAUNCHER, MODEL_INITIALIZER, NODE, TRAINER
+from trainc.api.schema.by_release import Rows, in_force
+from trainc.diagnostics import Finding, Path
+
+Json = Mapping[str, Any]
+
+# The container that a job of each ancestor step must have.
+REQUIRED_CONTAINER: Rows[str] = (
+    ("2.1", {TRAINER: NODE, DATASET_INITIALIZER: DATASET_INITIALIZER, MODEL_INITIALIZER: MODEL_INITIALIZER}),
+)
+# Jobs that must have one replica whatever their label says.
+ONE_REPLICA: Rows[bool] = (("2.0", {LAUNCHER: True}), ("2.1", {LAUNCHER: False}))
+# Labels that exempt a runtime from the webhook, with the value that does.
+EXEMPT: Rows[str] = (("2.3", {"trainer.kubeflow.org/webhook-validation": "disabled"}),)
+
+_STEPS = (TRAINER, DATASET_INITIALIZER, MODEL_INITIALIZER)
+
+
+def runtime_rules(document: Json, release: str) -> list[Finding]:
+    """Every reason why the webhook of `release` would refuse a runtime whose schema is in order.
+
+    A label that exempts a runtime from the webhook (since 2.3, on all shipped runtimes) silences it here too.
+    """
+    labels = document["metadata"].get("labels") or {}
+    if any(labels.get(label) == value for label, value in in_force(EXEMPT, release).items()):
+        return []
+    spec = ((document.get("spec") or {}).get("template") or {}).get("spec") or {}
+    found: list[Finding] = []
+    for index, job in enumerate(spec.get("replicatedJobs") or ()):
+        path: Path = ("spec", "template", "spec", "replicatedJobs", index)
+        found.extend(_job_rules(job, path, release))
+    return found
+
+
+def _job_rules(job: Json, path: Path, release: str) -> Iterator[Finding]:
+    template = job["template"]
+    ancestor = ((template.get("metadata") or {}).get("labels") or {}).get(ANCESTOR_LABEL, "")
+    single = ancestor in _STEPS or in_force(ONE_REPLICA, release).get(job["name"], False)
+    replicas = job.get("replicas")
+    if single and replicas not in (None, 1):
+        message = f"job {job['name']} has {replicas} replicas; only 1 is supported"
+        hint = "use mlPolicy.numNodes or the TrainJob's numNodes for more pods"
+        yield Finding("ReplicasNotOne", "error", message, hint, (*path, "replicas"), "runtime")
+    wanted = in_force(REQUIRED_CONTAINER, release).get(ancestor)
+    if wanted is not None:
+        yield from _container_rule(job, ancestor, wanted, path)
+
+
+def _container_rule(job: Json, ancestor: str, wanted: str, path: Path) -> Iterator[Finding]:
+    pod = (((job["template"].get("spec") or {}).get("template") or {}).get("spec")) or {}
+    if all(container["name"] != wanted for container in pod.get("containers") or ()):
+        message = f"job {job['name']} is labelled {ancestor} but has no container {wanted}"
+        where = (*path, "template", "spec", "template", "spec", "containers")
+        hint = f"name its main container {wanted}, or remove the label"
+        yield Finding("MissingAncestorContainer", "error", message, hint, where, "runtime")

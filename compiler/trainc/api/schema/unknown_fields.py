@@ -1,0 +1,134 @@
+"""Unknown fields and misplaced ones: what was probably meant, and where it belongs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from trainc.api.schema.known_fields import release_hint
+from trainc.api.schema.shapes import ListOf, Shape, Struct, definition
+from trainc.api.schema.walking import Node, nodes
+from trainc.diagnostics import Finding, Path, Severity, format_path
+from trainc.diagnostics.near_names import near_names
+
+_POD_FIELDS = ("containers", "initContainers")
+# Structs that people take for a PodSpec: the code, and where the PodSpec belongs, seen from them.
+_NOT_A_POD_SPEC = {
+    "jobset.JobSetSpec": (
+        "PodSpecInsteadOfJobSetSpec",
+        "a PodSpec stands where a JobSetSpec belongs",
+        "move it to replicatedJobs[].template.spec.template.spec",
+    ),
+    "batch.JobSpec": (
+        "PodSpecInsteadOfJobSpec",
+        "a PodSpec stands where a JobSpec belongs",
+        "move it one level down, to template.spec",
+    ),
+}
+_AT_A_GLANCE = 12  # Names that are read rather than searched.
+_DEEPEST_SEARCH = 5
+# Of one object. Whoever has more of them has no typos, but another kind of document.
+_MOST_HINTS = 200
+
+
+def unknown_fields(root: Node, release: str, severity: Severity) -> Iterator[Finding]:
+    """A finding for every field of the document that the release does not know."""
+    for node in nodes(root, release):
+        if isinstance(node.shape, Struct) and isinstance(node.value, dict):
+            known = definition(release, node.shape.definition).fields
+            unknown = [name for name in node.value if name not in known]
+            if unknown:
+                yield from _explained(node, node.shape.definition, unknown, release, severity)
+
+
+def _explained(node: Node, owner: str, unknown: list[Any], release: str, severity: Severity) -> Iterator[Finding]:
+    pod_field = next((name for name in _POD_FIELDS if name in unknown), None)
+    if owner in _NOT_A_POD_SPEC and pod_field is not None:
+        code, message, hint = _NOT_A_POD_SPEC[owner]
+        yield Finding(code, severity, message, hint, (*node.path, pod_field))
+        pod_fields = definition(release, "core.PodSpec").fields
+        unknown = [name for name in unknown if name not in pod_fields]
+    for name in unknown[:_MOST_HINTS]:
+        yield _explain_one(node, owner, str(name), release, severity)
+    for name in unknown[_MOST_HINTS:]:
+        message = f"Trainer {release} has no field {name} here"
+        yield Finding(
+            "UnknownField", severity, message, "see the fields that are explained first", (*node.path, str(name))
+        )
+
+
+def _explain_one(node: Node, owner: str, name: str, release: str, severity: Severity) -> Finding:
+    path = (*node.path, name)
+    if owner == "trainer.MLPolicy" and name == "tensorflow":
+        message = "no Trainer release has a TensorFlow policy"
+        hint = "remove it and set TF_CONFIG in the command, or use torch, jax, xgboost or mpi (Horovod)"
+        return Finding("UnsupportedFramework", severity, message, hint, path)
+    dropped = "; it is dropped" if severity == "warning" else ""
+    hint = (
+        _inner_hint(node, owner, name, release)
+        or release_hint(owner, name, release)
+        or _spelling_hint(owner, name, release)
+        or _outer_hint(node, name, release)
+        or _deeper_hint(owner, name, release)
+        or _known_hint(owner, release)
+    )
+    return Finding("UnknownField", severity, f"Trainer {release} has no field {name} here{dropped}", hint, path)
+
+
+def _inner_hint(node: Node, owner: str, name: str, release: str) -> str:
+    """A field written beside its parent instead of under it: `spec:` empty and its children at the same column."""
+    fields = definition(release, owner).fields
+    inside = [f for f, shape in fields.items() if isinstance(shape, Struct) and name in _fields(shape, release)]
+    present = [field for field in inside if field in node.value]
+    if len(present or inside) != 1:
+        return ""
+    return indent_hint((*node.path, name), (*node.path, (present or inside)[0]))
+
+
+def indent_hint(field: Path, parent: Path) -> str:
+    """The mend for a field that stands beside its parent."""
+    return f"indent {field[-1]} under {parent[-1]}"
+
+
+def _outer_hint(node: Node, name: str, release: str) -> str:
+    """A field indented too far: one of the structs around knows it."""
+    for path, owner in reversed(node.structs):
+        if name in definition(release, owner).fields:
+            return f"it belongs further out, under {format_path(path)}" if path else "it belongs at the top level"
+    return ""
+
+
+def _spelling_hint(owner: str, name: str, release: str) -> str:
+    known = list(definition(release, owner).fields)
+    same = [field for field in known if field.lower() == name.replace("_", "").replace("-", "").lower()]
+    near = same or near_names(name, known, limit=1)
+    return f"did you mean {near[0]}?" if near else ""
+
+
+def _deeper_hint(owner: str, name: str, release: str) -> str:
+    """The shallowest place below `owner` that knows the field."""
+    level: list[tuple[str, Shape]] = [("", Struct(owner))]
+    for _ in range(_DEEPEST_SEARCH):
+        deeper = [child for place, shape in level for child in _children(place, shape, release)]
+        for place, shape in deeper:
+            if isinstance(shape, Struct) and name in _fields(shape, release):
+                return f"it belongs in {place}"
+        level = deeper
+    return ""
+
+
+def _known_hint(owner: str, release: str) -> str:
+    """The fields that there are, where they can be taken in at a glance."""
+    known = definition(release, owner).fields
+    return f"the fields here are {', '.join(known)}" if 0 < len(known) <= _AT_A_GLANCE else ""
+
+
+def _children(place: str, shape: Shape, release: str) -> Iterator[tuple[str, Shape]]:
+    if isinstance(shape, Struct):
+        for field, inner in definition(release, shape.definition).fields.items():
+            dot = f"{place}.{field}" if place else field
+            yield (f"{dot}[]", inner.item) if isinstance(inner, ListOf) else (dot, inner)
+
+
+def _fields(shape: Struct, release: str) -> dict[str, Shape]:
+    return definition(release, shape.definition).fields

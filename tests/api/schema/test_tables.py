@@ -1,0 +1,96 @@
+"""The tables beside the generated data speak of fields that exist, and the generated data is whole."""
+
+from __future__ import annotations
+
+import pytest
+
+from trainc.api.schema import constraints, zero_values
+from trainc.api.schema.by_release import Rows, in_force
+from trainc.api.schema.cel import RULES
+from trainc.api.schema.defaults import DEFAULTS
+from trainc.api.schema.descriptions import DESCRIPTIONS
+from trainc.api.schema.known_fields import REPLACEMENTS, releases_with
+from trainc.api.schema.limits import integer_bounds
+from trainc.api.schema.list_keys import LIST_MAP_KEYS, SETS
+from trainc.api.schema.shapes import ListOf, MapOf, Scalar, Shape, Struct, definition, definition_names
+from trainc.options import RELEASES
+
+ROWS: dict[str, Rows[object]] = {
+    "defaults": DEFAULTS,
+    "minimum": constraints.MINIMUM,
+    "enum": constraints.ENUM,
+    "shortest": constraints.MIN_LENGTH,
+    "longest": constraints.MAX_LENGTH,
+    "fewest": constraints.MIN_ITEMS,
+    "most": constraints.MAX_ITEMS,
+    "fewest properties": constraints.MIN_PROPERTIES,
+}
+KEYS = {
+    "int64": constraints.INT64,
+    "list keys": LIST_MAP_KEYS.keys(),
+    "sets": SETS,
+    "pointers": zero_values.KEEPS_ZERO,
+    "always written": zero_values.ALWAYS_WRITTEN.keys(),
+    "never marshalled": zero_values.NEVER_MARSHALLED,
+    "replacements": REPLACEMENTS.keys(),
+}
+
+
+def having(key: str) -> tuple[str, ...]:
+    owner, _, field = key.removesuffix("[]").rpartition(".")
+    return releases_with(owner, field)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_every_row_speaks_of_a_field_that_its_release_or_a_later_one_has(name: str) -> None:
+    for since, row in ROWS[name]:
+        for key in row:
+            assert any(RELEASES.index(release) >= RELEASES.index(since) for release in having(key)), (since, key)
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_every_key_is_a_field_of_some_release(name: str) -> None:
+    assert [key for key in KEYS[name] if not having(key)] == []
+
+
+def test_every_rule_is_about_a_definition_that_exists() -> None:
+    known = {name for release in RELEASES for name in definition_names(release)}
+    assert [name for _, row in RULES for name in row if name not in known] == []
+
+
+def test_a_later_row_replaces_an_earlier_one() -> None:
+    rows: Rows[int] = (("2.0", {"a": 1, "b": 1}), ("2.2", {"a": 2}))
+    assert in_force(rows, "2.1") == {"a": 1, "b": 1}
+    assert in_force(rows, "2.3") == {"a": 2, "b": 1}
+
+
+def test_integers_are_int32_unless_listed() -> None:
+    assert integer_bounds("trainer.Trainer.numNodes", "2.3") == (-(2**31), 2**31 - 1)
+    assert integer_bounds("trainer.TrainJobSpec.activeDeadlineSeconds", "2.3") == (1, 2**63 - 1)
+
+
+def structs(shape: Shape) -> list[str]:
+    match shape:
+        case Struct(name):
+            return [name]
+        case ListOf(inner) | MapOf(inner):
+            return structs(inner)
+        case Scalar():
+            return []
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_every_reference_leads_to_a_definition(release: str) -> None:
+    for name in definition_names(release):
+        known = definition(release, name)
+        assert set(known.required) <= known.fields.keys()
+        for shape in known.fields.values():
+            for struct in structs(shape):
+                definition(release, struct)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_every_field_of_trainers_own_types_is_described(release: str) -> None:
+    standard = {"apiVersion", "kind", "metadata", "status"}
+    fields = {f"{n}.{f}" for n in definition_names(release) for f in definition(release, n).fields if f not in standard}
+    assert {key for key in fields if key.startswith("trainer.")} - DESCRIPTIONS.keys() == set()
