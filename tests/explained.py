@@ -7,10 +7,10 @@ from typing import Any
 
 from trainc.api.field_path import format_field
 from trainc.explanation import explanation
-from trainc.frontend.document import Document
 from trainc.inputs import Inputs
 from trainc.one_job import compile_one
 from trainc.options import Options
+from trainc.reading.document import Document
 from trainc.report.provenance.model import ExplainedField, Explanation, Origin
 
 Json = dict[str, Any]

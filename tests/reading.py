@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from trainc.diagnostics import Diagnostic
-from trainc.frontend.document import Document
-from trainc.frontend.yaml_reader import read_documents
 from trainc.options import Limits
+from trainc.reading.document import Document
+from trainc.reading.yaml_reader import read_documents
 
 
 def read(text: str | bytes, limits: Limits = Limits()) -> tuple[list[Document], list[Diagnostic]]:

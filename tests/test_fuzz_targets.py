@@ -14,7 +14,7 @@ from fuzz.seeds import seeds
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainc.frontend.reading.scalars import NotFiniteError, plain
+from trainc.reading.scalars import NotFiniteError, plain
 
 TARGETS = ("merge", "pipeline", "quantity", "reader")
 FINDINGS = sorted(path for path in (Path(__file__).parents[1] / "fuzz" / "findings").rglob("*") if path.is_file())

@@ -21,10 +21,10 @@ from syrupy.assertion import SnapshotAssertion
 
 from trainc import Options
 from trainc.compilation import Compilation
-from trainc.frontend.catalog import find, names
-from trainc.frontend.yaml_reader import read_documents
 from trainc.options import Limits
 from trainc.pipeline import compile_documents
+from trainc.reading.catalog import find, names
+from trainc.reading.yaml_reader import read_documents
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.golden

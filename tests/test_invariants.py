@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainc import Options
-from trainc.frontend.document import Document
 from trainc.pipeline import compile_documents
+from trainc.reading.document import Document
 
 NEWEST = Options(release="2.3")
 NODES = st.integers(min_value=0, max_value=2000)

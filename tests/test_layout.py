@@ -33,7 +33,7 @@ VAGUE = {"base", "common", "core", "helper", "helpers", "misc", "shared", "tools
 
 
 def home(module: str) -> str:
-    """`frontend/files.py` belongs to frontend, `pipeline.py` to pipeline."""
+    """`reading/files.py` belongs to frontend, `pipeline.py` to pipeline."""
     return module.split("/", maxsplit=1)[0].removesuffix(".py")
 
 
@@ -44,7 +44,7 @@ def tree(module: str) -> ast.Module:
 
 @cache
 def imported(module: str) -> tuple[str, ...]:
-    """What `module` imports from the package, at its top or inside a function: `trainc.frontend.files`."""
+    """What `module` imports from the package, at its top or inside a function: `trainc.reading.files`."""
     return tuple(_imports(tree(module)))
 
 
@@ -109,7 +109,7 @@ def test_a_module_says_what_it_is_in_a_sentence() -> None:
 
 def test_nothing_but_the_command_line_prints_reads_the_environment_or_looks_at_the_clock() -> None:
     # git is started with the environment that trainc was started with.
-    exempt = {("frontend/git_tree.py", "os.environ")}
+    exempt = {("reading/git_tree.py", "os.environ")}
     forbidden = {"print", "input", "os.getenv", "os.environ", "time.time", "datetime.now", "datetime.datetime.now"}
     used = {
         (module, ast.unparse(node))

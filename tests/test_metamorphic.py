@@ -16,8 +16,8 @@ from spelling import SPELLINGS, Json, in_lists, shuffled, spelled
 from test_golden import CASES, options_of
 
 from trainc import Compilation, compile_paths
-from trainc.frontend.yaml_reader import read_documents
 from trainc.options import Limits
+from trainc.reading.yaml_reader import read_documents
 
 SMALL = sorted(case for case, path in CASES.items() if path.stat().st_size < 3000)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from trainc import CompileError, Diagnostic, Options
-from trainc.frontend.document import Document
-from trainc.frontend.yaml_reader import read_documents
 from trainc.options import Limits
 from trainc.pipeline import compile_documents
+from trainc.reading.document import Document
+from trainc.reading.yaml_reader import read_documents
 from trainc.trial import check_unused_runtimes
 
 JOB = """\

@@ -16,11 +16,11 @@ from seed_blocks import BLOCKS, REPAIRED, Expected
 from syrupy.assertion import SnapshotAssertion
 
 from trainc import Compilation, Options
-from trainc.frontend.document import Document
 from trainc.frontend.migration.files import migrate_text
-from trainc.frontend.yaml_reader import read_documents
 from trainc.options import Limits
 from trainc.pipeline import compile_documents
+from trainc.reading.document import Document
+from trainc.reading.yaml_reader import read_documents
 
 ROOT = Path(__file__).parents[1]
 RUNTIMES = [block for block, row in BLOCKS.items() if row.outcome == "compiled" and not row.beside]

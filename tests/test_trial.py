@@ -8,9 +8,9 @@ import pytest
 from builders import container, job, runtime, trainjob
 
 from trainc import Diagnostic, Options
-from trainc.frontend.catalog import find, names
-from trainc.frontend.document import Document
 from trainc.options import RELEASES
+from trainc.reading.catalog import find, names
+from trainc.reading.document import Document
 from trainc.trial import check_unused_runtimes
 
 BARE = {"name": "node"}

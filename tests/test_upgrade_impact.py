@@ -12,10 +12,10 @@ from syrupy.assertion import SnapshotAssertion
 
 from trainc import Options
 from trainc.cluster_rules import JobSetRules
-from trainc.frontend.catalog import find, names, releases
-from trainc.frontend.document import Document
 from trainc.options import NEWEST_RELEASE, RELEASES
 from trainc.pipeline import compile_documents
+from trainc.reading.catalog import find, names, releases
+from trainc.reading.document import Document
 from trainc.report.diff.comparison import compare
 from trainc.report.diff.markdown import diff_markdown
 from trainc.report.diff.model import Diff, Side

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from trainc.frontend.yaml_reader import read_value
+from trainc.reading.yaml_reader import read_value
 from trainc.target.yaml_scalars import inline
 
 

@@ -9,7 +9,6 @@ from trainc.admission import admit_compiled
 from trainc.compilation import Manifest
 from trainc.diagnostics import Finding
 from trainc.frontend.checked import label_of
-from trainc.frontend.document import Document
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.lints.duplicate_subdomain import subdomain_of_every_run
@@ -18,6 +17,7 @@ from trainc.lints.ttl_rerun import ttl_rerun
 from trainc.options import Options
 from trainc.plugins import engine
 from trainc.plugins.registry import plugins_for
+from trainc.reading.document import Document
 from trainc.startup.records import dataclass, replace
 from trainc.target.delivery import deliver
 from trainc.target.order import in_apply_order

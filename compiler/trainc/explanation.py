@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from trainc.frontend.checked import Checked, label_of
-from trainc.frontend.document import Document
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.options import Options
 from trainc.plugins.plugin import ExtensionPoint
+from trainc.reading.document import Document
 from trainc.replay import Replay
 from trainc.report.provenance.model import ExplainedObject, Explanation, InputDocument, InputDocuments, ObjectName
 from trainc.startup.records import dataclass, field

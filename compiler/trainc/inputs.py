@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from trainc.compilation import Compilation
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
-from trainc.frontend.catalog import find
-from trainc.frontend.document import Document
-from trainc.frontend.files import read_paths
 from trainc.frontend.intake import Catalog
 from trainc.options import NEWEST_RELEASE, Options
 from trainc.pipeline import compile_documents
+from trainc.reading.catalog import find
+from trainc.reading.document import Document
+from trainc.reading.files import read_paths
 from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from trainc.api.schema import check
 from trainc.diagnostics import CompileError, Diagnostic, format_path, has_errors, in_order
 from trainc.frontend.checked import is_ours, label_of, place
 from trainc.frontend.dialects import claimed_by
-from trainc.frontend.document import Document
 from trainc.frontend.resolve import RUNTIME_KINDS
 from trainc.inputs import Inputs
 from trainc.options import NEWEST_RELEASE, Options
 from trainc.pipeline import compile_documents
+from trainc.reading.document import Document
 from trainc.startup.records import dataclass, replace
 
 # What trainc's output is made of; a folder of output may hold other objects, which are not trainc's to judge.

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from trainc.compilation import Compilation
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
-from trainc.frontend.document import Document
 from trainc.frontend.intake import Intake, take_in
 from trainc.options import NEWEST_RELEASE, Options
 from trainc.pipeline import compile_job, compile_trainjob, missing_runtimes, notes_on
+from trainc.reading.document import Document
 from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from trainc.compilation import Compilation, CompiledJob
 from trainc.diagnostics import CompileError, Diagnostic, Finding, has_errors, in_order
 from trainc.frontend import resolve
 from trainc.frontend.checked import Checked, label_of, place
-from trainc.frontend.document import Document
 from trainc.frontend.intake import Catalog, Intake, Shelf, take_in, with_catalog
 from trainc.frontend.lowering import lower, lower_job
 from trainc.frontend.patches import apply_patches
@@ -26,6 +25,7 @@ from trainc.lints.duplicate_subdomain import Services, claims_of, duplicate_subd
 from trainc.lints.registry import lint
 from trainc.options import NEWEST_RELEASE, Options
 from trainc.plugins import engine
+from trainc.reading.document import Document
 
 if TYPE_CHECKING:
     from trainc.observer import Observer

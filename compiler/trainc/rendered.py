@@ -8,10 +8,10 @@ from trainc.admission import judge
 from trainc.api.names import JOBSET_API
 from trainc.diagnostics import Diagnostic, has_errors
 from trainc.frontend.checked import label_of, place
-from trainc.frontend.document import Document
 from trainc.ir.release import release_facts
 from trainc.lints.rendered import stale_names
 from trainc.options import NEWEST_RELEASE, Options
+from trainc.reading.document import Document
 
 
 def check_rendered(documents: Sequence[Document], options: Options) -> Iterator[Diagnostic]:

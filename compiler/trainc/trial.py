@@ -15,7 +15,6 @@ from trainc.diagnostics import Diagnostic, Finding, Path, has_errors
 from trainc.explanation import Recorder
 from trainc.frontend.checked import Checked, check_document
 from trainc.frontend.dialects import OME, V2ALPHA1, Surroundings
-from trainc.frontend.document import Document
 from trainc.frontend.fragments import Fragment, fragment_of
 from trainc.frontend.intake import take_in
 from trainc.frontend.lowering import lower_job
@@ -27,6 +26,7 @@ from trainc.options import NEWEST_RELEASE, Options
 from trainc.pipeline import prepare
 from trainc.placing import place_built
 from trainc.plugins import engine
+from trainc.reading.document import Document
 from trainc.startup.records import replace
 
 

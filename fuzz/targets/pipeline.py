@@ -9,11 +9,11 @@ from typing import Any
 
 from trainc import CompileError, Options, admit
 from trainc.compilation import Compilation
-from trainc.frontend.catalog import find
-from trainc.frontend.document import Document
-from trainc.frontend.yaml_reader import read_documents
 from trainc.options import RELEASES, Limits, Semantics
 from trainc.pipeline import compile_documents
+from trainc.reading.catalog import find
+from trainc.reading.document import Document
+from trainc.reading.yaml_reader import read_documents
 
 LIMITS = Limits(document_bytes=100_000, documents=20, depth=60, alias_expansions=500)
 _SEMANTICS: tuple[Semantics, ...] = ("gitops", "controller")

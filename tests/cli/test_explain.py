@@ -12,8 +12,8 @@ from commands import run
 
 from trainc.cli.graph import FORMATS
 from trainc.cli.schema import KINDS, of_every_kind
-from trainc.frontend.yaml_reader import read_documents
 from trainc.options import RELEASES, Limits
+from trainc.reading.yaml_reader import read_documents
 
 CASES = Path(__file__).parents[1] / "cases"
 JOB = str(CASES / "torch-llm-pretrain.yaml")

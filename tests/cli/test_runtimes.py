@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from commands import run
 
-from trainc.frontend.catalog import names
+from trainc.reading.catalog import names
 
 RUNTIMES = Path(__file__).parents[2] / "runtimes"
 

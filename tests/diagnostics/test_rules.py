@@ -11,8 +11,8 @@ from commands import run
 
 from trainc import CompileError, Options, admit, refusals
 from trainc.cli.command import COMMANDS
-from trainc.frontend.yaml_reader import read_documents
 from trainc.options import Limits
+from trainc.reading.yaml_reader import read_documents
 
 RULES = {
     rule.name.removesuffix(".md"): rule.read_text(encoding="utf-8")

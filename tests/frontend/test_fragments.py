@@ -9,11 +9,11 @@ import pytest
 import yaml
 
 from trainc import Diagnostic, Options
-from trainc.frontend.catalog import find, names
-from trainc.frontend.document import Document
 from trainc.frontend.fragments import fragment_of
-from trainc.frontend.yaml_reader import read_documents
 from trainc.options import Limits
+from trainc.reading.catalog import find, names
+from trainc.reading.document import Document
+from trainc.reading.yaml_reader import read_documents
 from trainc.trial import check_fragments
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import trainc
-from trainc.frontend.catalog import catalog_folder
+from trainc.reading.catalog import catalog_folder
 
 WATCHED = Path(__file__).with_name("watched.py")
 JOB = """apiVersion: trainer.kubeflow.org/v1alpha1

@@ -8,8 +8,8 @@ import pytest
 from builders import codes, compiled, job, runtime, trainjob
 
 from trainc import Compilation, Options
-from trainc.frontend.document import Document
 from trainc.pipeline import compile_documents
+from trainc.reading.document import Document
 
 TTL = runtime(ttlSecondsAfterFinished=300)
 

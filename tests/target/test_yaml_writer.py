@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kubectl import HEAD, Kubectl, as_json_numbers, body_of
 
-from trainc.frontend.yaml_reader import read_value
+from trainc.reading.yaml_reader import read_value
 from trainc.target.streams import dump_json
 from trainc.target.yaml_writer import dump_yaml
 

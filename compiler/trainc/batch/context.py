@@ -14,11 +14,7 @@ from typing import Any
 from trainc.batch.digest import digest_of
 from trainc.batch.outcome import FileOutcome, JobOutcome, Key
 from trainc.diagnostics import Diagnostic, Source, has_errors
-from trainc.frontend.catalog import find
 from trainc.frontend.checked import Checked, is_ours
-from trainc.frontend.confinement import read_bounded
-from trainc.frontend.document import Document
-from trainc.frontend.files import Texts, read_file, read_paths
 from trainc.frontend.intake import Catalog, Intake, Shelf, take_in, with_catalog
 from trainc.frontend.overlays.load import load_overlays
 from trainc.frontend.overlays.loaded import Loaded, values_of
@@ -26,6 +22,10 @@ from trainc.frontend.overlays.stack import Passed, Stack
 from trainc.lints.duplicate_subdomain import claims_of
 from trainc.options import NEWEST_RELEASE, Limits, Options
 from trainc.pipeline import compile_job, missing_runtimes
+from trainc.reading.catalog import find
+from trainc.reading.confinement import read_bounded
+from trainc.reading.document import Document
+from trainc.reading.files import Texts, read_file, read_paths
 from trainc.startup.records import dataclass
 from trainc.target.streams import Form, text_of
 

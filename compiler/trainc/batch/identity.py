@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
 from trainc.batch.digest import digest_of
-from trainc.frontend.catalog import catalog_folder
+from trainc.reading.catalog import catalog_folder
 
 # What reads, renders, merges and checks; where one of them is of another version, its results may be, too.
 _LIBRARIES = ("PyYAML", "jinja2", "deepmerge", "jsonschema", "ruamel.yaml")

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from trainc.batch.context import read_bytes
 from trainc.batch.digest import digest
 from trainc.diagnostics import Diagnostic
-from trainc.frontend.files import STDIN, Walk
 from trainc.inputs import Step
 from trainc.options import Limits
+from trainc.reading.files import STDIN, Walk
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 

@@ -24,9 +24,9 @@ from trainc.cli.configuration import read_configuration
 from trainc.cli.excerpt import Files
 from trainc.cli.report_text import text_report
 from trainc.diagnostics import CompileError, Diagnostic
-from trainc.frontend.files import is_overlay_folder
 from trainc.integrations.argocd import FILE_NAMES, text_of
 from trainc.integrations.argocd.parameters import PARAMETERS, Parameter, read_parameters
+from trainc.reading.files import is_overlay_folder
 
 
 def add_arguments(parser: Parser) -> None:

@@ -14,10 +14,10 @@ from trainc.cli.report_text import counted_noun
 from trainc.cli.settings import Settings
 from trainc.compilation import CompiledJob
 from trainc.diagnostics import Diagnostic
-from trainc.frontend.confinement import read_bounded
-from trainc.frontend.document import Document
 from trainc.inputs import Inputs, Step, read_inputs
 from trainc.pipeline import compile_each
+from trainc.reading.confinement import read_bounded
+from trainc.reading.document import Document
 from trainc.startup.records import dataclass, field
 
 if TYPE_CHECKING:

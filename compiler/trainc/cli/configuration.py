@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from trainc.diagnostics import CompileError, Diagnostic, Path, format_path
-from trainc.frontend.confinement import OUTSIDE_HINT, is_inside, read_bounded, root_around
-from trainc.frontend.document import Document
-from trainc.frontend.yaml_reader import read_documents
 from trainc.options import Delivery, Limits, SecretsMode, Semantics, normalize_release
+from trainc.reading.confinement import OUTSIDE_HINT, is_inside, read_bounded, root_around
+from trainc.reading.document import Document
+from trainc.reading.yaml_reader import read_documents
 from trainc.startup.records import dataclass, replace
 
 FILE_NAME = "trainc.yaml"

@@ -26,8 +26,8 @@ class Files:
         return lines[source.line - 1].rstrip("\r") if source.line <= len(lines) else None
 
     def _read(self, file: str) -> str:
-        from trainc.frontend.catalog import SHOWN_FOLDER, text_of
-        from trainc.frontend.reading.encoding import decode
+        from trainc.reading.catalog import SHOWN_FOLDER, text_of
+        from trainc.reading.encoding import decode
 
         try:
             if file.startswith(SHOWN_FOLDER):

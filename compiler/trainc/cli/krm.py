@@ -24,11 +24,11 @@ from trainc.cli.excerpt import Files
 from trainc.cli.report_text import text_report
 from trainc.compilation import Manifest
 from trainc.diagnostics import CompileError, Diagnostic, has_errors
-from trainc.frontend.confinement import read_bounded
-from trainc.frontend.document import Document
 from trainc.integrations.krm.transform import Transformed, transform
 from trainc.integrations.krm.validators import used_as_validator
 from trainc.options import Limits
+from trainc.reading.confinement import read_bounded
+from trainc.reading.document import Document
 from trainc.target.yaml_writer import dump_yaml
 
 _STDIN = "-"
@@ -66,7 +66,7 @@ def _function(text: bytes, arguments: Arguments, streams: Streams) -> Status:
 
 
 def _plugin(text: bytes, arguments: Arguments, streams: Streams) -> Status:
-    from trainc.frontend.yaml_reader import read_documents
+    from trainc.reading.yaml_reader import read_documents
 
     configuration = _configuration(arguments.configuration)
     documents, problems = read_documents(text, _STDIN, Limits())
@@ -88,7 +88,7 @@ def _transformed(items: Sequence[Manifest], configuration: Document | None, argu
 
 
 def _configuration(path: str) -> Document:
-    from trainc.frontend.yaml_reader import read_documents
+    from trainc.reading.yaml_reader import read_documents
 
     try:
         with open(path, "rb") as stream:

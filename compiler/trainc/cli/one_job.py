@@ -11,9 +11,9 @@ from trainc.cli.excerpt import STDIN, Files
 from trainc.cli.report_text import text_report
 from trainc.cli.settings import Settings, limits_of, settings_of
 from trainc.diagnostics import CompileError
-from trainc.frontend.confinement import read_bounded
 from trainc.inputs import read_inputs
 from trainc.one_job import NoSuchJobError, OneJob, compile_one, split_job
+from trainc.reading.confinement import read_bounded
 
 
 def add_job(parser: Parser) -> None:

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from trainc.cli.arguments import RUNTIME, add_release, completed_by
 from trainc.cli.command import Arguments, Parser, Status, Streams
-from trainc.frontend import catalog
-from trainc.frontend.document import Document
 from trainc.options import NEWEST_RELEASE
+from trainc.reading import catalog
+from trainc.reading.document import Document
 
 _FRAMEWORK = "trainer.kubeflow.org/framework"
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from trainc.cli.command import Arguments, UsageError
 from trainc.cli.configuration import Configuration, read_configuration
 from trainc.diagnostics import CompileError, has_errors
-from trainc.frontend.files import is_overlay_folder
 from trainc.options import Limits, Options, layered
+from trainc.reading.files import is_overlay_folder
 from trainc.startup.records import dataclass, fields, replace
 
 if TYPE_CHECKING:

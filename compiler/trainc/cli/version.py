@@ -22,7 +22,7 @@ def version_text() -> str:
 
 def read_port() -> dict[str, Any]:
     """PORT.yaml, which names what trainc follows."""
-    from trainc.frontend.yaml_reader import read_value
+    from trainc.reading.yaml_reader import read_value
 
     path = os.path.join(os.path.dirname(os.path.dirname(__file__)), "PORT.yaml")
     with open(path, encoding="utf-8") as stream:

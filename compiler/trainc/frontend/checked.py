@@ -11,7 +11,6 @@ from trainc.api.schema.runtime_rules import runtime_rules
 from trainc.diagnostics import Diagnostic, Finding, Path, Source, format_path, has_errors
 from trainc.frontend.dialects import Conversion, Dialect, Surroundings, claimed_by, dialect_of
 from trainc.frontend.dialects.moves import Move, as_written
-from trainc.frontend.document import Document
 from trainc.frontend.honoured import check_honouring
 from trainc.frontend.ignored_fields import ignored_fields
 from trainc.frontend.naming import LABELLED, Naming
@@ -20,6 +19,7 @@ from trainc.ir.info import Info
 from trainc.ir.release import Release
 from trainc.ir.trainjob import TrainJob
 from trainc.options import Options
+from trainc.reading.document import Document
 from trainc.startup.records import dataclass, replace
 
 Json = Mapping[str, Any]

@@ -12,8 +12,8 @@ from typing import Any
 from trainc.api import names
 from trainc.api.schema import known_in
 from trainc.diagnostics import Diagnostic, Path, Source, format_path
-from trainc.frontend.document import Document
 from trainc.options import RELEASES
+from trainc.reading.document import Document
 from trainc.startup.records import dataclass, replace
 
 Json = Mapping[str, Any]

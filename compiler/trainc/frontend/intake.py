@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 from trainc.diagnostics import Diagnostic, Finding
 from trainc.frontend.checked import Checked, check_document, is_ours
 from trainc.frontend.dialects import Surroundings, surroundings_of
-from trainc.frontend.document import Document
 from trainc.frontend.resolve import Key, Miss, reference_alone, runtime_key, wanted_key
 from trainc.options import Options
+from trainc.reading.document import Document
 from trainc.startup.records import dataclass, field, replace
 
 # name, release -> the catalog's runtime document, or a function that says why it has none

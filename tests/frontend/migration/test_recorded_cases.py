@@ -14,9 +14,9 @@ from yaml_styles import written
 
 from trainc import CompileError, Options
 from trainc.frontend.migration.files import migrate_text
-from trainc.frontend.yaml_reader import read_documents
 from trainc.options import Limits
 from trainc.pipeline import compile_documents
+from trainc.reading.yaml_reader import read_documents
 
 # A part of the cases, a different one of each release, keeps the test quick; the others are of the same kinds.
 _EVERY = 10

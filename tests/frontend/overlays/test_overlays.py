@@ -13,13 +13,13 @@ from overlaid import JOB, OPTIONS, RUNTIME, built, overlay, refused, write
 
 from trainc import CompileError, Options
 from trainc.compilation import Compilation
-from trainc.frontend.document import Document
 from trainc.frontend.overlays.load import load_overlay
 from trainc.frontend.overlays.loaded import Loaded
 from trainc.frontend.overlays.read import read_overlay
 from trainc.frontend.overlays.stack import apply_overlays
 from trainc.frontend.resolve import Miss
 from trainc.inputs import compile_paths
+from trainc.reading.document import Document
 
 
 def jobset(result: Compilation) -> dict[str, Any]:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from trainc.diagnostics import Source
-from trainc.frontend.document import Document
 from trainc.frontend.overlays.overlay import Overlay, PatchEntry
 from trainc.frontend.overlays.patch_files import bodies_of, body_in_place
 from trainc.options import Limits
+from trainc.reading.document import Document
 
 REMOVE = [{"op": "remove", "path": "/a"}]
 ENTRY = ("patches", 0)

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from trainc.diagnostics import Path, Source
-from trainc.frontend.document import Document
 from trainc.frontend.overlays.edited import Edited, Origin, identity
 from trainc.frontend.overlays.field_path import FieldPath, Item, lasting, located
+from trainc.reading.document import Document
 
 ENV: dict[str, Any] = {"spec": {"env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}], "args": ["x", "y"]}}
 A, B = Item("name", "A"), Item("name", "B")

@@ -8,9 +8,9 @@ import pytest
 from builders import is_text
 
 from trainc.diagnostics import Diagnostic
-from trainc.frontend.document import Document
 from trainc.frontend.overlays.overlay import ImageChange, Overlay, Pair
 from trainc.frontend.overlays.read import is_overlay, read_overlay
+from trainc.reading.document import Document
 
 HEAD: dict[str, Any] = {"apiVersion": "trainc/v1alpha1", "kind": "Overlay"}
 

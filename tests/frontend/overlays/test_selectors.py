@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from trainc.frontend.document import Document
 from trainc.frontend.overlays.edited import Edited
 from trainc.frontend.overlays.selectors import exact_target, parse_selector, target_of
+from trainc.reading.document import Document
 
 JOB = {
     "apiVersion": "trainer.kubeflow.org/v1alpha1",

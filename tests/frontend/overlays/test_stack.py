@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from builders import is_text
 
-from trainc.frontend.document import Document
 from trainc.frontend.overlays.apply import target_of_body
 from trainc.frontend.overlays.loaded import Loaded, values_of
 from trainc.frontend.overlays.overlay import ImageChange, Overlay, Patch, PatchEntry
 from trainc.frontend.overlays.selectors import Target, exact_target, target_of
 from trainc.frontend.overlays.stack import Stack
 from trainc.frontend.resolve import Miss
+from trainc.reading.document import Document
 
 API = "trainer.kubeflow.org/v1alpha1"
 Json = dict[str, Any]

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from trainc.frontend.document import Document
 from trainc.frontend.overlays.edited import Edited
 from trainc.frontend.overlays.overlay import ImageChange, Overlay, Pair
 from trainc.frontend.overlays.transforms import changed_image, image_names, transformed
+from trainc.reading.document import Document
 
 API = "trainer.kubeflow.org/v1alpha1"
 OVERLAY = Document.of({"kind": "Overlay"})

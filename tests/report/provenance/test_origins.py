@@ -14,9 +14,9 @@ from trainc import Options
 from trainc.api.field_path import format_field
 from trainc.api.names import ANCESTOR_LABEL
 from trainc.frontend.overlays.load import load_overlays
-from trainc.frontend.yaml_reader import read_documents
 from trainc.inputs import read_inputs
 from trainc.options import Limits
+from trainc.reading.yaml_reader import read_documents
 from trainc.report.provenance.model import Origin
 
 MPI = (job("launcher"), job("node", None))

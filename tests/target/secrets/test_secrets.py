@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainc import Compilation, CompileError, Options
-from trainc.frontend.document import Document
 from trainc.pipeline import compile_documents
+from trainc.reading.document import Document
 
 MODES = ("existing", "external-secrets", "sealed", "presync-job")
 MPI = runtime(job("launcher"), job("node", None), policy={"mpi": {}})

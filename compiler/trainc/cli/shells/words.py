@@ -77,7 +77,7 @@ def _value(action: argparse.Action) -> Value:
 def _known(kind: str) -> Sequence[str]:
     """Names that belong to this version of trainc, and so stand in the script itself."""
     if kind == RUNTIME:
-        from trainc.frontend.catalog import names
+        from trainc.reading.catalog import names
 
         return names()
     if kind == CODE:

@@ -9,10 +9,10 @@ from typing import Any
 from trainc.diagnostics import Diagnostic, Path
 from trainc.frontend.checked import label_of, place
 from trainc.frontend.migration.newest import Around, around_of, in_newest_api
-from trainc.frontend.reading.encoding import encode
-from trainc.frontend.reading.lists import items
-from trainc.frontend.yaml_reader import read_documents, read_value
 from trainc.options import Limits
+from trainc.reading.encoding import encode
+from trainc.reading.lists import items
+from trainc.reading.yaml_reader import read_documents, read_value
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 

@@ -13,7 +13,7 @@ from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
 from trainc.diagnostics import CompileError
 from trainc.frontend.migration.kept_lines import with_kept_lines
-from trainc.frontend.yaml_reader import read_value
+from trainc.reading.yaml_reader import read_value
 from trainc.startup.patterns import pattern
 
 Json = Mapping[str, Any]

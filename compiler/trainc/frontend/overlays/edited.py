@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from trainc.diagnostics import Path, Source
-from trainc.frontend.document import Document
 from trainc.frontend.overlays.field_path import FieldPath, lasting, located
+from trainc.reading.document import Document
 from trainc.startup.records import dataclass, field, replace
 
 Json: TypeAlias = Mapping[str, Any]

@@ -7,9 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from trainc.diagnostics import Diagnostic, Path, format_path
-from trainc.frontend.confinement import OUTSIDE_HINT, is_inside, read_bounded, root_around
-from trainc.frontend.document import Document
-from trainc.frontend.files import (
+from trainc.frontend.overlays.apply import target_of_body
+from trainc.frontend.overlays.loaded import Loaded, beside, values_of
+from trainc.frontend.overlays.overlay import Overlay, Patch, PatchEntry
+from trainc.frontend.overlays.patch_files import Body, bodies_of, body_in_place
+from trainc.frontend.overlays.read import is_overlay, read_overlay
+from trainc.options import Limits
+from trainc.reading.confinement import OUTSIDE_HINT, is_inside, read_bounded, root_around
+from trainc.reading.document import Document
+from trainc.reading.encoding import decode
+from trainc.reading.files import (
     OVERLAY_FILE,
     READ_SUFFIXES,
     TEMPLATE_SUFFIXES,
@@ -18,15 +25,8 @@ from trainc.frontend.files import (
     read_paths,
     shown_path,
 )
-from trainc.frontend.overlays.apply import target_of_body
-from trainc.frontend.overlays.loaded import Loaded, beside, values_of
-from trainc.frontend.overlays.overlay import Overlay, Patch, PatchEntry
-from trainc.frontend.overlays.patch_files import Body, bodies_of, body_in_place
-from trainc.frontend.overlays.read import is_overlay, read_overlay
-from trainc.frontend.reading.encoding import decode
-from trainc.frontend.templates import render
-from trainc.frontend.templates.failure import TemplateFailedError
-from trainc.options import Limits
+from trainc.reading.templates import render
+from trainc.reading.templates.failure import TemplateFailedError
 from trainc.startup.records import replace
 
 AnyPath: TypeAlias = "str | os.PathLike[str]"

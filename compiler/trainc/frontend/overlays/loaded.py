@@ -6,9 +6,9 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from trainc.frontend.document import Document
 from trainc.frontend.overlays.overlay import Overlay, Patch
 from trainc.options import layered
+from trainc.reading.document import Document
 from trainc.startup.records import dataclass, field
 
 

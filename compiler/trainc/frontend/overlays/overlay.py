@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from trainc.diagnostics import Path
-from trainc.frontend.document import Document
 from trainc.frontend.overlays.selectors import Target
+from trainc.reading.document import Document
 from trainc.startup.records import dataclass, field
 
 API = "trainc/v1alpha1"

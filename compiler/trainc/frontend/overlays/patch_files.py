@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from trainc.diagnostics import CompileError, Diagnostic, Path, Source
-from trainc.frontend.document import Document
 from trainc.frontend.overlays.overlay import Overlay, PatchEntry
-from trainc.frontend.reading.chunk import Chunk, split
-from trainc.frontend.reading.positions import Locator, Positions
-from trainc.frontend.yaml_reader import read_documents, read_value
 from trainc.options import Limits
+from trainc.reading.chunk import Chunk, split
+from trainc.reading.document import Document
+from trainc.reading.positions import Locator, Positions
+from trainc.reading.yaml_reader import read_documents, read_value
 from trainc.startup.records import replace
 
 # A body, the document that it was written in, and its place there.

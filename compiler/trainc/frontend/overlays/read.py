@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias, get_args
 
 from trainc.diagnostics import Diagnostic, Path
-from trainc.frontend.document import Document
 from trainc.frontend.overlays.overlay import API, FIELDS, KIND, ImageChange, Overlay, Pair, PatchEntry
 from trainc.frontend.overlays.selectors import TARGET_FIELDS, Target, target_of
 from trainc.frontend.overlays.typed_fields import TypedFields
 from trainc.options import Delivery, SecretsMode, Semantics, normalize_release
+from trainc.reading.document import Document
 
 Json: TypeAlias = Mapping[str, Any]
 

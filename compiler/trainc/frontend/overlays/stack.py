@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from trainc.diagnostics import Diagnostic
-from trainc.frontend.document import Document
 from trainc.frontend.intake import Catalog
 from trainc.frontend.overlays.apply import Layer, Use
 from trainc.frontend.overlays.edited import Edited, identity
 from trainc.frontend.overlays.loaded import Loaded
 from trainc.frontend.resolve import Miss
+from trainc.reading.document import Document
 from trainc.startup.records import dataclass
 
 _DELETED = "an overlay deletes it"

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from trainc.diagnostics import Diagnostic, Path, format_path
 from trainc.diagnostics.near_names import did_you_mean
-from trainc.frontend.document import Document
+from trainc.reading.document import Document
 
 Json: TypeAlias = Mapping[str, Any]
 _T = TypeVar("_T")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from trainc.frontend.confinement import is_inside
+from trainc.reading.confinement import is_inside
 
 
 def leads_outside(path: str, environment: Mapping[str, str]) -> bool:

@@ -10,8 +10,8 @@ from typing import Any
 
 from trainc.compilation import Manifest
 from trainc.diagnostics import CompileError, Diagnostic, Path, format_path
-from trainc.frontend.document import Document
-from trainc.frontend.yaml_reader import read_value
+from trainc.reading.document import Document
+from trainc.reading.yaml_reader import read_value
 from trainc.startup.records import dataclass, replace
 
 STDIN = "-"

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from trainc.frontend.document import Document
 from trainc.frontend.resolve import RUNTIME_KINDS
 from trainc.ir.carried_metadata import carried
+from trainc.reading.document import Document
 from trainc.startup.patterns import pattern
 
 Json = Mapping[str, Any]

@@ -8,7 +8,6 @@ from typing import Any
 from trainc.compilation import Manifest
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
 from trainc.frontend.checked import is_ours
-from trainc.frontend.document import Document
 from trainc.frontend.overlays.load import load_overlay
 from trainc.frontend.overlays.read import is_overlay
 from trainc.frontend.overlays.settings import overlaid_options
@@ -16,6 +15,7 @@ from trainc.inputs import read_inputs
 from trainc.integrations.krm.tool_metadata import as_written
 from trainc.options import Limits, Options
 from trainc.pipeline import compile_documents
+from trainc.reading.document import Document
 from trainc.startup.records import dataclass
 
 # What kustomize itself reads from a plugin's configuration, to find its arguments.

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from trainc.diagnostics import Diagnostic
-from trainc.frontend.document import Document
 from trainc.frontend.overlays.read import is_overlay
-from trainc.frontend.yaml_reader import read_documents
 from trainc.options import Limits
+from trainc.reading.document import Document
+from trainc.reading.yaml_reader import read_documents
 
 # Source: kubernetes-sigs/kustomize api/konfig/general.go (RecognizedKustomizationFileNames).
 _FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 from reading import data_of, errors_of, read
 
-from trainc.frontend.reading import event_parser, nodes
+from trainc.reading import event_parser, nodes
 
 
 @pytest.fixture(autouse=True)

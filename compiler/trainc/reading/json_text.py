@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from trainc.frontend.reading.chunk import Chunk
-from trainc.frontend.reading.scalars import number
+from trainc.reading.chunk import Chunk
+from trainc.reading.scalars import number
 from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
 

@@ -6,7 +6,7 @@ import pytest
 from reading import read
 
 from trainc.diagnostics import Path
-from trainc.frontend.document import Document
+from trainc.reading.document import Document
 
 TEXT = """\
 # A comment first.

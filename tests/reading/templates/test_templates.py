@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainc.frontend.templates import read_template, render
-from trainc.frontend.templates.failure import TemplateFailedError
 from trainc.options import Limits
+from trainc.reading.templates import read_template, render
+from trainc.reading.templates.failure import TemplateFailedError
 
 LIMITS = Limits(template_steps=2000, document_bytes=100_000)
 

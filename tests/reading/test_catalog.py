@@ -9,10 +9,10 @@ import pytest
 
 from trainc.api.schema import check
 from trainc.api.schema.runtime_rules import runtime_rules
-from trainc.frontend.catalog import SHOWN_FOLDER, find, names, releases, releases_of, text_of
-from trainc.frontend.document import Document
 from trainc.frontend.resolve import Miss
 from trainc.options import RELEASES
+from trainc.reading.catalog import SHOWN_FOLDER, find, names, releases, releases_of, text_of
+from trainc.reading.document import Document
 
 RUNTIMES = Path(__file__).parents[2] / "runtimes"
 FILES = sorted(path.relative_to(RUNTIMES).as_posix() for path in RUNTIMES.rglob("*") if path.is_file())

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from trainc.frontend.reading.scalars import NUMBER_START, WORDS, number
+from trainc.reading.scalars import NUMBER_START, WORDS, number
 
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_")
 _IN_KEYS = _LETTERS | frozenset("0123456789./-")

@@ -7,9 +7,9 @@ import re
 from yaml.error import MarkedYAMLError, YAMLError
 
 from trainc.diagnostics import Diagnostic
-from trainc.frontend.reading.chunk import Chunk
-from trainc.frontend.reading.construct import TEMPLATE_HINT
-from trainc.frontend.reading.misplaced_keys import misplaced_key
+from trainc.reading.chunk import Chunk
+from trainc.reading.construct import TEMPLATE_HINT
+from trainc.reading.misplaced_keys import misplaced_key
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 

@@ -7,11 +7,11 @@ from typing import Any
 from yaml.error import YAMLError
 
 from trainc.diagnostics import Diagnostic
-from trainc.frontend.reading.chunk import Chunk
-from trainc.frontend.reading.construct import construct
-from trainc.frontend.reading.nodes import RefusedError, compose
-from trainc.frontend.reading.syntax_errors import syntax_error
 from trainc.options import Limits
+from trainc.reading.chunk import Chunk
+from trainc.reading.construct import construct
+from trainc.reading.nodes import RefusedError, compose
+from trainc.reading.syntax_errors import syntax_error
 
 
 def read_carefully(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:

@@ -18,7 +18,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 from jinja2.visitor import NodeTransformer
 
-from trainc.frontend.templates.failure import TooMuchError
+from trainc.reading.templates.failure import TooMuchError
 from trainc.startup.patterns import pattern
 
 # Left out: what pads, repeats, formats or draws at random, and what is about HTML.

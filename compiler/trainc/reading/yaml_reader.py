@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from trainc.diagnostics import CompileError, Diagnostic, Source
-from trainc.frontend.document import Document
-from trainc.frontend.reading.block_lines import read_lines
-from trainc.frontend.reading.chunk import Chunk, split
-from trainc.frontend.reading.encoding import damage, decode
-from trainc.frontend.reading.lists import items
-from trainc.frontend.reading.positions import Locator, Positions
 from trainc.options import Limits
+from trainc.reading.block_lines import read_lines
+from trainc.reading.chunk import Chunk, split
+from trainc.reading.document import Document
+from trainc.reading.encoding import damage, decode
+from trainc.reading.lists import items
+from trainc.reading.positions import Locator, Positions
 
 
 def read_documents(
@@ -62,7 +62,7 @@ def _read_chunk(chunk: Chunk, limits: Limits) -> Iterator[tuple[Any, Chunk, list
         yield None, chunk, [problem]
         return
     if chunk.text.lstrip().startswith("{"):
-        from trainc.frontend.reading.json_text import read_objects
+        from trainc.reading.json_text import read_objects
 
         for value, part in read_objects(chunk, limits.depth):
             if value is not None:
@@ -76,7 +76,7 @@ def _read_chunk(chunk: Chunk, limits: Limits) -> Iterator[tuple[Any, Chunk, list
 def _read_yaml(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
     value, problems = _read_value(chunk, limits)
     if problems or _looks_flattened(value):
-        from trainc.frontend.reading.flattened import flattened
+        from trainc.reading.flattened import flattened
 
         if lost := flattened(chunk):
             return None, [lost]
@@ -95,7 +95,7 @@ def _read_value(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
     try:
         return read_lines(chunk.text, limits.depth), []
     except ValueError:
-        from trainc.frontend.reading.careful import read_carefully
+        from trainc.reading.careful import read_carefully
 
         return read_carefully(chunk, limits)
 

@@ -11,9 +11,9 @@ import binascii
 from typing import Any
 
 from trainc.diagnostics import Diagnostic
-from trainc.frontend.reading.chunk import Chunk
-from trainc.frontend.reading.nodes import Node
-from trainc.frontend.reading.scalars import (
+from trainc.reading.chunk import Chunk
+from trainc.reading.nodes import Node
+from trainc.reading.scalars import (
     MERGE,
     NotFiniteError,
     Scalar,

@@ -16,9 +16,9 @@ from yaml.events import (
 )
 
 from trainc.diagnostics import Diagnostic
-from trainc.frontend.reading.chunk import Chunk
-from trainc.frontend.reading.event_parser import EventParser
 from trainc.options import Limits
+from trainc.reading.chunk import Chunk
+from trainc.reading.event_parser import EventParser
 from trainc.startup.records import dataclass, field
 
 # How many nodes aliases may stand for, per alias allowed: 400,000 by default, go.yaml.in/yaml/v2 decode.go's own bound.

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 
-from trainc.frontend.document import Document
 from trainc.frontend.resolve import Miss
-from trainc.frontend.yaml_reader import read_documents
 from trainc.options import RELEASES, Limits
+from trainc.reading.document import Document
+from trainc.reading.yaml_reader import read_documents
 
 RELEASES_ANNOTATION = "trainc/releases"
 # What stands before a path inside the catalog where a diagnostic names a file.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 
 from trainc.diagnostics import Diagnostic
-from trainc.frontend.reading.chunk import Chunk
+from trainc.reading.chunk import Chunk
 from trainc.startup.patterns import pattern
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)

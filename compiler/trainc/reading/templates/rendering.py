@@ -10,9 +10,9 @@ from typing import Any
 from jinja2 import Template, TemplateError, TemplateSyntaxError, UndefinedError, nodes
 from jinja2.visitor import NodeTransformer
 
-from trainc.frontend.templates.failure import TemplateFailedError, TooMuchError
-from trainc.frontend.templates.sandbox import BoundedEnvironment, Bounding
 from trainc.options import Limits
+from trainc.reading.templates.failure import TemplateFailedError, TooMuchError
+from trainc.reading.templates.sandbox import BoundedEnvironment, Bounding
 from trainc.startup.patterns import pattern
 
 _NAME = "<template>"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from trainc.diagnostics import CompileError
-from trainc.frontend.git_tree import Repository, repository_of, write_revision
+from trainc.reading.git_tree import Repository, repository_of, write_revision
 
 Git = Callable[..., str]
 

@@ -13,7 +13,7 @@ import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 
 from trainc.diagnostics import CompileError, Diagnostic
-from trainc.frontend.files import READ_SUFFIXES
+from trainc.reading.files import READ_SUFFIXES
 from trainc.startup.records import dataclass
 
 _LINK = "120000"

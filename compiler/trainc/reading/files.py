@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, TypeAlias
 
 from trainc.diagnostics import Diagnostic
-from trainc.frontend.confinement import is_below, read_bounded
-from trainc.frontend.document import Document
-from trainc.frontend.yaml_reader import read_documents
 from trainc.options import Limits
+from trainc.reading.confinement import is_below, read_bounded
+from trainc.reading.document import Document
+from trainc.reading.yaml_reader import read_documents
 from trainc.startup.records import dataclass
 
 # Files as they were read: each path as it was given, and its bytes.
@@ -69,7 +69,7 @@ def read_file(
 ) -> tuple[list[Document], list[Diagnostic]]:
     """The documents of one file and everything that is wrong with it; `already` is how many others have brought."""
     if file.endswith(TEMPLATE_SUFFIXES):
-        from trainc.frontend.templates import read_template
+        from trainc.reading.templates import read_template
 
         return read_template(data, shown_path(file), values, limits, already=already)
     return read_documents(data, shown_path(file), limits, already=already)

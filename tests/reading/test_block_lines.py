@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from kubectl import HEAD, Kubectl, as_json_numbers, body_of
 
 import trainc
-from trainc.frontend.reading.block_lines import read_lines
-from trainc.frontend.reading.careful import read_carefully
-from trainc.frontend.reading.chunk import Chunk
 from trainc.options import Limits
+from trainc.reading.block_lines import read_lines
+from trainc.reading.careful import read_carefully
+from trainc.reading.chunk import Chunk
 
 REPOSITORY = Path(trainc.__file__).parents[2]
 VALUES = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from trainc.frontend.yaml_reader import read_documents
 from trainc.options import Limits
+from trainc.reading.yaml_reader import read_documents
 
 # text -> the line and column of the key, a piece of what is said, and of how to mend it.
 MISPLACED = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from trainc.diagnostics import Diagnostic
-from trainc.frontend.reading.chunk import Chunk
+from trainc.reading.chunk import Chunk
 from trainc.startup.patterns import pattern
 
 _CONTENT = pattern(r"(?m)^([ \t]*)([^\s#].*)$")

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from trainc.diagnostics import Diagnostic
-from trainc.frontend.files import read_paths
 from trainc.options import Limits
+from trainc.reading.files import read_paths
 
 
 @pytest.fixture

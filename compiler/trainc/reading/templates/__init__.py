@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from trainc.diagnostics import Diagnostic, Path, Source
-from trainc.frontend.document import Document
-from trainc.frontend.reading.encoding import decode, encode
-from trainc.frontend.templates.failure import TemplateFailedError
-from trainc.frontend.yaml_reader import read_documents
 from trainc.options import Limits
+from trainc.reading.document import Document
+from trainc.reading.encoding import decode, encode
+from trainc.reading.templates.failure import TemplateFailedError
+from trainc.reading.yaml_reader import read_documents
 from trainc.startup.records import replace
 
 __all__ = ["read_template", "render"]
@@ -19,7 +19,7 @@ __all__ = ["read_template", "render"]
 def render(text: str, file: str, values: Mapping[str, Any], limits: Limits) -> str:
     """The text that a template yields for `values`; TemplateFailedError, with the place, for one that does not."""
     # Jinja2 takes long to import, and most inputs are no templates.
-    from trainc.frontend.templates.rendering import rendered
+    from trainc.reading.templates.rendering import rendered
 
     return rendered(text, file, values, limits)
 
@@ -58,7 +58,7 @@ class _Lines:
         if source is None:
             return None
         if self._lines is None:
-            from trainc.frontend.templates.rendering import template_lines
+            from trainc.reading.templates.rendering import template_lines
 
             self._lines = template_lines(*self._of)
         line = self._lines[min(source.line, len(self._lines)) - 1]

@@ -6,8 +6,8 @@ import pytest
 from reading import data_of, errors_of, read
 
 from trainc.diagnostics import CompileError
-from trainc.frontend.yaml_reader import read_value
 from trainc.options import Limits
+from trainc.reading.yaml_reader import read_value
 
 GOOD = "kind: A\nname: a\n"
 
