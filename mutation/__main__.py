@@ -23,11 +23,11 @@ from mutation.session import Session
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "compiler" / "trainc"
-MUTATED = ("ir/*.py", "plugins/**/*.py", "frontend/overlays/*.py", "frontend/patches.py")
+MUTATED = ("ir/*.py", "plugins/**/*.py", "overlays/*.py", "frontend/patches.py")
 TESTS = (
     "tests/ir",
     "tests/plugins",
-    "tests/frontend/overlays",
+    "tests/overlays",
     "tests/frontend/test_patches.py",
     "tests/test_deviations.py",
     "tests/test_golden.py",

@@ -7,8 +7,8 @@ from typing import get_args
 
 import pytest
 
-from trainc.frontend.overlays.overlay import FIELDS
 from trainc.options import Delivery, SecretsMode
+from trainc.overlays.overlay import FIELDS
 
 DOCS = Path(__file__).parents[1] / "docs"
 

@@ -17,7 +17,7 @@ from trainc.reading.files import read_paths
 from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:
-    from trainc.frontend.overlays.loaded import Loaded
+    from trainc.overlays.loaded import Loaded
 
 AnyPath: TypeAlias = "str | os.PathLike[str]"
 # Told what is being done, how much of it is done, and of how much, where that is known.
@@ -55,7 +55,7 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
     """
     values: dict[str, Any] = {}
     if overlays:
-        from trainc.frontend.overlays.loaded import values_of
+        from trainc.overlays.loaded import values_of
 
         values = values_of(overlays)
     documents, diagnostics = read_paths(paths, options.limits, stdin=stdin, skip=skip, values=values, step=step)
@@ -66,7 +66,7 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
         diagnostics += problems
     if not overlays:
         return Inputs([*handed_over, *documents], sources, diagnostics)
-    from trainc.frontend.overlays.stack import apply_overlays
+    from trainc.overlays.stack import apply_overlays
 
     documents = [*handed_over, *_less_resources(documents, overlays)]
     overlaid = apply_overlays(overlays, documents, sources, find, options.release or NEWEST_RELEASE)
@@ -120,8 +120,8 @@ def _load(paths: Sequence[AnyPath], options: Options) -> tuple[Sequence[Loaded],
     """The overlays, and the options with what they say. CompileError with everything that is wrong with them."""
     if not paths:
         return (), options
-    from trainc.frontend.overlays.load import load_overlays
-    from trainc.frontend.overlays.settings import overlaid_options
+    from trainc.overlays.load import load_overlays
+    from trainc.overlays.settings import overlaid_options
 
     overlays, problems = load_overlays(paths, options.limits)
     options, contradictions = overlaid_options(options, overlays)

@@ -9,8 +9,8 @@ from typing import Any
 from trainc.api.names import JOBSET_API
 from trainc.api.schema import check
 from trainc.diagnostics import CompileError, Diagnostic, format_path, has_errors, in_order
+from trainc.dialects import claimed_by
 from trainc.frontend.checked import is_ours, label_of, place
-from trainc.frontend.dialects import claimed_by
 from trainc.frontend.resolve import RUNTIME_KINDS
 from trainc.inputs import Inputs
 from trainc.options import NEWEST_RELEASE, Options

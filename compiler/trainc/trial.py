@@ -12,9 +12,9 @@ from trainc.api import names
 from trainc.api.schema import check
 from trainc.assembly import assemble
 from trainc.diagnostics import Diagnostic, Finding, Path, has_errors
+from trainc.dialects import OME, V2ALPHA1, Surroundings
 from trainc.explanation import Recorder
 from trainc.frontend.checked import Checked, check_document
-from trainc.frontend.dialects import OME, V2ALPHA1, Surroundings
 from trainc.frontend.fragments import Fragment, fragment_of
 from trainc.frontend.intake import take_in
 from trainc.frontend.lowering import lower_job

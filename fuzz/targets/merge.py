@@ -8,7 +8,7 @@ from typing import Any
 
 from fuzz.choices import Choices
 from trainc.api.strategic_merge import MERGE_KEYS, strategic_merge
-from trainc.frontend.overlays.merge import PatchFailedError, merge
+from trainc.overlays.merge import PatchFailedError, merge
 
 _LISTS = ("containers", "env", "volumes", "volumeMounts", "ports", "replicatedJobs", "imagePullSecrets", "hostAliases")
 _FIELDS = ("name", "value", "spec", "template", "labels", "command", "tolerations", "finalizers", *_LISTS)

@@ -16,11 +16,11 @@ from trainc.batch.outcome import FileOutcome, JobOutcome, Key
 from trainc.diagnostics import Diagnostic, Source, has_errors
 from trainc.frontend.checked import Checked, is_ours
 from trainc.frontend.intake import Catalog, Intake, Shelf, take_in, with_catalog
-from trainc.frontend.overlays.load import load_overlays
-from trainc.frontend.overlays.loaded import Loaded, values_of
-from trainc.frontend.overlays.stack import Passed, Stack
 from trainc.lints.duplicate_subdomain import claims_of
 from trainc.options import NEWEST_RELEASE, Limits, Options
+from trainc.overlays.load import load_overlays
+from trainc.overlays.loaded import Loaded, values_of
+from trainc.overlays.stack import Passed, Stack
 from trainc.pipeline import compile_job, missing_runtimes
 from trainc.reading.catalog import find
 from trainc.reading.confinement import read_bounded

@@ -25,8 +25,8 @@ from trainc.cli.excerpt import Files
 from trainc.cli.report_text import counted_noun, text_report
 from trainc.cli.settings import limits_of
 from trainc.diagnostics import Diagnostic, Severity, in_order
-from trainc.frontend.migration.files import MigratedFile, migrate_text
-from trainc.frontend.migration.newest import around_of
+from trainc.migration.files import MigratedFile, migrate_text
+from trainc.migration.newest import around_of
 from trainc.options import Limits
 from trainc.reading.encoding import decode, encode
 from trainc.reading.files import STDIN, TEMPLATE_SUFFIXES, Walk, shown_path

@@ -23,8 +23,8 @@ from trainc.cli.configuration import read_configuration
 from trainc.cli.excerpt import Files
 from trainc.cli.report_text import text_report
 from trainc.diagnostics import CompileError
-from trainc.frontend.overlays.editor_schema import overlay_schema
 from trainc.options import NEWEST_RELEASE
+from trainc.overlays.editor_schema import overlay_schema
 
 KINDS = ("TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")
 OVERLAY = "Overlay"

@@ -13,7 +13,7 @@ from trainc.reading.files import is_overlay_folder
 from trainc.startup.records import dataclass, fields, replace
 
 if TYPE_CHECKING:
-    from trainc.frontend.overlays.loaded import Loaded
+    from trainc.overlays.loaded import Loaded
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def settings_of(arguments: Arguments) -> Settings:
 def _overlays(paths: Sequence[str], limits: Limits) -> Sequence[Loaded]:
     if not paths:
         return ()
-    from trainc.frontend.overlays.load import load_overlays
+    from trainc.overlays.load import load_overlays
 
     overlays, problems = load_overlays(paths, limits)
     if has_errors(problems):

@@ -10,7 +10,7 @@ from typing import Any
 
 from trainc.api import names
 from trainc.diagnostics import Finding, Path
-from trainc.frontend.naming import LABELLED, Naming
+from trainc.dialects.naming import LABELLED, Naming
 
 Json = Mapping[str, Any]
 

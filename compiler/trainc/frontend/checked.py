@@ -9,11 +9,11 @@ from trainc.api import names
 from trainc.api.schema import check
 from trainc.api.schema.runtime_rules import runtime_rules
 from trainc.diagnostics import Diagnostic, Finding, Path, Source, format_path, has_errors
-from trainc.frontend.dialects import Conversion, Dialect, Surroundings, claimed_by, dialect_of
-from trainc.frontend.dialects.moves import Move, as_written
-from trainc.frontend.honoured import check_honouring
+from trainc.dialects import Conversion, Dialect, Surroundings, claimed_by, dialect_of
+from trainc.dialects.moves import Move, as_written
+from trainc.dialects.naming import LABELLED, Naming
+from trainc.dialects.removed_fields import check_honouring
 from trainc.frontend.ignored_fields import ignored_fields
-from trainc.frontend.naming import LABELLED, Naming
 from trainc.frontend.resolve import RUNTIME_KINDS
 from trainc.ir.info import Info
 from trainc.ir.release import Release

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from trainc.diagnostics import Diagnostic, Finding
+from trainc.dialects import Surroundings, surroundings_of
 from trainc.frontend.checked import Checked, check_document, is_ours
-from trainc.frontend.dialects import Surroundings, surroundings_of
 from trainc.frontend.resolve import Key, Miss, reference_alone, runtime_key, wanted_key
 from trainc.options import Options
 from trainc.reading.document import Document

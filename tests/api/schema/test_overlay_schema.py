@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from trainc.api.schema.editor_schema import DIALECT
-from trainc.frontend.overlays.editor_schema import overlay_schema
-from trainc.frontend.overlays.overlay import FIELDS
+from trainc.overlays.editor_schema import overlay_schema
+from trainc.overlays.overlay import FIELDS
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "overlays").rglob("overlay.yaml"))
 VALIDATOR = jsonschema.Draft202012Validator(overlay_schema(DIALECT))

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from trainc.diagnostics import Diagnostic
-from trainc.frontend.overlays.read import is_overlay
 from trainc.options import Limits
+from trainc.overlays.read import is_overlay
 from trainc.reading.document import Document
 from trainc.reading.yaml_reader import read_documents
 

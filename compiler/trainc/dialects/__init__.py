@@ -1,0 +1,68 @@
+"""The dialects: APIs other than trainer.kubeflow.org/v1alpha1 that documents are still written in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from trainc.api.names import TRAINER_GROUP
+from trainc.api.nested import value_at
+from trainc.dialects.dialect import Conversion, Dialect, Surroundings
+
+__all__ = [
+    "DIALECTS",
+    "OME",
+    "OME_API",
+    "OME_GROUP",
+    "V2ALPHA1",
+    "V2ALPHA1_API",
+    "V2ALPHA1_GROUP",
+    "Conversion",
+    "Dialect",
+    "Surroundings",
+    "claimed_by",
+    "dialect_of",
+    "surroundings_of",
+]
+
+Json = Mapping[str, Any]
+
+OME_GROUP = "ome.io"
+OME_API = f"{OME_GROUP}/v1beta1"
+V2ALPHA1_GROUP = "kubeflow.org"
+V2ALPHA1_API = f"{V2ALPHA1_GROUP}/v2alpha1"
+_BASE_MODEL_KIND = "ClusterBaseModel"
+_RUNTIMES = {kind: kind for kind in ("TrainingRuntime", "ClusterTrainingRuntime")}
+_TRAINJOB = {"TrainJob": "TrainJob", **_RUNTIMES}
+
+OME = Dialect("ome", OME_GROUP, (OME_API,), {"TrainingJob": "TrainJob", **_RUNTIMES})
+V2ALPHA1 = Dialect("v2alpha1", V2ALPHA1_GROUP, (V2ALPHA1_API,), _TRAINJOB)
+# For one day it was called so.
+ONE_DAY_V2ALPHA1 = Dialect("v2alpha1", TRAINER_GROUP, (f"{TRAINER_GROUP}/v2alpha1",), _TRAINJOB)
+DIALECTS = (OME, V2ALPHA1, ONE_DAY_V2ALPHA1)
+
+
+def dialect_of(document: Json) -> Dialect | None:
+    """The dialect that a document is written in; None for Trainer's own API and for everything else."""
+    version, kind = document.get("apiVersion"), document.get("kind")
+    known = isinstance(kind, str)
+    return next((d for d in DIALECTS if known and version in d.api_versions and kind in d.kinds), None)
+
+
+def claimed_by(document: Json) -> Dialect | None:
+    """The dialect whose group and kind a document names, whether or not the version exists."""
+    group, _, version = str(document.get("apiVersion", "")).partition("/")
+    kind = str(document.get("kind"))
+    return next((d for d in DIALECTS if version and group == d.group and kind in d.kinds), None)
+
+
+def surroundings_of(documents: Iterable[Json]) -> Surroundings:
+    """What the input says that a conversion of one of its documents may need."""
+    models: dict[str, str] = {}
+    for document in documents:
+        if document.get("kind") == _BASE_MODEL_KIND and document.get("apiVersion") == OME_API:
+            uri = value_at(document, ("spec", "storage", "storageUri"))
+            name = value_at(document, ("metadata", "name"))
+            if isinstance(name, str) and isinstance(uri, str):
+                models[name] = uri
+    return Surroundings(models)

@@ -1,0 +1,127 @@
+"""Fields that the chosen release does not have and `gitops` honours all the same, because their meaning is clear.
+
+Such a field is taken out before the release's schema sees the document, checked by the schema of a release that has
+it or, where no release ever had it, by extensions.py, and put back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from trainc.api.nested import put, take, value_at
+from trainc.api.schema import check
+from trainc.diagnostics import Finding, Path, has_errors
+from trainc.dialects.extensions import EXTENSIONS
+from trainc.startup.records import dataclass
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Former:
+    """A field that only `releases` have, in the struct `owner`; `applies` limits it to some values.
+
+    `path` begins with `spec`. `contradicts` is a field that those releases refuse beside it.
+    """
+
+    path: Path
+    releases: tuple[str, ...]
+    owner: str
+    code: str = "DeprecatedField"
+    applies: Callable[[Any], bool] = lambda value: value is not None
+    contradicts: Path = ()
+    hint: str = ""
+
+
+_POLICY: Path = ("spec", "mlPolicy")
+_TORCH: Path = (*_POLICY, "torch")
+_OWNER = "trainer.TrainJobSpec"
+
+FORMER: Mapping[str, tuple[Former, ...]] = {
+    "TrainJob": (
+        Former(("spec", "podSpecOverrides"), ("2.0",), _OWNER),
+        Former(("spec", "podTemplateOverrides"), ("2.1",), _OWNER),
+        Former(("spec", "labels"), ("2.0", "2.1"), _OWNER),
+        Former(("spec", "annotations"), ("2.0", "2.1"), _OWNER),
+        Former(
+            ("spec", "trainer", "numProcPerNode"),
+            ("2.0", "2.1"),
+            "trainer.Trainer",
+            applies=lambda value: isinstance(value, str),
+            hint="since Trainer 2.2 it is a number; leave it out to have it counted from the node's resources",
+        ),
+    ),
+    "runtime": (
+        Former(
+            (*_TORCH, "numProcPerNode"), ("2.0", "2.1"), "trainer.TorchMLPolicySource", "TorchNumProcPerNodeRemoved"
+        ),
+        Former(
+            (*_TORCH, "elasticPolicy"),
+            ("2.0", "2.1"),
+            "trainer.TorchMLPolicySource",
+            contradicts=(*_POLICY, "numNodes"),
+        ),
+    ),
+}
+
+
+def check_honouring(
+    document: Json, kind: str, release: str, *, older_dialect: bool = False
+) -> tuple[dict[str, Any], list[Finding]]:
+    """As schema.check, with fields of other releases honoured: with a warning each, but for documents of a dialect.
+
+    An older dialect has these fields in its own right, so they are no news there, and its rules are its own.
+    """
+    group = "TrainJob" if kind == "TrainJob" else "runtime"
+    findings: list[Finding] = []
+    taken: list[tuple[Path, Any]] = []
+    rest = document
+    spec = document.get("spec")
+    written = spec if isinstance(spec, dict) else {}
+    for former in FORMER[group]:
+        if former.path[1] not in written:
+            continue  # So that what nearly no document has costs next to nothing.
+        value = value_at(document, former.path)
+        own_rules = older_dialect and former.contradicts
+        if not former.applies(value) or (release in former.releases and not own_rules):
+            continue
+        checked, found = _as_in_its_release(value, former, document, kind, older_dialect)
+        findings += found if older_dialect else [_notice(former, release), *found]
+        rest = take(rest, former.path)
+        taken.append((former.path, checked))
+    for extension in EXTENSIONS if group == "runtime" else ():
+        extended = extension(rest, release, older_dialect)
+        rest = extended.rest
+        taken += extended.taken
+        findings += extended.findings
+    data, found = check(rest, kind, release)
+    if has_errors(found):
+        return data, findings + found
+    for path, value in taken:
+        data = data if value is None else put(data, path, value)
+    return data, findings + found
+
+
+def _as_in_its_release(
+    value: Any, former: Former, document: Json, kind: str, older_dialect: bool
+) -> tuple[Any, list[Finding]]:
+    """The value as a release that has the field stores it, and what that release says about it."""
+    minimal: Json = {"runtimeRef": {"name": "runtime"}} if kind == "TrainJob" else {"template": {"spec": {}}}
+    stub: dict[str, Any] = {"apiVersion": document.get("apiVersion"), "kind": kind, "metadata": {"name": "stub"}}
+    stub = put({**stub, "spec": minimal}, former.path, value)
+    contradiction = value_at(document, former.contradicts) if former.contradicts and not older_dialect else None
+    if contradiction is not None:
+        stub = put(stub, former.contradicts, contradiction)
+    stored, findings = check(stub, kind, former.releases[-1])
+    return (None if has_errors(findings) else value_at(stored, former.path)), findings
+
+
+def _notice(former: Former, release: str) -> Finding:
+    from trainc.api.schema.known_fields import release_hint
+
+    field = str(former.path[-1])
+    has = former.releases[-1]
+    message = f"Trainer {release} has no field {field} here; it is read as Trainer {has} meant it"
+    hint = former.hint or release_hint(former.owner, field, release)
+    return Finding(former.code, "warning", message, hint, former.path)

@@ -1,0 +1,143 @@
+"""Kept lines: a changed text in which every line that the change did not touch is as its author wrote it.
+
+A YAML writer brings a whole document into its own form. Where that form alone differs, the author's lines stay.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import TypeAlias
+
+from trainc.migration.indentation import Columns, aligned, columns
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass
+
+_COMMENT = pattern(r"(?:^|\s)(?P<text>#[^\n]*)")
+_MOST_COMPARED = 4_000
+# As difflib's opcodes: what happens, to which lines, and which lines they become.
+_Step: TypeAlias = tuple[str, int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Lines of the author's, which the writer made into the lines `start` to `end` of its own."""
+
+    lines: tuple[str, ...]
+    start: int
+    end: int
+
+
+def with_kept_lines(text: str, before: str, after: str) -> str:
+    """`after`, with every line that the change did not touch as it was in `text`, and no comment lost.
+
+    `before` is `text` in the writer's form; `after` is the changed document in that form.
+    """
+    original, old, new = (t.splitlines(keepends=True) for t in (text, before, after))
+    lost = _comments(original)
+    lost.subtract(_comments(new))
+    piece_of = {index: piece for piece in _pieces(original, old) for index in range(piece.start, piece.end)}
+    steps = list(_steps(old, new))
+    touched = {piece: True for tag, i, j, _, _ in steps if tag != "equal" for piece in _touched(piece_of, i, j)}
+    kept = dict(_kept_columns(steps, {i: p for i, p in piece_of.items() if p not in touched}))
+    kept = _with_their_lines(kept, new)
+    new = aligned(new, kept)
+    lines: list[str] = []
+    for tag, start, end, new_start, new_end in steps:
+        if tag == "equal":
+            for index in range(start, end):
+                piece, place = piece_of[index], new_start + index - start
+                if piece in touched:
+                    lines.append(new[place])
+                elif index == piece.start:
+                    # A comment moves with the line that it is about.
+                    moved = place not in kept and new[place].lstrip().startswith("#")
+                    lines += [new[place], *piece.lines[1:]] if moved else piece.lines
+        else:
+            for piece in _touched(piece_of, start, end):
+                lines += _rescued(piece.lines, lost) if touched[piece] else ()
+                touched[piece] = False
+            lines += new[new_start:new_end]
+    return "".join(lines)
+
+
+def _touched(piece_of: Mapping[int, _Piece], start: int, end: int) -> list[_Piece]:
+    """The pieces that a change of the writer's lines `start` to `end`, or an insertion there, changes."""
+    if start < end:
+        return list(dict.fromkeys(piece_of[index] for index in range(start, end)))
+    piece = piece_of.get(start)
+    return [piece] if piece is not None and piece.start < start else []
+
+
+def _steps(old: Sequence[str], new: Sequence[str]) -> Iterator[_Step]:
+    """How `old` becomes `new`, as difflib says it: what begins and ends alike costs nothing."""
+    start, shorter = 0, min(len(old), len(new))
+    while start < shorter and old[start] == new[start]:
+        start += 1
+    end = 0
+    while end < shorter - start and old[-1 - end] == new[-1 - end]:
+        end += 1
+    middle_old, middle_new = old[start : len(old) - end], new[start : len(new) - end]
+    yield "equal", 0, start, 0, start
+    # Lines by the thousand that are all alike would take difflib hours.
+    junk = len(middle_old) + len(middle_new) > _MOST_COMPARED
+    for tag, a, b, c, d in SequenceMatcher(None, middle_old, middle_new, autojunk=junk).get_opcodes():
+        yield tag, start + a, start + b, start + c, start + d
+    yield "equal", len(old) - end, len(old), len(new) - end, len(new)
+
+
+def _pieces(original: Sequence[str], old: Sequence[str]) -> list[_Piece]:
+    """The author's lines, line by line where the writer kept them apart, in the order of the writer's."""
+    pieces: list[_Piece] = []
+    waiting: tuple[str, ...] = ()
+    for _, i, j, start, end in _steps([line.strip() for line in original], [line.strip() for line in old]):
+        if start == end:
+            # Lines that the writer drops, such as a blank one: they go with the line before them.
+            if pieces:
+                pieces[-1] = _Piece((*pieces[-1].lines, *original[i:j]), pieces[-1].start, pieces[-1].end)
+            else:
+                waiting = tuple(original[i:j])
+        elif j - i == end - start:
+            pieces += [_Piece((original[i + n],), start + n, start + n + 1) for n in range(j - i)]
+        else:
+            pieces.append(_Piece(tuple(original[i:j]), start, end))
+        if waiting and pieces:
+            pieces[0], waiting = _Piece((*waiting, *pieces[0].lines), pieces[0].start, pieces[0].end), ()
+    return pieces
+
+
+def _kept_columns(steps: Sequence[_Step], piece_of: Mapping[int, _Piece]) -> Iterator[tuple[int, Columns]]:
+    """The author's columns for every line that stays, by its place among the new lines."""
+    for tag, start, end, new_start, _ in steps:
+        for index in range(start, end) if tag == "equal" else ():
+            piece = piece_of.get(index)
+            first = next((line for line in piece.lines if line.strip()), "") if piece is not None else ""
+            if piece is not None and index == piece.start and first:
+                yield new_start + index - start, columns(first)
+
+
+def _with_their_lines(kept: Mapping[int, Columns], new: Sequence[str]) -> dict[int, Columns]:
+    """`kept` less the comments whose line below, which they are about, is not kept."""
+    stay: dict[int, Columns] = {}
+    below = True
+    for index in range(len(new) - 1, -1, -1):
+        if not new[index].strip():
+            continue
+        below = index in kept and (below or not new[index].lstrip().startswith("#"))
+        if below:
+            stay[index] = kept[index]
+    return stay
+
+
+def _comments(lines: Sequence[str]) -> Counter[str]:
+    return Counter(found["text"].rstrip() for line in lines if (found := _COMMENT.search(line)))
+
+
+def _rescued(removed: Sequence[str], lost: Counter[str]) -> Iterator[str]:
+    """Comments of removed lines that would be lost: they stay where they were, each on its own line."""
+    for line in removed:
+        found = _COMMENT.search(line)
+        if found is not None and lost[found["text"].rstrip()] > 0:
+            lost[found["text"].rstrip()] -= 1
+            yield f"{line[: len(line) - len(line.lstrip())]}{found['text'].rstrip()}\n"

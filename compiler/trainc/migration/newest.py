@@ -1,0 +1,178 @@
+"""What a document looks like in the newest release's API, and what of it that API cannot express."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from trainc.api import names
+from trainc.api.nested import value_at
+from trainc.diagnostics import Finding, Path
+from trainc.dialects import Surroundings, dialect_of, surroundings_of
+from trainc.migration.inexpressible import cannot, refusals
+from trainc.migration.renaming import NewNames, with_renamed_target, with_standard_names
+from trainc.startup.records import dataclass
+
+Json = Mapping[str, Any]
+# A runtime's kind and name.
+_Runtime: TypeAlias = tuple[str, str]
+
+_TORCH_PROCESSES: Path = ("spec", "mlPolicy", "torch", "numProcPerNode")
+MANAGER_DOMAIN = f"migrated.{names.TRAINER_GROUP}"
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a migration may know of the other documents: where models are stored, and what becomes of the runtimes.
+
+    `counting` holds the kinds and names of runtimes whose torch policy asks for a number of processes; `renamed` says
+    of those whose migration renames jobs what these are called then.
+    """
+
+    surroundings: Surroundings = Surroundings()
+    counting: frozenset[_Runtime] = frozenset()
+    renamed: Mapping[_Runtime, Mapping[str, NewNames]] = MappingProxyType({})
+
+
+def around_of(documents: Iterable[Json]) -> Around:
+    """What these documents say that the migration of one of them may need."""
+    known = list(documents)
+    surroundings = surroundings_of(known)
+    counting = {
+        _runtime_of(document) for document in known if value_at(document, _TORCH_PROCESSES) not in (None, "auto")
+    }
+    migrated = ((document, in_newest_api(document, Around(surroundings))) for document in known)
+    renamed = {_runtime_of(document): result.renamed for document, result in migrated if result.renamed}
+    return Around(surroundings, frozenset(counting), renamed)
+
+
+def _runtime_of(document: Json) -> _Runtime:
+    return str(document.get("kind")), str(value_at(document, ("metadata", "name")))
+
+
+def _referred_to(trainjob: Json) -> _Runtime:
+    reference = trainjob["spec"].get("runtimeRef") or {}
+    return str(reference.get("kind", "ClusterTrainingRuntime")), str(reference.get("name"))
+
+
+@dataclass(frozen=True, slots=True)
+class Migrated:
+    """A document in the newest API. Paths of `findings` lie in the document as written; `renamed` is by old names."""
+
+    data: Json
+    findings: tuple[Finding, ...] = ()
+    renamed: Mapping[str, NewNames] = MappingProxyType({})
+
+
+def in_newest_api(document: Json, around: Around = Around()) -> Migrated:
+    """A TrainJob or runtime of any dialect and release in the newest API.
+
+    A document that is there already, or is none of ours, comes back as it is. What cannot be expressed stays as it
+    was written and is reported; a document that would be refused with it is not touched at all.
+    """
+    dialect = dialect_of(document)
+    data: Json = document
+    findings: list[Finding] = []
+    renamed: Mapping[str, NewNames] = {}
+    if dialect is not None:
+        kind = dialect.kinds[document["kind"]]
+        conversion = dialect.convert(document, kind, around.surroundings)
+        problems = [f for f in conversion.findings if f.severity == "error"]
+        refused = list(refusals(document, conversion))
+        if problems or refused:
+            return Migrated(document, (*problems, *refused))
+        data = conversion.data
+        findings += [f for f in conversion.findings if f.code not in ("DeprecatedAPIVersion", "UnreleasedAPI")]
+    elif document.get("apiVersion") != names.TRAINER_API or not isinstance(document.get("spec"), Mapping):
+        return Migrated(document)
+    if data.get("kind") == "TrainJob":
+        data, found = _trainjob(data, around)
+    else:
+        if dialect is not None:
+            data, said, renamed = with_standard_names(data, dialect.naming)
+            findings += said
+        data, found = _runtime(data)
+    return Migrated(data, (*findings, *found), renamed)
+
+
+def _trainjob(document: Json, around: Around) -> tuple[Json, list[Finding]]:
+    spec = dict(document["spec"])
+    patches = list(_patches_of(spec, around.renamed.get(_referred_to(document), {})))
+    for field in ("labels", "annotations", "podSpecOverrides", "podTemplateOverrides"):
+        spec.pop(field, None)
+    if patches:
+        numbered = [
+            {"manager": f"{MANAGER_DOMAIN}/{number}", "trainingRuntimeSpec": {"template": patch}}
+            for number, patch in enumerate(patches, start=_first_free(spec))
+        ]
+        # Labels of the spec and overrides were applied before patches: patches that are there already stay last.
+        spec["runtimePatches"] = [*numbered, *spec.get("runtimePatches", ())]
+    findings: list[Finding] = []
+    trainer = spec.get("trainer")
+    if isinstance(trainer, Mapping) and isinstance(trainer.get("numProcPerNode"), str):
+        counted = _referred_to(document) in around.counting
+        spec["trainer"], findings = _with_process_number(trainer, counted)
+    return {**document, "spec": spec}, findings
+
+
+def _first_free(spec: Json) -> int:
+    used = [
+        int(number)
+        for domain, _, number in (str(p.get("manager", "")).partition("/") for p in spec.get("runtimePatches", ()))
+        if domain == MANAGER_DOMAIN and number.isdecimal()
+    ]
+    return max(used, default=0) + 1
+
+
+def _patches_of(spec: Json, renamed: Mapping[str, NewNames]) -> Iterator[Json]:
+    metadata = {field: spec[field] for field in ("labels", "annotations") if spec.get(field)}
+    if metadata:
+        yield {"metadata": metadata}
+    for override in spec.get("podSpecOverrides") or ():
+        pod_spec = {field: value for field, value in override.items() if field != "targetJobs"}
+        yield _patch(override, {"spec": pod_spec} if pod_spec else {}, renamed)
+    for override in spec.get("podTemplateOverrides") or ():
+        pod_template = {field: override[field] for field in ("metadata", "spec") if override.get(field)}
+        yield _patch(override, pod_template, renamed)
+
+
+def _patch(override: Json, pod_template: Json, renamed: Mapping[str, NewNames]) -> Json:
+    template = {"template": {"spec": {"template": pod_template}}} if pod_template else {}
+    targets = [{"name": job["name"], **template} for job in override["targetJobs"]]
+    return {"spec": {"replicatedJobs": [with_renamed_target(target, renamed) for target in targets]}}
+
+
+def _with_process_number(trainer: Json, counted: bool) -> tuple[Json, list[Finding]]:
+    """The trainer with a number, or without `auto`, which is the default unless the runtime has `counted` itself."""
+    asked = trainer["numProcPerNode"]
+    if asked.isdecimal():
+        return {**trainer, "numProcPerNode": int(asked)}, []
+    if asked == "auto" and not counted:
+        return {field: value for field, value in trainer.items() if field != "numProcPerNode"}, []
+    message = f"numProcPerNode {asked!r} has no counterpart since Trainer 2.2"
+    hint = "write the number of processes, or drop the field to take it from the node's resources"
+    if counted:
+        hint = "write the number of processes, or drop the runtime's own numProcPerNode first"
+    return trainer, [cannot(("spec", "trainer", "numProcPerNode"), message, hint)]
+
+
+def _runtime(document: Json) -> tuple[Json, list[Finding]]:
+    spec = document.get("spec")
+    policy = spec.get("mlPolicy") if isinstance(spec, Mapping) else None
+    torch = policy.get("torch") if isinstance(policy, Mapping) else None
+    if not isinstance(spec, Mapping) or not isinstance(policy, Mapping) or not isinstance(torch, Mapping):
+        return document, []
+    findings: list[Finding] = []
+    kept = dict(torch)
+    if kept.get("numProcPerNode") == "auto":
+        del kept["numProcPerNode"]
+    elif "numProcPerNode" in kept:
+        hint = "set spec.trainer.numProcPerNode in the TrainJobs of this runtime"
+        message = "a runtime has no number of processes for torch since Trainer 2.2"
+        findings.append(cannot(("spec", "mlPolicy", "torch", "numProcPerNode"), message, hint))
+    if "elasticPolicy" in kept:
+        hint = "keep it for trainc's gitops semantics, which honours it, or size the job with numNodes"
+        message = "Trainer has no elastic policy since 2.2"
+        findings.append(cannot(("spec", "mlPolicy", "torch", "elasticPolicy"), message, hint))
+    return {**document, "spec": {**spec, "mlPolicy": {**policy, "torch": kept}}}, findings

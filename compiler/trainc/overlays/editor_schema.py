@@ -1,0 +1,63 @@
+"""The JSON Schema of overlays for editors: what `read_overlay` accepts, with a line on what each field does."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+from trainc.options import RELEASES, Delivery, SecretsMode, Semantics
+from trainc.overlays.overlay import API, KIND
+from trainc.overlays.selectors import TARGET_FIELDS
+
+Schema = dict[str, Any]
+
+_TEXT: Schema = {"type": "string"}
+_TEXTS: Schema = {"type": "array", "items": _TEXT}
+_PAIRS: Schema = {"type": "object", "additionalProperties": _TEXT}
+
+
+def _object(properties: Schema, **more: Any) -> Schema:
+    return {"type": "object", "properties": properties, "additionalProperties": False, **more}
+
+
+def _list_of(item: Schema) -> Schema:
+    return {"type": "array", "items": item}
+
+
+def _about(description: str, schema: Schema) -> Schema:
+    return {"description": description, **schema}
+
+
+def overlay_schema(dialect: str) -> Schema:
+    """A schema in the dialect of JSON Schema that the URI names; no release changes it."""
+    patch = _object(
+        {
+            "path": _TEXT,
+            "patch": {"type": ["string", "object", "array"]},
+            "target": _object(dict.fromkeys(TARGET_FIELDS, _TEXT)),
+        },
+        oneOf=[{"required": ["path"]}, {"required": ["patch"]}],
+    )
+    image = _object(dict.fromkeys(("name", "newName", "newTag", "digest"), _TEXT), required=["name"])
+    properties = {
+        "apiVersion": {"const": API},
+        "kind": {"const": KIND},
+        "metadata": {"type": "object"},
+        "resources": _about("Files and folders to compile, as seen from the overlay; a folder may be a base.", _TEXTS),
+        "patches": _about("Strategic merge patches or JSON Patch operations, in place or in a file.", _list_of(patch)),
+        "namespace": _about("The namespace of TrainJobs and TrainingRuntimes, whatever they say.", _TEXT),
+        "namePrefix": _about("What the names of TrainJobs begin with.", _TEXT),
+        "nameSuffix": _about("What the names of TrainJobs end in.", _TEXT),
+        "labels": _about("Labels of TrainJobs, and so of their JobSets.", _list_of(_object({"pairs": _PAIRS}))),
+        "commonAnnotations": _about("Annotations of TrainJobs, and so of their JobSets.", _PAIRS),
+        "images": _about("Other names, tags and digests for images.", _list_of(image)),
+        "values": _about("Variables of templates.", {"type": "object"}),
+        "runtimes": _about("Folders of further runtimes.", _TEXTS),
+        "release": _about(f"The Trainer release: {', '.join(RELEASES)}; v2.3 and 2.3.1 mean 2.3.", _TEXT),
+        "semantics": _about("What to compile to.", {"enum": list(get_args(Semantics))}),
+        "secrets": _about("Where the keys that pods mount come from.", {"enum": list(get_args(SecretsMode))}),
+        "keygenImage": _about("The image that makes keys under secrets: presync-job.", _TEXT),
+        "delivery": _about("The tool that applies the output.", {"enum": list(get_args(Delivery))}),
+        "syncOptions": _about("What the delivery tool is told about each job.", _TEXTS),
+        "nameHash": _about("Whether names end in a hash of the content.", {"type": "boolean"}),
+    }
+    return {"$schema": dialect, "title": "Overlay of trainc", **_object(properties, required=["apiVersion", "kind"])}

@@ -1,0 +1,183 @@
+"""JSON Patch (RFC 6902) on documents as written, with JSON Pointers (RFC 6901)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from trainc.diagnostics import Path
+from trainc.overlays.field_path import FieldPath, lasting
+from trainc.overlays.merge import PatchFailedError
+from trainc.startup.records import dataclass
+
+_END = "-"
+# A copy of a copy of a copy grows as aliases of aliases do, and an addition to an addition grows deep.
+_MOST_COPIED = 10_000
+_MOST_VALUES = 5_000_000
+_DEEPEST = 300
+_WITH_VALUE = ("add", "replace", "test")
+_WITH_FROM = ("move", "copy")
+_OPERATIONS = ("remove", *_WITH_VALUE, *_WITH_FROM)
+
+
+class _MissingError(Exception):
+    """An operation's path leads nowhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Operation:
+    index: int
+    name: str
+    path: tuple[str, ...]
+    value: Any = None
+    source: tuple[str, ...] = ()
+
+
+def apply_operations(
+    data: Mapping[str, Any], operations: Sequence[Any]
+) -> tuple[dict[str, Any], list[tuple[FieldPath, Path]]]:
+    """`data` after all operations, and each field they wrote, with its place in the list of operations.
+
+    All or nothing: PatchFailedError, with the place, for the first that is malformed or does not fit.
+    """
+    result: Any = dict(data)
+    written: list[tuple[FieldPath, Path]] = []
+    for operation in [_read(i, raw) for i, raw in enumerate(operations)]:
+        try:
+            result, at = _apply(result, operation)
+        except _MissingError as missing:
+            raise PatchFailedError(str(missing), (operation.index, "path")) from None
+        if at is not None:
+            place: Path = (operation.index, "value") if operation.name in _WITH_VALUE else (operation.index,)
+            written.append((lasting(at, result), place))
+    if not isinstance(result, dict):
+        raise PatchFailedError("the operations leave no object behind", (0,))
+    if not _is_small(result, _MOST_VALUES):
+        raise PatchFailedError("the operations make the document too large or too deep", (0,))
+    return result, written
+
+
+def _read(index: int, raw: Any) -> _Operation:
+    if not isinstance(raw, Mapping):
+        raise PatchFailedError("an operation is a mapping with op, path and value", (index,))
+    name = raw.get("op")
+    if name not in _OPERATIONS:
+        raise PatchFailedError(f"op is {name!r}; it is one of {', '.join(_OPERATIONS)}", (index, "op"))
+    needed = ("path", *(("value",) if name in _WITH_VALUE else ()), *(("from",) if name in _WITH_FROM else ()))
+    for field in needed:
+        if field not in raw:
+            raise PatchFailedError(f"{name} needs {field!r}", (index,))
+    source = _pointer(raw["from"], (index, "from")) if name in _WITH_FROM else ()
+    return _Operation(index, name, _pointer(raw["path"], (index, "path")), raw.get("value"), source)
+
+
+def _pointer(text: Any, place: Path) -> tuple[str, ...]:
+    if text == "":
+        return ()
+    if not isinstance(text, str) or not text.startswith("/"):
+        raise PatchFailedError(f"{text!r} is no JSON Pointer; write it as /spec/trainer/env/0", place)
+    return tuple(part.replace("~1", "/").replace("~0", "~") for part in text[1:].split("/"))
+
+
+def _apply(data: Any, operation: _Operation) -> tuple[Any, Path | None]:
+    """The data after an operation, and the path that it wrote, if any."""
+    if operation.name == "test":
+        if _get(data, operation.path) != operation.value:
+            raise _MissingError(f"the value at {_shown(operation.path)} is not the one that `test` expects")
+        return data, None
+    if operation.name == "remove":
+        return _edit(data, operation.path, _remove), None
+    if operation.name == "replace":
+        _get(data, operation.path)
+        return _write(data, operation.path, operation.value, adding=False)
+    value = operation.value if operation.name == "add" else _get(data, operation.source)
+    if operation.name == "copy" and not _is_small(value, _MOST_COPIED):
+        raise _MissingError(f"more than {_MOST_COPIED:,} values at {_shown(operation.source)} are too many to copy")
+    if operation.name == "move":
+        data = _edit(data, operation.source, _remove)
+    return _write(data, operation.path, value, adding=True)
+
+
+def _write(data: Any, path: tuple[str, ...], value: Any, *, adding: bool) -> tuple[Any, Path]:
+    if not path:
+        return value, ()
+    where: list[str | int] = []
+    parent = data
+    for step in path:
+        where.append(_step(parent, step, path, adding))
+        parent = parent[where[-1]] if _has(parent, where[-1]) else None
+
+    def put(container: Any, step: str | int) -> Any:
+        if isinstance(step, str):
+            return {**container, step: value}
+        return [*container[:step], value, *container[step if adding else step + 1 :]]
+
+    return _edit(data, path, put), tuple(where)
+
+
+def _edit(data: Any, path: tuple[str, ...], change: Callable[[Any, str | int], Any]) -> Any:
+    """`data` with `change` applied to the container that `path` ends in; only what is on the way is copied."""
+    if not path:
+        raise _MissingError("the whole document cannot be removed by an operation; use a patch with `$patch: delete`")
+    step = _step(data, path[0], path, adding=True)
+    if len(path) == 1:
+        return change(data, step)
+    if not _has(data, step):
+        raise _MissingError(f"there is nothing at {_shown(path[:1])} on the way to {_shown(path)}")
+    inner = _edit(data[step], path[1:], change)
+    return {**data, step: inner} if isinstance(step, str) else [*data[:step], inner, *data[step + 1 :]]
+
+
+def _remove(container: Any, step: str | int) -> Any:
+    if not _has(container, step):
+        raise _MissingError(f"there is no {step!r} to remove")
+    if isinstance(step, str):
+        return {key: value for key, value in container.items() if key != step}
+    return [*container[:step], *container[step + 1 :]]
+
+
+def _get(data: Any, path: tuple[str, ...]) -> Any:
+    for step in path:
+        at = _step(data, step, path, adding=False)
+        if not _has(data, at):
+            raise _MissingError(f"there is nothing at {_shown(path)}")
+        data = data[at]
+    return data
+
+
+def _step(container: Any, step: str, path: tuple[str, ...], adding: bool) -> str | int:
+    if isinstance(container, Mapping):
+        return step
+    if not isinstance(container, list):
+        raise _MissingError(f"there is nothing at {_shown(path)}: {step!r} leads into a single value")
+    if step == _END:
+        return len(container)
+    if not step.isdecimal() or not step.isascii() or (step != "0" and step.startswith("0")):
+        raise _MissingError(f"{step!r} in {_shown(path)} is no index of a list")
+    if int(step) > len(container) - (not adding):
+        raise _MissingError(f"the list on the way to {_shown(path)} has {len(container)} items")
+    return int(step)
+
+
+def _is_small(value: Any, most: int) -> bool:
+    """Whether a value holds at most so many others, those that stand in it twice counted twice, and is not too deep."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        inner = [
+            item.values() if isinstance(item, Mapping) else item for item in level if isinstance(item, Mapping | list)
+        ]
+        most -= sum(map(len, inner))
+        if most < 0:
+            return False
+        level = [child for children in inner for child in children if isinstance(child, Mapping | list)]
+    return not level
+
+
+def _has(container: Any, step: str | int) -> bool:
+    if isinstance(step, str):
+        return isinstance(container, Mapping) and step in container
+    return isinstance(container, list) and step < len(container)
+
+
+def _shown(path: tuple[str, ...]) -> str:
+    return "/" + "/".join(path)

@@ -1,0 +1,206 @@
+"""Overlays from their files: what they say, their bases, their patches and resources. The only file access of overlays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from trainc.diagnostics import Diagnostic, Path, format_path
+from trainc.options import Limits
+from trainc.overlays.apply import target_of_body
+from trainc.overlays.loaded import Loaded, beside, values_of
+from trainc.overlays.overlay import Overlay, Patch, PatchEntry
+from trainc.overlays.patch_files import Body, bodies_of, body_in_place
+from trainc.overlays.read import is_overlay, read_overlay
+from trainc.reading.confinement import OUTSIDE_HINT, is_inside, read_bounded, root_around
+from trainc.reading.document import Document
+from trainc.reading.encoding import decode
+from trainc.reading.files import (
+    OVERLAY_FILE,
+    READ_SUFFIXES,
+    TEMPLATE_SUFFIXES,
+    Texts,
+    is_overlay_folder,
+    read_paths,
+    shown_path,
+)
+from trainc.reading.templates import render
+from trainc.reading.templates.failure import TemplateFailedError
+from trainc.startup.records import replace
+
+AnyPath: TypeAlias = "str | os.PathLike[str]"
+
+
+def load_overlays(paths: Sequence[AnyPath], limits: Limits) -> tuple[list[Loaded], list[Diagnostic]]:
+    """The overlays at `paths`, folders or files, with everything they refer to, and what is wrong with any of it.
+
+    Templates among resources and patches see the values of all of them.
+    """
+    loader = _Loader(limits)
+    found = [loader.start(os.fspath(path)) for path in paths]
+    return _with_contents([overlay for overlay in found if overlay is not None], loader, limits)
+
+
+def load_overlay(document: Document, folder: str, limits: Limits) -> tuple[list[Loaded], list[Diagnostic]]:
+    """As `load_overlays`, for an overlay that was handed over as a document; its paths begin at `folder`."""
+    loader = _Loader(limits)
+    return _with_contents([loader.follow(document, folder, (), root_around(folder or os.curdir))], loader, limits)
+
+
+def _with_contents(overlays: list[Loaded], loader: _Loader, limits: Limits) -> tuple[list[Loaded], list[Diagnostic]]:
+    contents = _Contents(values_of(overlays), limits, loader.texts)
+    loaded = [contents.read(overlay) for overlay in overlays]
+    loaded = [replace(overlay, texts=tuple(loader.texts)) for overlay in loaded]
+    return loaded, [*loader.diagnostics, *contents.diagnostics]
+
+
+class _Loader:
+    """Follows overlays to their bases, inside the repository of the first, and refuses circles."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._loaded = 0
+        self.diagnostics: list[Diagnostic] = []
+        self.texts: Texts = []
+
+    def start(self, path: str) -> Loaded | None:
+        """The overlay at a path that the user has named: a folder, or the overlay's file."""
+        return self._load(path, (), root_around(path if os.path.isdir(path) else os.path.dirname(path) or os.curdir))
+
+    def _load(self, path: str, above: tuple[str, ...], root: str) -> Loaded | None:
+        file = os.path.join(path, OVERLAY_FILE) if os.path.isdir(path) else path
+        if file != path and not self._limits.allow_outside and not is_inside(file, root):
+            message = f"{shown_path(file)} is a link that leads out of the repository"
+            self.diagnostics.append(Diagnostic("OutsideRoot", "error", message, OUTSIDE_HINT))
+            return None
+        found, problems = read_paths([file], self._limits, texts=self.texts)
+        self.diagnostics += problems
+        if len(found) != 1:
+            if not problems:
+                message = f"{file} holds {len(found)} documents, and an overlay is one"
+                self.diagnostics.append(Diagnostic("InvalidOverlay", "error", message, "give each a file of its own"))
+            return None
+        return self.follow(found[0], os.path.dirname(file), (*above, os.path.realpath(file)), root)
+
+    def follow(self, document: Document, folder: str, above: tuple[str, ...], root: str) -> Loaded:
+        """An overlay with its bases; `above` are the files of those that led to it."""
+        overlay, problems = read_overlay(document)
+        self.diagnostics += problems
+        self._loaded += 1
+        bases: list[Loaded] = []
+        files: list[tuple[int, str]] = []
+        for index, resource in enumerate(overlay.resources):
+            path = beside(folder, resource)
+            file = os.path.join(path, OVERLAY_FILE) if is_overlay_folder(path) else path
+            if not self._may_be_read(overlay, ("resources", index), resource, path, root):
+                continue
+            if os.path.basename(file) != OVERLAY_FILE:
+                files.append((index, path))
+            elif os.path.realpath(file) in above:
+                hint = "leave the way back out of one of them"
+                message = f"{resource} leads back to this overlay"
+                self.diagnostics.append(_about(overlay, ("resources", index), message, hint))
+            elif self._loaded > self._limits.overlays or len(above) > self._limits.depth:
+                # Two overlays that both have the same two bases, ten times over, are a thousand to apply.
+                hint = "list each base once, or raise the limit if it is meant so"
+                message = f"overlays lead to more than {self._limits.overlays:,} others, or nest too deep"
+                self.diagnostics.append(_about(overlay, ("resources", index), message, hint))
+                break
+            elif (base := self._load(path, above, root)) is not None:
+                bases.append(base)
+        for index, runtime in enumerate(overlay.runtimes):
+            self._may_be_read(overlay, ("runtimes", index), runtime, beside(folder, runtime), root)
+        for entry in overlay.patches:
+            if entry.file is not None:
+                self._may_be_read(overlay, (*entry.path, "path"), entry.file, beside(folder, entry.file), root)
+        return Loaded(overlay, folder, tuple(bases), tuple(files), root=root)
+
+    def _may_be_read(self, overlay: Overlay, at: Path, written: str, path: str, root: str) -> bool:
+        """Whether a path of an overlay can hold manifests; what else lies on a machine is no business of a repository's."""
+        allowed = self._limits.allow_outside
+        if not allowed and not os.path.isabs(written) and not is_inside(path, root):
+            message = f"{written} leads out of the repository"
+            self.diagnostics.append(replace(_about(overlay, at, message, OUTSIDE_HINT), code="OutsideRoot"))
+            return False
+        if not allowed and os.path.isabs(written):
+            message, hint = f"{written} is an absolute path", "write it as it is seen from the overlay's folder"
+        elif not os.path.isdir(path) and not path.endswith(READ_SUFFIXES):
+            message = f"{written} is neither a folder nor a file that ends in {', '.join(READ_SUFFIXES)}"
+            hint = "nothing is fetched from elsewhere; copy what is remote into the repository"
+        else:
+            return True
+        self.diagnostics.append(_about(overlay, at, message, hint))
+        return False
+
+
+class _Contents:
+    """Reads what overlays refer to."""
+
+    def __init__(self, values: Mapping[str, Any], limits: Limits, texts: Texts) -> None:
+        self._values = values
+        self._limits = limits
+        self._texts = texts
+        self._read = 0
+        self.diagnostics: list[Diagnostic] = []
+
+    def read(self, loaded: Loaded) -> Loaded:
+        resources = [document for index, path in loaded.files for document in self._resource(loaded, index, path)]
+        patches = tuple(patch for entry in loaded.overlay.patches for patch in self._patches(loaded, entry))
+        bases = tuple(self.read(base) for base in loaded.bases)
+        return replace(loaded, bases=bases, patches=patches, resources=tuple(resources))
+
+    def _resource(self, loaded: Loaded, index: int, path: str) -> list[Document]:
+        documents, problems = read_paths(
+            [path], self._limits, values=self._values, texts=self._texts, already=self._read
+        )
+        self._read += len(documents)
+        place = loaded.overlay.document.locate(("resources", index))
+        self.diagnostics += [p if p.source else replace(p, source=place) for p in problems]
+        if any(is_overlay(document.data) for document in documents):
+            message, hint = f"{path} is an overlay by another name", f"call its file {OVERLAY_FILE}"
+            self.diagnostics.append(_about(loaded.overlay, ("resources", index), message, hint))
+        return documents
+
+    def _patches(self, loaded: Loaded, entry: PatchEntry) -> list[Patch]:
+        overlay = loaded.overlay
+        if entry.file is None:
+            bodies, problems = body_in_place(overlay, entry, self._limits)
+        else:
+            bodies, problems = self._from_file(loaded, entry, entry.file)
+        self.diagnostics += problems
+        patches: list[Patch] = []
+        for body, document, prefix in bodies:
+            target = entry.target or target_of_body(body)
+            if target is None:
+                message = "the patch says neither by a target nor by apiVersion, kind and name what it is for"
+                self.diagnostics.append(
+                    _about(overlay, entry.path, message, "add a target, or name the document in it")
+                )
+            else:
+                patches.append(Patch(body, document, prefix, target, entry))
+        return patches
+
+    def _from_file(self, loaded: Loaded, entry: PatchEntry, file: str) -> tuple[list[Body], list[Diagnostic]]:
+        path = beside(loaded.folder, file)
+        allowed = self._limits.allow_outside or (is_inside(path, loaded.root) and not os.path.isabs(file))
+        if not allowed or not path.endswith(READ_SUFFIXES):
+            return [], []  # Which has been said.
+        try:
+            with open(path, "rb") as stream:
+                data = read_bounded(stream, self._limits, path)
+            self._texts.append((path, data))
+            text = decode(data)
+            if path.endswith(TEMPLATE_SUFFIXES):
+                text = render(text, path, self._values, self._limits)
+        except OSError as error:
+            message = f"{file} cannot be read: {(error.strerror or type(error).__name__).lower()}"
+            return [], [_about(loaded.overlay, (*entry.path, "path"), message, "paths begin at the overlay's folder")]
+        except TemplateFailedError as failed:
+            return [], [failed.diagnostic]
+        return bodies_of(text, path.replace(os.sep, "/"), self._limits)
+
+
+def _about(overlay: Overlay, path: Path, message: str, hint: str) -> Diagnostic:
+    place = overlay.document.locate(path)
+    return Diagnostic("InvalidOverlay", "error", message, hint, overlay.label, format_path(path), place)

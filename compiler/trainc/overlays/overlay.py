@@ -1,0 +1,86 @@
+"""An overlay as data: everything that `overlay.yaml` says, read and checked, before it is applied to anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from trainc.diagnostics import Path
+from trainc.overlays.selectors import Target
+from trainc.reading.document import Document
+from trainc.startup.records import dataclass, field
+
+API = "trainc/v1alpha1"
+KIND = "Overlay"
+FIELDS = (
+    "resources", "patches", "namespace", "namePrefix", "nameSuffix", "labels", "commonAnnotations", "images", "values",
+    "runtimes", "release", "semantics", "secrets", "keygenImage", "delivery", "syncOptions", "nameHash",
+)  # fmt: skip
+
+Json: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PatchEntry:
+    """One item of `patches`: a body, or the file that holds bodies; `path` is its place in the overlay."""
+
+    path: Path
+    body: Json | Sequence[Any] | str | None
+    file: str | None
+    target: Target | None
+
+
+@dataclass(frozen=True, slots=True)
+class ImageChange:
+    """One item of `images`: what to write instead of an image's name, tag or digest."""
+
+    path: Path
+    name: str
+    new_name: str | None
+    new_tag: str | None
+    digest: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A label or annotation to set, and its place in the overlay."""
+
+    key: str
+    value: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """What one `overlay.yaml` says. `settings` are fields of Options; `runtimes` and `resources` are paths beside it."""
+
+    document: Document
+    resources: tuple[str, ...] = ()
+    patches: tuple[PatchEntry, ...] = ()
+    namespace: str | None = None
+    name_prefix: str = ""
+    name_suffix: str = ""
+    labels: tuple[Pair, ...] = ()
+    annotations: tuple[Pair, ...] = ()
+    images: tuple[ImageChange, ...] = ()
+    values: Json = field(default_factory=dict)
+    runtimes: tuple[str, ...] = ()
+    settings: Json = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """What diagnostics call it."""
+        metadata = self.document.data.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, Mapping) else None
+        return f"{KIND} {name or self.document.file}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """A body ready to be applied; `prefix` is its place in the document that it was written in."""
+
+    body: Json | Sequence[Any]
+    document: Document
+    prefix: Path
+    target: Target
+    entry: PatchEntry

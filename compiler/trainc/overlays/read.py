@@ -1,0 +1,156 @@
+"""`overlay.yaml` to an Overlay: kustomize's field names, every field checked, every problem reported at its place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, TypeAlias, get_args
+
+from trainc.diagnostics import Diagnostic, Path
+from trainc.options import Delivery, SecretsMode, Semantics, normalize_release
+from trainc.overlays.overlay import API, FIELDS, KIND, ImageChange, Overlay, Pair, PatchEntry
+from trainc.overlays.selectors import TARGET_FIELDS, Target, target_of
+from trainc.overlays.typed_fields import TypedFields
+from trainc.reading.document import Document
+
+Json: TypeAlias = Mapping[str, Any]
+
+_HEAD = ("apiVersion", "kind", "metadata")
+# kustomize's own fields that say the same in an older way, or that mean nothing for a TrainJob.
+_ELSEWHERE = {
+    "bases": "list the folder under `resources`",
+    "components": "list the folder under `resources`",
+    "patchesStrategicMerge": "list it under `patches`",
+    "patchesJson6902": "list it under `patches`, with a target",
+    "commonLabels": "list them under `labels` as pairs",
+    "replicas": "set spec.trainer.numNodes with a patch",
+    "configMapGenerator": "trainc emits what TrainJobs need and nothing else; keep it in a kustomization",
+    "secretGenerator": "trainc never emits Secrets; see `trainc rule SecretNeeded`",
+}
+_PREFIX = re.compile(r"([a-z][-a-z0-9]*)?")
+_SUFFIX = re.compile(r"([-a-z0-9]*[a-z0-9])?")
+
+
+def is_overlay(data: Any) -> bool:
+    """Whether a document is an overlay, of whatever version."""
+    api = str(data.get("apiVersion", "")) if isinstance(data, Mapping) else ""
+    return api.startswith("trainc/") and data.get("kind") == KIND
+
+
+def read_overlay(document: Document) -> tuple[Overlay, list[Diagnostic]]:
+    """The overlay that a document holds, and everything that is wrong with it."""
+    data = {name: value for name, value in document.data.items() if value is not None}
+    fields = TypedFields(document, Overlay(document).label)
+    if (data.get("apiVersion"), data.get("kind")) != (API, KIND):
+        fields.report((), "this is no overlay", f"an overlay begins with apiVersion: {API} and kind: {KIND}")
+    fields.unknown(data, (*_HEAD, *FIELDS), (), _ELSEWHERE)
+    values = data.get("values", {})
+    overlay = Overlay(
+        document,
+        resources=fields.texts(data, "resources"),
+        patches=fields.items(data, "patches", lambda item, path: _patch(item, path, fields)),
+        namespace=fields.text(data, "namespace"),
+        name_prefix=_name_part(data, "namePrefix", _PREFIX, fields),
+        name_suffix=_name_part(data, "nameSuffix", _SUFFIX, fields),
+        labels=tuple(
+            pair
+            for group in fields.items(data, "labels", lambda item, path: _label_group(item, path, fields))
+            for pair in group
+        ),
+        annotations=_pairs(data.get("commonAnnotations", {}), ("commonAnnotations",), fields),
+        images=fields.items(data, "images", lambda item, path: _image(item, path, fields)),
+        values=values if fields.is_mapping(values, ("values",)) else {},
+        runtimes=fields.texts(data, "runtimes"),
+        settings=_settings(data, fields),
+    )
+    return overlay, fields.diagnostics
+
+
+def _settings(data: Json, fields: TypedFields) -> dict[str, Any]:
+    """The overlay's fields that are fields of Options."""
+    settings: dict[str, Any] = {
+        "release": _release(data, fields),
+        "semantics": fields.choice(data, "semantics", get_args(Semantics)),
+        "secrets": fields.choice(data, "secrets", get_args(SecretsMode)),
+        "keygen_image": fields.text(data, "keygenImage"),
+        "delivery": fields.choice(data, "delivery", get_args(Delivery)),
+        "sync_options": fields.texts(data, "syncOptions") if "syncOptions" in data else None,
+        "name_hash": fields.truth(data, "nameHash"),
+    }
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def _release(data: Json, fields: TypedFields) -> str | None:
+    release = fields.text(data, "release")
+    try:
+        return None if release is None else normalize_release(release)
+    except ValueError as unknown:
+        fields.report(("release",), str(unknown), "upgrade trainc for a later one")
+        return None
+
+
+def _patch(item: Any, path: Path, fields: TypedFields) -> PatchEntry | None:
+    if not fields.is_mapping(item, path):
+        return None
+    fields.unknown(item, ("path", "patch", "target"), path)
+    body, file = item.get("patch"), fields.text(item, "path", path)
+    if (body is None) is (file is None):
+        fields.report(path, "a patch needs one of `patch` and `path`", "write the patch in place, or name its file")
+    if body is not None and not isinstance(body, str | dict | list):
+        fields.report((*path, "patch"), f"{body!r} is no patch", "write a mapping or a list of operations")
+        body = None
+    target = item.get("target")
+    return PatchEntry(path, body, file, None if target is None else _target(target, (*path, "target"), fields))
+
+
+def _target(target: Any, path: Path, fields: TypedFields) -> Target:
+    if not fields.is_mapping(target, path):
+        return Target()
+    fields.unknown(target, TARGET_FIELDS, path)
+    try:
+        return target_of(target)
+    except ValueError as wrong:
+        hint = "names are regular expressions; selectors are written as for kubectl -l"
+        fields.report(path, f"the target cannot be read: {wrong}", hint)
+        return Target()
+
+
+def _label_group(item: Any, path: Path, fields: TypedFields) -> tuple[Pair, ...] | None:
+    if not fields.is_mapping(item, path):
+        return None
+    selecting = ("includeSelectors", "includeTemplates", "fields")
+    fields.unknown(item, ("pairs", *selecting), path)
+    for name in selecting:
+        if item.get(name):
+            hint = "labels go to the metadata of TrainJobs; reach their pods with a patch of the runtime"
+            fields.report((*path, name), f"{name} is not supported", hint)
+    return _pairs(item.get("pairs") or {}, (*path, "pairs"), fields)
+
+
+def _pairs(pairs: Any, path: Path, fields: TypedFields) -> tuple[Pair, ...]:
+    if not fields.is_mapping(pairs, path):
+        return ()
+    for key, value in pairs.items():
+        if not isinstance(value, str):
+            fields.report((*path, key), f"{value!r} is no text", "put the value in quotes")
+    return tuple(Pair(key, str(value), (*path, key)) for key, value in pairs.items())
+
+
+def _image(item: Any, path: Path, fields: TypedFields) -> ImageChange | None:
+    if not fields.is_mapping(item, path):
+        return None
+    fields.unknown(item, ("name", "newName", "newTag", "digest"), path)
+    name = fields.text(item, "name", path)
+    new_name, new_tag, digest = (fields.text(item, field, path) for field in ("newName", "newTag", "digest"))
+    if not name or not (new_name or new_tag or digest):
+        hint = "write the name as manifests do, less the tag"
+        fields.report(path, "an image needs `name` and one of newName, newTag and digest", hint)
+    return ImageChange(path, name or "", new_name, new_tag, digest)
+
+
+def _name_part(data: Json, name: str, form: re.Pattern[str], fields: TypedFields) -> str:
+    text = fields.text(data, name) or ""
+    if not form.fullmatch(text):
+        hint = "use lower case letters, digits and `-`; a name begins with a letter and does not end with `-`"
+        fields.report((name,), f"{text!r} cannot be part of a name", hint)
+    return text
