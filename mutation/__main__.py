@@ -23,12 +23,12 @@ from mutation.session import Session
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "compiler" / "trainc"
-MUTATED = ("ir/*.py", "plugins/**/*.py", "overlays/*.py", "frontend/patches.py")
+MUTATED = ("ir/*.py", "plugins/**/*.py", "overlays/*.py", "pipeline/patches.py")
 TESTS = (
     "tests/ir",
     "tests/plugins",
     "tests/overlays",
-    "tests/frontend/test_patches.py",
+    "tests/pipeline/test_patches.py",
     "tests/test_deviations.py",
     "tests/test_golden.py",
     "tests/test_golden_errors.py",

@@ -22,7 +22,7 @@ from syrupy.assertion import SnapshotAssertion
 from trainc import Options
 from trainc.compilation import Compilation
 from trainc.options import Limits
-from trainc.pipeline import compile_documents
+from trainc.pipeline.compiler import compile_documents
 from trainc.reading.catalog import find, names
 from trainc.reading.yaml_reader import read_documents
 

@@ -44,7 +44,7 @@ UNUSUAL = {
 UNCONCERNED = {
     *("trainc.admission.updates", "trainc.batch", "trainc.integrations", "trainc.report", "trainc.rendered"),
     *(f"trainc.plugins.{name}" for name in ("coscheduling", "flux", "initializer", "jax", "mpi", "volcano", "xgboost")),
-    *(f"trainc.frontend.{name}" for name in ("dialects.ome", "dialects.v2alpha1", "migration", "overlays")),
+    *(f"trainc.pipeline.{name}" for name in ("dialects.ome", "dialects.v2alpha1", "migration", "overlays")),
     *(f"trainc.reading.{name}" for name in ("careful", "construct", "flattened", "json_text", "nodes")),
     *("trainc.reading.syntax_errors", "trainc.diagnostics.near_names"),
     *(f"trainc.lints.{name}" for name in ("controller_defects", "gang_scheduler", "mpi_completion")),

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainc import CompileError, Options
-from trainc.inputs import Inputs
 from trainc.manifest_set import manifest_set, with_runtime
+from trainc.pipeline.inputs import Inputs
 from trainc.reading.document import Document
 from trainc.report.diff.json_form import diff_json
 from trainc.report.diff.markdown import diff_markdown

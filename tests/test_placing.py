@@ -6,10 +6,10 @@ import pytest
 
 from trainc import CompileError, Diagnostic, Options
 from trainc.options import Limits
-from trainc.pipeline import compile_documents
+from trainc.pipeline.compiler import compile_documents
+from trainc.pipeline.dry_run import check_unused_runtimes
 from trainc.reading.document import Document
 from trainc.reading.yaml_reader import read_documents
-from trainc.trial import check_unused_runtimes
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1

@@ -18,7 +18,7 @@ from syrupy.assertion import SnapshotAssertion
 from trainc import Compilation, Options
 from trainc.migration.files import migrate_text
 from trainc.options import Limits
-from trainc.pipeline import compile_documents
+from trainc.pipeline.compiler import compile_documents
 from trainc.reading.document import Document
 from trainc.reading.yaml_reader import read_documents
 

@@ -13,7 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 from trainc import Options
 from trainc.cluster_rules import JobSetRules
 from trainc.options import NEWEST_RELEASE, RELEASES
-from trainc.pipeline import compile_documents
+from trainc.pipeline.compiler import compile_documents
 from trainc.reading.catalog import find, names, releases
 from trainc.reading.document import Document
 from trainc.report.diff.comparison import compare

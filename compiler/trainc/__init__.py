@@ -8,10 +8,10 @@ if TYPE_CHECKING:
     from trainc.admission import admit, refusals
     from trainc.compilation import Compilation, CompiledJob
     from trainc.diagnostics import CompileError, Diagnostic, Source
-    from trainc.inputs import compile_paths
-    from trainc.many import JobResult, compile_many
     from trainc.options import Limits, Options
-    from trainc.pipeline import compile_trainjob
+    from trainc.pipeline.compiler import compile_trainjob
+    from trainc.pipeline.inputs import compile_paths
+    from trainc.pipeline.sweep import JobResult, compile_many
 
 # Names are imported when they are first used, so that a command pays for what it needs only.
 _HOMES = {
@@ -19,14 +19,14 @@ _HOMES = {
     "CompiledJob": "trainc.compilation",
     "CompileError": "trainc.diagnostics",
     "Diagnostic": "trainc.diagnostics",
-    "JobResult": "trainc.many",
+    "JobResult": "trainc.pipeline.sweep",
     "Source": "trainc.diagnostics",
     "Limits": "trainc.options",
     "Options": "trainc.options",
     "admit": "trainc.admission",
-    "compile_many": "trainc.many",
-    "compile_paths": "trainc.inputs",
-    "compile_trainjob": "trainc.pipeline",
+    "compile_many": "trainc.pipeline.sweep",
+    "compile_paths": "trainc.pipeline.inputs",
+    "compile_trainjob": "trainc.pipeline.compiler",
     "refusals": "trainc.admission",
 }
 

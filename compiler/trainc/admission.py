@@ -9,9 +9,9 @@ from trainc.api.names import JOBSET_API
 from trainc.api.schema import check
 from trainc.compilation import Compilation, CompiledJob
 from trainc.diagnostics import CompileError, Diagnostic, Finding, Path, Severity, format_path, has_errors, in_order
-from trainc.frontend.checked import label_of
 from trainc.ir.release import Release, release_facts
 from trainc.options import NEWEST_RELEASE, Options, Semantics
+from trainc.pipeline.checked import label_of
 from trainc.startup.records import replace
 from trainc.target.admission import bake_defaults, verdict
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from trainc.frontend.checked import Checked, label_of
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.options import Options
+from trainc.pipeline.checked import Checked, label_of
 from trainc.plugins.plugin import ExtensionPoint
 from trainc.reading.document import Document
 from trainc.replay import Replay

@@ -10,11 +10,11 @@ from trainc.api.names import JOBSET_API
 from trainc.api.schema import check
 from trainc.diagnostics import CompileError, Diagnostic, format_path, has_errors, in_order
 from trainc.dialects import claimed_by
-from trainc.frontend.checked import is_ours, label_of, place
-from trainc.frontend.resolve import RUNTIME_KINDS
-from trainc.inputs import Inputs
 from trainc.options import NEWEST_RELEASE, Options
-from trainc.pipeline import compile_documents
+from trainc.pipeline.checked import is_ours, label_of, place
+from trainc.pipeline.compiler import compile_documents
+from trainc.pipeline.inputs import Inputs
+from trainc.pipeline.resolve import RUNTIME_KINDS
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass, replace
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from trainc.assembly import assemble
 from trainc.diagnostics import Diagnostic, Finding, Path, Source
 from trainc.explanation import Recorder, explanation
-from trainc.frontend.checked import Checked
 from trainc.options import Options
+from trainc.pipeline.assemble import assemble
+from trainc.pipeline.checked import Checked
 from trainc.report.provenance.model import ExplainedField, ExplainedObject
 from trainc.startup.records import replace
 

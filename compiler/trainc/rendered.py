@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from trainc.admission import judge
 from trainc.api.names import JOBSET_API
 from trainc.diagnostics import Diagnostic, has_errors
-from trainc.frontend.checked import label_of, place
 from trainc.ir.release import release_facts
 from trainc.lints.rendered import stale_names
 from trainc.options import NEWEST_RELEASE, Options
+from trainc.pipeline.checked import label_of, place
 from trainc.reading.document import Document
 
 

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc.api.field_path import FieldPath, Leaf, Leaves, at, is_item_name, leaves
-from trainc.frontend.lowering import lower
-from trainc.frontend.patches import apply_patches
-from trainc.frontend.roles import Role, Template
 from trainc.ir.info import Info
 from trainc.ir.patch import Patch
 from trainc.ir.trainjob import TrainJob
 from trainc.options import Options
+from trainc.pipeline.lowering import lower
+from trainc.pipeline.patches import apply_patches
+from trainc.pipeline.roles import Role, Template
 from trainc.plugins import engine
 from trainc.plugins.plugin import ExtensionPoint
 from trainc.plugins.registry import plugin_named, plugins_for

@@ -10,7 +10,7 @@ from typing import Any
 from trainc import CompileError, Options, admit
 from trainc.compilation import Compilation
 from trainc.options import RELEASES, Limits, Semantics
-from trainc.pipeline import compile_documents
+from trainc.pipeline.compiler import compile_documents
 from trainc.reading.catalog import find
 from trainc.reading.document import Document
 from trainc.reading.yaml_reader import read_documents

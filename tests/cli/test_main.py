@@ -138,7 +138,7 @@ def test_the_module_is_the_same_program() -> None:
     ("words", "heavy"),
     [
         (["--help"], {"argparse", "yaml", "json"}),
-        (["rule", "UnknownField"], {"yaml", "jsonschema", "trainc.pipeline", "difflib"}),
+        (["rule", "UnknownField"], {"yaml", "jsonschema", "trainc.pipeline.compiler", "difflib"}),
         (["build", str(JOB), "--release", "2.3"], {"jsonschema", "jinja2", "ruamel.yaml", "deepmerge", "difflib"}),
     ],
 )

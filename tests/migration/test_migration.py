@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from trainc import Options
 from trainc.migration.files import MigratedFile, migrate_text
 from trainc.options import Limits
-from trainc.pipeline import compile_documents
+from trainc.pipeline.compiler import compile_documents
 from trainc.reading.yaml_reader import read_documents
 from trainc.target.yaml_writer import dump_yaml
 

@@ -11,10 +11,10 @@ import pytest
 import yaml
 from kubectl import Kubectl
 
-from trainc.frontend.resolve import Miss
 from trainc.options import Limits
 from trainc.overlays.load import load_overlays
 from trainc.overlays.stack import apply_overlays
+from trainc.pipeline.resolve import Miss
 
 JOB: dict[str, Any] = {
     "apiVersion": "trainer.kubeflow.org/v1alpha1",

@@ -9,8 +9,8 @@ import pytest
 
 from trainc.api.schema import check
 from trainc.api.schema.runtime_rules import runtime_rules
-from trainc.frontend.resolve import Miss
 from trainc.options import RELEASES
+from trainc.pipeline.resolve import Miss
 from trainc.reading.catalog import SHOWN_FOLDER, find, names, releases, releases_of, text_of
 from trainc.reading.document import Document
 

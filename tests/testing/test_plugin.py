@@ -148,6 +148,8 @@ def test_without_syrupy_everything_else_works_and_snapshots_say_what_is_missing(
 
 
 def test_importing_trainc_imports_neither_pytest_nor_syrupy() -> None:
-    program = "import sys, trainc, trainc.testing, trainc.inputs; print(*{'pytest', 'syrupy'} & {*sys.modules})"
+    program = (
+        "import sys, trainc, trainc.testing, trainc.pipeline.inputs; print(*{'pytest', 'syrupy'} & {*sys.modules})"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""

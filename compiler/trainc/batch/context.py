@@ -14,14 +14,14 @@ from typing import Any
 from trainc.batch.digest import digest_of
 from trainc.batch.outcome import FileOutcome, JobOutcome, Key
 from trainc.diagnostics import Diagnostic, Source, has_errors
-from trainc.frontend.checked import Checked, is_ours
-from trainc.frontend.intake import Catalog, Intake, Shelf, take_in, with_catalog
 from trainc.lints.duplicate_subdomain import claims_of
 from trainc.options import NEWEST_RELEASE, Limits, Options
 from trainc.overlays.load import load_overlays
 from trainc.overlays.loaded import Loaded, values_of
 from trainc.overlays.stack import Passed, Stack
-from trainc.pipeline import compile_job, missing_runtimes
+from trainc.pipeline.checked import Checked, is_ours
+from trainc.pipeline.compiler import compile_job, missing_runtimes
+from trainc.pipeline.intake import Catalog, Intake, Shelf, take_in, with_catalog
 from trainc.reading.catalog import find
 from trainc.reading.confinement import read_bounded
 from trainc.reading.document import Document

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from trainc.batch.context import read_bytes
 from trainc.batch.digest import digest
 from trainc.diagnostics import Diagnostic
-from trainc.inputs import Step
 from trainc.options import Limits
+from trainc.pipeline.inputs import Step
 from trainc.reading.files import STDIN, Walk
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass

@@ -24,8 +24,8 @@ from trainc.cli.progress import Progress
 from trainc.cli.report_text import counted_noun, text_report
 from trainc.cli.settings import settings_of
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
+from trainc.pipeline.dry_run import check_fragments, check_unused_runtimes
 from trainc.rendered import check_rendered
-from trainc.trial import check_fragments, check_unused_runtimes
 
 FORMATS = ("text", "json", "github", "sarif")
 

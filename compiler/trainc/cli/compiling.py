@@ -14,14 +14,14 @@ from trainc.cli.report_text import counted_noun
 from trainc.cli.settings import Settings
 from trainc.compilation import CompiledJob
 from trainc.diagnostics import Diagnostic
-from trainc.inputs import Inputs, Step, read_inputs
-from trainc.pipeline import compile_each
+from trainc.pipeline.compiler import compile_each
+from trainc.pipeline.inputs import Inputs, Step, read_inputs
 from trainc.reading.confinement import read_bounded
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass, field
 
 if TYPE_CHECKING:
-    from trainc.frontend.fragments import Fragment
+    from trainc.pipeline.fragments import Fragment
     from trainc.target.streams import Form
 
 
@@ -117,7 +117,7 @@ def concerning_others(
     documents: Sequence[Document], settings: Settings, *, checks_fragments: bool = False
 ) -> Iterator[Diagnostic]:
     """Documents that are not compiled: a warning each where the file was named, else one info for all."""
-    from trainc.frontend.checked import is_ours
+    from trainc.pipeline.checked import is_ours
 
     named = {path.removeprefix("./") for path in settings.paths}
     passed_over = 0
@@ -126,7 +126,7 @@ def concerning_others(
             continue
         if document.file.rpartition("/")[2] == FILE_NAME and "kind" not in document.data:
             continue
-        from trainc.frontend.fragments import fragment_of  # For the first document that is not compiled.
+        from trainc.pipeline.fragments import fragment_of  # For the first document that is not compiled.
 
         fragment = fragment_of(document)
         if fragment is not None and checks_fragments:
@@ -144,7 +144,7 @@ def _skipped(document: Document, fragment: Fragment | None) -> Diagnostic:
         message = f"this is {fragment.label}, no whole document; it is skipped"
         hint = "write it in its place in the whole document; `trainc check` checks it alone"
         return Diagnostic("Fragment", "warning", message, hint, fragment.label, "", document.locate(()))
-    from trainc.frontend.checked import label_of
+    from trainc.pipeline.checked import label_of
 
     message = "trainc compiles TrainJobs and runtimes; this document is skipped"
     source = document.locate(("kind",))

@@ -11,8 +11,8 @@ from trainc.cli.excerpt import STDIN, Files
 from trainc.cli.report_text import text_report
 from trainc.cli.settings import Settings, limits_of, settings_of
 from trainc.diagnostics import CompileError
-from trainc.inputs import read_inputs
-from trainc.one_job import NoSuchJobError, OneJob, compile_one, split_job
+from trainc.explain.select_job import NoSuchJobError, OneJob, compile_one, split_job
+from trainc.pipeline.inputs import read_inputs
 from trainc.reading.confinement import read_bounded
 
 

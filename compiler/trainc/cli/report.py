@@ -17,10 +17,10 @@ from trainc.cli.excerpt import Files
 from trainc.cli.report_text import counted_noun, text_report
 from trainc.cli.settings import settings_of
 from trainc.diagnostics import CompileError
+from trainc.explain.select_job import OneJob, compile_every
 from trainc.explanation import explanation
-from trainc.inputs import read_inputs
-from trainc.one_job import OneJob, compile_every
 from trainc.options import Options
+from trainc.pipeline.inputs import read_inputs
 from trainc.report.graph.model import Graph
 from trainc.report.graph.reading import read_graph
 from trainc.report.graph.text import graph_text

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainc.diagnostics import Diagnostic, Path
-from trainc.frontend.checked import label_of, place
 from trainc.migration.newest import Around, around_of, in_newest_api
 from trainc.options import Limits
+from trainc.pipeline.checked import label_of, place
 from trainc.reading.encoding import encode
 from trainc.reading.lists import items
 from trainc.reading.yaml_reader import read_documents, read_value

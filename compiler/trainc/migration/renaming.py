@@ -9,7 +9,7 @@ from trainc.api import names
 from trainc.api.nested import put, value_at
 from trainc.diagnostics import Finding, Path
 from trainc.dialects.naming import Naming
-from trainc.frontend.roles import Role, as_inferred
+from trainc.pipeline.roles import Role, as_inferred
 from trainc.startup.records import dataclass
 
 Json = Mapping[str, Any]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from trainc.diagnostics import Diagnostic
-from trainc.frontend.intake import Catalog
-from trainc.frontend.resolve import Miss
 from trainc.overlays.apply import Layer, Use
 from trainc.overlays.edited import Edited, identity
 from trainc.overlays.loaded import Loaded
+from trainc.pipeline.intake import Catalog
+from trainc.pipeline.resolve import Miss
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass
 

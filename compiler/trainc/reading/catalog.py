@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 
-from trainc.frontend.resolve import Miss
 from trainc.options import RELEASES, Limits
+from trainc.pipeline.resolve import Miss
 from trainc.reading.document import Document
 from trainc.reading.yaml_reader import read_documents
 

@@ -217,5 +217,5 @@ def test_tojson_writes_every_value_as_yaml_reads_it(value: Any) -> None:
 
 
 def test_without_templates_jinja_is_not_imported() -> None:
-    program = "import sys, trainc.inputs; sys.exit('jinja2' in sys.modules or 'deepmerge' in sys.modules)"
+    program = "import sys, trainc.pipeline.inputs; sys.exit('jinja2' in sys.modules or 'deepmerge' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

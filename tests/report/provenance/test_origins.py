@@ -13,9 +13,9 @@ from explained import explain_documents, explained
 from trainc import Options
 from trainc.api.field_path import format_field
 from trainc.api.names import ANCESTOR_LABEL
-from trainc.inputs import read_inputs
 from trainc.options import Limits
 from trainc.overlays.load import load_overlays
+from trainc.pipeline.inputs import read_inputs
 from trainc.reading.yaml_reader import read_documents
 from trainc.report.provenance.model import Origin
 

@@ -17,9 +17,9 @@ from sensitivity import insensitive
 
 from trainc import CompileError, Options
 from trainc.api.field_path import at, leaves
-from trainc.inputs import Inputs
-from trainc.one_job import compile_one
+from trainc.explain.select_job import compile_one
 from trainc.options import Limits
+from trainc.pipeline.inputs import Inputs
 from trainc.reading.yaml_reader import read_documents
 
 CASES = {path.stem: path for path in sorted((Path(__file__).parents[2] / "cases").glob("*.yaml"))}

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from trainc.diagnostics import Diagnostic
-from trainc.frontend.checked import label_of
 from trainc.integrations.krm.tool_metadata import file_of
+from trainc.pipeline.checked import label_of
 
 Json = Mapping[str, Any]
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from trainc.api import names
 from trainc.diagnostics import Finding
 from trainc.dialects.naming import Naming
-from trainc.frontend.ancestor_labels import JOBS, ancestor_of, container_names, infer_ancestor_labels
+from trainc.pipeline.ancestor_labels import JOBS, ancestor_of, container_names, infer_ancestor_labels
 from trainc.startup.records import dataclass
 
 Json = Mapping[str, Any]

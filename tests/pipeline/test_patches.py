@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from trainc.frontend.patches import apply_patches, read_patches
 from trainc.ir.release import release_facts
+from trainc.pipeline.patches import apply_patches, read_patches
 
 Json = dict[str, Any]
 

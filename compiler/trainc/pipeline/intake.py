@@ -7,9 +7,9 @@ from typing import Any, TypeAlias
 
 from trainc.diagnostics import Diagnostic, Finding
 from trainc.dialects import Surroundings, surroundings_of
-from trainc.frontend.checked import Checked, check_document, is_ours
-from trainc.frontend.resolve import Key, Miss, reference_alone, runtime_key, wanted_key
 from trainc.options import Options
+from trainc.pipeline.checked import Checked, check_document, is_ours
+from trainc.pipeline.resolve import Key, Miss, reference_alone, runtime_key, wanted_key
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass, field, replace
 

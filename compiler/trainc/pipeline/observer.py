@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from trainc.frontend.checked import Checked
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
+from trainc.pipeline.checked import Checked
 from trainc.plugins.plugin import ExtensionPoint
 
 

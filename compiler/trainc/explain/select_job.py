@@ -8,11 +8,11 @@ from trainc.compilation import CompiledJob
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
 from trainc.diagnostics.near_names import did_you_mean
 from trainc.explanation import Recorder
-from trainc.frontend.checked import Checked
-from trainc.frontend.intake import Shelf, take_in, with_catalog
-from trainc.inputs import Inputs
 from trainc.options import NEWEST_RELEASE, Options
-from trainc.pipeline import compile_job
+from trainc.pipeline.checked import Checked
+from trainc.pipeline.compiler import compile_job
+from trainc.pipeline.inputs import Inputs
+from trainc.pipeline.intake import Shelf, take_in, with_catalog
 from trainc.startup.records import dataclass
 
 

@@ -9,26 +9,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trainc.api import names
-from trainc.assembly import assemble
 from trainc.compilation import Compilation, CompiledJob
 from trainc.diagnostics import CompileError, Diagnostic, Finding, has_errors, in_order
-from trainc.frontend import resolve
-from trainc.frontend.checked import Checked, label_of, place
-from trainc.frontend.intake import Catalog, Intake, Shelf, take_in, with_catalog
-from trainc.frontend.lowering import lower, lower_job
-from trainc.frontend.patches import apply_patches
-from trainc.frontend.roles import as_inferred, as_named
 from trainc.ir.info import Info
 from trainc.ir.release import Release, release_facts
 from trainc.ir.trainjob import TrainJob
 from trainc.lints.duplicate_subdomain import Services, claims_of, duplicate_subdomain
 from trainc.lints.registry import lint
 from trainc.options import NEWEST_RELEASE, Options
+from trainc.pipeline import resolve
+from trainc.pipeline.assemble import assemble
+from trainc.pipeline.checked import Checked, label_of, place
+from trainc.pipeline.intake import Catalog, Intake, Shelf, take_in, with_catalog
+from trainc.pipeline.lowering import lower, lower_job
+from trainc.pipeline.patches import apply_patches
+from trainc.pipeline.roles import as_inferred, as_named
 from trainc.plugins import engine
 from trainc.reading.document import Document
 
 if TYPE_CHECKING:
-    from trainc.observer import Observer
+    from trainc.pipeline.observer import Observer
 
 Outcome: TypeAlias = tuple[CompiledJob | None, list[Diagnostic]]
 

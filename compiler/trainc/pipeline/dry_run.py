@@ -10,20 +10,20 @@ from typing import Any
 
 from trainc.api import names
 from trainc.api.schema import check
-from trainc.assembly import assemble
 from trainc.diagnostics import Diagnostic, Finding, Path, has_errors
 from trainc.dialects import OME, V2ALPHA1, Surroundings
 from trainc.explanation import Recorder
-from trainc.frontend.checked import Checked, check_document
-from trainc.frontend.fragments import Fragment, fragment_of
-from trainc.frontend.intake import take_in
-from trainc.frontend.lowering import lower_job
-from trainc.frontend.resolve import wanted_key
 from trainc.ir.release import release_facts
 from trainc.lints.entrypoints import entrypoints
 from trainc.lints.registry import lint
 from trainc.options import NEWEST_RELEASE, Options
-from trainc.pipeline import prepare
+from trainc.pipeline.assemble import assemble
+from trainc.pipeline.checked import Checked, check_document
+from trainc.pipeline.compiler import prepare
+from trainc.pipeline.fragments import Fragment, fragment_of
+from trainc.pipeline.intake import take_in
+from trainc.pipeline.lowering import lower_job
+from trainc.pipeline.resolve import wanted_key
 from trainc.placing import place_built
 from trainc.plugins import engine
 from trainc.reading.document import Document

@@ -9,9 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainc.api import names
-from trainc.frontend import node_resources
-from trainc.frontend.patches import read_patches
-from trainc.frontend.roles import NO_ROLE, Role, Template
 from trainc.ir.container import Container
 from trainc.ir.info import Info
 from trainc.ir.podset import PodSet
@@ -19,6 +16,9 @@ from trainc.ir.release import Release
 from trainc.ir.requests import pod_requests
 from trainc.ir.trainjob import InitializerStep, Trainer, TrainJob
 from trainc.options import Options, Semantics
+from trainc.pipeline import node_resources
+from trainc.pipeline.patches import read_patches
+from trainc.pipeline.roles import NO_ROLE, Role, Template
 from trainc.startup.records import dataclass
 
 Json = Mapping[str, Any]

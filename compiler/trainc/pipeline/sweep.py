@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from trainc.compilation import Compilation
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
-from trainc.frontend.intake import Intake, take_in
 from trainc.options import NEWEST_RELEASE, Options
-from trainc.pipeline import compile_job, compile_trainjob, missing_runtimes, notes_on
+from trainc.pipeline.compiler import compile_job, compile_trainjob, missing_runtimes, notes_on
+from trainc.pipeline.intake import Intake, take_in
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass
 

@@ -13,12 +13,12 @@ from trainc.dialects import Conversion, Dialect, Surroundings, claimed_by, diale
 from trainc.dialects.moves import Move, as_written
 from trainc.dialects.naming import LABELLED, Naming
 from trainc.dialects.removed_fields import check_honouring
-from trainc.frontend.ignored_fields import ignored_fields
-from trainc.frontend.resolve import RUNTIME_KINDS
 from trainc.ir.info import Info
 from trainc.ir.release import Release
 from trainc.ir.trainjob import TrainJob
 from trainc.options import Options
+from trainc.pipeline.ignored_fields import ignored_fields
+from trainc.pipeline.resolve import RUNTIME_KINDS
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass, replace
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from trainc.compilation import Compilation
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
-from trainc.frontend.intake import Catalog
 from trainc.options import NEWEST_RELEASE, Options
-from trainc.pipeline import compile_documents
+from trainc.pipeline.compiler import compile_documents
+from trainc.pipeline.intake import Catalog
 from trainc.reading.catalog import find
 from trainc.reading.document import Document
 from trainc.reading.files import read_paths

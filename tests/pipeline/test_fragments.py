@@ -9,12 +9,12 @@ import pytest
 import yaml
 
 from trainc import Diagnostic, Options
-from trainc.frontend.fragments import fragment_of
 from trainc.options import Limits
+from trainc.pipeline.dry_run import check_fragments
+from trainc.pipeline.fragments import fragment_of
 from trainc.reading.catalog import find, names
 from trainc.reading.document import Document
 from trainc.reading.yaml_reader import read_documents
-from trainc.trial import check_fragments
 
 
 def read(text: str) -> Document:

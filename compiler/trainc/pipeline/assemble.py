@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from trainc.admission import admit_compiled
 from trainc.compilation import Manifest
 from trainc.diagnostics import Finding
-from trainc.frontend.checked import label_of
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.lints.duplicate_subdomain import subdomain_of_every_run
 from trainc.lints.registry import SIZED_LINTS, lint
 from trainc.lints.ttl_rerun import ttl_rerun
 from trainc.options import Options
+from trainc.pipeline.checked import label_of
 from trainc.plugins import engine
 from trainc.plugins.registry import plugins_for
 from trainc.reading.document import Document
@@ -25,7 +25,7 @@ from trainc.target.secrets import makes_new_keys, provide
 from trainc.target.shaping import shape
 
 if TYPE_CHECKING:
-    from trainc.observer import Observer
+    from trainc.pipeline.observer import Observer
 
 
 @dataclass(frozen=True, slots=True)
