@@ -109,7 +109,7 @@ def test_empty_resource_lists_merge_into_nothing() -> None:
 
 @pytest.mark.parametrize("release", ["2.0", "2.1", "2.2", "2.3"])
 def test_a_negative_number_of_nodes_is_taken_off_the_gang(release: str) -> None:
-    """plugins/coscheduling/coscheduling.go at every tag: Build adds up counts and requests, whatever their sign."""
+    """plugins/coscheduling/__init__/coscheduling.go at every tag: Build adds up counts and requests, whatever their sign."""
     asking = [container("dataset-initializer", resources={"requests": {"cpu": 16}})]
     rt = runtime(
         job("dataset-initializer", "dataset-initializer", asking),

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from trainc.diagnostics import Finding, Path
 from trainc.ir.devices import is_gpu
+from trainc.ir.entrypoints import Entrypoint, entrypoints
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.lints.entrypoints import Entrypoint, entrypoints
 
 
 def gpu_without_limit(job: TrainJob, info: Info) -> Iterator[Finding]:

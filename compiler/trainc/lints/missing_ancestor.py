@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from trainc.api import names
 from trainc.diagnostics import Finding
+from trainc.ir.entrypoints import JOBS
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.lints.entrypoints import JOBS
 
 
 def missing_trainer_ancestor(job: TrainJob, info: Info) -> Iterator[Finding]:

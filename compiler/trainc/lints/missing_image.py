@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainc.diagnostics import Finding
+from trainc.ir.entrypoints import entrypoints
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.lints.entrypoints import entrypoints
 
 
 def missing_image(job: TrainJob, info: Info) -> Iterator[Finding]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trainc.diagnostics import Finding
+from trainc.ir.entrypoints import Entrypoint, entrypoints
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.lints.entrypoints import Entrypoint, entrypoints
 from trainc.startup.patterns import pattern
 
 # Names as environment variables have them: `$ref` in JSON and `${model.size}` of a configuration tool are no variables.

@@ -13,8 +13,8 @@ from trainc.api.schema import check
 from trainc.diagnostics import Diagnostic, Finding, Path, has_errors
 from trainc.dialects import OME, V2ALPHA1, Surroundings
 from trainc.explanation import Recorder
+from trainc.ir.entrypoints import entrypoints
 from trainc.ir.release import release_facts
-from trainc.lints.entrypoints import entrypoints
 from trainc.lints.registry import lint
 from trainc.options import NEWEST_RELEASE, Options
 from trainc.pipeline.assemble import assemble

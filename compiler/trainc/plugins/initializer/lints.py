@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from trainc.api import names
 from trainc.diagnostics import Finding
 from trainc.ir import gang
+from trainc.ir.entrypoints import JOBS
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.lints.entrypoints import JOBS
 
 _INITIALIZERS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from trainc.diagnostics import Finding
+from trainc.ir.entrypoints import entrypoints
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.lints.entrypoints import entrypoints
-from trainc.lints.torchrun_command import Flag, torchrun_flags
+from trainc.plugins.torch.torchrun_command import Flag, torchrun_flags
 from trainc.startup.patterns import pattern
 
 _PREFIX = "PET_"

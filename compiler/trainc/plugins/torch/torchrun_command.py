@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trainc.diagnostics import Path
-from trainc.lints.entrypoints import About, Entrypoint, shell_script
+from trainc.ir.entrypoints import About, Entrypoint, shell_script
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
