@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from trainc import Options, compile_paths
-from trainc.target.yaml_writer import dump_yaml
+from trainc.emit.yaml_writer import dump_yaml
 
 RELEASE = "2.3"
 

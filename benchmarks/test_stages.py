@@ -11,9 +11,9 @@ import pytest
 from benchmarks.jobs import RELEASE, RUNTIME, trainjob
 from trainc import Options, compile_trainjob
 from trainc.api.schema import check
+from trainc.emit.yaml_writer import dump_yaml
 from trainc.options import Limits
 from trainc.reading.yaml_reader import read_documents
-from trainc.target.yaml_writer import dump_yaml
 
 Benchmark: TypeAlias = Callable[..., Any]
 OPTIONS = Options(release=RELEASE)

@@ -34,8 +34,8 @@ TESTS = (
     "tests/test_golden_errors.py",
     "tests/diagnostics/test_rules.py",
     "tests/test_invariants.py",
-    "tests/target/secrets",
-    "tests/target/test_name_hash.py",
+    "tests/emit/secrets",
+    "tests/emit/test_name_hash.py",
 )
 # These start programs, which the exchanged code does not reach.
 SLOW = "not tools and not conformance and not elsewhere and not another_python and not kustomize"

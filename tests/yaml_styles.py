@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
+from trainc.emit.yaml_scalars import inline
 from trainc.reading.yaml_reader import read_value
-from trainc.target.yaml_scalars import inline
 
 
 def written(document: dict[str, Any], random: Random) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trainc.admission import admit, refusals
+    from trainc.admission.admit import admit, refusals
     from trainc.compilation import Compilation, CompiledJob
     from trainc.diagnostics import CompileError, Diagnostic, Source
     from trainc.options import Limits, Options
@@ -23,11 +23,11 @@ _HOMES = {
     "Source": "trainc.diagnostics",
     "Limits": "trainc.options",
     "Options": "trainc.options",
-    "admit": "trainc.admission",
+    "admit": "trainc.admission.admit",
     "compile_many": "trainc.pipeline.sweep",
     "compile_paths": "trainc.pipeline.inputs",
     "compile_trainjob": "trainc.pipeline.compiler",
-    "refusals": "trainc.admission",
+    "refusals": "trainc.admission.admit",
 }
 
 __all__ = [

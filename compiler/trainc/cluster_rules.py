@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
-from trainc.admission import as_submitted
+from trainc.admission import bake_defaults, creation_refusals
+from trainc.admission.admit import as_submitted
+from trainc.admission.updates import Submitted, update_refusals
 from trainc.api.schema import check
 from trainc.diagnostics import Finding
+from trainc.emit.name_hash import name_hash
 from trainc.ir.release import release_facts
 from trainc.report.diff.rules import Stored
 from trainc.startup.records import dataclass
-from trainc.target.admission import bake_defaults, creation_refusals
-from trainc.target.admission.updates import Submitted, update_refusals
-from trainc.target.name_hash import name_hash
 
 Manifest: TypeAlias = dict[str, Any]
 

@@ -42,6 +42,6 @@ class Compilation:
 
     def to_yaml(self) -> str:
         """The manifests as one YAML stream: the same bytes for the same input, everywhere."""
-        from trainc.target.yaml_writer import dump_yaml
+        from trainc.emit.yaml_writer import dump_yaml
 
         return dump_yaml(self.manifests)

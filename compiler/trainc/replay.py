@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc.api.field_path import FieldPath, Leaf, Leaves, at, is_item_name, leaves
+from trainc.emit.key_order import TOP, ordered
 from trainc.ir.info import Info
 from trainc.ir.patch import Patch
 from trainc.ir.trainjob import TrainJob
@@ -27,7 +28,6 @@ from trainc.report.provenance.patch_leaves import patch_leaves
 from trainc.report.provenance.secrets import by_secrets_mode, sealed_of
 from trainc.report.provenance.situation import Situation
 from trainc.report.provenance.stages import Moved, by_move, by_stage, moved
-from trainc.target.key_order import TOP, ordered
 
 Manifest = dict[str, Any]
 Json = Mapping[str, Any]

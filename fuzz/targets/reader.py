@@ -9,9 +9,9 @@ from typing import Any
 import yaml
 
 from fuzz.scalars import plain_value
+from trainc.emit.yaml_writer import dump_yaml
 from trainc.options import Limits
 from trainc.reading.yaml_reader import read_documents
-from trainc.target.yaml_writer import dump_yaml
 
 LIMITS = Limits(document_bytes=100_000, documents=50, depth=40, alias_expansions=500)
 # What the model does not follow: several documents, directives, tags, anchors, merge keys.

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainc import Options
+from trainc.emit.yaml_writer import dump_yaml
 from trainc.migration.files import MigratedFile, migrate_text
 from trainc.options import Limits
 from trainc.pipeline.compiler import compile_documents
 from trainc.reading.yaml_reader import read_documents
-from trainc.target.yaml_writer import dump_yaml
 
 RUNTIME = """\
 apiVersion: trainer.kubeflow.org/v1alpha1

@@ -14,6 +14,7 @@ from typing import Any
 from trainc.batch.digest import digest_of
 from trainc.batch.outcome import FileOutcome, JobOutcome, Key
 from trainc.diagnostics import Diagnostic, Source, has_errors
+from trainc.emit.streams import Form, text_of
 from trainc.lints.duplicate_subdomain import claims_of
 from trainc.options import NEWEST_RELEASE, Limits, Options
 from trainc.overlays.load import load_overlays
@@ -27,7 +28,6 @@ from trainc.reading.confinement import read_bounded
 from trainc.reading.document import Document
 from trainc.reading.files import Texts, read_file, read_paths
 from trainc.startup.records import dataclass
-from trainc.target.streams import Form, text_of
 
 
 class UnusualError(Exception):

@@ -19,6 +19,7 @@ from trainc.batch.partition import Partition, partition
 from trainc.batch.spool import Place, Spool
 from trainc.batch.workers import compile_files
 from trainc.diagnostics import Diagnostic, format_path
+from trainc.emit.streams import Form, text_of
 from trainc.lints.duplicate_subdomain import Claim, Services, claims_of, duplicate_subdomain
 from trainc.options import Options
 from trainc.overlays.apply import Use
@@ -27,7 +28,6 @@ from trainc.pipeline.compiler import compile_job, missing_runtimes, notes_on
 from trainc.pipeline.inputs import Step
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass, field
-from trainc.target.streams import Form, text_of
 
 
 @dataclass(frozen=True, slots=True)

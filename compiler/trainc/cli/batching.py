@@ -15,8 +15,8 @@ from trainc.cli.excerpt import Files
 from trainc.cli.progress import Progress
 from trainc.cli.settings import Settings
 from trainc.diagnostics import Diagnostic
+from trainc.emit.streams import Form
 from trainc.startup.records import dataclass, field
-from trainc.target.streams import Form
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def to_stdout(compilation: Run | BatchRun, progress: Progress, arguments: Arguments, streams: Streams) -> Status:
     """One stream of all jobs, copied to stdout after the last of them, or what is wrong with any."""
-    from trainc.target.streams import joined
+    from trainc.emit.streams import joined
 
     with HeldOutput() as held:
         for piece in joined((text for _, _, text in compilation.texts(arguments.format)), arguments.format):

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trainc.admission.rendered import check_rendered
 from trainc.cli.arguments import add_input, add_limits, add_reporting, add_shaping
 from trainc.cli.command import Arguments, Parser, Status, Streams
 from trainc.cli.compiling import paint_for, read_stdin, start
@@ -25,7 +26,6 @@ from trainc.cli.report_text import counted_noun, text_report
 from trainc.cli.settings import settings_of
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
 from trainc.pipeline.dry_run import check_fragments, check_unused_runtimes
-from trainc.rendered import check_rendered
 
 FORMATS = ("text", "json", "github", "sarif")
 

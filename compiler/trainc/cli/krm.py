@@ -24,12 +24,12 @@ from trainc.cli.excerpt import Files
 from trainc.cli.report_text import text_report
 from trainc.compilation import Manifest
 from trainc.diagnostics import CompileError, Diagnostic, has_errors
+from trainc.emit.yaml_writer import dump_yaml
 from trainc.integrations.krm.transform import Transformed, transform
 from trainc.integrations.krm.validators import used_as_validator
 from trainc.options import Limits
 from trainc.reading.confinement import read_bounded
 from trainc.reading.document import Document
-from trainc.target.yaml_writer import dump_yaml
 
 _STDIN = "-"
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from trainc.admission import admit_compiled
+from trainc.admission.admit import admit_compiled
 from trainc.compilation import Manifest
 from trainc.diagnostics import Finding
+from trainc.emit.delivery import deliver
+from trainc.emit.order import in_apply_order
+from trainc.emit.secrets import makes_new_keys, provide
+from trainc.emit.shaping import shape
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.lints.duplicate_subdomain import subdomain_of_every_run
@@ -19,10 +23,6 @@ from trainc.plugins import engine
 from trainc.plugins.registry import plugins_for
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass, replace
-from trainc.target.delivery import deliver
-from trainc.target.order import in_apply_order
-from trainc.target.secrets import makes_new_keys, provide
-from trainc.target.shaping import shape
 
 if TYPE_CHECKING:
     from trainc.pipeline.observer import Observer
@@ -47,7 +47,7 @@ def assemble(
     every derived name follows.
     """
     if info.gitops and options.name_hash:
-        from trainc.target.name_hash import name_hash
+        from trainc.emit.name_hash import name_hash
 
         suffix = name_hash(_produce(job, info, others, options, None).manifests)
         job = replace(job, name=job.name + suffix, name_hash=suffix, new_keys=makes_new_keys(options.secrets))

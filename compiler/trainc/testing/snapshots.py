@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from trainc.compilation import Compilation
+from trainc.emit.yaml_writer import dump_yaml
 from trainc.startup.records import dataclass
-from trainc.target.yaml_writer import dump_yaml
 
 # Keys or indexes on the way to a value, each with the type that it had: what syrupy's filters are given.
 PropertyPath: TypeAlias = tuple[tuple[Any, type], ...]

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from importlib.resources import files
 from string import Template
 
+from trainc.emit.yaml_writer import dump_yaml
 from trainc.integrations.health import argocd_health_checks
-from trainc.target.yaml_writer import dump_yaml
 
 
 def _template(name: str, version: str) -> str:

@@ -1,0 +1,118 @@
+"""What JobSet accepts and later fails on: the API server refuses the child Job, or the job waits or fails for ever.
+
+JobSet then shows nothing but an event, so nobody notices. The caller picks the severity: an error where the manifests
+go to git, a warning where the question is what admission does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trainc.admission.container_resources import check_resources
+from trainc.admission.jobset import JobSet, ReplicatedJob, containers, items, mapping, text
+from trainc.admission.name_budget import too_long_in_pod_template
+from trainc.admission.rules_coordinator import coordinator_label_problem
+from trainc.admission.rules_names import shorter_name, to_shorten
+from trainc.admission.versions import JobSetVersion
+from trainc.api.name_forms import LABEL_VALUE_FORM, is_label_value
+from trainc.diagnostics import Finding, Path, Severity
+
+# What a Job counts, and never below nothing. Source: kubernetes pkg/apis/batch/validation, validateJobSpec.
+_COUNTS = (
+    *("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"),
+    *("backoffLimitPerIndex", "maxFailedIndexes"),
+)
+
+
+def check_later(jobset: JobSet, version: JobSetVersion, severity: Severity) -> list[Finding]:
+    """What a JobSet, its defaults baked in, will fail on after that JobSet minor has accepted it."""
+    findings = list(_jobset(jobset, version, severity))
+    for job in jobset.jobs:
+        findings.extend(_job(job, severity))
+        findings.extend(_pod_template(jobset, job, severity))
+    return findings
+
+
+def _jobset(jobset: JobSet, version: JobSetVersion, severity: Severity) -> Iterator[Finding]:
+    if not version.checks_coordinator_label:
+        yield from coordinator_label_problem(jobset, severity)
+    if version.has_message_patterns:
+        yield from _message_patterns(jobset, severity)
+    for job in jobset.jobs:
+        for i, name in enumerate(job.depends_on or ()):
+            if name == job.name and job.index > 0:
+                message = f"{name!r} waits for itself and never starts"
+                hint = "drop the dependency, or name the job that comes before"
+                yield Finding("DependsOnSelf", severity, message, hint, (*job.path, "dependsOn", i, "name"))
+
+
+def _message_patterns(jobset: JobSet, severity: Severity) -> Iterator[Finding]:
+    rules = items(mapping(jobset.spec.get("failurePolicy")).get("rules"))
+    if not rules:
+        return
+    from trainc.api.re2 import re2_error
+
+    for i, rule in enumerate(rules):
+        for k, pattern in enumerate(items(mapping(rule).get("onJobFailureMessagePatterns"))):
+            if isinstance(pattern, str) and (error := re2_error(pattern)):
+                path = ("spec", "failurePolicy", "rules", i, "onJobFailureMessagePatterns", k)
+                message = f"pattern {pattern!r} does not compile, and JobSet skips it: {error}"
+                yield Finding("InvalidMessagePattern", severity, message, "write it in RE2 syntax, as Go has it", path)
+
+
+def _job(job: ReplicatedJob, severity: Severity) -> Iterator[Finding]:
+    for name in _COUNTS:
+        count = job.job_spec.get(name)
+        if isinstance(count, int) and count < 0:
+            message = f"a Job cannot have {name} {count}"
+            yield Finding("OutOfRange", severity, message, "use 0 or more", (*job.job_path, name))
+    policy = job.pod_spec.get("restartPolicy")
+    if isinstance(policy, str) and policy not in ("", "Never", "OnFailure"):
+        message = f"a Job's pods cannot have restartPolicy {policy!r}"
+        path = (*job.pod_path, "restartPolicy")
+        yield Finding("InvalidRestartPolicy", severity, message, "choose Never or OnFailure", path)
+    if job.job_spec.get("podFailurePolicy") is not None and policy != "Never":
+        message = f"podFailurePolicy needs pods that are not restarted, and restartPolicy is {policy!r}"
+        path = (*job.job_path, "podFailurePolicy")
+        hint = "set restartPolicy: Never in the pod template"
+        yield Finding("PodFailurePolicyNeedsNever", severity, message, hint, path)
+    if job.indexed and job.completions is None and job.job_spec.get("parallelism") is not None:
+        message = f"{job.name!r} is Indexed and says parallelism, but not how many completions it has"
+        path = (*job.job_path, "parallelism")
+        yield Finding("CompletionsMissing", severity, message, "set completions as well", path)
+    if job.job_spec.get("backoffLimitPerIndex") is not None and not job.indexed:
+        message = f"{job.name!r} limits retries per index, but its pods have none"
+        path = (*job.job_path, "backoffLimitPerIndex")
+        yield Finding("BackoffLimitPerIndexNeedsIndexed", severity, message, "set completionMode: Indexed", path)
+
+
+def _pod_template(jobset: JobSet, job: ReplicatedJob, severity: Severity) -> Iterator[Finding]:
+    for name in too_long_in_pod_template(jobset, job):
+        hint = shorter_name(jobset) if name.repeats else f"drop at least {-name.spare} characters"
+        place = to_shorten(jobset, name)
+        yield Finding("DerivedNameTooLong", severity, str(name), hint, name.path, source_path=place)
+    for key, value in mapping(job.pod_metadata.get("labels")).items():
+        if not is_label_value(text(value)):
+            path = (*job.job_path, "template", "metadata", "labels", key)
+            message = f"{value!r} cannot be a label's value"
+            yield Finding("InvalidLabel", severity, message, f"use {LABEL_VALUE_FORM}", path)
+    yield from _volumes(job, severity)
+    for container_path, container in containers(job):
+        yield from _env(container_path, container, severity)
+        yield from check_resources((*container_path, "resources"), mapping(container.get("resources")), severity)
+
+
+def _volumes(job: ReplicatedJob, severity: Severity) -> Iterator[Finding]:
+    for i, volume in enumerate(map(mapping, items(job.pod_spec.get("volumes")))):
+        sources = [source for source, value in volume.items() if source != "name" and value is not None]
+        if len(sources) > 1:
+            message = f"volume {text(volume.get('name'))!r} has {len(sources)} sources: {', '.join(sources)}"
+            yield Finding("TwoVolumeSources", severity, message, "keep one of them", (*job.pod_path, "volumes", i))
+
+
+def _env(container_path: Path, container: Mapping[str, Any], severity: Severity) -> Iterator[Finding]:
+    for i, variable in enumerate(map(mapping, items(container.get("env")))):
+        if variable.get("value") and variable.get("valueFrom") is not None:
+            message = f"variable {text(variable.get('name'))!r} has both value and valueFrom"
+            yield Finding("ValueAndValueFrom", severity, message, "keep one of them", (*container_path, "env", i))

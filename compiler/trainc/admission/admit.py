@@ -1,0 +1,128 @@
+"""JobSet's admission as a pipeline of its own: what the API server stores of a JobSet, and what it would not accept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from trainc.admission import bake_defaults, verdict
+from trainc.api.names import JOBSET_API
+from trainc.api.schema import check
+from trainc.compilation import Compilation, CompiledJob
+from trainc.diagnostics import CompileError, Diagnostic, Finding, Path, Severity, format_path, has_errors, in_order
+from trainc.ir.release import Release, release_facts
+from trainc.options import NEWEST_RELEASE, Options, Semantics
+from trainc.pipeline.checked import label_of
+from trainc.startup.records import replace
+
+if TYPE_CHECKING:
+    from trainc.admission.updates import Submitted
+
+_KIND = "JobSet"
+_UNKNOWN_FIELD = "UnknownField"
+
+
+def admit(jobset: dict[str, Any], options: Options = Options()) -> Compilation:
+    """The JobSet as the API server would store it, under the JobSet minor that goes with `options.release`.
+
+    Its diagnostics are warnings: unknown fields that the API server drops, and what JobSet accepts but fails on later.
+    Raises CompileError with every reason why the API server or JobSet's webhook would refuse it.
+    """
+    release = options.release or NEWEST_RELEASE
+    _require_jobset(jobset)
+    stored, findings = judge(jobset, release_facts(release), "warning")
+    diagnostics = _place(jobset, findings)
+    if has_errors(diagnostics):
+        raise CompileError(diagnostics)
+    metadata = stored["metadata"]
+    job = CompiledJob(metadata.get("namespace", ""), metadata["name"], (stored,))
+    return Compilation((job,), in_order(diagnostics))
+
+
+def judge(jobset: Mapping[str, Any], release: Release, later: Severity) -> tuple[dict[str, Any], list[Finding]]:
+    """A JobSet as the API server would store it, and everything there is to say of it, with paths inside it.
+
+    `later` is how bad it is to fail after admission. With errors among the findings nothing would be stored.
+    """
+    # The webhook's defaults come before the CRD's validation, which may require what they fill in.
+    baked = bake_defaults(jobset, release.jobset)
+    stored, findings = check(baked, _KIND, release.minor, prune=True)
+    return stored, findings + verdict(baked, release.jobset, later)
+
+
+def refusals(old: dict[str, Any], new: dict[str, Any], options: Options = Options()) -> list[Diagnostic]:
+    """Why the API server would refuse to replace the stored JobSet `old` by `new`; empty if it would not.
+
+    `new` is the body of a PUT: the CRD's defaults are applied to it, those of JobSet's CREATE webhook are not.
+    Raises CompileError if one of them is no JobSet at all.
+    """
+    from trainc.admission.updates import update_refusals
+
+    release = options.release or NEWEST_RELEASE
+    _require_jobset(old)
+    _require_jobset(new)
+    before, _ = as_submitted(old, release)
+    after, findings = as_submitted(new, release)
+    found = [f for f in findings if f.severity == "error"]
+    found.extend(update_refusals(before, after, release_facts(release).jobset))
+    return in_order(_place(new, found))
+
+
+def as_submitted(jobset: dict[str, Any], release: str) -> tuple[Submitted, list[Finding]]:
+    """The body of a PUT in the forms that updates are compared in, and what the CRD's schema finds wrong with it."""
+    from trainc.admission.updates import Submitted
+
+    typed, findings = check(jobset, _KIND, release, prune=True)
+    unknown = [f.path for f in findings if f.code == _UNKNOWN_FIELD]
+    return Submitted(_completed(_without(jobset, unknown), typed), typed), findings
+
+
+def _completed(document: Any, typed: Any) -> Any:
+    """`document` with the defaults that its typed form has and it has not; zero values stay as written."""
+    if isinstance(document, dict) and isinstance(typed, dict):
+        return {**typed, **{key: _completed(value, typed.get(key)) for key, value in document.items()}}
+    if isinstance(document, list) and isinstance(typed, list) and len(document) == len(typed):
+        return [_completed(left, right) for left, right in zip(document, typed, strict=True)]
+    return document
+
+
+def _without(value: Any, paths: Sequence[Path]) -> Any:
+    """`value` less what is at `paths`; what does not change is shared."""
+    if not paths:
+        return value
+    inside: dict[str | int, list[Path]] = {}
+    for first, *rest in paths:
+        inside.setdefault(first, []).append(tuple(rest))
+    members = enumerate(value) if isinstance(value, list) else value.items()
+    kept = {k: _without(v, inside.get(k, [])) for k, v in members if () not in inside.get(k, [])}
+    return list(kept.values()) if isinstance(value, list) else kept
+
+
+def _require_jobset(document: Any) -> None:
+    """Refuse anything but a JobSet of the version that is known."""
+    kind, api = (document.get("kind"), document.get("apiVersion")) if isinstance(document, dict) else (None, None)
+    if (kind, api) != (_KIND, JOBSET_API):
+        message = f"this is {api} {kind}, not {JOBSET_API} {_KIND}" if kind else "this is no Kubernetes object"
+        raise CompileError([Diagnostic("NotAJobSet", "error", message, f"pass one {_KIND} of {JOBSET_API}")])
+
+
+def _place(jobset: Mapping[str, Any], findings: Sequence[Finding]) -> list[Diagnostic]:
+    label = label_of(jobset)
+    return [Diagnostic(f.code, f.severity, f.message, f.hint, label, format_path(f.path)) for f in findings]
+
+
+def admit_compiled(
+    jobset: dict[str, Any], release: Release, semantics: Semantics
+) -> tuple[dict[str, Any], list[Finding]]:
+    """A compiled JobSet as it goes to git, and what admission would say of it, with paths inside the JobSet.
+
+    `gitops` bakes the defaults in, so that a second client-side apply finds nothing to take away, and what would be
+    refused or would fail later is an error. `controller` changes nothing, and all of it is a warning.
+    """
+    baked = bake_defaults(jobset, release.jobset)
+    stored, findings = check(baked, _KIND, release.minor)
+    gitops = semantics == "gitops"
+    findings += verdict(baked, release.jobset, "error" if gitops else "warning")
+    if gitops:
+        return stored, findings
+    return jobset, [replace(f, severity="warning") if f.severity == "error" else f for f in findings]

@@ -1,0 +1,83 @@
+"""The defaults that JobSet's webhook writes into a new JobSet, baked into what goes to git.
+
+The webhook sees CREATE only: a manifest that leaves these fields out is created, and then fails the next client-side
+apply with "field is immutable". The CRD's own defaults come from the schema stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from trainc.admission.jobset import mapping
+from trainc.admission.versions import jobset_version
+
+
+def bake_defaults(jobset: Mapping[str, Any], version: str) -> dict[str, Any]:
+    """`jobset` as the CREATE webhook of that JobSet minor leaves it; what does not change is shared with the input.
+
+    Values of the wrong type stay as they are, for the schema stage to report.
+    Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go.
+    """
+    spec = jobset.get("spec")
+    if spec is not None and not isinstance(spec, dict):
+        return dict(jobset)
+    baked = _with_defaults(
+        spec or {},
+        successPolicy={"operator": "All"},
+        startupPolicy={"startupPolicyOrder": "AnyOrder"},
+        network={},
+    )
+    baked["network"] = _network(baked["network"])
+    _replace_items(baked, "replicatedJobs", _replicated_job)
+    if isinstance(policy := baked.get("failurePolicy"), dict):
+        baked["failurePolicy"] = policy = dict(policy)
+        _replace_items(policy, "rules", _failure_rule)
+    if jobset_version(version).has_volume_claims:
+        _replace_items(baked, "volumeClaimPolicies", _volume_claim_policy)
+    return {**jobset, "spec": baked}
+
+
+def _network(network: Any) -> Any:
+    if not isinstance(network, dict):
+        return network
+    return _with_defaults(network, enableDNSHostnames=True, publishNotReadyAddresses=True)
+
+
+def _replicated_job(_: int, job: dict[str, Any]) -> dict[str, Any]:
+    if not _is_template(job.get("template")):
+        return job
+    # Go fills the nested structs even where the manifest leaves them out; the schema stage then misses the containers.
+    template = job["template"]
+    job_spec = _with_defaults(mapping(template.get("spec")), completionMode="Indexed")
+    pod = mapping(job_spec.get("template"))
+    pod_spec = mapping(pod.get("spec"))
+    if not pod_spec.get("restartPolicy"):
+        job_spec["template"] = {**pod, "spec": {**pod_spec, "restartPolicy": "OnFailure"}}
+    return {**job, "template": {**template, "spec": job_spec}}
+
+
+def _is_template(template: Any) -> bool:
+    """Whether every nested object that is present is an object, so that nothing is papered over."""
+    job_spec = template.get("spec", {}) if isinstance(template, dict) else None
+    pod = job_spec.get("template", {}) if isinstance(job_spec, dict) else None
+    return isinstance(pod, dict) and isinstance(pod.get("spec", {}), dict)
+
+
+def _failure_rule(index: int, rule: dict[str, Any]) -> dict[str, Any]:
+    return rule if rule.get("name") not in (None, "") else {**rule, "name": f"failurePolicyRule{index}"}
+
+
+def _volume_claim_policy(_: int, policy: dict[str, Any]) -> dict[str, Any]:
+    return _with_defaults(policy, retentionPolicy={"whenDeleted": "Delete"})
+
+
+def _with_defaults(fields: Mapping[str, Any], **defaults: Any) -> dict[str, Any]:
+    """`fields` with each default where the field is absent or null, which Go decodes alike."""
+    return {**fields, **{name: value for name, value in defaults.items() if fields.get(name) is None}}
+
+
+def _replace_items(owner: dict[str, Any], field: str, change: Callable[[int, dict[str, Any]], dict[str, Any]]) -> None:
+    """Give `owner`, a fresh dict, a new list in which `change` has been applied to each mapping."""
+    if isinstance(values := owner.get(field), list):
+        owner[field] = [change(i, v) if isinstance(v, dict) else v for i, v in enumerate(values)]

@@ -1,0 +1,113 @@
+"""Refused on creation: success and failure policies, feature gates, and too many pods (J7, J11 to J14).
+
+Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go, ValidateCreate and validateFailurePolicy.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from trainc.admission.jobset import JobSet, Json, items, mapping, text
+from trainc.admission.versions import JobSetVersion
+from trainc.api.name_forms import length
+from trainc.diagnostics import Finding, Path
+from trainc.startup.patterns import pattern
+
+MOST_PODS = 2**31 - 1
+RULE_NAME_LIMIT = 128
+FAILURE_REASONS = (
+    "BackoffLimitExceeded",
+    "DeadlineExceeded",
+    "FailedIndexes",
+    "MaxFailedIndexesExceeded",
+    "PodFailurePolicy",
+)
+_RULE_NAME = pattern(r"[A-Za-z](?:[A-Za-z0-9_,:]*[A-Za-z0-9_])?")
+_RESTART_JOB = ("RestartJob", "RestartJobAndIgnoreMaxRestarts")
+
+
+def check_policies(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding]:
+    """What is wrong with the JobSet's policies."""
+    yield from _too_many_pods(jobset)
+    targets = mapping(jobset.spec.get("successPolicy")).get("targetReplicatedJobs")
+    yield from _unknown_targets(jobset, ("spec", "successPolicy", "targetReplicatedJobs"), targets)
+    if not isinstance(policy := jobset.spec.get("failurePolicy"), dict):
+        return
+    yield from _feature_gates(policy, version)
+    rules = [mapping(rule) for rule in items(policy.get("rules"))]
+    for i, rule in enumerate(rules):
+        path = ("spec", "failurePolicy", "rules", i)
+        yield from _rule_name(text(rule.get("name")), (*path, "name"))
+        yield from _unknown_targets(jobset, (*path, "targetReplicatedJobs"), rule.get("targetReplicatedJobs"))
+        yield from _reasons(rule, (*path, "onJobFailureReasons"))
+    yield from _repeated_names(rules)
+
+
+def _too_many_pods(jobset: JobSet) -> Iterator[Finding]:
+    for job in jobset.jobs:
+        if (pods := job.parallelism * job.replicas) > MOST_PODS:
+            yield Finding(
+                "TooManyPods",
+                "error",
+                f"{job.name!r} asks for {job.replicas} replicas of {job.parallelism} pods, {pods - MOST_PODS} more "
+                f"than the {MOST_PODS} that JobSet can count",
+                "lower replicas or parallelism",
+                (*job.path, "replicas"),
+            )
+
+
+def _unknown_targets(jobset: JobSet, path: Path, targets: Any) -> Iterator[Finding]:
+    for i, name in enumerate(items(targets)):
+        if name not in jobset.job_names:
+            hint = f"name one of {', '.join(jobset.job_names) or 'the replicated jobs, of which there are none'}"
+            message = f"the policy names {name!r}, which is no replicated job"
+            yield Finding("UnknownTargetJob", "error", message, hint, (*path, i))
+
+
+def _feature_gates(policy: Json, version: JobSetVersion) -> Iterator[Finding]:
+    path: Path = ("spec", "failurePolicy")
+    if version.has_in_place_restart and policy.get("restartStrategy") == "InPlaceRestart":
+        yield _gate("InPlaceRestart", "restart strategy InPlaceRestart", version, (*path, "restartStrategy"))
+    for i, rule in enumerate(items(policy.get("rules"))):
+        if version.has_restart_job and (action := mapping(rule).get("action")) in _RESTART_JOB:
+            yield _gate("RestartJob", f"action {action}", version, (*path, "rules", i, "action"))
+
+
+def _gate(gate: str, what: str, version: JobSetVersion, path: Path) -> Finding:
+    message = f"{what} needs JobSet's feature gate {gate}, which is off by default in {version.minor}"
+    return Finding("FeatureGateOff", "error", message, "choose a value that needs no feature gate", path)
+
+
+def _rule_name(name: str, path: Path) -> Iterator[Finding]:
+    excess = length(name) - RULE_NAME_LIMIT
+    if excess > 0:
+        message = f"the rule's name has {length(name)} of {RULE_NAME_LIMIT} characters, {excess} too many"
+        yield Finding("InvalidFailureRuleName", "error", message, f"drop at least {excess} characters", path)
+    if not _RULE_NAME.fullmatch(name):
+        hint = "use letters, digits, '_', ',' and ':', with a letter first and no ',' or ':' last"
+        yield Finding("InvalidFailureRuleName", "error", f"the rule's name {name!r} is malformed", hint, path)
+
+
+def _reasons(rule: Json, path: Path) -> Iterator[Finding]:
+    for i, reason in enumerate(items(rule.get("onJobFailureReasons"))):
+        if reason not in FAILURE_REASONS:
+            message, hint = f"no Job fails for the reason {reason!r}", f"use one of {', '.join(FAILURE_REASONS)}"
+            yield Finding("UnknownFailureReason", "error", message, hint, (*path, i))
+
+
+def _repeated_names(rules: list[Json]) -> Iterator[Finding]:
+    indexes = defaultdict(list)
+    for i, rule in enumerate(rules):
+        indexes[text(rule.get("name"))].append(i)
+    for name, (first, *repeats) in indexes.items():
+        for i in repeats:
+            message = f"rule {i} is called {name!r} as rule {first} is"
+            yield Finding(
+                "DuplicateFailureRule",
+                "error",
+                message,
+                "give every rule a name of its own, or none",
+                ("spec", "failurePolicy", "rules", i, "name"),
+            )

@@ -1,0 +1,132 @@
+"""Why the API server would refuse an update of a JobSet that is valid in itself: what must not change.
+
+The CRD freezes five fields with CEL, which compares documents as they are stored and only where old and new both hold
+the field. The webhook freezes the replicated jobs, which it compares as Go values.
+Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go (ValidateUpdate) and the CRD's transition rules.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trainc.admission.defaults import bake_defaults
+from trainc.admission.jobset import Json, items, mapping, text
+from trainc.admission.semantic_equality import differences
+from trainc.admission.versions import jobset_version
+from trainc.diagnostics import Finding, Path
+from trainc.startup.records import dataclass
+
+_JOBS: Path = ("spec", "replicatedJobs")
+_FROZEN = ("network", "successPolicy", "failurePolicy", "startupPolicy", "volumeClaimPolicies")
+_FROZEN_SINCE_CLAIMS = "volumeClaimPolicies"
+# What Kueue changes in a suspended JobSet's pod templates, below spec.replicatedJobs[].template.spec.template.
+_FREE_WHILE_SUSPENDED = (
+    ("metadata", "annotations"),
+    ("metadata", "labels"),
+    ("spec", "nodeSelector"),
+    ("spec", "tolerations"),
+    ("spec", "schedulingGates"),
+)
+_NEW_NAME = "an update cannot change it: create the JobSet under another name, or delete it first"
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A JobSet in the two forms that are compared.
+
+    `document` is as the API server keeps it: unknown fields pruned, CRD defaults filled in. `typed` is what remains of
+    it in Go's types: zero values dropped, quantities canonical.
+    """
+
+    document: Mapping[str, Any]
+    typed: Mapping[str, Any]
+
+
+def update_refusals(old: Submitted, new: Submitted, version: str) -> list[Finding]:
+    """Why that JobSet minor would refuse to replace `old` by `new`; empty if it would not.
+
+    The CREATE webhook's defaults are not applied to `new`: the webhook does not see updates. What the CRD's schema and
+    CEL rules refuse in `new` itself is the schema stage's to say; the webhook's other rules do not run on updates.
+    """
+    facts = jobset_version(version)
+    frozen = [f for f in _FROZEN if facts.has_volume_claims or f != _FROZEN_SINCE_CLAIMS]
+    return [
+        *_renamed(old.document, new.document),
+        *_frozen_fields(old.document, new.document, frozen, bake_defaults(new.document, version)),
+        *_replicated_jobs(old.typed, new.typed, bake_defaults(new.typed, version)),
+        *_managed_by(_spec(old.document), _spec(new.document)),
+    ]
+
+
+def _spec(jobset: Mapping[str, Any]) -> Json:
+    return mapping(jobset.get("spec"))
+
+
+def _renamed(old: Json, new: Json) -> Iterator[Finding]:
+    before, after = mapping(old.get("metadata")), mapping(new.get("metadata"))
+    for field in ("name", "namespace"):
+        if before.get(field) and after.get(field) and before[field] != after[field]:
+            message = f"{field} {text(before[field])!r} became {text(after[field])!r}: that is another object"
+            yield Finding("ObjectRenamed", "error", message, "compare JobSets of one name", ("metadata", field))
+
+
+def _frozen_fields(old: Json, new: Json, fields: list[str], baked: Json) -> Iterator[Finding]:
+    before, after, defaulted = _spec(old), _spec(new), _spec(baked)
+    for field in fields:
+        if before.get(field) is not None and after.get(field) is not None and before[field] != after[field]:
+            yield _immutable(("spec", field), before[field], after[field], before[field] == defaulted.get(field))
+
+
+def _managed_by(old: Json, new: Json) -> Iterator[Finding]:
+    if old.get("managedBy") != new.get("managedBy"):
+        yield _immutable(("spec", "managedBy"), old.get("managedBy"), new.get("managedBy"))
+
+
+def _replicated_jobs(old: Json, new: Json, baked: Json) -> Iterator[Finding]:
+    before, after = items(_spec(old).get("replicatedJobs")), items(_spec(new).get("replicatedJobs"))
+    was, becomes = [_name(job) for job in before], [_name(job) for job in after]
+    if was != becomes:
+        message = f"the replicated jobs {', '.join(was) or '(none)'} became {', '.join(becomes) or '(none)'}"
+        yield Finding("FieldImmutable", "error", message, _NEW_NAME, _JOBS)
+        return
+    suspended = _spec(old).get("suspend") is True or _spec(new).get("suspend") is True
+    filled = items(_spec(baked).get("replicatedJobs"))
+    for i, (left, right) in enumerate(zip(before, after, strict=True)):
+        left_out = set(differences(left, right)) - set(differences(left, filled[i]))
+        for path in differences(left, right):
+            if not (suspended and _is_free(path)):
+                where = (*_JOBS, i, *path)
+                yield _immutable(where, _at(left, path), _at(right, path), path in left_out, _is_free(path))
+
+
+def _name(job: object) -> str:
+    return text(mapping(job).get("name"))
+
+
+def _is_free(path: Path) -> bool:
+    """Whether a path inside a replicated job may change while the JobSet is suspended."""
+    return path[:3] == ("template", "spec", "template") and path[3:5] in _FREE_WHILE_SUSPENDED
+
+
+def _at(value: Any, path: Path) -> Any:
+    for step in path:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
+
+
+def _immutable(path: Path, old: Any, new: Any, left_out: bool = False, free: bool = False) -> Finding:
+    if left_out:
+        message = f"JobSet's webhook filled in {_short(old)} on creation, and the update would remove it"
+        return Finding("WebhookDefaultMissing", "error", message, "write the defaults into the manifest", path)
+    hint = "suspend the JobSet first: this may change while it is suspended" if free else _NEW_NAME
+    return Finding("FieldImmutable", "error", f"{_short(old)} became {_short(new)}", hint, path)
+
+
+def _short(value: Any) -> str:
+    written = "nothing" if value is None else json.dumps(value, ensure_ascii=False)
+    return written if len(written) <= 60 else f"{written[:57]}..."

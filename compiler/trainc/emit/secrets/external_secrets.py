@@ -1,0 +1,50 @@
+"""Mode `external-secrets`: the External Secrets Operator makes the key pair in the cluster, once.
+
+Source: external-secrets/external-secrets generators v1alpha1 SSHKey (since 0.19; ECDSA since 1.1) and ExternalSecret v1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trainc.emit.secrets.mode import Json, Manifest, Provision
+from trainc.ir.provided_secret import ProvidedSecret
+from trainc.ir.trainjob import TrainJob
+from trainc.options import Options
+
+_GENERATORS_API = "generators.external-secrets.io/v1alpha1"
+
+
+def generate(job: TrainJob, secret: ProvidedSecret, others: Sequence[Json], options: Options) -> Provision:
+    """A generator and the ExternalSecret that asks it. What it makes is never read back and never changed."""
+    generator: Manifest = {
+        "apiVersion": _GENERATORS_API,
+        "kind": "SSHKey",
+        "metadata": job.named(secret.name),
+        "spec": {"keyType": "ecdsa", "keySize": 521},
+    }
+    return Provision((generator, _external_secret(job, secret)))
+
+
+def _external_secret(job: TrainJob, secret: ProvidedSecret) -> Manifest:
+    private_key, public_key = secret.keys
+    source = {"generatorRef": {"apiVersion": _GENERATORS_API, "kind": "SSHKey", "name": secret.name}}
+    return {
+        "apiVersion": "external-secrets.io/v1",
+        "kind": "ExternalSecret",
+        "metadata": job.named(secret.name),
+        "spec": {
+            # A generator makes a new key at every refresh; running pods would no longer reach each other.
+            "refreshPolicy": "CreatedOnce",
+            "target": {
+                "name": secret.name,
+                "creationPolicy": "Owner",
+                "immutable": True,
+                "template": {
+                    "type": secret.type,
+                    "data": {private_key: "{{ .privateKey }}", public_key: "{{ .publicKey }}"},
+                },
+            },
+            "dataFrom": [{"sourceRef": source}],
+        },
+    }

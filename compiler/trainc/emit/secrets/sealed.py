@@ -1,0 +1,144 @@
+"""Mode `sealed`: a SealedSecret that somebody has sealed goes from the input to the output.
+
+Only fields that are known to hold no plain text are carried over, so that a mistake in the input is refused and not
+published.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from trainc.diagnostics import Finding
+from trainc.emit.secrets.mode import Json, Manifest, Provision
+from trainc.ir.provided_secret import ProvidedSecret
+from trainc.ir.trainjob import TrainJob
+from trainc.options import Options
+
+_API = "bitnami.com/v1alpha1"
+_SPEC_FIELDS = ("encryptedData", "template")
+_RSA_BLOCKS = (256, 384, 512, 1024)
+_TEMPLATE_FIELDS = ("type", "immutable", "metadata")
+
+
+def pass_sealed(job: TrainJob, secret: ProvidedSecret, others: Sequence[Json], options: Options) -> Provision:
+    """The SealedSecret of the Secret's name and namespace; without one, an error that says how to make it."""
+    found = [document for document in others if _is_for(document, secret.name, job.namespace)]
+    if not found:
+        return Provision(findings=(_missing(job, secret),))
+    problems = tuple(_problems(found[0], secret, job))
+    if problems:
+        return Provision(findings=problems)
+    return Provision((_checked(found[0], job, secret),), tuple(_left_out(found[0], secret)))
+
+
+def _is_for(document: Json, name: str, namespace: str) -> bool:
+    metadata = _mapping(document.get("metadata"))
+    named = (metadata.get("name"), metadata.get("namespace") or "") == (name, namespace)
+    return named and document.get("kind") == "SealedSecret" and document.get("apiVersion") == _API
+
+
+def _missing(job: TrainJob, secret: ProvidedSecret) -> Finding:
+    place = f" in namespace {job.namespace!r}" if job.namespace else " without a namespace"
+    return Finding(
+        "SealedSecretMissing",
+        "error",
+        f"there is no SealedSecret {secret.name!r}{place} in the input; it holds {secret.purpose}",
+        f"run: {_seal(job, secret)}",
+    )
+
+
+def _seal(job: TrainJob, secret: ProvidedSecret) -> str:
+    """Makes the key pair, seals it for one name and namespace, and removes it again."""
+    files = " ".join(file for _, file in secret.files)
+    return (
+        f"{secret.make} && {secret.create(job.namespace)} --dry-run=client -o yaml"
+        f" | kubeseal --cert pub-cert.pem --format yaml > {secret.name}.sealed.yaml; rm -f {files}"
+    )
+
+
+def _problems(document: Json, secret: ProvidedSecret, job: TrainJob) -> Iterator[Finding]:
+    spec = _mapping(document.get("spec"))
+    template = _mapping(spec.get("template"))
+    encrypted = _mapping(spec.get("encryptedData"))
+    if not isinstance(spec.get("template", {}), Mapping):
+        yield _unusable(secret, job, "spec.template is no mapping")
+    for key in secret.keys:
+        if key not in encrypted:
+            yield _unusable(secret, job, f"spec.encryptedData has no {key!r}")
+    for key, value in encrypted.items():
+        if not _is_ciphertext(value):
+            yield _unusable(secret, job, f"spec.encryptedData[{key!r}] is not what kubeseal writes")
+    for field in sorted({*spec} - {*_SPEC_FIELDS}):
+        yield _unusable(secret, job, f"spec.{field} could hold plain text")
+    for field in sorted({*template} - {*_TEMPLATE_FIELDS}):
+        yield _unusable(secret, job, f"spec.template.{field} could hold plain text")
+    if template.get("type", secret.type) != secret.type:
+        yield _unusable(secret, job, f"spec.template.type is {template['type']!r}, and pods expect {secret.type}")
+
+
+def _is_ciphertext(value: Any) -> bool:
+    """Whether a value is built as kubeseal builds it: the length of an RSA block, the block, and what it encrypts.
+
+    Source: bitnami-labs/sealed-secrets pkg/crypto/crypto.go (HybridEncrypt).
+    """
+    try:
+        data = base64.b64decode(value, validate=True) if isinstance(value, str) else b""
+    except (binascii.Error, ValueError):
+        return False
+    block = int.from_bytes(data[:2], "big")
+    return block in _RSA_BLOCKS and len(data) > 2 + block
+
+
+def _left_out(document: Json, secret: ProvidedSecret) -> Iterator[Finding]:
+    template = _mapping(_mapping(document["spec"]).get("template"))
+    for place, metadata in (("", document["metadata"]), ("spec.template.", _mapping(template.get("metadata")))):
+        lost = [
+            key for field in ("labels", "annotations") for key in _mapping(metadata.get(field)) if key not in _SCOPES
+        ]
+        if lost:
+            yield Finding(
+                "SealedSecretTrimmed",
+                "info",
+                f"{', '.join(lost)} of {place}metadata of the SealedSecret {secret.name!r} is left out",
+                "nothing to do; only what is ciphertext for certain is passed on",
+            )
+
+
+def _unusable(secret: ProvidedSecret, job: TrainJob, why: str) -> Finding:
+    return Finding(
+        "SealedSecretUnusable",
+        "error",
+        f"the SealedSecret {secret.name!r} cannot be passed on: {why}",
+        f"seal it anew: {_seal(job, secret)}",
+    )
+
+
+def _checked(document: Json, job: TrainJob, secret: ProvidedSecret) -> Manifest:
+    """The SealedSecret without labels, annotations or anything else that was not looked at."""
+    template = _mapping(document["spec"].get("template"))
+    # The ciphertext is bound to this scope, so that it has to survive in both places.
+    scope = {k: v for k, v in _mapping(document["metadata"].get("annotations")).items() if k in _SCOPES and v == "true"}
+    annotations = {"annotations": scope} if scope else {}
+    return {
+        "apiVersion": _API,
+        "kind": "SealedSecret",
+        "metadata": {**job.named(secret.name), **annotations},
+        "spec": {
+            "encryptedData": dict(document["spec"]["encryptedData"]),
+            "template": {
+                "type": secret.type,
+                **({"immutable": True} if template.get("immutable") is True else {}),
+                "metadata": {**job.named(secret.name), **annotations},
+            },
+        },
+    }
+
+
+_SCOPES = ("sealedsecrets.bitnami.com/namespace-wide", "sealedsecrets.bitnami.com/cluster-wide")
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

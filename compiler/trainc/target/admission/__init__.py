@@ -1,9 +1,0 @@
-"""What JobSet's admission does to a compiled JobSet, offline, for the JobSet minor that goes with a Trainer release."""
-
-from __future__ import annotations
-
-from trainc.target.admission.defaults import bake_defaults
-from trainc.target.admission.name_budget import DerivedName, name_budget
-from trainc.target.admission.verdict import creation_refusals, verdict
-
-__all__ = ["DerivedName", "bake_defaults", "creation_refusals", "name_budget", "verdict"]
