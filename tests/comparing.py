@@ -8,10 +8,10 @@ from typing import Any
 
 from builders import compiled, container, job, one, runtime, trainjob
 
-from trainc.cluster_rules import JobSetRules
-from trainc.report.diff.comparison import compare
-from trainc.report.diff.model import Diff, Side
-from trainc.report.diff.ways import ARGOCD, Way
+from trainc.diff.comparison import compare
+from trainc.diff.jobset_rules import JobSetRules
+from trainc.diff.model import Diff, Side
+from trainc.diff.ways import ARGOCD, Way
 
 Json = dict[str, Any]
 Edit = Callable[[Json], Any]

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from trainc.api.field_path import format_field
+from trainc.explain.explanation import explanation
+from trainc.explain.model import ExplainedField, Explanation, Origin
 from trainc.explain.select_job import compile_one
-from trainc.explanation import explanation
 from trainc.options import Options
 from trainc.pipeline.inputs import Inputs
 from trainc.reading.document import Document
-from trainc.report.provenance.model import ExplainedField, Explanation, Origin
 
 Json = dict[str, Any]
 

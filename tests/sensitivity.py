@@ -12,7 +12,7 @@ from perturb import Json, changed, others, renamed
 from trainc import CompileError, Options, compile_trainjob
 from trainc.api.field_path import FieldPath, at, exists, format_field, is_item_name, leaves
 from trainc.api.names import ANCESTOR_LABEL
-from trainc.report.provenance.model import ExplainedField, Input
+from trainc.explain.model import ExplainedField, Input
 
 Leaf = tuple[str, str, FieldPath]
 GONE = object()

@@ -11,15 +11,15 @@ from golden_files import GoldenFile
 from syrupy.assertion import SnapshotAssertion
 
 from trainc import Options
-from trainc.cluster_rules import JobSetRules
+from trainc.diff.comparison import compare
+from trainc.diff.jobset_rules import JobSetRules
+from trainc.diff.markdown import diff_markdown
+from trainc.diff.model import Diff, Side
+from trainc.diff.ways import ARGOCD
 from trainc.options import NEWEST_RELEASE, RELEASES
 from trainc.pipeline.compiler import compile_documents
 from trainc.reading.catalog import find, names, releases
 from trainc.reading.document import Document
-from trainc.report.diff.comparison import compare
-from trainc.report.diff.markdown import diff_markdown
-from trainc.report.diff.model import Diff, Side
-from trainc.report.diff.ways import ARGOCD
 
 ROOT = Path(__file__).parents[1]
 INTRODUCTION = f"""\

@@ -25,7 +25,7 @@ from trainc.cli.diff_sides import ReadSide, Side, read_side, sides_of
 from trainc.cli.excerpt import Files
 from trainc.cli.report_text import text_report
 from trainc.diagnostics import CompileError, Diagnostic
-from trainc.report.diff.model import Diff
+from trainc.diff.model import Diff
 
 FORMATS = ("text", "json", "markdown")
 
@@ -99,11 +99,11 @@ def _read(side: Side, arguments: Arguments, streams: Streams, diagnostics: list[
 
 
 def _compared(before: ReadSide, after: ReadSide) -> Diff:
-    from trainc.cluster_rules import JobSetRules
+    from trainc.diff.comparison import compare
+    from trainc.diff.jobset_rules import JobSetRules
+    from trainc.diff.model import Side as Compared
+    from trainc.diff.ways import chosen_way
     from trainc.options import NEWEST_RELEASE
-    from trainc.report.diff.comparison import compare
-    from trainc.report.diff.model import Side as Compared
-    from trainc.report.diff.ways import chosen_way
 
     release = after.options.release or NEWEST_RELEASE
     return compare(
@@ -124,15 +124,15 @@ def _label(side: ReadSide, other: ReadSide) -> str:
 
 def _shown(diff: Diff, arguments: Arguments, streams: Streams) -> str:
     if arguments.format == "json":
-        from trainc.report.diff.json_form import diff_json
+        from trainc.diff.json_form import diff_json
 
         return diff_json(diff)
     if arguments.format == "markdown":
-        from trainc.report.diff.markdown import diff_markdown
+        from trainc.diff.markdown import diff_markdown
 
         return diff_markdown(diff)
     from trainc.cli.diff_colours import painter
-    from trainc.report.diff.text import diff_text
+    from trainc.diff.text import diff_text
 
     return diff_text(diff, painter(Paint(arguments.color, streams.out)))
 

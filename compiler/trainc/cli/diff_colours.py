@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from trainc.cli.colour import Paint
 from trainc.cli.colour import Part as Colour
-from trainc.report.diff.text import Paint as PaintPart
-from trainc.report.diff.text import Part
+from trainc.diff.text import Paint as PaintPart
+from trainc.diff.text import Part
 
 _COLOURS: dict[Part, Colour] = {
     "title": "heading",

@@ -11,7 +11,7 @@ from trainc.cli.command import Arguments, Streams, UsageError
 from trainc.cli.configuration import FILE_NAME
 from trainc.cli.settings import settings_of
 from trainc.diagnostics import CompileError, Diagnostic, Source, has_errors
-from trainc.manifest_set import ManifestSet, is_runtime, manifest_set, with_runtime
+from trainc.diff.manifest_set import ManifestSet, is_runtime, manifest_set, with_runtime
 from trainc.options import RELEASES, Options, normalize_release
 from trainc.pipeline.inputs import read_inputs
 from trainc.reading.catalog import SHOWN_FOLDER

@@ -18,11 +18,11 @@ from trainc.cli.arguments import add_shaping
 from trainc.cli.colour import Paint, Part
 from trainc.cli.command import Arguments, Parser, Status, Streams
 from trainc.cli.one_job import add_job, compiled_job
-from trainc.explanation import explanation
-from trainc.report.explain.choice import Nothing, choose
-from trainc.report.explain.text import Role, explanation_text
-from trainc.report.provenance.model import Explanation
-from trainc.report.query import QueryError
+from trainc.explain.choice import Nothing, choose
+from trainc.explain.explanation import explanation
+from trainc.explain.model import Explanation
+from trainc.explain.query import QueryError
+from trainc.explain.text import Role, explanation_text
 
 _LOOKS: dict[Role, Part] = {
     "heading": "heading",
@@ -72,7 +72,7 @@ def _hint(nothing: Nothing) -> str:
 
 def _shown(chosen: Explanation, arguments: Arguments, streams: Streams) -> str:
     if arguments.format == "json":
-        from trainc.report.explain.as_json import explanation_json
+        from trainc.explain.as_json import explanation_json
 
         return json.dumps(explanation_json(chosen), indent=2, ensure_ascii=False) + "\n"
     paint = Paint(arguments.color, streams.out)

@@ -15,9 +15,9 @@ import json
 from trainc.cli.colour import Paint, Part
 from trainc.cli.command import Arguments, Parser, Status, Streams
 from trainc.cli.one_job import add_job, compiled_job
-from trainc.report.graph.model import Graph
-from trainc.report.graph.reading import read_graph
-from trainc.report.graph.text import Role
+from trainc.graph.model import Graph
+from trainc.graph.reading import read_graph
+from trainc.graph.text import Role
 
 FORMATS = ("text", "mermaid", "dot", "svg", "json")
 _LOOKS: dict[Role, Part] = {
@@ -56,19 +56,19 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 def _drawn(graph: Graph, arguments: Arguments, streams: Streams) -> str:
     match arguments.format:
         case "mermaid":
-            from trainc.report.graph.mermaid import graph_mermaid
+            from trainc.graph.mermaid import graph_mermaid
 
             return graph_mermaid(graph)
         case "dot":
-            from trainc.report.graph.dot import graph_dot
+            from trainc.graph.dot import graph_dot
 
             return graph_dot(graph)
         case "svg":
-            from trainc.report.graph.drawing import graph_svg
+            from trainc.graph.drawing import graph_svg
 
             return graph_svg(graph)
         case "json":
-            from trainc.report.graph.as_json import graph_json
+            from trainc.graph.as_json import graph_json
 
             return json.dumps(graph_json(graph), indent=2, ensure_ascii=False) + "\n"
         case _:
@@ -76,6 +76,6 @@ def _drawn(graph: Graph, arguments: Arguments, streams: Streams) -> str:
 
 
 def _text(graph: Graph, paint: Paint) -> str:
-    from trainc.report.graph.text import graph_text
+    from trainc.graph.text import graph_text
 
     return graph_text(graph, lambda text, role: paint(_LOOKS[role], text))

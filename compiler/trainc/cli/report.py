@@ -17,15 +17,15 @@ from trainc.cli.excerpt import Files
 from trainc.cli.report_text import counted_noun, text_report
 from trainc.cli.settings import settings_of
 from trainc.diagnostics import CompileError
+from trainc.explain.explanation import explanation
 from trainc.explain.select_job import OneJob, compile_every
-from trainc.explanation import explanation
+from trainc.graph.model import Graph
+from trainc.graph.reading import read_graph
+from trainc.graph.text import graph_text
 from trainc.options import Options
 from trainc.pipeline.inputs import read_inputs
-from trainc.report.graph.model import Graph
-from trainc.report.graph.reading import read_graph
-from trainc.report.graph.text import graph_text
-from trainc.report.page.model import Job, objects_of
-from trainc.report.page.page import page
+from trainc.report import page
+from trainc.report.model import Job, objects_of
 
 
 def add_arguments(parser: Parser) -> None:
@@ -80,7 +80,7 @@ def _job(number: int, one: OneJob, options: Options) -> Job:
 def _picture(graph: Graph) -> str:
     """The picture, or nothing where the extra that draws it is not installed."""
     try:
-        from trainc.report.graph.drawing import graph_svg
+        from trainc.graph.drawing import graph_svg
     except ModuleNotFoundError as missing:
         if missing.name != "svg":
             raise

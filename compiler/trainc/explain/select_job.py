@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from trainc.compilation import CompiledJob
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
 from trainc.diagnostics.near_names import did_you_mean
-from trainc.explanation import Recorder
+from trainc.explain.explanation import Recorder
 from trainc.options import NEWEST_RELEASE, Options
 from trainc.pipeline.checked import Checked
 from trainc.pipeline.compiler import compile_job

@@ -130,8 +130,8 @@ def compile_job(job: Checked, intake: Intake, options: Options, observer: Observ
     assembly = assemble(lowered, info, intake.others, options, observer)
     diagnostics += [(runtime if f.about == "runtime" else job).place(f) for f in assembly.findings]
     if assembly.object_findings:
-        from trainc.explanation import Recorder
-        from trainc.placing import place_built
+        from trainc.explain.explanation import Recorder
+        from trainc.explain.placing import place_built
 
         recorder = Recorder(intake.others, job, runtime, lowered, info)
         diagnostics += place_built(assembly.object_findings, job, recorder, options)

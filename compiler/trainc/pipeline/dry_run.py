@@ -12,7 +12,8 @@ from trainc.api import names
 from trainc.api.schema import check
 from trainc.diagnostics import Diagnostic, Finding, Path, has_errors
 from trainc.dialects import OME, V2ALPHA1, Surroundings
-from trainc.explanation import Recorder
+from trainc.explain.explanation import Recorder
+from trainc.explain.placing import place_built
 from trainc.ir.entrypoints import entrypoints
 from trainc.ir.release import release_facts
 from trainc.lints.registry import lint
@@ -24,7 +25,6 @@ from trainc.pipeline.fragments import Fragment, fragment_of
 from trainc.pipeline.intake import take_in
 from trainc.pipeline.lowering import lower_job
 from trainc.pipeline.resolve import wanted_key
-from trainc.placing import place_built
 from trainc.plugins import engine
 from trainc.reading.document import Document
 from trainc.startup.records import replace

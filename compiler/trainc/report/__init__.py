@@ -1,1 +1,1 @@
-"""What there is to say about a compilation: where its fields come from, what they change, and how they look."""
+"""The report: one self-contained HTML page about a folder of jobs."""

@@ -1,0 +1,119 @@
+"""The comparison itself: two manifests of one object in, the fields that differ out.
+
+Mappings are compared key by key, lists item by item where items have an identity (`lists`), or where they are lists of
+mappings of one length. Any other list is one value. Moves are no changes; they are reported apart, because a cluster
+that compares lists whole may not take them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from trainc.api.field_path import FieldPath, Item
+from trainc.diagnostics import Path
+from trainc.diff.lists import identities, is_set
+from trainc.startup.records import dataclass
+
+Json: TypeAlias = Mapping[str, Any]
+Kind: TypeAlias = Literal["added", "removed", "changed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A field that differs: `before` is None where it is new, `after` where it is gone. Nulls do not occur.
+
+    `path` calls items by name. `old` and `new` are the paths by index in the two manifests; of an item that one of
+    them lacks, the path of its list.
+    """
+
+    path: FieldPath
+    before: Any
+    after: Any
+    old: Path
+    new: Path
+
+    @property
+    def kind(self) -> Kind:
+        """What happened to the field."""
+        if self.before is None:
+            return "added"
+        return "removed" if self.after is None else "changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A list whose common items are in another order: their names, before and after."""
+
+    path: FieldPath
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    path: FieldPath
+    old: Path
+    new: Path
+
+    @property
+    def field(self) -> str:
+        return str(self.path[-1]) if self.path else ""
+
+    def key(self, key: str) -> _Place:
+        return _Place((*self.path, key), (*self.old, key), (*self.new, key))
+
+    def item(self, name: str | int, old: int | None, new: int | None) -> _Place:
+        step = Item(name) if isinstance(name, str) else name
+        return _Place(
+            (*self.path, step),
+            self.old if old is None else (*self.old, old),
+            self.new if new is None else (*self.new, new),
+        )
+
+
+def compare_manifests(before: Json, after: Json) -> tuple[tuple[Change, ...], tuple[Move, ...]]:
+    """Changes and moves between two manifests in normal form (`normal`), in order of their paths."""
+    found = list(_compare(before, after, _Place((), (), ())))
+    changes = tuple(entry for entry in found if isinstance(entry, Change))
+    return changes, tuple(entry for entry in found if isinstance(entry, Move))
+
+
+def _compare(old: Any, new: Any, place: _Place) -> Iterator[Change | Move]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in sorted({*old, *new}):
+            yield from _compare(old.get(key), new.get(key), place.key(key))
+    elif isinstance(old, list) and isinstance(new, list):
+        yield from _compare_lists(old, new, place)
+    elif not _same(old, new):
+        yield Change(place.path, old, new, place.old, place.new)
+
+
+def _compare_lists(old: Sequence[Any], new: Sequence[Any], place: _Place) -> Iterator[Change | Move]:
+    was, becomes = identities(place.field, old), identities(place.field, new)
+    if was is not None and becomes is not None:
+        yield from _compare_items(dict(zip(was, old, strict=True)), dict(zip(becomes, new, strict=True)), place)
+    elif len(old) == len(new) and all(isinstance(item, dict) for item in (*old, *new)):
+        for i, (left, right) in enumerate(zip(old, new, strict=True)):
+            yield from _compare(left, right, place.item(i, i, i))
+    elif not _same(old, new):
+        yield Change(place.path, old, new, place.old, place.new)
+
+
+def _compare_items(old: Mapping[Item, Any], new: Mapping[Item, Any], place: _Place) -> Iterator[Change | Move]:
+    was, becomes = {name: i for i, name in enumerate(old)}, {name: i for i, name in enumerate(new)}
+    for name in dict.fromkeys((*old, *new)):
+        inside = place.item(name, was.get(name), becomes.get(name))
+        yield from _compare(old.get(name), new.get(name), inside)
+    kept, still = [name for name in old if name in new], [name for name in new if name in old]
+    if kept != still and not is_set(place.field):
+        yield Move(place.path, tuple(map(str, kept)), tuple(map(str, still)))
+
+
+def _same(old: Any, new: Any) -> bool:
+    """Equality as JSON has it: 1 is not true, and an item of a list is what it is wherever the list says it stands."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        return old.keys() == new.keys() and all(_same(value, new[key]) for key, value in old.items())
+    if isinstance(old, list) and isinstance(new, list):
+        return len(old) == len(new) and all(map(_same, old, new))
+    return isinstance(old, bool) == isinstance(new, bool) and bool(old == new)

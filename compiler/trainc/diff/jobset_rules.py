@@ -1,0 +1,73 @@
+"""JobSet's admission as `report.diff` asks for it: the rules by which `admit` and `refusals` answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+from trainc.admission import bake_defaults, creation_refusals
+from trainc.admission.admit import as_submitted
+from trainc.admission.updates import Submitted, update_refusals
+from trainc.api.schema import check
+from trainc.diagnostics import Finding
+from trainc.diff.rules import Stored
+from trainc.emit.name_hash import name_hash
+from trainc.ir.release import release_facts
+from trainc.startup.records import dataclass
+
+Manifest: TypeAlias = dict[str, Any]
+
+# From this JobSet minor on the webhook answers 422 like the API server itself, before 403 (jobset pull request 1207).
+_SAYS_INVALID = ("0.12",)
+_BY_WEBHOOK = (("spec", "replicatedJobs"), ("spec", "managedBy"))
+
+
+@dataclass(frozen=True, slots=True)
+class JobSetRules:
+    """The rules of the JobSet minor that goes with a Trainer release."""
+
+    release: str
+
+    @property
+    def _jobset(self) -> str:
+        return release_facts(self.release).jobset
+
+    def created(self, jobset: Manifest) -> Stored:
+        """The JobSet as it is stored when it is new, all defaults filled in."""
+        submitted, _ = as_submitted(bake_defaults(jobset, self._jobset), self.release)
+        return _stored(submitted)
+
+    def creation_refusals(self, jobset: Manifest) -> Sequence[Finding]:
+        """Why the JobSet would be refused as a new object; empty if it would not."""
+        baked = bake_defaults(jobset, self._jobset)
+        _, findings = check(baked, "JobSet", self.release, prune=True)
+        return _errors([*findings, *creation_refusals(baked, self._jobset)])
+
+    def updated(self, stored: Stored, jobset: Manifest) -> tuple[Stored, Sequence[Finding]]:
+        """What would be stored in the place of `stored`, and why it is refused."""
+        after, findings = as_submitted(jobset, self.release)
+        before = Submitted(stored.document, stored.typed)
+        return _stored(after), _errors([*findings, *update_refusals(before, after, self._jobset)])
+
+    def answers_forbidden(self, refusals: Sequence[Finding]) -> bool:
+        """Whether an update that is refused for these reasons is answered 403, where others are 422.
+
+        The API server checks schema and CEL rules first, and asks the webhook only about what passes.
+        """
+        return self._jobset not in _SAYS_INVALID and all(refusal.path[:2] in _BY_WEBHOOK for refusal in refusals)
+
+    def leaves_out_defaults(self, jobset: Manifest) -> bool:
+        """Whether the CREATE webhook would fill in anything."""
+        return bake_defaults(jobset, self._jobset) != jobset
+
+    def content_hash(self, manifests: Iterable[Manifest]) -> str:
+        """The suffix that `--name-hash` would give the job with these objects."""
+        return name_hash({**manifest, "spec": manifest.get("spec", {})} for manifest in manifests)
+
+
+def _stored(submitted: Submitted) -> Stored:
+    return Stored(dict(submitted.document), dict(submitted.typed))
+
+
+def _errors(findings: Iterable[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.severity == "error"]

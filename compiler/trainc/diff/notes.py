@@ -1,0 +1,159 @@
+"""What a reader should know beyond the outcomes: consequences that no single field shows, in whole sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from trainc.api.field_path import format_field
+from trainc.diff.changes import Change
+from trainc.diff.jobs import JobPairs
+from trainc.diff.model import JobDiff, ObjectDiff
+from trainc.diff.rules import ClusterRules
+from trainc.diff.ways import ARGOCD, ARGOCD_REPLACE, KUBECTL
+from trainc.startup.records import replace
+
+_REFUSED = ("needs-suspend", "immutable", "invalid")
+
+
+def notes_on(job: JobDiff, group: JobPairs) -> JobDiff:
+    """`job` with its notes, the most urgent first."""
+    notes = [
+        *_lost(job),
+        *_gang_apart_from_pods(job),
+        *_suspended(job),
+        *_time_to_live(job),
+        *_left_running(job),
+        *_live_gang(job),
+        *_mounted_files(job),
+        *_order(job),
+        *_queue(job),
+    ]
+    return replace(job, notes=tuple(notes))
+
+
+def overall_notes(groups: Sequence[JobPairs], jobs: Sequence[JobDiff], rules: ClusterRules) -> tuple[str, ...]:
+    """Notes on the jobs that do not differ: a sync that something else causes may reach them too."""
+    if all(job.status == "unchanged" for job in jobs):
+        return ()
+    notes = []
+    same = [g for g, job in zip(groups, jobs, strict=True) if g.jobset and g.jobset.after and not job.objects]
+    if same:
+        notes.append(
+            f"{ARGOCD_REPLACE.label} also re-creates {_jobs(len(same))} without changes at the same sync, unless the "
+            "Application has ApplyOutOfSyncOnly=true or is of its own."
+        )
+    bare = [g.name for g in same if g.jobset and g.jobset.after and rules.leaves_out_defaults(g.jobset.after)]
+    if bare:
+        notes.append(
+            f"{_jobs(len(bare))} without changes ({_some(bare)}) leave out fields that JobSet's webhook fills in on "
+            "creation: a client-side apply takes them away again, and is refused. Write the defaults into the manifests."
+        )
+    return tuple(notes)
+
+
+def _lost(job: JobDiff) -> Iterator[str]:
+    if "lost" in job.outcomes.values():
+        yield (
+            "The new JobSet is not valid in itself. What deletes before it creates, as Flux with force does, ends the "
+            "training and starts nothing in its place."
+        )
+
+
+def _gang_apart_from_pods(job: JobDiff) -> Iterator[str]:
+    """The PodGroup is applied, the JobSet is not."""
+    sizes = [(c.before, c.after) for _, c in _changes(job, "PodGroup") if c.path == ("spec", "minMember")]
+    jobset = _object(job, "JobSet")
+    if jobset is None or jobset.verdicts[ARGOCD.id].outcome not in _REFUSED:
+        return
+    for before, after in sizes:
+        if isinstance(before, int) and isinstance(after, int):
+            waits = "a restarted pod waits for pods that never come"
+            fate = waits if after > before else "a restart no longer waits for all pods"
+            yield (
+                f"kubectl and Argo CD update the PodGroup before the JobSet is refused: the gang then asks for {after} "
+                f"pods where {before} were meant, and {fate}. Flux tries all objects first, and then applies none."
+            )
+
+
+def _suspended(job: JobDiff) -> Iterator[str]:
+    for _, change in _changes(job, "JobSet"):
+        if change.path == ("spec", "suspend") and change.after is True:
+            yield "Suspending deletes the running pods; on resumption the training starts from its last checkpoint."
+
+
+def _time_to_live(job: JobDiff) -> Iterator[str]:
+    for _, change in _changes(job, "JobSet"):
+        if change.path == ("spec", "ttlSecondsAfterFinished") and change.after is not None:
+            yield (
+                f"{change.after} s after its end the JobSet is deleted, and a GitOps tool that finds it missing creates "
+                "it again: the training runs again."
+            )
+
+
+def _left_running(job: JobDiff) -> Iterator[str]:
+    jobset = _object(job, "JobSet")
+    if jobset and jobset.status == "removed":
+        yield "kubectl apply deletes nothing: the job runs on until somebody deletes it."
+    elif jobset and jobset.renamed:
+        old, new = jobset.renamed
+        yield (
+            f"{new} starts beside {old}, which goes when the tool prunes, and never under {KUBECTL.label}. Until then "
+            "both need their GPUs."
+        )
+
+
+def _live_gang(job: JobDiff) -> Iterator[str]:
+    if any(change.path[0] == "spec" for _, change in _changes(job, "PodGroup")):
+        yield (
+            "The scheduler takes a changed PodGroup at once: pods that run stay, and pods that are scheduled from now "
+            "on, after a restart for instance, are held to the new values."
+        )
+
+
+def _mounted_files(job: JobDiff) -> Iterator[str]:
+    changed = sorted({diff.key.name for diff, change in _changes(job, "ConfigMap") if change.path[0] != "metadata"})
+    if changed:
+        yield (
+            f"Running pods see new contents of {_some(changed)} within a minute or so where it is mounted as a folder, "
+            "and on a restart elsewhere; a process that has read the file does not read it again."
+        )
+
+
+def _order(job: JobDiff) -> Iterator[str]:
+    for diff in job.objects:
+        for move in diff.moves:
+            refused = not diff.changes and diff.verdicts[ARGOCD.id].outcome in _REFUSED
+            tail = ", which is no change, but JobSet compares lists in order and refuses it." if refused else "."
+            yield f"{format_field(move.path)} has its items in another order{tail}"
+
+
+def _queue(job: JobDiff) -> Iterator[str]:
+    jobset = _object(job, "JobSet")
+    for refusal in jobset.verdicts[KUBECTL.id].refusals if jobset else ():
+        if refusal.code == "WebhookDefaultMissing":
+            yield (
+                "The new manifest leaves out what JobSet's webhook filled in on creation, and an apply that sends whole "
+                "lists takes it away: write the defaults into the manifest."
+            )
+            return
+        if refusal.message.startswith("Kueue"):
+            yield f"{refusal.message} ({format_field(refusal.path)})."
+
+
+def _changes(job: JobDiff, kind: str) -> Iterator[tuple[ObjectDiff, Change]]:
+    for diff in job.objects:
+        if diff.key.kind == kind:
+            yield from ((diff, change) for change in diff.changes)
+
+
+def _object(job: JobDiff, kind: str) -> ObjectDiff | None:
+    return next((diff for diff in job.objects if diff.key.kind == kind), None)
+
+
+def _jobs(count: int) -> str:
+    return "1 job" if count == 1 else f"{count} jobs"
+
+
+def _some(names: Sequence[str], most: int = 5) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

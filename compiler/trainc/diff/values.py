@@ -1,0 +1,122 @@
+"""Values as a reader sees them: short ones on a line, long ones as lines of which only the differing ones are shown."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from trainc.api.field_path import KEYS, FieldPath, Item
+from trainc.diff.changes import Change
+from trainc.startup.patterns import pattern
+
+# A sign ("+", "-", or " " for context) and the text after it.
+SignedLine: TypeAlias = tuple[str, str]
+
+_BARE = pattern(r"[\w./:@%=~+-]+(?:[ ,][\w./:@%=~+-]+)*")
+_NUMBER_LIKE = pattern(r"[-+.]?[\d_]+(?:[.:exob][\d_.:a-fxo]*)?|true|false|null|yes|no|on|off|~", re.IGNORECASE)
+_LONGEST_LINE = 72
+_CONTEXT = 1
+
+
+def inline(value: Any) -> str | None:
+    """`value` on one line, in YAML's flow style; None where it takes more than that."""
+    if isinstance(value, str):
+        return None if "\n" in value else scalar(value)
+    if isinstance(value, dict | list):
+        return _flow(value)
+    return scalar(value)
+
+
+def one_liners(change: Change, longest: int = _LONGEST_LINE) -> list[str] | None:
+    """The values that the change has, one or two, each on one line; None where they take more than `longest` together."""
+    sides = [without_identity(change.path, side) for side in (change.before, change.after) if side is not None]
+    texts = [text for text in map(inline, sides) if text is not None]
+    return texts if len(texts) == len(sides) and sum(map(len, texts)) <= longest else None
+
+
+def scalar(value: Any) -> str:
+    """A scalar as it may stand in YAML, with nothing in it that a terminal or a browser would obey."""
+    if not isinstance(value, str):
+        return json.dumps(value)
+    plain = _BARE.fullmatch(value) and ": " not in value and not value.endswith(":") and not value.startswith("-")
+    if plain and not _NUMBER_LIKE.fullmatch(value):
+        return value
+    return printable(json.dumps(value, ensure_ascii=False))
+
+
+def printable(text: str) -> str:
+    """`text` with control and direction characters spelled out."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def without_identity(path: FieldPath, value: Any) -> Any:
+    """An item less what its path already says: `{name: A, value: 1}` at `env[A]` is 1."""
+    if not (len(path) > 1 and isinstance(path[-1], Item) and isinstance(value, dict)):
+        return value
+    rest = {key: inner for key, inner in value.items() if key != KEYS.get(str(path[-2]))}
+    return rest["value"] if set(rest) == {"value"} else rest or value
+
+
+def differing_lines(change: Change) -> list[SignedLine]:
+    """The lines of a value that takes several: those that differ, each with its neighbours."""
+    before = list(block(without_identity(change.path, change.before))) if change.before is not None else []
+    after = list(block(without_identity(change.path, change.after))) if change.after is not None else []
+    lines: list[SignedLine] = []
+    for group in difflib.SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(_CONTEXT):
+        if lines:
+            lines.append((" ", "..."))
+        for tag, i1, i2, j1, j2 in group:
+            if tag == "equal":
+                lines += [(" ", line) for line in before[i1:i2]]
+            else:
+                lines += [("-", line) for line in before[i1:i2]] + [("+", line) for line in after[j1:j2]]
+    return lines
+
+
+def block(value: Any) -> Iterator[str]:
+    """`value` as lines of YAML's block style."""
+    if isinstance(value, str) and "\n" in value:
+        yield from map(printable, value.split("\n"))
+    elif isinstance(value, dict) and value:
+        yield from _block_mapping(value)
+    elif isinstance(value, list) and value:
+        for item in value:
+            yield from _under("- ", "  ", item)
+    else:
+        yield "{}" if value == {} else "[]" if value == [] else scalar(value)
+
+
+def _block_mapping(mapping: Mapping[str, Any]) -> Iterator[str]:
+    for key in sorted(mapping, key=lambda k: (k != "name", k)):
+        value = mapping[key]
+        if isinstance(value, dict | list) and value:
+            yield f"{scalar(key)}:"
+            yield from ("  " + line for line in block(value))
+        else:
+            yield from _under(f"{scalar(key)}: ", "  ", value)
+
+
+def _under(first: str, rest: str, value: Any) -> Iterator[str]:
+    lines = list(block(value))
+    if isinstance(value, str) and len(lines) > 1:
+        lines = ["|", *lines]
+    yield first + lines[0]
+    yield from (rest + line for line in lines[1:])
+
+
+def _flow(value: Any) -> str | None:
+    if isinstance(value, dict):
+        parts = [(scalar(key), _flow(inner)) for key, inner in sorted(value.items())]
+        return _joined("{}", [None if text is None else f"{key}: {text}" for key, text in parts])
+    if isinstance(value, list):
+        return _joined("[]", [_flow(item) for item in value])
+    return inline(value)
+
+
+def _joined(brackets: str, parts: Sequence[str | None]) -> str | None:
+    if any(part is None for part in parts):
+        return None
+    return brackets[0] + ", ".join(part or "" for part in parts) + brackets[1]

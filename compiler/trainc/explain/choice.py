@@ -1,0 +1,87 @@
+"""Which fields of which objects an expression asks for.
+
+An expression is `[KIND[/NAME]:]FIELD`. Without a kind the JobSet is asked first, and without a field everything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from trainc.explain.model import ExplainedObject, Explanation
+from trainc.explain.query import ANY_STEPS, ending, matches, near, parse
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass, replace
+
+_EXPRESSION = pattern(r"(?:(?P<kind>[A-Za-z]+)(?:/(?P<name>[^:\[\]]+))?:)?(?P<field>.*)", re.DOTALL)
+_JOBSET = "JobSet"
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """No field answers; `near` holds expressions that would.
+
+    `made` holds expressions of what is made from fields of the input that answer.
+    """
+
+    near: tuple[str, ...]
+    made: tuple[str, ...] = ()
+
+
+def choose(explanation: Explanation, expression: str | None) -> Explanation | Nothing:
+    """The explanation with only what `expression` asks for. QueryError if it cannot be read.
+
+    A field is named from the root; where nothing is found there, it may begin anywhere, as after `...`.
+    """
+    if not expression:
+        return explanation
+    read = _EXPRESSION.fullmatch(expression)
+    assert read is not None
+    kind, name, text = read["kind"], read["name"], read["field"]
+    asked = [o for o in explanation.objects if _is(o, kind or _JOBSET, name)]
+    others = [] if kind else [o for o in explanation.objects if o not in asked]
+    pattern = parse(text)
+    for candidates in (asked, others):
+        for steps in (pattern, (ANY_STEPS, *pattern)):
+            objects = tuple(found for o in candidates if (found := _with_fields(o, steps)).fields)
+            if objects:
+                return replace(explanation, objects=objects)
+    candidates = [*asked, *others]
+    made = dict.fromkeys(_made(explanation, candidates, (ANY_STEPS, *pattern)))
+    return Nothing(tuple(dict.fromkeys(_near(explanation, candidates, text))), tuple(made))
+
+
+def prefix(explanation: Explanation, chosen: ExplainedObject) -> str:
+    """What to write before a field of an object: nothing for the JobSet, its name where its kind is not enough."""
+    kind = chosen.name.kind
+    if kind == _JOBSET:
+        return ""
+    same = sum(1 for o in explanation.objects if o.name.kind == kind)
+    return f"{kind}:" if same == 1 else f"{kind}/{chosen.name.name}:"
+
+
+def _is(candidate: ExplainedObject, kind: str, name: str | None) -> bool:
+    return candidate.name.kind.lower() == kind.lower() and name in (None, candidate.name.name)
+
+
+def _with_fields(chosen: ExplainedObject, pattern: tuple[str, ...]) -> ExplainedObject:
+    return replace(chosen, fields=tuple(f for f in chosen.fields if matches(pattern, f.path, f.index)))
+
+
+def _made(explanation: Explanation, candidates: list[ExplainedObject], pattern: tuple[str, ...]) -> Iterator[str]:
+    """The fields that were taken from fields of the input which the pattern names."""
+    for candidate in candidates:
+        before = prefix(explanation, candidate)
+        for field in candidate.fields:
+            if any(matches(pattern, taken.path) for taken in field.origin.inputs):
+                yield before + ending(field.path)
+
+
+def _near(explanation: Explanation, candidates: list[ExplainedObject], text: str) -> Iterator[str]:
+    """The same field of an object of another kind, then names that read alike."""
+    for other in explanation.objects:
+        if other not in candidates and _with_fields(other, (ANY_STEPS, *parse(text))).fields:
+            yield prefix(explanation, other) + text
+    for candidate in candidates:
+        before = prefix(explanation, candidate)
+        yield from (before + name for name in near(text, [f.path for f in candidate.fields]))

@@ -1,0 +1,88 @@
+"""The history of an object's leaves: every step that set one is remembered, whether or not it changed the value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+from trainc.api.field_path import KEYS, FieldPath, Item, Leaf, Leaves
+from trainc.explain.model import ExplainedField, Origin
+
+Attribute: TypeAlias = Callable[[Leaf], Origin]
+# What an object keeps when it is renamed: its version, its kind, and the how many-eth of these it is.
+Key: TypeAlias = tuple[str, str, int]
+
+_OF_TEMPLATE = ("runtime", "overlay", "patch", "default")
+# Plugins replace an item of these lists whole, so that who sets a part of it also sets what it is called by.
+_REPLACED_WHOLE = ("env", "volumes", "volumeMounts", "ports")
+
+
+class History:
+    """Who set which leaf of one object, step after step."""
+
+    def __init__(self) -> None:
+        self._leaves: Leaves = {}
+        self._origins: dict[FieldPath, list[Origin]] = {}
+
+    @property
+    def leaves(self) -> Leaves:
+        """The object's leaves after the latest step."""
+        return self._leaves
+
+    def origin(self, path: FieldPath) -> Origin | None:
+        """Who set a leaf last, None where there is no such leaf."""
+        return self._origins[path][-1] if path in self._leaves else None
+
+    def template_origin(self, path: FieldPath) -> Origin | None:
+        """Who set a leaf last before the TrainJob's own settings met the template, None where it was not there."""
+        origins = (origin for origin in reversed(self._origins.get(path, ())) if origin.kind in _OF_TEMPLATE)
+        return next(origins, None)
+
+    def step(
+        self,
+        after: Leaves,
+        attribute: Attribute,
+        overwritten: Iterable[FieldPath] = (),
+        *,
+        whole_items: bool = False,
+    ) -> None:
+        """Take in the leaves after a step: it set those that differ, and those that it wrote as they were.
+
+        With `whole_items` it replaces items of lists, names included. All leaves are attributed before any is
+        recorded, so that `attribute` can ask who set the others before.
+        """
+        changed = {
+            path: None
+            for path, leaf in after.items()
+            if path not in self._leaves or self._leaves[path].value != leaf.value
+        }
+        written = {**changed, **dict.fromkeys(path for path in overwritten if path in after)}
+        if whole_items:
+            touched = (*written, *(path for path in self._leaves if path not in after))
+            written |= dict.fromkeys(key for path in touched for key in _item_keys(path) if key in after)
+        found = [(path, attribute(after[path])) for path in written]
+        for path, origin in found:
+            self._origins.setdefault(path, []).append(origin)
+        self._leaves = after
+
+    def fields(self) -> tuple[ExplainedField, ...]:
+        """Every leaf with its origins, last first."""
+        return tuple(
+            ExplainedField(leaf.path, leaf.index, leaf.value, tuple(reversed(self._origins[path])))
+            for path, leaf in self._leaves.items()
+        )
+
+
+def _item_keys(path: FieldPath) -> Iterable[FieldPath]:
+    for i, step in enumerate(path[1:], start=1):
+        if isinstance(step, Item) and path[i - 1] in _REPLACED_WHOLE:
+            yield (*path[: i + 1], KEYS[str(path[i - 1])])
+
+
+def keyed(manifests: Sequence[dict[str, Any]]) -> Iterator[tuple[Key, dict[str, Any]]]:
+    """Each object with what its history is found by."""
+    seen: dict[tuple[str, str], int] = {}
+    for manifest in manifests:
+        kind = (manifest["apiVersion"], manifest["kind"])
+        yield (*kind, seen.get(kind, 0)), manifest
+        seen[kind] = seen.get(kind, 0) + 1

@@ -1,0 +1,116 @@
+"""Flux: the wrapped command, the installer, volumes and scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from trainc.api import names
+from trainc.explain.inputs.row import Row
+from trainc.explain.processes import devices, flux_processes
+from trainc.explain.readings import (
+    Reading,
+    host_domain,
+    job_name,
+    ml_policy,
+    namespace,
+    nodes,
+    replicated_job,
+)
+from trainc.explain.situation import Because, InJobSet, InTrainJob, Ref, Situation, jobset_path
+
+_ON = ml_policy("flux")
+_ENTRYPOINT_WORDS = 2
+
+
+def _setting(name: str) -> Reading:
+    """A variable that configures Flux: the TrainJob's, else the runtime's, else Flux's default."""
+
+    def read(s: Situation) -> Iterator[Ref]:
+        for i, variable in enumerate(s.job.trainer.env if s.job.trainer else ()):
+            if variable["name"] == name:
+                yield InTrainJob(("spec", "trainer", "env", i, "value"))
+                return
+        trainer, container = s.info.trainer, s.info.trainer_container
+        for variable in container.env if container else ():
+            if trainer is not None and variable["name"] == name:
+                yield InJobSet(jobset_path(trainer, trainer.main, "env", name, "value"))
+                return
+        yield Because(f"{name} is set nowhere")
+
+    return read
+
+
+def _word(s: Situation) -> Iterator[Ref]:
+    """A word of the command that Flux runs: the entrypoint's, then the TrainJob's or the template's own."""
+    at = int(s.path[-1]) - _ENTRYPOINT_WORDS if isinstance(s.path[-1], int) else -1
+    if at < 0:
+        yield from _ON(s)
+        return
+    words = [origin(path) for origin, path in _original_words(s)]
+    if s.info.gitops:
+        words = words[at : at + 1]
+    yield from words or (Because("no command is known here"),)
+
+
+def _original_words(s: Situation) -> Iterator[tuple[Callable[[tuple[str | int, ...]], Ref], tuple[str | int, ...]]]:
+    job_trainer, trainer, container = s.job.trainer, s.info.trainer, s.info.trainer_container
+    for field in ("command", "args"):
+        asked = getattr(job_trainer, field) if job_trainer else None
+        if asked is not None:
+            for i in range(len(asked)):
+                yield InTrainJob, ("spec", "trainer", field, i)
+        elif trainer is not None and container is not None and (s.info.gitops or _controller_sees(s, field)):
+            for i in range(len(container.fields.get(field, ()))):
+                yield InJobSet, jobset_path(trainer, trainer.main, field, i)
+
+
+def _controller_sees(s: Situation, field: str) -> bool:
+    return field == "command" and s.info.release.flux_sees_template_command
+
+
+def _domain(s: Situation) -> Iterator[Ref]:
+    """The controller ends hosts in the job's name, whatever the subdomain is."""
+    yield from host_domain(s) if s.info.gitops else job_name(s)
+
+
+def _hosts(s: Situation) -> Iterator[Ref]:
+    node = s.info.pod_set_in_role(names.NODE)
+    asked = s.job.trainer.num_nodes if s.job.trainer else None
+    if asked is None and node is not None:
+        yield InJobSet(replicated_job(node, "template", "spec", "parallelism"))
+    else:
+        yield from nodes(s)
+
+
+PASS = (
+    Row("...command", (_word,)),
+    Row("...initContainers[flux-installer].image", (_setting("FLUX_VIEW_IMAGE"),)),
+    Row("...volumes[*-flux-entrypoint]", (job_name,)),
+    Row("...volumes[flux-curve].secret.secretName", (job_name,)),
+    Row('...volumeMounts["/etc/flux-config"].name', (job_name,)),
+    Row("...volumes", (_ON,)),
+    Row("...volumeMounts", (_ON,)),
+    Row("...initContainers[flux-installer]", (_ON,)),
+)
+
+BUILD = (
+    Row("metadata.name", (job_name,)),
+    Row("metadata.namespace", (namespace,)),
+    Row(
+        'data["entrypoint.sh"]',
+        (job_name, _hosts, flux_processes, devices),
+        lambda s: "flux-command-words" if s.info.gitops else "",
+    ),
+    Row(
+        'data["init.sh"]',
+        (
+            job_name,
+            namespace,
+            _domain,
+            _hosts,
+            _setting("FLUX_NETWORK_DEVICE"),
+            _setting("FLUX_QUEUE_POLICY"),
+        ),
+    ),
+    Row("...", (_ON,)),
+)

@@ -1,0 +1,164 @@
+"""Coscheduling and Volcano: the gang's size, needs and queue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from trainc.api import names
+from trainc.api.field_path import FieldPath, Item
+from trainc.explain.inputs.row import Row
+from trainc.explain.readings import Reading, gang_policy, job_name, namespace, pods_of, replicated_job
+from trainc.explain.situation import (
+    Because,
+    InJobSet,
+    InRuntime,
+    InTemplate,
+    InTrainJob,
+    Ref,
+    Situation,
+)
+from trainc.ir import gang
+from trainc.ir.container import Container
+from trainc.ir.podset import PodSet
+from trainc.ir.requests import container_requests
+
+
+def _pods(s: Situation) -> Iterator[Ref]:
+    for pod_set in gang.members(s.info):
+        parallelism, replicas = pods_of(pod_set)
+        yield parallelism
+        if s.info.gitops:
+            yield replicas
+
+
+def _amounts(s: Situation) -> Iterator[Ref]:
+    """Every amount of one resource that a member's containers ask for, and how many members there are."""
+    resource = str(s.path[-1])
+    if resource == "minResources":
+        yield Because("no container of the gang asks for anything")
+        return
+    for pod_set in gang.members(s.info):
+        if resource not in pod_set.requests:
+            continue
+        parallelism, replicas = pods_of(pod_set)
+        if pod_set.requests[resource].nanos:
+            yield parallelism
+            yield from (replicas,) if s.info.gitops else ()
+        if pod_set.count:
+            yield from _asked(pod_set, resource, s)
+
+
+def _asked(pod_set: PodSet, resource: str, s: Situation) -> Iterator[Ref]:
+    """Where the pods of one set ask for a resource."""
+    pod = replicated_job(pod_set, "template", "spec", "template", "spec")
+    yield InJobSet((*pod, "overhead", resource))
+    for kind, containers in (("containers", pod_set.containers), ("initContainers", pod_set.init_containers)):
+        for container in containers:
+            resources, place = _counted(container, kind, pod_set, s)
+            if resource in container_requests({"resources": resources}, limits_count=s.info.gitops):
+                asked = "requests" if resource in resources.get("requests", {}) else "limits"
+                yield place((*pod, kind, Item(container.name), "resources", asked, resource))
+
+
+def _counted(
+    container: Container, kind: str, pod_set: PodSet, s: Situation
+) -> tuple[Mapping[str, Any], Callable[[FieldPath], Ref]]:
+    """The resources that the gang counts for a container, and what they are written in.
+
+    Where the controller replaces the template's resources as it builds, its gang counts the template's; from 2.2 on,
+    and for the trainer of an ML policy only, the TrainJob's.
+    """
+    asked = s.job.trainer.resources_per_node if s.job.trainer else None
+    replaced = kind == "containers" and container.name == pod_set.main and asked is not None
+    if asked is None or not replaced or s.info.gitops or s.info.release.resources == "merge":
+        return container.resources, InJobSet
+    if s.info.release.gang_sees_resources and s.info.ml_policy is not None and pod_set.ancestor == names.TRAINER:
+        return asked, lambda path: InTrainJob(("spec", "trainer", "resourcesPerNode", *path[-2:]))
+    return container.resources, InTemplate
+
+
+def _deviation(s: Situation) -> str:
+    if not s.info.gitops:
+        return ""
+    if gang.awaited(s.info):
+        return "gang-of-pods-that-run-together"
+    if any(pod_set.replicas > 1 for pod_set in s.info.pod_sets):
+        return "gang-counts-replicas"
+    limits_count = s.path[-2] == "minResources" and any(
+        s.path[-1] in container.resources.get("limits", {})
+        and s.path[-1] not in container.resources.get("requests", {})
+        for pod_set in gang.members(s.info)
+        for container in pod_set.containers
+    )
+    return "gang-counts-limits" if limits_count else ""
+
+
+def _min_member(s: Situation) -> Iterator[Ref]:
+    if "minMember" in (s.info.gang("volcano") or {}):
+        yield InRuntime(("spec", "podGroupPolicy", "volcano", "minMember"))
+    else:
+        yield from _pods(s)
+
+
+def _annotation(key: str) -> Reading:
+    def read(s: Situation) -> Iterator[Ref]:
+        yield InJobSet(("metadata", "annotations", key))
+
+    return read
+
+
+def _queue(s: Situation) -> Iterator[Ref]:
+    if "queue" in (s.info.gang("volcano") or {}):
+        yield InRuntime(("spec", "podGroupPolicy", "volcano", "queue"))
+    else:
+        yield from _annotation("scheduling.volcano.sh/queue-name")(s)
+
+
+def _priority(s: Situation) -> Iterator[Ref]:
+    """The pods' class; of several jobs that name one, the last decides."""
+    if "priorityClassName" in (s.info.gang("volcano") or {}):
+        yield InRuntime(("spec", "podGroupPolicy", "volcano", "priorityClassName"))
+        return
+    for pod_set in reversed(s.info.pod_sets):
+        path = replicated_job(pod_set, "template", "spec", "template", "spec", "priorityClassName")
+        if s.origin_of(path) is not None:
+            yield InJobSet(path)
+            return
+
+
+def _topology(s: Situation) -> Iterator[Ref]:
+    yield InRuntime(("spec", "podGroupPolicy", "volcano", *s.path[1:]))
+
+
+def _label_policy(s: Situation) -> Iterator[Ref]:
+    """v2.0.1 labels pods for any pod group policy."""
+    if s.info.gang("coscheduling") is None:
+        yield Because("pods are labelled for any podGroupPolicy (Trainer 2.0)")
+
+
+COSCHEDULING_PASS = (Row("...template.metadata.labels", (job_name, _label_policy)),)
+VOLCANO_PASS = (
+    Row("...template.metadata.annotations", (job_name,)),
+    Row("...template.spec.schedulerName", (gang_policy("volcano"),)),
+)
+
+COSCHEDULING_BUILD = (
+    Row("metadata.name", (job_name,)),
+    Row("metadata.namespace", (namespace,)),
+    Row("spec.minMember", (_pods,), _deviation),
+    Row("spec.minResources", (_amounts,), _deviation),
+    Row("spec.scheduleTimeoutSeconds", (gang_policy("coscheduling", "scheduleTimeoutSeconds"),)),
+    Row("...", (gang_policy("coscheduling"),)),
+)
+
+VOLCANO_BUILD = (
+    Row("metadata.name", (job_name,)),
+    Row("metadata.namespace", (namespace,)),
+    Row("spec.minMember", (_min_member,), _deviation),
+    Row("spec.minResources", (_amounts,), _deviation),
+    Row("spec.queue", (_queue,)),
+    Row("spec.priorityClassName", (_priority,)),
+    Row("spec.networkTopology", (_topology,)),
+    Row("...", (gang_policy("volcano"),)),
+)

@@ -1,0 +1,36 @@
+"""Initializer: sources, variables and secrets of the dataset and the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainc.explain.inputs.jobset import environment
+from trainc.explain.inputs.row import Row
+from trainc.explain.situation import InTrainJob, Ref, Situation
+from trainc.ir.trainjob import InitializerStep
+
+_STEP_SUFFIX = "-initializer"
+
+
+def _step(s: Situation) -> tuple[str, InitializerStep | None]:
+    ancestor = (s.pod_set.ancestor if s.pod_set else None) or ""
+    return ancestor.removesuffix(_STEP_SUFFIX), s.job.initializer(ancestor)
+
+
+def _variable(s: Situation) -> Iterator[Ref]:
+    """The TrainJob's own variable of that name, else the storage URI."""
+    field, step = _step(s)
+    if step is None:
+        return
+    own = tuple(environment(s, step.env, ("spec", "initializer", field, "env")))
+    yield from own or (InTrainJob(("spec", "initializer", field, "storageUri")),)
+
+
+def _secret(s: Situation) -> Iterator[Ref]:
+    yield InTrainJob(("spec", "initializer", _step(s)[0], "secretRef", "name"))
+
+
+PASS = (
+    Row("...env", (_variable,)),
+    Row("...envFrom", (_secret,)),
+)

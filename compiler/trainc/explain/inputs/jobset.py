@@ -1,0 +1,86 @@
+"""The JobSet plugin: what lowering and building write over the runtime's template."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainc.api import names
+from trainc.diagnostics import Path
+from trainc.explain.inputs.row import Row
+from trainc.explain.readings import because, job_name, namespace, nodes, replicated_job
+from trainc.explain.situation import Because, InJobSet, InRuntime, InTrainJob, Ref, Situation
+
+_TRAINER: Path = ("spec", "trainer")
+
+
+def trainer_env(s: Situation) -> Iterator[Ref]:
+    """The TrainJob's variable of the same name."""
+    yield from environment(s, s.job.trainer.env if s.job.trainer else (), (*_TRAINER, "env"))
+
+
+def environment(s: Situation, variables: tuple[object, ...], path: Path) -> Iterator[Ref]:
+    """The field of a TrainJob's variable that a leaf below `env[NAME]` was taken from; the last of a name counts."""
+    at = s.path.index("env") + 1
+    for i, variable in reversed(list(enumerate(variables))):
+        if isinstance(variable, dict) and variable.get("name") == s.path[at]:
+            yield InTrainJob((*path, i, *s.path[at + 1 :]))
+            return
+
+
+def _pod_count(s: Situation) -> Iterator[Ref]:
+    """As lowering counts: a trainer's pods are the policy's nodes, all others the template's."""
+    pod_set = s.pod_set
+    if pod_set is None:
+        return
+    if pod_set.ancestor == names.TRAINER and s.info.ml_policy is not None:
+        if "numNodes" in s.info.ml_policy:
+            yield InRuntime(("spec", "mlPolicy", "numNodes"))
+        else:
+            yield Because("one pod, where neither numNodes is set")
+    elif s.path[-1] == "completions":
+        parallelism = replicated_job(pod_set, "template", "spec", "parallelism")
+        yield InJobSet(parallelism) if s.origin_of(parallelism) else Because("one pod, where parallelism is not set")
+    else:
+        yield Because("one pod, where parallelism is not set")
+
+
+def _below(field: str, path: Path) -> Row:
+    """A row for a value that the TrainJob has in the same form: what follows `field` follows `path`."""
+
+    def read(s: Situation) -> Iterator[Ref]:
+        at = len(s.path) - 1 - s.path[::-1].index(field)
+        yield InTrainJob((*path, *s.path[at + 1 :]))
+
+    return Row(f"...{field}", (read,), verbatim=True)
+
+
+def _suspend(_: Situation) -> Iterator[Ref]:
+    yield InTrainJob(("spec", "suspend"))
+
+
+COUNTS = (
+    Row("...template.spec.parallelism", (nodes,)),
+    Row("...template.spec.completions", (nodes,)),
+)
+
+BUILD = (
+    Row("apiVersion", (because("every JobSet"),)),
+    Row("kind", (because("every JobSet"),)),
+    Row("metadata.name", (job_name,), verbatim=True),
+    Row("metadata.namespace", (namespace,), verbatim=True),
+    Row("spec.suspend", (_suspend,), verbatim=True),
+    Row("spec.replicatedJobs.*.replicas", (because("a labelled step runs as one replica"),)),
+    Row("...template.spec.parallelism", (_pod_count,), verbatim=True),
+    Row("...template.spec.completions", (_pod_count,), verbatim=True),
+    Row("...containers.*.image", (lambda _: (InTrainJob((*_TRAINER, "image")),),), verbatim=True),
+    Row("...containers.*.env", (trainer_env,), verbatim=True),
+    Row("...ports", (because("the controller writes each port over those of the same name or number"),)),
+    _below("command", (*_TRAINER, "command")),
+    _below("args", (*_TRAINER, "args")),
+    _below("resources", (*_TRAINER, "resourcesPerNode")),
+    Row(
+        f'...template.metadata.labels["{names.ANCESTOR_LABEL}"]',
+        (because("pods carry their job's step"),),
+        lambda _: "ancestor-label-injection",
+    ),
+)

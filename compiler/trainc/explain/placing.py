@@ -1,0 +1,60 @@
+"""Findings about built objects, placed in the input: provenance tells which line set the field that they are about.
+
+To explain a job takes longer than to compile it, so that it is done only for a job with such a finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from trainc.diagnostics import Diagnostic, Finding, Path, Source
+from trainc.explain.explanation import Recorder, explanation
+from trainc.explain.model import ExplainedField, ExplainedObject
+from trainc.options import Options
+from trainc.pipeline.assemble import assemble
+from trainc.pipeline.checked import Checked
+from trainc.startup.records import replace
+
+# Who copies a document's own words into the output; a plugin only derives something from them.
+_COPIED = ("runtime", "overlay", "patch", "trainjob")
+
+
+def place_built(
+    findings: Sequence[tuple[str, Finding]], home: Checked, recorder: Recorder, options: Options
+) -> list[Diagnostic]:
+    """Findings, each with the label of the object it is about; `home` is the document of those without a line.
+
+    `recorder` has been told what was lowered. An info is left at `home`: nobody has to mend it.
+    """
+    placed = [home.place_built(label, finding) for label, finding in findings]
+    in_files = any(checked is not None and checked.document.file for checked in (recorder.job, recorder.runtime))
+    if not in_files or all(finding.severity == "info" for _, finding in findings):
+        return placed
+    objects = _explained(recorder, options)
+    for i, (label, finding) in enumerate(findings):
+        if finding.severity != "info" and label in objects:
+            source = _source(objects[label], finding.source_path or finding.path)
+            placed[i] = replace(placed[i], source=source or placed[i].source)
+    return placed
+
+
+def _explained(recorder: Recorder, options: Options) -> dict[str, ExplainedObject]:
+    assert recorder.trainjob is not None
+    assert recorder.info is not None
+    assemble(recorder.trainjob, recorder.info, recorder.others, options, recorder)
+    described = explanation(recorder, options).objects
+    return {f"{d.name.kind} {'/'.join(filter(None, (d.name.namespace, d.name.name)))}": d for d in described}
+
+
+def _source(described: ExplainedObject, path: Path) -> Source | None:
+    """Where the field was written; of one that is not there or holds others, what is nearest to it."""
+    for length in range(len(path), 1, -1):
+        below = [field for field in described.fields if field.index[:length] == path[:length]]
+        if below:
+            copied = [field for field in below if field.origin.kind in _COPIED]
+            return next(_sources(copied), None) or next(_sources(below), None)
+    return None
+
+
+def _sources(fields: Iterable[ExplainedField]) -> Iterator[Source]:
+    return (given.source for field in fields for given in field.origin.inputs if given.source is not None)

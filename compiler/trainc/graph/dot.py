@@ -1,0 +1,48 @@
+"""The graph in Graphviz's DOT language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainc.graph.model import Graph, Step
+from trainc.graph.words import gang, size, total
+
+
+def graph_dot(graph: Graph) -> str:
+    """A digraph from left to right, the gang's members in a cluster."""
+    return "\n".join(_lines(graph)) + "\n"
+
+
+def _lines(graph: Graph) -> Iterator[str]:
+    known = {step.name for step in graph.steps}
+    members = [step for step in graph.steps if step.in_gang and graph.gang is not None]
+    yield f"digraph {_quoted(graph.name)} {{"
+    yield "  rankdir=LR; labelloc=t; fontname=Helvetica; bgcolor=transparent"
+    yield f"  label={_quoted(f'JobSet {graph.name}: {total(graph)}')}"
+    yield '  node [shape=box, style="rounded", fontname=Helvetica, margin="0.2,0.12"]'
+    yield "  edge [fontname=Helvetica, fontsize=10]"
+    yield from (f"  {_node(step)}" for step in graph.steps if step not in members)
+    if members and graph.gang is not None:
+        yield "  subgraph cluster_gang {"
+        yield f"    label={_quoted(gang(graph.gang))}; style=dashed"
+        yield from (f"    {_node(step)}" for step in members)
+        yield "  }"
+    for step in graph.steps:
+        for dependency in step.depends_on:
+            if dependency.step in known:
+                ends = f"{_quoted(dependency.step)} -> {_quoted(step.name)}"
+                yield f"  {ends} [label={_quoted(dependency.status)}]"
+    yield "}"
+
+
+def _node(step: Step) -> str:
+    lines = [step.name, size(step), step.hosts, *(f"meets at {m.address}" for m in step.rendezvous)]
+    if step.volumes:
+        lines.append("volumes: " + ", ".join(volume.name for volume in step.volumes))
+    width = ", penwidth=2" if step.role == "trainer" else ""
+    return f"{_quoted(step.name)} [label={_quoted(chr(10).join(filter(None, lines)))}{width}]"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'

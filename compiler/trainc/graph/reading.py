@@ -1,0 +1,154 @@
+"""From manifests to a graph: everything is read from what will be applied, so that the picture cannot differ from it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from trainc.api import names
+from trainc.api.quantity import parse_quantity
+from trainc.graph.model import Dependency, Gang, Graph, Rendezvous, Step, Volume
+from trainc.ir.devices import is_gpu
+from trainc.startup.patterns import pattern
+from trainc.startup.records import replace
+
+Json = Mapping[str, Any]
+_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
+_GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
+_SCHEDULERS = {"scheduling.x-k8s.io": "coscheduling", "scheduling.volcano.sh": "volcano"}
+# The variables that hold an address, and those that hold its port where it has none.
+_ADDRESSES = {
+    "PET_RDZV_ENDPOINT": "",
+    "PET_MASTER_ADDR": "PET_MASTER_PORT",
+    "JAX_COORDINATOR_ADDRESS": "",
+    "DMLC_TRACKER_URI": "DMLC_TRACKER_PORT",
+}
+_ENDPOINT_ARGUMENT = "--rdzv_endpoint="
+_BROKER_PORT = pattern(r"^default_port = (\d+)$", re.MULTILINE)
+_KINDS = {"persistentVolumeClaim": "PVC"}
+_REFERENCES = ("name", "secretName", "claimName", "path")
+
+
+def read_graph(manifests: Sequence[Json]) -> Graph:
+    """The graph of the one JobSet among a job's manifests."""
+    jobset = next(manifest for manifest in manifests if manifest["kind"] == "JobSet")
+    spec, metadata = jobset["spec"], jobset["metadata"]
+    claims: dict[str, str] = dict(_claims(spec))
+    steps = [_step(job, jobset, manifests, claims) for job in spec.get("replicatedJobs", ())]
+    return Graph(
+        metadata.get("namespace", ""),
+        metadata["name"],
+        tuple(_in_startup_order(steps, spec)),
+        _gang(manifests),
+        spec.get("suspend") is True,
+    )
+
+
+def _step(job: Json, jobset: Json, manifests: Sequence[Json], claims: Mapping[str, str]) -> Step:
+    job_spec = job["template"].get("spec", {})
+    template = job_spec.get("template", {})
+    pod: Json = template.get("spec", {})
+    metadata = template.get("metadata", {})
+    containers = pod.get("containers", ())
+    label = (job["template"].get("metadata") or {}).get("labels", {}).get(names.ANCESTOR_LABEL, "")
+    pods, replicas = job_spec.get("parallelism", 1), job.get("replicas", 1)
+    return Step(
+        name=job["name"],
+        role=label,
+        image=containers[0].get("image", "") if containers else "",
+        pods=pods,
+        replicas=replicas,
+        gpus=tuple(_gpus(containers)),
+        volumes=tuple(_volumes(pod, claims)),
+        depends_on=tuple(Dependency(d["name"], d["status"]) for d in job.get("dependsOn", ())),
+        hosts=_hosts(jobset, job["name"], replicas, pods),
+        rendezvous=tuple(_rendezvous(pod, manifests, _hosts(jobset, job["name"], 1, 1))),
+        in_gang=_GROUP_LABEL in metadata.get("labels", {}) or _GROUP_ANNOTATION in metadata.get("annotations", {}),
+    )
+
+
+def _gpus(containers: Sequence[Json]) -> Iterator[tuple[str, int]]:
+    found: dict[str, int] = {}
+    for container in containers:
+        resources = container.get("resources", {})
+        for name, amount in {**(resources.get("requests") or {}), **(resources.get("limits") or {})}.items():
+            if is_gpu(name):
+                found[name] = found.get(name, 0) + parse_quantity(str(amount)).units
+    yield from sorted(found.items())
+
+
+def _volumes(pod: Json, claims: Mapping[str, str]) -> Iterator[Volume]:
+    for volume in pod.get("volumes", ()):
+        nothing: tuple[str, Json] = ("", {})
+        kind, source = next(((k, v) for k, v in volume.items() if k != "name"), nothing)
+        refers_to = next((source[field] for field in _REFERENCES if field in source), "") if source else ""
+        yield Volume(volume["name"], f"{_KINDS.get(kind, kind)} {refers_to}".strip())
+    mounted = {m["name"] for c in pod.get("containers", ()) for m in c.get("volumeMounts", ())}
+    for name in sorted(mounted & set(claims)):
+        yield Volume(name, claims[name])
+
+
+def _claims(spec: Json) -> Iterator[tuple[str, str]]:
+    """The claims that JobSet makes for its pods, which mount them by name."""
+    for policy in spec.get("volumeClaimPolicies", ()):
+        for template in policy.get("templates", ()):
+            size = template.get("spec", {}).get("resources", {}).get("requests", {}).get("storage", "")
+            yield template["metadata"]["name"], f"PVC {size}".strip()
+
+
+def _hosts(jobset: Json, job: str, replicas: int, pods: int) -> str:
+    network = jobset["spec"].get("network") or {}
+    if network.get("enableDNSHostnames") is False or not pods * replicas:
+        return ""
+    name = jobset["metadata"]["name"]
+    return f"{name}-{job}-{_range(replicas)}-{_range(pods)}.{network.get('subdomain') or name}"
+
+
+def _range(count: int) -> str:
+    return "0" if count == 1 else f"[0-{count - 1}]"
+
+
+def _rendezvous(pod: Json, manifests: Sequence[Json], first_host: str) -> Iterator[Rendezvous]:
+    for container in pod.get("containers", ()):
+        env = {variable["name"]: str(variable.get("value", "")) for variable in container.get("env", ())}
+        for name, port in _ADDRESSES.items():
+            if env.get(name):
+                yield Rendezvous(f"{env[name]}:{env[port]}" if port in env else env[name], name)
+        for word in container.get("command", ()):
+            if word.startswith(_ENDPOINT_ARGUMENT):
+                yield Rendezvous(word.removeprefix(_ENDPOINT_ARGUMENT), _ENDPOINT_ARGUMENT.rstrip("="))
+    mounted = {(volume.get("configMap") or {}).get("name") for volume in pod.get("volumes", ())}
+    for manifest in manifests:
+        if manifest["kind"] == "ConfigMap" and manifest["metadata"]["name"] in mounted:
+            yield from _by_file(manifest, first_host)
+
+
+def _by_file(config_map: Json, first_host: str) -> Iterator[Rendezvous]:
+    """What MPI reads in its hostfile and Flux in its brokers' configuration, which the lead broker of all serves."""
+    name, data = config_map["metadata"]["name"], config_map["data"]
+    if "hostfile" in data:
+        hosts = data["hostfile"].count("\n")
+        yield Rendezvous(f"{hosts:,} host{'' if hosts == 1 else 's'}", f"hostfile in {name}")
+    port = _BROKER_PORT.search(data.get("init.sh", ""))
+    if port is not None and first_host:
+        yield Rendezvous(f"{first_host}:{port[1]}", f"broker.toml in {name}")
+
+
+def _gang(manifests: Sequence[Json]) -> Gang | None:
+    for manifest in manifests:
+        if manifest["kind"] == "PodGroup":
+            group = manifest["apiVersion"].partition("/")[0]
+            spec = manifest["spec"]
+            return Gang(manifest["metadata"]["name"], _SCHEDULERS.get(group, group), spec.get("minMember", 0))
+    return None
+
+
+def _in_startup_order(steps: Sequence[Step], spec: Json) -> Iterator[Step]:
+    """With startupPolicy InOrder each step waits for the one before it, whether or not it says so."""
+    in_order = (spec.get("startupPolicy") or {}).get("startupPolicyOrder") == "InOrder"
+    for before, step in zip((None, *steps), steps, strict=False):
+        if in_order and before is not None and not step.depends_on:
+            yield replace(step, depends_on=(Dependency(before.name, "Ready"),))
+        else:
+            yield step

@@ -1,0 +1,64 @@
+"""The graph as a tree for the terminal: steps in the order in which they start, and what each of them is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Literal, TypeAlias
+
+from trainc.graph.layers import layers
+from trainc.graph.model import Graph, Step
+from trainc.graph.words import devices, gang, size, total
+
+Role: TypeAlias = Literal["heading", "step", "size", "faint", "address", "gang"]
+Paint: TypeAlias = Callable[[str, Role], str]
+
+# What stands before a step's name, and before the lines about it.
+_INNER = ("├─ ", "│     ")
+_LAST = ("└─ ", "      ")
+
+
+def plain(text: str, role: Role) -> str:
+    """No look at all."""
+    return text
+
+
+def graph_text(graph: Graph, paint: Paint = plain) -> str:
+    """The whole tree."""
+    place = "/".join(filter(None, (graph.namespace, graph.name)))
+    about = total(graph) + (", suspended" if graph.suspended else "")
+    lines = [f"{paint(f'JobSet {place}', 'heading')}  {paint(about, 'size')}"]
+    if graph.gang is not None:
+        lines.append(f"│  {paint(gang(graph.gang), 'gang')}")
+    steps = [step for layer in layers(graph) for step in layer]
+    width = max((len(step.name) for step in steps), default=0)
+    for step in steps:
+        last = step is steps[-1]
+        branch, trunk = _LAST if last else _INNER
+        first, *others = _step(step, graph, width, paint)
+        lines += ["│", branch + first, *(trunk + line for line in others)]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _step(step: Step, graph: Graph, width: int, paint: Paint) -> Iterator[str]:
+    marks = [step.role] if step.role and step.role != step.name else []
+    if step.in_gang and graph.gang is not None:
+        marks.append("in the gang")
+    title = f"{paint(f'{step.name:<{width}}', 'step')}  {paint(size(step), 'size')}"
+    yield f"{title}  {paint(', '.join(marks), 'faint')}"
+    for name, value, role in _facts(step):
+        yield f"{paint(f'{name:<8}', 'faint')} {paint(value, role)}"
+
+
+def _facts(step: Step) -> Iterator[tuple[str, str, Role]]:
+    if step.depends_on:
+        yield "after", ", ".join(f"{d.step} is {d.status}" for d in step.depends_on), "step"
+    if step.image:
+        yield "image", step.image, "faint"
+    if step.gpus:
+        yield "each", devices(step), "size"
+    if step.hosts:
+        yield "hosts", step.hosts, "address"
+    for meeting in step.rendezvous:
+        yield "meets at", f"{meeting.address}  ({meeting.told_by})", "address"
+    for i, volume in enumerate(step.volumes):
+        yield "" if i else "volumes", f"{volume.name}  ({volume.source})", "faint"

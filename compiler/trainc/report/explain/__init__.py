@@ -1,1 +1,0 @@
-"""An explanation as people and programs read it: which fields are asked for, as text, and as JSON."""

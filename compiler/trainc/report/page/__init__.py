@@ -1,1 +1,0 @@
-"""The report: one self-contained HTML page about a folder of jobs."""

@@ -1,0 +1,45 @@
+"""docs/explain.md: every kind of origin and every JSON key is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+from builders import runtime, trainjob
+from explained import explained
+
+from trainc.explain.as_json import explanation_json
+from trainc.explain.model import Kind
+from trainc.graph.as_json import graph_json
+from trainc.graph.model import Dependency, Gang, Graph, Rendezvous, Step, Volume
+
+PAGE = (Path(__file__).parents[2] / "docs" / "explain.md").read_text(encoding="utf-8")
+
+
+def keys(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            if key not in ("value", "gpus"):
+                yield from keys(inner)
+    elif isinstance(value, list):
+        for item in value:
+            yield from keys(item)
+
+
+def test_every_kind_of_origin_is_explained() -> None:
+    assert [kind for kind in get_args(Kind) if f"| `{kind}` | " not in PAGE] == []
+
+
+def test_every_key_of_an_explanation_is_listed() -> None:
+    subject = explained(trainjob({"numNodes": 2}), runtime(policy={"torch": {}}))
+    assert [key for key in keys(explanation_json(subject.explanation)) if f"`{key}`" not in PAGE] == []
+
+
+def test_every_key_of_a_graph_is_listed() -> None:
+    step = Step(
+        "a", "", "", 1, 1, (), (Volume("v", "s"),), (Dependency("b", "Ready"),), "", (Rendezvous("x", "y"),), False
+    )
+    graph = graph_json(Graph("", "a", (step,), Gang("a", "s", 1), False))
+    assert [key for key in keys(graph) if f"`{key}`" not in PAGE] == []
