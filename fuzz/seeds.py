@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fuzz.targets.pipeline import OPTIONS
-from trainc.options import RELEASES
+from trainc.api.releases import RELEASES
 
 CASES = Path(__file__).parents[1] / "tests" / "cases"
 _QUANTITIES = (

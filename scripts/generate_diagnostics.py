@@ -2,7 +2,7 @@
 
     python scripts/generate_diagnostics.py
 
-The pages are compiler/trainc/rules/*.md; a test holds the document to them.
+The pages are compiler/trainc/diagnostics/rules/*.md; a test holds the document to them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ page says what each code means, with input that gives it and input that does not
 code never changes its meaning; `docs/diagnostics-json.md` describes the form that programs read. An error keeps trainc
 from writing anything; a warning and an info do not.
 
-`make diagnostics` writes this page from `compiler/trainc/rules/`. Tests run every example.
+`make diagnostics` writes this page from `compiler/trainc/diagnostics/rules/`. Tests run every example.
 """
 
 

@@ -25,7 +25,7 @@ from pathlib import Path
 
 PACKAGE = "kubeflow-trainer-api"
 VERSIONS = {"2.0": "2.0.1", "2.1": "2.1.0", "2.2": "2.2.1", "2.3": "2.3.0"}
-OUTPUT = Path(__file__).parents[1] / "compiler" / "trainc" / "frontend" / "schema" / "data"
+OUTPUT = Path(__file__).parents[1] / "compiler" / "trainc" / "api" / "schema" / "data"
 ROOTS = ("trainer.TrainJob", "trainer.TrainingRuntime", "trainer.ClusterTrainingRuntime", "jobset.JobSet")
 GROUPS = {
     "IoK8sApiCoreV1": "core",

@@ -24,7 +24,7 @@ def test_every_way_of_delivery_and_every_secrets_mode_is_documented(choice: str)
 
 
 def test_the_codes_that_a_page_names_have_a_rule() -> None:
-    rules = {path.stem for path in (DOCS.parent / "compiler" / "trainc" / "rules").glob("*.md")}
+    rules = {path.stem for path in (DOCS.parent / "compiler" / "trainc" / "diagnostics" / "rules").glob("*.md")}
     lines = (DOCS / "gitops.md").read_text(encoding="utf-8").partition("## What trainc warns of")[2].splitlines()
     named = {line.split("`")[1] for line in lines if line.startswith("| `")}
     assert named

@@ -42,19 +42,16 @@ UNUSUAL = {
 }
 # What does not concern a job of torch without gang, initializer, Secret or dialect.
 UNCONCERNED = {
-    *(
-        "trainc.admission.admit.updates",
-        "trainc.batch",
-        "trainc.integrations",
-        "trainc.report",
-        "trainc.admission.rendered",
-    ),
+    *(f"trainc.{name}" for name in ("batch", "explain", "integrations", "migration", "overlays", "report")),
+    *(f"trainc.admission.{name}" for name in ("rendered", "updates")),
     *(f"trainc.plugins.{name}" for name in ("coscheduling", "flux", "initializer", "jax", "mpi", "volcano", "xgboost")),
-    *(f"trainc.pipeline.{name}" for name in ("dialects.ome", "dialects.v2alpha1", "migration", "overlays")),
-    *(f"trainc.reading.{name}" for name in ("careful", "construct", "flattened", "json_text", "nodes")),
-    *("trainc.reading.syntax_errors", "trainc.diagnostics.near_names"),
-    *(f"trainc.lints.{name}" for name in ("controller_defects", "gang_scheduler", "mpi_completion")),
-    *(f"trainc.emit.{name}" for name in ("admission.re2_syntax", "delivery.flux", "name_hash", "secrets.existing")),
+    *(
+        f"trainc.reading.{name}"
+        for name in ("careful", "construct", "flattened", "json_text", "nodes", "syntax_errors")
+    ),
+    *(f"trainc.lints.{name}" for name in ("controller_defects", "gang_scheduler")),
+    *(f"trainc.emit.{name}" for name in ("delivery.flux", "name_hash", "secrets.existing")),
+    *("trainc.api.re2", "trainc.diagnostics.near_names", "trainc.dialects.ome", "trainc.dialects.v2alpha1"),
 }
 
 

@@ -6,7 +6,6 @@ import ast
 import inspect
 from collections.abc import Iterator
 from functools import cache
-from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -16,24 +15,48 @@ import trainc
 PACKAGE = Path(trainc.__file__).parent
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
 
-# cli -> pipeline -> stages -> ir -> ground. Modules at the top of the package that are not ground are the pipeline:
-# they alone know several stages. What is built around the pipeline is the command line and the integrations.
-GROUND = {
-    "diagnostics",
-    "name_forms",
-    "near_names",
-    "options",
-    "patterns",
-    "records",
-    "sync_options",
+TOP = {"__init__", "__main__", "compilation", "options"}
+
+# What each folder, and each module at the top, may import beside itself: the folders above it in this table. What is
+# named here is what is used, so that a new arrow is a line of a diff.
+EDGES = {
+    "startup": "",
+    "diagnostics": "startup",
+    "api": "startup diagnostics",
+    "options": "startup api",
+    # Its YAML is written by the one writer, in its last method.
+    "compilation": "startup diagnostics emit",
+    "reading": "startup diagnostics api options",
+    "dialects": "startup diagnostics api",
+    "overlays": "startup diagnostics api options reading dialects",
+    "ir": "startup diagnostics api options",
+    "plugins": "startup diagnostics api ir",
+    "lints": "startup diagnostics api options ir",
+    "admission": "startup diagnostics api options compilation reading ir lints",
+    "emit": "startup diagnostics api options ir",
+    "pipeline": "startup diagnostics api options compilation reading dialects overlays ir plugins lints admission emit explain",
+    "batch": "startup diagnostics api options reading dialects overlays lints emit pipeline",
+    "output": "startup diagnostics",
+    "migration": "startup diagnostics api options reading dialects pipeline",
+    "explain": "startup diagnostics api options compilation reading ir plugins emit pipeline",
+    # Both draw flowcharts.
+    "diff": "startup diagnostics api options reading dialects ir admission emit pipeline graph",
+    "graph": "startup api ir",
+    "report": "startup diagnostics api explain graph",
+    "integrations": "startup diagnostics api options compilation reading dialects overlays ir emit pipeline",
+    "testing": "startup diagnostics options compilation reading emit pipeline",
+    "cli": "startup diagnostics api options compilation reading dialects overlays admission emit pipeline batch output migration explain diff graph report integrations",
+    "__init__": "diagnostics options compilation admission pipeline",
+    "__main__": "cli",
 }
-STAGES = {"frontend", "lints", "output", "plugins", "report", "target"}
-AROUND = {"__main__", "cli", "integrations"}
+# Arrows that point down the table, each with its reason above.
+DOWNWARD = {("compilation", "emit"), ("diff", "graph"), ("pipeline", "explain")}
+PRINTING = {"__main__", "cli", "integrations"}
 VAGUE = {"base", "common", "core", "helper", "helpers", "misc", "shared", "tools", "util", "utils"}
 
 
 def home(module: str) -> str:
-    """`reading/files.py` belongs to frontend, `pipeline.py` to pipeline."""
+    """`reading/files.py` belongs to reading, `options.py` to options."""
     return module.split("/", maxsplit=1)[0].removesuffix(".py")
 
 
@@ -58,34 +81,32 @@ def _imports(tree: ast.Module) -> Iterator[str]:
             yield str(node.module)
 
 
-def allowed(importer: str) -> set[str]:
-    """The homes that a home may import beside itself."""
-    if importer in GROUND or importer == "ir":
-        return GROUND
-    if importer in STAGES:
-        return GROUND | {"ir"}
-    homes = {home(module) for module in MODULES}
-    return homes if importer in AROUND else homes - AROUND
+def arrows() -> dict[str, set[str]]:
+    """What each home imports of the others."""
+    found: dict[str, set[str]] = {home(module): set() for module in MODULES}
+    for module in MODULES:
+        found[home(module)] |= {name.split(".")[1] for name in imported(module)} - {home(module)}
+    return found
 
 
-def test_imports_point_one_way() -> None:
-    wrong = {
-        module: sorted(against)
-        for module in MODULES
-        if (against := {n for n in imported(module) if n.split(".")[1] not in allowed(home(module)) | {home(module)}})
+def test_every_folder_imports_what_the_table_says_and_nothing_else() -> None:
+    assert {home: " ".join(sorted(used)) for home, used in arrows().items()} == {
+        home: " ".join(sorted(row.split())) for home, row in EDGES.items()
     }
-    assert wrong == {}
 
 
-def test_there_are_modules_of_every_layer() -> None:
-    homes = {home(module) for module in MODULES}
-    assert homes > GROUND | STAGES | {"cli", "ir", "pipeline"}
-    assert any(imported(module) for module in MODULES)
+def test_arrows_point_up_the_table() -> None:
+    order = list(EDGES)
+    downward = {
+        (home, used) for home, row in EDGES.items() for used in row.split() if order.index(used) > order.index(home)
+    }
+    assert downward == DOWNWARD
 
 
-def test_no_two_modules_at_the_top_need_each_other() -> None:
-    top = {home(module): imported(module) for module in MODULES if "/" not in module and not module.startswith("_")}
-    TopologicalSorter({name: {n.split(".")[1] for n in names} & set(top) for name, names in top.items()}).prepare()
+def test_nothing_is_at_the_top_that_does_not_belong_there() -> None:
+    assert {module.removesuffix(".py") for module in MODULES if "/" not in module} == TOP
+    files = {path.name for path in PACKAGE.iterdir() if path.is_file()}
+    assert files == {f"{name}.py" for name in TOP} | {"PORT.yaml", "py.typed"}
 
 
 def test_plugins_never_import_each_other() -> None:
@@ -114,7 +135,7 @@ def test_nothing_but_the_command_line_prints_reads_the_environment_or_looks_at_t
     used = {
         (module, ast.unparse(node))
         for module in MODULES
-        if home(module) not in AROUND
+        if home(module) not in PRINTING
         for node in ast.walk(tree(module))
         if isinstance(node, ast.Name | ast.Attribute)
     }
@@ -128,7 +149,7 @@ def test_records_are_defined_by_records_and_not_by_the_standard_library() -> Non
         (module, alias.name)
         for module in MODULES
         for node in ast.walk(tree(module))
-        if isinstance(node, ast.ImportFrom) and node.module == "dataclasses" and module != "records.py"
+        if isinstance(node, ast.ImportFrom) and node.module == "dataclasses" and module != "startup/records.py"
         for alias in node.names
     }
     assert used - homes == set()

@@ -11,12 +11,12 @@ from golden_files import GoldenFile
 from syrupy.assertion import SnapshotAssertion
 
 from trainc import Options
+from trainc.api.releases import NEWEST_RELEASE, RELEASES
 from trainc.diff.comparison import compare
 from trainc.diff.jobset_rules import JobSetRules
 from trainc.diff.markdown import diff_markdown
 from trainc.diff.model import Diff, Side
 from trainc.diff.ways import ARGOCD
-from trainc.options import NEWEST_RELEASE, RELEASES
 from trainc.pipeline.compiler import compile_documents
 from trainc.reading.catalog import find, names, releases
 from trainc.reading.document import Document

@@ -13,23 +13,13 @@ from trainc.api.name_forms import (
     is_dns1123_subdomain,
     length,
 )
+from trainc.api.releases import normalize_release
+from trainc.api.sync_options import normalize_sync_options
 from trainc.startup.records import dataclass, field
-from trainc.sync_options import normalize_sync_options
 
 Semantics: TypeAlias = Literal["gitops", "controller"]
 SecretsMode: TypeAlias = Literal["existing", "external-secrets", "sealed", "presync-job"]
 Delivery: TypeAlias = Literal["argocd", "flux", "kubectl"]
-
-RELEASES = ("2.0", "2.1", "2.2", "2.3")
-NEWEST_RELEASE = RELEASES[-1]
-
-
-def normalize_release(text: str) -> str:
-    """The Trainer minor that `text` names: "2.3", "v2.3" and "2.3.1" are all "2.3". ValueError for any other."""
-    minor = ".".join(text.removeprefix("v").split(".")[:2])
-    if minor not in RELEASES:
-        raise ValueError(f"unknown Trainer release {text!r}; choose one of {', '.join(RELEASES)}")
-    return minor
 
 
 def checked_namespace(text: str) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from trainc import CompileError, Options, admit
+from trainc.api.releases import RELEASES
 from trainc.compilation import Compilation
-from trainc.options import RELEASES, Limits, Semantics
+from trainc.options import Limits, Semantics
 from trainc.pipeline.compiler import compile_documents
 from trainc.reading.catalog import find
 from trainc.reading.document import Document

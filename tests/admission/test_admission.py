@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from trainc import CompileError, Options, admit, refusals
-from trainc.options import RELEASES
+from trainc.api.releases import RELEASES
 
 Json = dict[str, Any]
 

@@ -309,7 +309,7 @@ def test_the_identity_of_trainc_is_its_code_its_catalog_and_what_it_stands_on(
     before = identity.identity()
     assert identity.identity() == before
     files = {os.path.basename(file) for file in identity._files(os.path.dirname(os.path.dirname(identity.__file__)))}
-    assert {"pipeline.py", "PORT.yaml"} <= files
+    assert {"compiler.py", "PORT.yaml"} <= files
     monkeypatch.setattr(identity, "catalog_folder", lambda: str(tmp_path))
     other = identity.identity()
     (tmp_path / "a.yaml").write_text("a")

@@ -10,9 +10,10 @@ import jsonschema
 import pytest
 from commands import run
 
+from trainc.api.releases import RELEASES
 from trainc.cli.graph import FORMATS
 from trainc.cli.schema import KINDS, of_every_kind
-from trainc.options import RELEASES, Limits
+from trainc.options import Limits
 from trainc.reading.yaml_reader import read_documents
 
 CASES = Path(__file__).parents[1] / "cases"

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from commands import run
 
+from trainc.api.releases import RELEASES
 from trainc.cli import rule
 from trainc.cli.command import COMMANDS
 from trainc.cli.version import read_port
 from trainc.ir.deviations import DEVIATIONS
-from trainc.options import RELEASES
 from trainc.plugins.registry import PLUGINS
 
 JOB = Path(__file__).parents[1] / "cases" / "torch-llm-pretrain.yaml"

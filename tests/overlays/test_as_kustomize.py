@@ -14,7 +14,7 @@ from kubectl import Kubectl
 from trainc.options import Limits
 from trainc.overlays.load import load_overlays
 from trainc.overlays.stack import apply_overlays
-from trainc.pipeline.resolve import Miss
+from trainc.reading.catalog import Miss
 
 JOB: dict[str, Any] = {
     "apiVersion": "trainer.kubeflow.org/v1alpha1",

@@ -18,7 +18,7 @@ from trainc.overlays.loaded import Loaded
 from trainc.overlays.read import read_overlay
 from trainc.overlays.stack import apply_overlays
 from trainc.pipeline.inputs import compile_paths
-from trainc.pipeline.resolve import Miss
+from trainc.reading.catalog import Miss
 from trainc.reading.document import Document
 
 

@@ -12,7 +12,7 @@ from trainc.overlays.loaded import Loaded, values_of
 from trainc.overlays.overlay import ImageChange, Overlay, Patch, PatchEntry
 from trainc.overlays.selectors import Target, exact_target, target_of
 from trainc.overlays.stack import Stack
-from trainc.pipeline.resolve import Miss
+from trainc.reading.catalog import Miss
 from trainc.reading.document import Document
 
 API = "trainer.kubeflow.org/v1alpha1"

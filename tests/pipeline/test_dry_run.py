@@ -8,7 +8,7 @@ import pytest
 from builders import container, job, runtime, trainjob
 
 from trainc import Diagnostic, Options
-from trainc.options import RELEASES
+from trainc.api.releases import RELEASES
 from trainc.pipeline.dry_run import check_unused_runtimes
 from trainc.reading.catalog import find, names
 from trainc.reading.document import Document

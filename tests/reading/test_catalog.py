@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
+from trainc.api.releases import RELEASES
 from trainc.api.schema import check
 from trainc.api.schema.runtime_rules import runtime_rules
-from trainc.options import RELEASES
-from trainc.pipeline.resolve import Miss
-from trainc.reading.catalog import SHOWN_FOLDER, find, names, releases, releases_of, text_of
+from trainc.reading.catalog import SHOWN_FOLDER, Miss, find, names, releases, releases_of, text_of
 from trainc.reading.document import Document
 
 RUNTIMES = Path(__file__).parents[2] / "runtimes"

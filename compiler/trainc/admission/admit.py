@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from trainc.admission import bake_defaults, verdict
 from trainc.api.names import JOBSET_API
+from trainc.api.releases import NEWEST_RELEASE
 from trainc.api.schema import check
 from trainc.compilation import Compilation, CompiledJob
 from trainc.diagnostics import CompileError, Diagnostic, Finding, Path, Severity, format_path, has_errors, in_order
 from trainc.ir.release import Release, release_facts
-from trainc.options import NEWEST_RELEASE, Options, Semantics
-from trainc.pipeline.checked import label_of
+from trainc.options import Options, Semantics
+from trainc.reading.document import label_of
 from trainc.startup.records import replace
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from trainc.admission.admit import judge
 from trainc.api.names import JOBSET_API
+from trainc.api.releases import NEWEST_RELEASE
 from trainc.diagnostics import Diagnostic, has_errors
 from trainc.ir.release import release_facts
 from trainc.lints.rendered import stale_names
-from trainc.options import NEWEST_RELEASE, Options
-from trainc.pipeline.checked import label_of, place
+from trainc.options import Options
 from trainc.reading.document import Document
 
 
@@ -27,5 +27,4 @@ def check_rendered(documents: Sequence[Document], options: Options) -> Iterator[
         stored, findings = judge(document.data, release, "error" if options.semantics == "gitops" else "warning")
         if not has_errors(findings):
             findings += stale_names(stored, objects)
-        label = label_of(document.data)
-        yield from (place(finding, document, label) for finding in findings)
+        yield from map(document.place, findings)

@@ -9,6 +9,9 @@ TRAINER_GROUP = "trainer.kubeflow.org"
 TRAINER_API = f"{TRAINER_GROUP}/v1alpha1"
 JOBSET_API = "jobset.x-k8s.io/v1alpha2"
 
+RUNTIME_KINDS = ("TrainingRuntime", "ClusterTrainingRuntime")
+KINDS = ("TrainJob", *RUNTIME_KINDS)
+
 ANCESTOR_LABEL = f"{TRAINER_GROUP}/trainjob-ancestor-step"
 SUPPORT_LABEL = f"{TRAINER_GROUP}/support"
 

@@ -11,19 +11,21 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from trainc.api.releases import NEWEST_RELEASE
 from trainc.batch.digest import digest_of
 from trainc.batch.outcome import FileOutcome, JobOutcome, Key
 from trainc.diagnostics import Diagnostic, Source, has_errors
+from trainc.dialects import is_ours
 from trainc.emit.streams import Form, text_of
 from trainc.lints.duplicate_subdomain import claims_of
-from trainc.options import NEWEST_RELEASE, Limits, Options
+from trainc.options import Limits, Options
 from trainc.overlays.load import load_overlays
 from trainc.overlays.loaded import Loaded, values_of
 from trainc.overlays.stack import Passed, Stack
-from trainc.pipeline.checked import Checked, is_ours
+from trainc.pipeline.checked import Checked
 from trainc.pipeline.compiler import compile_job, missing_runtimes
-from trainc.pipeline.intake import Catalog, Intake, Shelf, take_in, with_catalog
-from trainc.reading.catalog import find
+from trainc.pipeline.intake import Intake, Shelf, take_in, with_catalog
+from trainc.reading.catalog import Catalog, find
 from trainc.reading.confinement import read_bounded
 from trainc.reading.document import Document
 from trainc.reading.files import Texts, read_file, read_paths

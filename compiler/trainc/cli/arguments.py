@@ -8,19 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, get_args
 
+from trainc.api.releases import RELEASES, normalize_release
+from trainc.api.sync_options import sync_options_of
 from trainc.cli.command import Parser
-from trainc.options import (
-    RELEASES,
-    Delivery,
-    Limits,
-    SecretsMode,
-    Semantics,
-    checked_cluster_domain,
-    checked_namespace,
-    normalize_release,
-)
+from trainc.options import Delivery, Limits, SecretsMode, Semantics, checked_cluster_domain, checked_namespace
 from trainc.startup.records import fields
-from trainc.sync_options import sync_options_of
 
 COLOURS = ("auto", "always", "never")
 _OUTSIDE = "allow_outside"

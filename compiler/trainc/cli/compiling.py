@@ -117,7 +117,7 @@ def concerning_others(
     documents: Sequence[Document], settings: Settings, *, checks_fragments: bool = False
 ) -> Iterator[Diagnostic]:
     """Documents that are not compiled: a warning each where the file was named, else one info for all."""
-    from trainc.pipeline.checked import is_ours
+    from trainc.dialects import is_ours
 
     named = {path.removeprefix("./") for path in settings.paths}
     passed_over = 0
@@ -144,7 +144,7 @@ def _skipped(document: Document, fragment: Fragment | None) -> Diagnostic:
         message = f"this is {fragment.label}, no whole document; it is skipped"
         hint = "write it in its place in the whole document; `trainc check` checks it alone"
         return Diagnostic("Fragment", "warning", message, hint, fragment.label, "", document.locate(()))
-    from trainc.pipeline.checked import label_of
+    from trainc.reading.document import label_of
 
     message = "trainc compiles TrainJobs and runtimes; this document is skipped"
     source = document.locate(("kind",))

@@ -8,8 +8,9 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
+from trainc.api.releases import normalize_release
 from trainc.diagnostics import CompileError, Diagnostic, Path, format_path
-from trainc.options import Delivery, Limits, SecretsMode, Semantics, normalize_release
+from trainc.options import Delivery, Limits, SecretsMode, Semantics
 from trainc.reading.confinement import OUTSIDE_HINT, is_inside, read_bounded, root_around
 from trainc.reading.document import Document
 from trainc.reading.yaml_reader import read_documents

@@ -99,11 +99,11 @@ def _read(side: Side, arguments: Arguments, streams: Streams, diagnostics: list[
 
 
 def _compared(before: ReadSide, after: ReadSide) -> Diff:
+    from trainc.api.releases import NEWEST_RELEASE
     from trainc.diff.comparison import compare
     from trainc.diff.jobset_rules import JobSetRules
     from trainc.diff.model import Side as Compared
     from trainc.diff.ways import chosen_way
-    from trainc.options import NEWEST_RELEASE
 
     release = after.options.release or NEWEST_RELEASE
     return compare(

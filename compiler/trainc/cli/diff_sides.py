@@ -7,12 +7,13 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import chdir, contextmanager
 
+from trainc.api.releases import RELEASES, normalize_release
 from trainc.cli.command import Arguments, Streams, UsageError
 from trainc.cli.configuration import FILE_NAME
 from trainc.cli.settings import settings_of
 from trainc.diagnostics import CompileError, Diagnostic, Source, has_errors
 from trainc.diff.manifest_set import ManifestSet, is_runtime, manifest_set, with_runtime
-from trainc.options import RELEASES, Options, normalize_release
+from trainc.options import Options
 from trainc.pipeline.inputs import read_inputs
 from trainc.reading.catalog import SHOWN_FOLDER
 from trainc.reading.document import Document

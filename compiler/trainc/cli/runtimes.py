@@ -11,9 +11,9 @@ Examples:
 
 from __future__ import annotations
 
+from trainc.api.releases import NEWEST_RELEASE
 from trainc.cli.arguments import RUNTIME, add_release, completed_by
 from trainc.cli.command import Arguments, Parser, Status, Streams
-from trainc.options import NEWEST_RELEASE
 from trainc.reading import catalog
 from trainc.reading.document import Document
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from trainc.api.releases import NEWEST_RELEASE
 from trainc.api.schema.editor_schema import DIALECT, json_schema
 from trainc.cli.arguments import add_release
 from trainc.cli.colour import Paint
@@ -23,7 +24,6 @@ from trainc.cli.configuration import read_configuration
 from trainc.cli.excerpt import Files
 from trainc.cli.report_text import text_report
 from trainc.diagnostics import CompileError
-from trainc.options import NEWEST_RELEASE
 from trainc.overlays.editor_schema import overlay_schema
 
 KINDS = ("TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")

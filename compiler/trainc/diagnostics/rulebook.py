@@ -1,4 +1,4 @@
-"""The rulebook: one page for each diagnostic code, shipped as trainc/rules/<Code>.md."""
+"""The rulebook: one page for each diagnostic code, shipped as trainc/diagnostics/rules/<Code>.md."""
 
 # os.path, not pathlib: it starts faster.
 
@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 
-_FOLDER = os.path.join(os.path.dirname(os.path.dirname(__file__)), "rules")
+_FOLDER = os.path.join(os.path.dirname(__file__), "rules")
 _SUFFIX = ".md"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from trainc.api.names import TRAINER_GROUP
+from trainc.api.names import KINDS, RUNTIME_KINDS, TRAINER_GROUP
 from trainc.api.nested import value_at
 from trainc.dialects.dialect import Conversion, Dialect, Surroundings
 
@@ -22,6 +22,7 @@ __all__ = [
     "Surroundings",
     "claimed_by",
     "dialect_of",
+    "is_ours",
     "surroundings_of",
 ]
 
@@ -32,10 +33,10 @@ OME_API = f"{OME_GROUP}/v1beta1"
 V2ALPHA1_GROUP = "kubeflow.org"
 V2ALPHA1_API = f"{V2ALPHA1_GROUP}/v2alpha1"
 _BASE_MODEL_KIND = "ClusterBaseModel"
-_RUNTIMES = {kind: kind for kind in ("TrainingRuntime", "ClusterTrainingRuntime")}
+_RUNTIMES = {kind: kind for kind in RUNTIME_KINDS}
 _TRAINJOB = {"TrainJob": "TrainJob", **_RUNTIMES}
 
-OME = Dialect("ome", OME_GROUP, (OME_API,), {"TrainingJob": "TrainJob", **_RUNTIMES})
+OME = Dialect("ome", OME_GROUP, (OME_API,), {"TrainingJob": "TrainJob", **_RUNTIMES}, needs_initializers=True)
 V2ALPHA1 = Dialect("v2alpha1", V2ALPHA1_GROUP, (V2ALPHA1_API,), _TRAINJOB)
 # For one day it was called so.
 ONE_DAY_V2ALPHA1 = Dialect("v2alpha1", TRAINER_GROUP, (f"{TRAINER_GROUP}/v2alpha1",), _TRAINJOB)
@@ -54,6 +55,15 @@ def claimed_by(document: Json) -> Dialect | None:
     group, _, version = str(document.get("apiVersion", "")).partition("/")
     kind = str(document.get("kind"))
     return next((d for d in DIALECTS if version and group == d.group and kind in d.kinds), None)
+
+
+def is_ours(document: Json) -> bool:
+    """Whether a document is a TrainJob or runtime of any dialect, or means to be one."""
+    group = str(document.get("apiVersion") or "").partition("/")[0]
+    kind = document.get("kind")
+    if group == TRAINER_GROUP or (kind in KINDS and (not group or group.endswith("kubeflow.org"))):
+        return True
+    return claimed_by(document) is not None
 
 
 def surroundings_of(documents: Iterable[Json]) -> Surroundings:

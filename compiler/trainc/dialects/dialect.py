@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 from trainc.diagnostics import Finding
 from trainc.dialects.moves import Move
 from trainc.dialects.naming import NAMED, Naming
-from trainc.ir.info import Info
-from trainc.ir.release import Release
-from trainc.ir.trainjob import TrainJob
-from trainc.startup.records import dataclass, field, replace
+from trainc.startup.records import dataclass, field
 
 Json = Mapping[str, Any]
 
@@ -37,8 +34,6 @@ class Conversion:
 
 
 Convert: TypeAlias = Callable[[Json, str, Surroundings], Conversion]
-# What only shows once a job and its runtime have met.
-Fit: TypeAlias = Callable[[TrainJob, Info], tuple[TrainJob, list[Finding]]]
 
 
 if TYPE_CHECKING:
@@ -47,13 +42,13 @@ if TYPE_CHECKING:
         """What the module of a dialect offers."""
 
         convert: Convert
-        fit: Fit
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """An API group that documents may be written in. `kinds` maps its kinds to those of trainer.kubeflow.org.
 
+    With `needs_initializers`, every job has to name its data and its model, so that a runtime may have no use for them.
     What the dialect does is in the module of its name beside this one, imported for the first document that needs it:
     most input has none.
     """
@@ -63,18 +58,11 @@ class Dialect:
     api_versions: tuple[str, ...]
     kinds: Mapping[str, str]
     naming: Naming = NAMED
+    needs_initializers: bool = False
 
     def convert(self, document: Json, kind: str, surroundings: Surroundings) -> Conversion:
         """A document of this dialect, of `kind` in trainer.kubeflow.org, as that API would have it."""
         return self._module().convert(document, kind, surroundings)
-
-    def fit(self, job: TrainJob, info: Info) -> tuple[TrainJob, list[Finding]]:
-        """The job as the dialect has it beside the runtime it has got, and what that changed."""
-        return self._module().fit(job, info)
-
-    def behaviour(self, release: Release) -> Release:
-        """The release's facts for a runtime of this dialect: its initializers mount a volume of any name."""
-        return replace(release, initializer_needs_mount=False)
 
     def _module(self) -> DialectModule:
         return cast("DialectModule", import_module(f"trainc.dialects.{self.module}"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trainc.diagnostics import Path
-from trainc.startup.records import dataclass
+from trainc.diagnostics import Finding, Path
+from trainc.startup.records import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +24,11 @@ def as_written(path: Path, moves: Sequence[Move]) -> Path:
         return path
     move = max(covering, key=lambda m: len(m.now))
     return move.was if move.whole else (*move.was, *path[len(move.now) :])
+
+
+def moved(finding: Finding, moves: Sequence[Move]) -> Finding:
+    """A finding about a converted document as one about the document as written."""
+    if not moves:
+        return finding
+    source_path = None if finding.source_path is None else as_written(finding.source_path, moves)
+    return replace(finding, path=as_written(finding.path, moves), source_path=source_path)

@@ -15,8 +15,6 @@ from trainc.dialects.dialect import Conversion, Surroundings
 from trainc.dialects.ome_job import converted_job, ome_field_ignored
 from trainc.dialects.runtime import OBJECT, RUNTIME_SPEC, converted_runtime
 from trainc.dialects.shape import ANY, Shape
-from trainc.ir.info import Info
-from trainc.ir.trainjob import TrainJob
 from trainc.startup.records import replace
 
 Json = Mapping[str, Any]
@@ -70,23 +68,3 @@ def _pruned(spec: Json) -> Iterator[Finding]:
                 f"nothing, if they are meant; else remove template.metadata.{name}",
                 ("spec", "template", "metadata", name),
             )
-
-
-def fit(job: TrainJob, info: Info) -> tuple[TrainJob, list[Finding]]:
-    """A job without the initializers that its runtime has no job for: every TrainingJob must name data and a model."""
-    findings: list[Finding] = []
-    for field, step in (("dataset", names.DATASET_INITIALIZER), ("model", names.MODEL_INITIALIZER)):
-        pod_set = info.pod_set(step)
-        if job.initializer(step) is None or (pod_set is not None and pod_set.container(step) is not None):
-            continue
-        job = replace(job, dataset=None) if field == "dataset" else replace(job, model=None)
-        findings.append(
-            Finding(
-                "InitializerNotInRuntime",
-                "warning",
-                f"the runtime has no job {step!r}, so nothing fetches this",
-                f"add the job to the runtime, or mount the {field} where the trainer expects it",
-                ("spec", "initializer", field),
-            )
-        )
-    return job, findings

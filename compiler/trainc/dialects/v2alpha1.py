@@ -16,8 +16,6 @@ from trainc.dialects.moves import Move
 from trainc.dialects.runtime import OBJECT, RUNTIME_SPEC, converted_runtime
 from trainc.dialects.shape import ANY, Shape, conform
 from trainc.dialects.trainer_fields import RUNTIME_REF, TRAINER, converted_runtime_ref, converted_trainer
-from trainc.ir.info import Info
-from trainc.ir.trainjob import TrainJob
 from trainc.startup.records import replace
 
 Json = Mapping[str, Any]
@@ -127,8 +125,3 @@ def _containers(item: Any) -> list[tuple[str, Sequence[Any]]]:
     if not isinstance(item, Mapping):
         return []
     return [(kind, item[kind]) for kind in ("containers", "initContainers") if isinstance(item.get(kind), list)]
-
-
-def fit(job: TrainJob, info: Info) -> tuple[TrainJob, list[Finding]]:
-    """Every job fits the runtime that it names."""
-    return job, []

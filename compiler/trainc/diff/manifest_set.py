@@ -6,16 +6,15 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trainc.api.names import JOBSET_API
+from trainc.api.names import JOBSET_API, RUNTIME_KINDS
+from trainc.api.releases import NEWEST_RELEASE
 from trainc.api.schema import check
 from trainc.diagnostics import CompileError, Diagnostic, format_path, has_errors, in_order
-from trainc.dialects import claimed_by
-from trainc.options import NEWEST_RELEASE, Options
-from trainc.pipeline.checked import is_ours, label_of, place
+from trainc.dialects import claimed_by, is_ours
+from trainc.options import Options
 from trainc.pipeline.compiler import compile_documents
 from trainc.pipeline.inputs import Inputs
-from trainc.pipeline.resolve import RUNTIME_KINDS
-from trainc.reading.document import Document
+from trainc.reading.document import Document, label_of
 from trainc.startup.records import dataclass, replace
 
 # What trainc's output is made of; a folder of output may hold other objects, which are not trainc's to judge.
@@ -105,7 +104,7 @@ def _problems(document: Document, release: str) -> Sequence[Diagnostic]:
         source = document.locate(("apiVersion",))
         return [Diagnostic("NotAJobSet", "error", message, hint, label_of(document.data), "apiVersion", source)]
     _, findings = check(document.data, "JobSet", release, prune=True)
-    return [place(f, document, label_of(document.data)) for f in findings if f.severity == "error"]
+    return [document.place(f) for f in findings if f.severity == "error"]
 
 
 def _wrong_metadata(document: Document) -> Iterator[Diagnostic]:

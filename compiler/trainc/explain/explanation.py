@@ -10,9 +10,9 @@ from trainc.explain.replay import Replay
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.options import Options
-from trainc.pipeline.checked import Checked, label_of
+from trainc.pipeline.checked import Checked
 from trainc.plugins.plugin import ExtensionPoint
-from trainc.reading.document import Document
+from trainc.reading.document import Document, label_of
 from trainc.startup.records import dataclass, field
 
 Manifest = dict[str, Any]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trainc.api.releases import NEWEST_RELEASE
 from trainc.compilation import CompiledJob
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
 from trainc.diagnostics.near_names import did_you_mean
 from trainc.explain.explanation import Recorder
-from trainc.options import NEWEST_RELEASE, Options
+from trainc.options import Options
 from trainc.pipeline.checked import Checked
 from trainc.pipeline.compiler import compile_job
 from trainc.pipeline.inputs import Inputs

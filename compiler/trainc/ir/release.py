@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Literal
 
-from trainc.options import RELEASES
+from trainc.api.releases import RELEASES
 from trainc.startup.records import dataclass
 
 

@@ -38,7 +38,7 @@ def _processes(job: TrainJob, info: Info) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A lint's module beside this one, its function, and the jobs that concern it: for no other is it even imported."""
+    """A lint's module, its function, and the jobs that concern it: for no other is it even imported."""
 
     module: str
     function: str
@@ -47,26 +47,26 @@ class Registered:
 
 @cache
 def _loaded(module: str, function: str) -> Lint:
-    return cast("Lint", getattr(import_module(f"trainc.lints.{module}"), function))
+    return cast("Lint", getattr(import_module(f"trainc.{module}"), function))
 
 
 # Of a lowered job, before any pass.
 LINTS: tuple[Registered, ...] = (
-    Registered("nothing_to_run", "nothing_to_run"),
-    Registered("missing_ancestor", "missing_trainer_ancestor"),
-    Registered("missing_image", "missing_image"),
-    Registered("shell_variables", "unexpanded_shell_variables"),
-    Registered("initializer_order", "initializer_not_ordered", _initializers),
-    Registered("gpu_limits", "gpu_without_limit"),
-    Registered("gang_scheduler", "scheduler_name_missing", _gang),
-    Registered("mpi_completion", "mpi_nodes_awaited", _mpi),
-    Registered("ignored_values", "processes_ignored", _processes),
+    Registered("lints.nothing_to_run", "nothing_to_run"),
+    Registered("lints.missing_ancestor", "missing_trainer_ancestor"),
+    Registered("lints.missing_image", "missing_image"),
+    Registered("lints.shell_variables", "unexpanded_shell_variables"),
+    Registered("plugins.initializer.lints", "initializer_not_ordered", _initializers),
+    Registered("lints.gpu_limits", "gpu_without_limit"),
+    Registered("lints.gang_scheduler", "scheduler_name_missing", _gang),
+    Registered("plugins.mpi.completion", "mpi_nodes_awaited", _mpi),
+    Registered("lints.ignored_values", "processes_ignored", _processes),
 )
 # Of a job whose pods have been counted and told how to meet.
 SIZED_LINTS: tuple[Registered, ...] = (
-    Registered("gang_scheduler", "gang_too_large", _gang),
-    Registered("torchrun_flags", "torchrun_args_override_policy"),
-    Registered("ignored_values", "values_overridden"),
+    Registered("lints.gang_scheduler", "gang_too_large", _gang),
+    Registered("plugins.torch.torchrun_flags", "torchrun_args_override_policy"),
+    Registered("lints.ignored_values", "values_overridden"),
 )
 
 

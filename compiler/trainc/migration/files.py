@@ -9,7 +9,6 @@ from typing import Any
 from trainc.diagnostics import Diagnostic, Path
 from trainc.migration.newest import Around, around_of, in_newest_api
 from trainc.options import Limits
-from trainc.pipeline.checked import label_of, place
 from trainc.reading.encoding import encode
 from trainc.reading.lists import items
 from trainc.reading.yaml_reader import read_documents, read_value
@@ -44,7 +43,7 @@ def migrate_text(text: str, file: str, limits: Limits, around: Around | None = N
     said: list[Diagnostic] = []
     for document in documents:
         migrated = in_newest_api(document.data, around)
-        said += [place(finding, document, label_of(document.data)) for finding in migrated.findings]
+        said += map(document.place, migrated.findings)
     lines = text.replace("\r\n", "\n")
     new = "".join(_migrated_parts(lines, limits, around))
     return MigratedFile(text if new == lines else _with_line_ends_of(text, new), tuple(said))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from trainc.options import RELEASES, Delivery, SecretsMode, Semantics
+from trainc.api.releases import RELEASES
+from trainc.options import Delivery, SecretsMode, Semantics
 from trainc.overlays.overlay import API, KIND
 from trainc.overlays.selectors import TARGET_FIELDS
 

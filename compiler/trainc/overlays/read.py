@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, TypeAlias, get_args
 
+from trainc.api.releases import normalize_release
 from trainc.diagnostics import Diagnostic, Path
-from trainc.options import Delivery, SecretsMode, Semantics, normalize_release
+from trainc.options import Delivery, SecretsMode, Semantics
 from trainc.overlays.overlay import API, FIELDS, KIND, ImageChange, Overlay, Pair, PatchEntry
 from trainc.overlays.selectors import TARGET_FIELDS, Target, target_of
 from trainc.overlays.typed_fields import TypedFields

@@ -8,8 +8,7 @@ from trainc.diagnostics import Diagnostic
 from trainc.overlays.apply import Layer, Use
 from trainc.overlays.edited import Edited, identity
 from trainc.overlays.loaded import Loaded
-from trainc.pipeline.intake import Catalog
-from trainc.pipeline.resolve import Miss
+from trainc.reading.catalog import Catalog, Miss
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc.diagnostics import Path
+from trainc.dialects import is_ours
 from trainc.overlays.edited import Edited, Origin
 from trainc.overlays.overlay import ImageChange, Overlay
-from trainc.pipeline.checked import is_ours
 
 # TrainJob is Trainer's and v2alpha1's, TrainingJob OME's.
 _JOB_KINDS = ("TrainJob", "TrainingJob")

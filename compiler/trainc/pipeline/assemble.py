@@ -18,10 +18,9 @@ from trainc.lints.duplicate_subdomain import subdomain_of_every_run
 from trainc.lints.registry import SIZED_LINTS, lint
 from trainc.lints.ttl_rerun import ttl_rerun
 from trainc.options import Options
-from trainc.pipeline.checked import label_of
 from trainc.plugins import engine
 from trainc.plugins.registry import plugins_for
-from trainc.reading.document import Document
+from trainc.reading.document import Document, label_of
 from trainc.startup.records import dataclass, replace
 
 if TYPE_CHECKING:

@@ -6,24 +6,21 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainc.api import names
+from trainc.api.names import KINDS
 from trainc.api.schema import check
 from trainc.api.schema.runtime_rules import runtime_rules
 from trainc.diagnostics import Diagnostic, Finding, Path, Source, format_path, has_errors
 from trainc.dialects import Conversion, Dialect, Surroundings, claimed_by, dialect_of
-from trainc.dialects.moves import Move, as_written
+from trainc.dialects.moves import Move, as_written, moved
 from trainc.dialects.naming import LABELLED, Naming
 from trainc.dialects.removed_fields import check_honouring
-from trainc.ir.info import Info
 from trainc.ir.release import Release
-from trainc.ir.trainjob import TrainJob
 from trainc.options import Options
 from trainc.pipeline.ignored_fields import ignored_fields
-from trainc.pipeline.resolve import RUNTIME_KINDS
-from trainc.reading.document import Document
+from trainc.reading.document import Document, label_of
 from trainc.startup.records import dataclass, replace
 
 Json = Mapping[str, Any]
-KINDS = ("TrainJob", *RUNTIME_KINDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +46,8 @@ class Checked:
         return LABELLED if self.dialect is None else self.dialect.naming
 
     def behaviour(self, release: Release) -> Release:
-        """What the release does with a runtime of this dialect."""
-        return release if self.dialect is None else self.dialect.behaviour(release)
-
-    def fit(self, job: TrainJob, info: Info) -> tuple[TrainJob, list[Finding]]:
-        """This TrainJob as its dialect has it beside the runtime it has got, and what that changed."""
-        return (job, []) if self.dialect is None else self.dialect.fit(job, info)
+        """What the release does with a runtime of this dialect: in the older ones initializers mount any volume."""
+        return release if self.dialect is None else replace(release, initializer_needs_mount=False)
 
     def written(self, path: Path) -> Path:
         """Where the author wrote what `data` has at `path`."""
@@ -66,7 +59,7 @@ class Checked:
 
     def place(self, finding: Finding) -> Diagnostic:
         """A finding about this document, with its name and its position in the source."""
-        return place(finding, self.document, self.label, self.moves)
+        return self.document.place(moved(finding, self.moves), self.label)
 
     def place_built(self, label: str, finding: Finding) -> Diagnostic:
         """A finding about an object built from this document: its path lies in that object, its position here."""
@@ -81,37 +74,6 @@ class Checked:
         )
 
 
-def label_of(data: Json) -> str:
-    """`kind namespace/name` as far as the document says."""
-    metadata = data.get("metadata")
-    known = metadata if isinstance(metadata, dict) else {}
-    name = "/".join(str(known[part]) for part in ("namespace", "name") if known.get(part))
-    return f"{data.get('kind', 'document')} {name}".rstrip()
-
-
-def place(finding: Finding, document: Document, label: str, moves: tuple[Move, ...] = ()) -> Diagnostic:
-    """A finding as a diagnostic of one document; its paths are those before `moves`."""
-    path = as_written(finding.path, moves)
-    source_path = path if finding.source_path is None else as_written(finding.source_path, moves)
-    return Diagnostic(
-        finding.code,
-        finding.severity,
-        finding.message,
-        finding.hint,
-        label,
-        format_path(path),
-        document.locate(source_path),
-    )
-
-
-def is_ours(data: Json) -> bool:
-    """Whether a document is a TrainJob or runtime of any dialect, or means to be one."""
-    group = str(data.get("apiVersion") or "").partition("/")[0]
-    if group == names.TRAINER_GROUP or (data.get("kind") in KINDS and (not group or group.endswith("kubeflow.org"))):
-        return True
-    return claimed_by(data) is not None
-
-
 def check_document(
     document: Document, release: str, options: Options, surroundings: Surroundings
 ) -> tuple[Checked | None, list[Diagnostic]]:
@@ -119,19 +81,17 @@ def check_document(
     dialect = dialect_of(document.data)
     wrong = list(_wrong_dialect(document.data, dialect, options))
     if wrong:
-        label = label_of(document.data)
         meant = _as_meant(document, wrong)
         _, more = check_document(meant, release, options, surroundings) if meant else (None, [])
-        return None, [*(place(f, document, label) for f in wrong), *(d for d in more if d.severity == "error")]
+        return None, [*(document.place(f) for f in wrong), *(d for d in more if d.severity == "error")]
     converted = Conversion(dict(document.data))
     if dialect is not None:
         converted = dialect.convert(document.data, dialect.kinds[document.data["kind"]], surroundings)
     data, findings = _schema(converted.data, dialect, release, options)
     diagnostics: list[Diagnostic] = []
     if converted.findings or findings:
-        label = label_of(document.data)
-        diagnostics += [place(finding, document, label) for finding in converted.findings]
-        diagnostics += [place(finding, document, label, converted.moves) for finding in findings]
+        diagnostics += [document.place(finding) for finding in converted.findings]
+        diagnostics += [document.place(moved(finding, converted.moves)) for finding in findings]
     checked = None if has_errors(diagnostics) else Checked(document, data, dialect, converted.moves)
     return checked, diagnostics
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trainc.api import names
+from trainc.api.releases import NEWEST_RELEASE
 from trainc.compilation import Compilation, CompiledJob
 from trainc.diagnostics import CompileError, Diagnostic, Finding, has_errors, in_order
 from trainc.ir.info import Info
@@ -16,15 +17,16 @@ from trainc.ir.release import Release, release_facts
 from trainc.ir.trainjob import TrainJob
 from trainc.lints.duplicate_subdomain import Services, claims_of, duplicate_subdomain
 from trainc.lints.registry import lint
-from trainc.options import NEWEST_RELEASE, Options
+from trainc.options import Options
 from trainc.pipeline import resolve
 from trainc.pipeline.assemble import assemble
-from trainc.pipeline.checked import Checked, label_of, place
-from trainc.pipeline.intake import Catalog, Intake, Shelf, take_in, with_catalog
-from trainc.pipeline.lowering import lower, lower_job
+from trainc.pipeline.checked import Checked
+from trainc.pipeline.intake import Intake, Shelf, take_in, with_catalog
+from trainc.pipeline.lowering import lower, lower_job, without_unserved_initializers
 from trainc.pipeline.patches import apply_patches
 from trainc.pipeline.roles import as_inferred, as_named
 from trainc.plugins import engine
+from trainc.reading.catalog import Catalog
 from trainc.reading.document import Document
 
 if TYPE_CHECKING:
@@ -95,7 +97,7 @@ def missing_runtimes(intake: Intake, options: Options) -> Iterator[Diagnostic]:
     release = release_facts(options.release or NEWEST_RELEASE)
     for document, reference in intake.references:
         _, findings = find_runtime(reference, intake, release)
-        yield from (place(f, document, label_of(document.data)) for f in findings if f.severity == "error")
+        yield from (document.place(f) for f in findings if f.severity == "error")
 
 
 def compile_job(job: Checked, intake: Intake, options: Options, observer: Observer | None = None) -> Outcome:
@@ -113,8 +115,11 @@ def compile_job(job: Checked, intake: Intake, options: Options, observer: Observ
     ):
         return CompiledJob(lowered.namespace, lowered.name, ()), [job.place(_MANAGED_ELSEWHERE)]
     info, found = prepare(lowered, runtime, release, options)
-    lowered, unserved = job.fit(lowered, info)
-    findings += found + unserved + engine.validate(lowered, info)
+    findings += found
+    if job.dialect is not None and job.dialect.needs_initializers:
+        lowered, unserved = without_unserved_initializers(lowered, info)
+        findings += unserved
+    findings += engine.validate(lowered, info)
     if not has_errors(findings):
         # What a lint would say of a job that is wrong elsewhere mostly follows from that.
         findings += lint(lowered, info)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from trainc.api import names
+from trainc.api.releases import NEWEST_RELEASE
 from trainc.api.schema import check
 from trainc.diagnostics import Diagnostic, Finding, Path, has_errors
 from trainc.dialects import OME, V2ALPHA1, Surroundings
@@ -17,7 +18,7 @@ from trainc.explain.placing import place_built
 from trainc.ir.entrypoints import entrypoints
 from trainc.ir.release import release_facts
 from trainc.lints.registry import lint
-from trainc.options import NEWEST_RELEASE, Options
+from trainc.options import Options
 from trainc.pipeline.assemble import assemble
 from trainc.pipeline.checked import Checked, check_document
 from trainc.pipeline.compiler import prepare

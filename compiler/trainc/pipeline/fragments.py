@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from trainc.api import names
+from trainc.api.releases import RELEASES
 from trainc.api.schema import known_in
 from trainc.diagnostics import Diagnostic, Path, Source, format_path
-from trainc.options import RELEASES
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass, replace
 

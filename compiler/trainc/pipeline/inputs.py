@@ -6,12 +6,12 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
+from trainc.api.releases import NEWEST_RELEASE
 from trainc.compilation import Compilation
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
-from trainc.options import NEWEST_RELEASE, Options
+from trainc.options import Options
 from trainc.pipeline.compiler import compile_documents
-from trainc.pipeline.intake import Catalog
-from trainc.reading.catalog import find
+from trainc.reading.catalog import Catalog, find
 from trainc.reading.document import Document
 from trainc.reading.files import read_paths
 from trainc.startup.records import dataclass

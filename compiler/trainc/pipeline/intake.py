@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from trainc.diagnostics import Diagnostic, Finding
-from trainc.dialects import Surroundings, surroundings_of
+from trainc.dialects import Surroundings, is_ours, surroundings_of
 from trainc.options import Options
-from trainc.pipeline.checked import Checked, check_document, is_ours
-from trainc.pipeline.resolve import Key, Miss, reference_alone, runtime_key, wanted_key
+from trainc.pipeline.checked import Checked, check_document
+from trainc.pipeline.resolve import Key, reference_alone, runtime_key, wanted_key
+from trainc.reading.catalog import Catalog, Miss
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass, field, replace
-
-# name, release -> the catalog's runtime document, or a function that says why it has none
-Catalog: TypeAlias = Callable[[str, str], Document | Callable[[], Miss]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainc.api import names
+from trainc.diagnostics import Finding
 from trainc.ir.container import Container
 from trainc.ir.info import Info
 from trainc.ir.podset import PodSet
@@ -19,7 +20,7 @@ from trainc.options import Options, Semantics
 from trainc.pipeline import node_resources
 from trainc.pipeline.patches import read_patches
 from trainc.pipeline.roles import NO_ROLE, Role, Template
-from trainc.startup.records import dataclass
+from trainc.startup.records import dataclass, replace
 
 Json = Mapping[str, Any]
 
@@ -170,3 +171,23 @@ def _pod_spec(replicated_job: Json) -> Json:
     job_spec = replicated_job["template"].get("spec", {})
     spec: Json = job_spec.get("template", {}).get("spec", {})
     return spec
+
+
+def without_unserved_initializers(job: TrainJob, info: Info) -> tuple[TrainJob, list[Finding]]:
+    """The job without the initializers that its runtime has no job for, and a warning for each."""
+    findings: list[Finding] = []
+    for field, step in (("dataset", names.DATASET_INITIALIZER), ("model", names.MODEL_INITIALIZER)):
+        pod_set = info.pod_set(step)
+        if job.initializer(step) is None or (pod_set is not None and pod_set.container(step) is not None):
+            continue
+        job = replace(job, dataset=None) if field == "dataset" else replace(job, model=None)
+        findings.append(
+            Finding(
+                "InitializerNotInRuntime",
+                "warning",
+                f"the runtime has no job {step!r}, so nothing fetches this",
+                f"add the job to the runtime, or mount the {field} where the trainer expects it",
+                ("spec", "initializer", field),
+            )
+        )
+    return job, findings

@@ -9,21 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from trainc.api import names
+from trainc.api.names import RUNTIME_KINDS
 from trainc.diagnostics import Finding
-from trainc.startup.records import dataclass
+from trainc.reading.catalog import Miss
 
 Json = Mapping[str, Any]
-RUNTIME_KINDS = ("TrainingRuntime", "ClusterTrainingRuntime")
 
 Key: TypeAlias = tuple[str, str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Miss:
-    """What a catalog has instead of a runtime, if anything, and how to come by what was meant."""
-
-    instead: str = ""
-    mend: str = ""
 
 
 def runtime_key(document: Json) -> Key:

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from trainc.api.releases import NEWEST_RELEASE
 from trainc.compilation import Compilation
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
-from trainc.options import NEWEST_RELEASE, Options
+from trainc.options import Options
 from trainc.pipeline.compiler import compile_job, compile_trainjob, missing_runtimes, notes_on
 from trainc.pipeline.intake import Intake, take_in
 from trainc.reading.document import Document

@@ -8,16 +8,30 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
-from trainc.options import RELEASES, Limits
-from trainc.pipeline.resolve import Miss
+from trainc.api.releases import RELEASES
+from trainc.options import Limits
 from trainc.reading.document import Document
 from trainc.reading.yaml_reader import read_documents
+from trainc.startup.records import dataclass
 
 RELEASES_ANNOTATION = "trainc/releases"
 # What stands before a path inside the catalog where a diagnostic names a file.
 SHOWN_FOLDER = "catalog:"
 _SUFFIX = ".yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """What a catalog has instead of a runtime, if anything, and how to come by what was meant."""
+
+    instead: str = ""
+    mend: str = ""
+
+
+# name, release -> the catalog's runtime document, or a function that says why it has none
+Catalog: TypeAlias = Callable[[str, str], Document | Callable[[], Miss]]
 
 
 def find(name: str, release: str) -> Document | Callable[[], Miss]:

@@ -10,13 +10,13 @@ from builders import container, job, runtime, trainjob
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from trainc.api.releases import RELEASES
 from trainc.api.schema import check
 from trainc.api.schema.acceptance import acceptor
 from trainc.api.schema.explanation import explain
 from trainc.api.schema.scalars import Refused
 from trainc.api.schema.shapes import ROOTS
 from trainc.diagnostics import has_errors
-from trainc.options import RELEASES
 
 Json = dict[str, Any]
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from builders import container, job, runtime, trainjob
 
+from trainc.api.releases import RELEASES
 from trainc.api.schema import check
 from trainc.diagnostics import format_path
-from trainc.options import RELEASES
 
 Json = dict[str, Any]
 

@@ -9,9 +9,9 @@ import jsonschema
 import pytest
 from builders import container, job, runtime, trainjob
 
+from trainc.api.releases import RELEASES
 from trainc.api.schema import json_schema
 from trainc.api.schema.shapes import ROOTS
-from trainc.options import RELEASES
 
 Json = dict[str, Any]
 

@@ -14,7 +14,7 @@ import pytest
 
 REPOSITORY = Path(__file__).parents[3]
 SCRIPT = REPOSITORY / "scripts" / "generate_schemas.py"
-COMMITTED = REPOSITORY / "compiler" / "trainc" / "frontend" / "schema" / "data"
+COMMITTED = REPOSITORY / "compiler" / "trainc" / "api" / "schema" / "data"
 
 MODEL = '''
 class TrainerV1alpha1Thing(BaseModel):

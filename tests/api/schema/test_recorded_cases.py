@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from trainc.api.releases import RELEASES
 from trainc.api.schema import check
 from trainc.api.schema.runtime_rules import runtime_rules
 from trainc.diagnostics import format_path, has_errors
-from trainc.options import RELEASES
 
 pytestmark = pytest.mark.conformance
 

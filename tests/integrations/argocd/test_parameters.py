@@ -16,7 +16,7 @@ from trainc import CompileError
 from trainc.integrations.argocd import FILE_NAMES, text_of
 from trainc.integrations.argocd.parameters import PARAMETERS, read_parameters
 
-RULES = Path(trainc.__file__).parent / "rules"
+RULES = Path(trainc.__file__).parent / "diagnostics" / "rules"
 
 
 def as_json(*entries: dict[str, Any]) -> dict[str, str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from trainc.api.schema.by_release import Rows
+from trainc.api.releases import Rows
 from trainc.api.schema.object_meta import jobset_metadata, object_metadata, trainjob_metadata
 from trainc.api.schema.scalars import shown
 from trainc.diagnostics import Finding

@@ -6,7 +6,7 @@ kubernetes-sigs/jobset at the tags that PORT.yaml pins. Rules that look at more 
 
 from __future__ import annotations
 
-from trainc.api.schema.by_release import Rows
+from trainc.api.releases import Rows
 from trainc.api.schema.shapes import API_VERSIONS, ROOTS
 
 # Integers are int32 but for these: int64 in the CRD, or a Go `int`, which has no format there.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from trainc.api.schema.by_release import Rows
+from trainc.api.releases import Rows
 
 Default: TypeAlias = str | int | bool
 

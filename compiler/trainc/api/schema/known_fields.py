@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from trainc.api.releases import RELEASES
 from trainc.api.schema.shapes import ROOTS, ListOf, MapOf, Shape, Struct, definition
 from trainc.diagnostics import Path
-from trainc.options import RELEASES
 
 # What took the place of a field that a later release dropped, relative to the struct that held it.
 REPLACEMENTS = {

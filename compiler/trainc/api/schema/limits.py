@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
+from trainc.api.releases import in_force
 from trainc.api.schema import constraints
-from trainc.api.schema.by_release import in_force
 from trainc.startup.records import dataclass
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainc.api.names import ANCESTOR_LABEL, DATASET_INITIALIZER, LAUNCHER, MODEL_INITIALIZER, NODE, TRAINER
-from trainc.api.schema.by_release import Rows, in_force
+from trainc.api.releases import Rows, in_force
 from trainc.diagnostics import Finding, Path
 
 Json = Mapping[str, Any]

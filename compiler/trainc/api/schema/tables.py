@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from trainc.api.schema.by_release import in_force
+from trainc.api.releases import in_force
 from trainc.api.schema.cel import RULES, Rule
 from trainc.api.schema.defaults import DEFAULTS, Default
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trainc.api.sync_options import SyncOption, sync_options_of
 from trainc.emit.delivery.annotations import Manifest, annotations_of, with_annotations
-from trainc.sync_options import SyncOption, sync_options_of
 
 _WAVE = "argocd.argoproj.io/sync-wave"
 _HOOK = "argocd.argoproj.io/hook"

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trainc.api.sync_options import sync_options_of
 from trainc.emit.delivery.annotations import Manifest, with_annotations
 from trainc.emit.delivery.substitution import SUBSTITUTE, variables_of
-from trainc.sync_options import sync_options_of
 
 
 def for_flux(manifests: Sequence[Manifest], chosen: Sequence[str]) -> list[Manifest]:

@@ -11,17 +11,11 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, TypeAlias, get_args
 
+from trainc.api.releases import RELEASES, normalize_release
 from trainc.diagnostics import CompileError, Diagnostic
 from trainc.diagnostics.near_names import did_you_mean
 from trainc.integrations.argocd.paths import leads_outside
-from trainc.options import (
-    RELEASES,
-    SecretsMode,
-    Semantics,
-    checked_cluster_domain,
-    checked_namespace,
-    normalize_release,
-)
+from trainc.options import SecretsMode, Semantics, checked_cluster_domain, checked_namespace
 from trainc.startup.records import dataclass, field
 
 Kind: TypeAlias = Literal["text", "truth", "list", "paths"]

@@ -10,7 +10,7 @@ from typing import Any
 
 from trainc.diagnostics import Diagnostic
 from trainc.integrations.krm.tool_metadata import file_of
-from trainc.pipeline.checked import label_of
+from trainc.reading.document import label_of
 
 Json = Mapping[str, Any]
 

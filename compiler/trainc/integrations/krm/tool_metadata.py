@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from trainc.api.names import RUNTIME_KINDS
 from trainc.ir.carried_metadata import carried
-from trainc.pipeline.resolve import RUNTIME_KINDS
 from trainc.reading.document import Document
 from trainc.startup.patterns import pattern
 

@@ -8,9 +8,9 @@ from string import Template
 from textwrap import indent
 from typing import Literal, TypeAlias
 
+from trainc.api.releases import NEWEST_RELEASE
 from trainc.integrations.github import workflow
 from trainc.integrations.health import flux_health_checks
-from trainc.options import NEWEST_RELEASE
 
 GitOps: TypeAlias = Literal["argocd", "flux"]
 

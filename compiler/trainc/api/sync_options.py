@@ -1,6 +1,6 @@
 """The sync options of Argo CD and Flux CD that an object may carry, and what each does to a running job.
 
-One table: options.py validates against it, target/delivery writes annotations from it, the command line's help and the
+One table: options.py validates against it, emit/delivery writes annotations from it, the command line's help and the
 documentation print it.
 """
 
