@@ -42,7 +42,7 @@ UNUSUAL = {
 }
 # What does not concern a job of torch without gang, initializer, Secret or dialect.
 UNCONCERNED = {
-    *(f"trainc.{name}" for name in ("batch", "explain", "integrations", "migration", "overlays", "report")),
+    *(f"trainc.{name}" for name in ("batch", "explain.explanation", "integrations", "migration", "overlays", "report")),
     *(f"trainc.admission.{name}" for name in ("rendered", "updates")),
     *(f"trainc.plugins.{name}" for name in ("coscheduling", "flux", "initializer", "jax", "mpi", "volcano", "xgboost")),
     *(

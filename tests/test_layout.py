@@ -34,23 +34,23 @@ EDGES = {
     "lints": "startup diagnostics api options ir",
     "admission": "startup diagnostics api options compilation reading ir lints",
     "emit": "startup diagnostics api options ir",
-    "pipeline": "startup diagnostics api options compilation reading dialects overlays ir plugins lints admission emit explain",
+    "pipeline": "startup diagnostics api options compilation reading dialects overlays ir plugins lints admission emit",
     "batch": "startup diagnostics api options reading dialects overlays lints emit pipeline",
     "output": "startup diagnostics",
     "migration": "startup diagnostics api options reading dialects pipeline",
     "explain": "startup diagnostics api options compilation reading ir plugins emit pipeline",
     # Both draw flowcharts.
-    "diff": "startup diagnostics api options reading dialects ir admission emit pipeline graph",
+    "diff": "startup diagnostics api options reading dialects ir admission emit pipeline explain graph",
     "graph": "startup api ir",
     "report": "startup diagnostics api explain graph",
-    "integrations": "startup diagnostics api options compilation reading dialects overlays ir emit pipeline",
-    "testing": "startup diagnostics options compilation reading emit pipeline",
+    "integrations": "startup diagnostics api options compilation reading dialects overlays ir emit pipeline explain",
+    "testing": "startup diagnostics options compilation reading emit integrations",
     "cli": "startup diagnostics api options compilation reading dialects overlays admission emit pipeline batch output migration explain diff graph report integrations",
-    "__init__": "diagnostics options compilation admission pipeline",
+    "__init__": "diagnostics options compilation admission integrations",
     "__main__": "cli",
 }
 # Arrows that point down the table, each with its reason above.
-DOWNWARD = {("compilation", "emit"), ("diff", "graph"), ("pipeline", "explain")}
+DOWNWARD = {("compilation", "emit"), ("diff", "graph")}
 PRINTING = {"__main__", "cli", "integrations"}
 VAGUE = {"base", "common", "core", "helper", "helpers", "misc", "shared", "tools", "util", "utils"}
 

@@ -17,7 +17,7 @@ from trainc.diff.jobset_rules import JobSetRules
 from trainc.diff.markdown import diff_markdown
 from trainc.diff.model import Diff, Side
 from trainc.diff.ways import ARGOCD
-from trainc.pipeline.compiler import compile_documents
+from trainc.integrations.python import compile_documents
 from trainc.reading.catalog import find, names, releases
 from trainc.reading.document import Document
 

@@ -8,10 +8,9 @@ if TYPE_CHECKING:
     from trainc.admission.admit import admit, refusals
     from trainc.compilation import Compilation, CompiledJob
     from trainc.diagnostics import CompileError, Diagnostic, Source
+    from trainc.integrations.python import compile_paths, compile_trainjob
+    from trainc.integrations.sweep import JobResult, compile_many
     from trainc.options import Limits, Options
-    from trainc.pipeline.compiler import compile_trainjob
-    from trainc.pipeline.inputs import compile_paths
-    from trainc.pipeline.sweep import JobResult, compile_many
 
 # Names are imported when they are first used, so that a command pays for what it needs only.
 _HOMES = {
@@ -19,14 +18,14 @@ _HOMES = {
     "CompiledJob": "trainc.compilation",
     "CompileError": "trainc.diagnostics",
     "Diagnostic": "trainc.diagnostics",
-    "JobResult": "trainc.pipeline.sweep",
+    "JobResult": "trainc.integrations.sweep",
     "Source": "trainc.diagnostics",
     "Limits": "trainc.options",
     "Options": "trainc.options",
     "admit": "trainc.admission.admit",
-    "compile_many": "trainc.pipeline.sweep",
-    "compile_paths": "trainc.pipeline.inputs",
-    "compile_trainjob": "trainc.pipeline.compiler",
+    "compile_many": "trainc.integrations.sweep",
+    "compile_paths": "trainc.integrations.python",
+    "compile_trainjob": "trainc.integrations.python",
     "refusals": "trainc.admission.admit",
 }
 

@@ -11,6 +11,7 @@ from commands import run
 from trainc.batch import workers
 from trainc.batch.context import Context, Shared, UnusualError
 from trainc.cli.batching import processes
+from trainc.explain import place
 from trainc.options import Options
 
 JOB = """apiVersion: trainer.kubeflow.org/v1alpha1
@@ -63,7 +64,7 @@ def test_errors_are_those_of_one_process(n: int, jobs: Path) -> None:
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
 def test_processes_can_be_started_in_any_way(method: str, jobs: Path) -> None:
     shared = Shared((str(jobs / "rt.yaml"),), b"", (), (), Options(release="2.3"), "yaml")
-    context, files = Context(shared), [str(jobs / f"{n}.yaml") for n in range(1, 10)]
+    context, files = Context(shared, place), [str(jobs / f"{n}.yaml") for n in range(1, 10)]
     made = list(workers.compile_files(files, shared, context, 2, method))
     assert made == list(workers.compile_files(files, shared, context, 1))
     assert [file for file, _, _ in made] == files
@@ -71,7 +72,7 @@ def test_processes_can_be_started_in_any_way(method: str, jobs: Path) -> None:
 
 def test_an_input_that_changes_meanwhile_is_compiled_as_a_whole(jobs: Path) -> None:
     shared = Shared((str(jobs / "rt.yaml"),), b"", (), (), Options(release="2.3"), "yaml")
-    context = Context(shared)
+    context = Context(shared, place)
     (jobs / "rt.yaml").write_text(RUNTIME + "# changed\n")
     with pytest.raises(UnusualError, match="changes while it is read"):
         list(workers.compile_files([str(jobs / f"{n}.yaml") for n in range(1, 10)], shared, context, 2))

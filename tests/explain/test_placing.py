@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from trainc import CompileError, Diagnostic, Options
+from trainc.explain import place
+from trainc.integrations.python import compile_documents
 from trainc.options import Limits
-from trainc.pipeline.compiler import compile_documents
 from trainc.pipeline.dry_run import check_unused_runtimes
+from trainc.pipeline.session import Session
 from trainc.reading.document import Document
 from trainc.reading.yaml_reader import read_documents
 
@@ -50,7 +52,7 @@ def read(text: str, name: str) -> list[Document]:
     return documents
 
 
-def place(diagnostics: list[Diagnostic], code: str) -> str:
+def place_of(diagnostics: list[Diagnostic], code: str) -> str:
     (found,) = [d for d in diagnostics if d.code == code]
     assert found.source is not None
     assert found.object == "JobSet team-a/llm"
@@ -59,7 +61,7 @@ def place(diagnostics: list[Diagnostic], code: str) -> str:
 
 def test_what_the_runtime_says_is_at_the_runtimes_line() -> None:
     runtime = RUNTIME + "                restartPolicy: Always\n" + CONTAINER
-    assert place(diagnosed(JOB, runtime), "InvalidRestartPolicy") == "rt.yaml:15:17"
+    assert place_of(diagnosed(JOB, runtime), "InvalidRestartPolicy") == "rt.yaml:15:17"
 
 
 def test_what_a_patch_says_is_at_the_patchs_line() -> None:
@@ -78,12 +80,12 @@ def test_what_a_patch_says_is_at_the_patchs_line() -> None:
                     volumes:
                     - {name: data, emptyDir: {}, hostPath: {path: /data}}
 """
-    assert place(diagnosed(JOB + patch, RUNTIME + CONTAINER), "TwoVolumeSources") == "job.yaml:18:24"
+    assert place_of(diagnosed(JOB + patch, RUNTIME + CONTAINER), "TwoVolumeSources") == "job.yaml:18:24"
 
 
 def test_what_the_trainer_of_the_job_says_is_at_its_line() -> None:
     trainer = "  trainer:\n    resourcesPerNode: {limits: {nvidia.com/gpu: 2}, requests: {nvidia.com/gpu: 1}}\n"
-    assert place(diagnosed(JOB + trainer, RUNTIME + CONTAINER), "ExtendedResourceUnequal") == "job.yaml:7:64"
+    assert place_of(diagnosed(JOB + trainer, RUNTIME + CONTAINER), "ExtendedResourceUnequal") == "job.yaml:7:64"
 
 
 def test_a_name_that_is_derived_is_at_the_name() -> None:
@@ -94,7 +96,7 @@ def test_a_name_that_is_derived_is_at_the_name() -> None:
 
 def test_a_runtime_that_no_job_uses_is_placed_as_well() -> None:
     runtime = RUNTIME + "                restartPolicy: Always\n" + CONTAINER
-    (found,) = check_unused_runtimes(read(runtime, "rt.yaml"), (), Options(release="2.3"))
+    (found,) = check_unused_runtimes(Session.of(read(runtime, "rt.yaml"), (), Options(release="2.3"), None, place))
     (wrong,) = [d for d in found if d.code == "InvalidRestartPolicy"]
     assert wrong.source is not None
     assert (wrong.source.file, wrong.source.line) == ("rt.yaml", 15)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from trainc import Options
 from trainc.emit.yaml_writer import dump_yaml
+from trainc.integrations.python import compile_documents
 from trainc.migration.files import MigratedFile, migrate_text
 from trainc.options import Limits
-from trainc.pipeline.compiler import compile_documents
 from trainc.reading.yaml_reader import read_documents
 
 RUNTIME = """\

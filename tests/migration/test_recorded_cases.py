@@ -13,9 +13,9 @@ import pytest
 from yaml_styles import written
 
 from trainc import CompileError, Options
+from trainc.integrations.python import compile_documents
 from trainc.migration.files import migrate_text
 from trainc.options import Limits
-from trainc.pipeline.compiler import compile_documents
 from trainc.reading.yaml_reader import read_documents
 
 # A part of the cases, a different one of each release, keeps the test quick; the others are of the same kinds.

@@ -13,11 +13,11 @@ from overlaid import JOB, OPTIONS, RUNTIME, built, overlay, refused, write
 
 from trainc import CompileError, Options
 from trainc.compilation import Compilation
+from trainc.integrations.python import compile_paths
 from trainc.overlays.load import load_overlay
 from trainc.overlays.loaded import Loaded
 from trainc.overlays.read import read_overlay
 from trainc.overlays.stack import apply_overlays
-from trainc.pipeline.inputs import compile_paths
 from trainc.reading.catalog import Miss
 from trainc.reading.document import Document
 

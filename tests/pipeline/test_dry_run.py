@@ -9,7 +9,9 @@ from builders import container, job, runtime, trainjob
 
 from trainc import Diagnostic, Options
 from trainc.api.releases import RELEASES
+from trainc.explain import place
 from trainc.pipeline.dry_run import check_unused_runtimes
+from trainc.pipeline.session import Session
 from trainc.reading.catalog import find, names
 from trainc.reading.document import Document
 
@@ -17,7 +19,11 @@ BARE = {"name": "node"}
 
 
 def tried(*documents: dict[str, Any], release: str = "2.3", **options: Any) -> list[list[Diagnostic]]:
-    return list(check_unused_runtimes([Document.of(d) for d in documents], (), Options(release=release, **options)))
+    return list(
+        check_unused_runtimes(
+            Session.of([Document.of(d) for d in documents], (), Options(release=release, **options), None, place)
+        )
+    )
 
 
 def findings(*documents: dict[str, Any], **options: Any) -> dict[str, str]:

@@ -22,9 +22,8 @@ from trainc.options import Limits, Options
 from trainc.overlays.load import load_overlays
 from trainc.overlays.loaded import Loaded, values_of
 from trainc.overlays.stack import Passed, Stack
-from trainc.pipeline.checked import Checked
-from trainc.pipeline.compiler import compile_job, missing_runtimes
-from trainc.pipeline.intake import Intake, Shelf, take_in, with_catalog
+from trainc.pipeline.session import Place, Session
+from trainc.pipeline.valid_document import ValidDocument
 from trainc.reading.catalog import Catalog, find
 from trainc.reading.confinement import read_bounded
 from trainc.reading.document import Document
@@ -54,9 +53,8 @@ class Shared:
 class Context:
     """What job files share, read. `digest` stands for all of it but trainc itself."""
 
-    def __init__(self, shared: Shared) -> None:
-        self.options, self._form = shared.options, shared.form
-        self.release = shared.options.release or NEWEST_RELEASE
+    def __init__(self, shared: Shared, place: Place) -> None:
+        self.options, self._form, self.place = shared.options, shared.form, place
         overlays, problems = load_overlays(shared.overlays, self.options.limits) if shared.overlays else ([], [])
         if has_errors(problems):
             raise UnusualError("the overlays have changed")
@@ -93,49 +91,47 @@ class Context:
         if overlays:
             brought = {os.path.realpath(file) for overlay in overlays for file in overlay.resource_files}
             documents = [d for d in documents if os.path.realpath(d.file) not in brought]
-            self.stack = Stack(overlays, documents, sources, find, self.release)
+            self.stack = Stack(overlays, documents, sources, find, self.options.release or NEWEST_RELEASE)
             documents, sources, catalog = self.stack.documents, self.stack.sources, self.stack.catalog
         self.documents = documents
-        self._shelf = Shelf(catalog, self.release, self.options)
-        self._beside = take_in(documents, sources, self.release, self.options)
-        self.intake = with_catalog(self._beside, self._shelf)
+        self.session = Session.of(documents, sources, self.options, catalog, self.place)
 
     def compile_file(self, file: str, data: bytes) -> FileOutcome:
         """What a job file comes to. UnusualError where it is none."""
         documents, diagnostics = read_file(data, file, self.options.limits, self._values)
         passed = self._pass(documents)
-        intake = self._intake(file, passed)
-        diagnostics += [*intake.diagnostics, *missing_runtimes(intake, self.options)]
+        session = self._session(file, passed)
+        diagnostics += session.diagnostics()
         jobs: list[JobOutcome] = []
-        for job in intake.jobs:
-            compiled, found = compile_job(job, intake, self.options)
+        for job in session.jobs:
+            compiled, found = session.compile(job)
             diagnostics += found
             if compiled is not None:
                 text = text_of(compiled.manifests, self._form)
                 jobs.append(JobOutcome(key_of(job), text, compiled.secrets, tuple(claims_of(compiled.manifests))))
-        keys = tuple(map(key_of, intake.jobs))
+        keys = tuple(map(key_of, session.jobs))
         counts, uses = (len(documents), len(passed.documents)), tuple(sorted(passed.uses))
         return FileOutcome(counts, keys, tuple(jobs), tuple(diagnostics), uses, passed.runtimes)
 
     def source_of(self, file: str | None, key: Key) -> Source | None:
         """Where a job has its name: one of a job file, or of what is shared."""
-        intake = self.intake
+        session = self.session
         if file is not None:
             documents, _ = read_file(read_bytes(file, self.options.limits), file, self.options.limits, self._values)
-            intake = self._intake(file, self._pass(documents))
-        return next((job.locate(("metadata", "name")) for job in intake.jobs if key_of(job) == key), None)
+            session = self._session(file, self._pass(documents))
+        return next((job.locate(("metadata", "name")) for job in session.jobs if key_of(job) == key), None)
 
     def _pass(self, documents: Sequence[Document]) -> Passed:
         if self.stack is None:
             return Passed(list(documents), frozenset(), (), failed=False)
         return self.stack.more(documents)
 
-    def _intake(self, file: str, passed: Passed) -> Intake:
+    def _session(self, file: str, passed: Passed) -> Session:
         if passed.failed:
             raise UnusualError(f"a patch cannot be applied to {file}")
         if not all(document.data.get("kind") == "TrainJob" and is_ours(document.data) for document in passed.documents):
             raise UnusualError(f"{file} holds more than TrainJobs")
-        return with_catalog(self._beside.with_jobs(passed.documents, self.release, self.options), self._shelf)
+        return self.session.with_jobs(passed.documents)
 
 
 def read_bytes(file: str, limits: Limits) -> bytes:
@@ -147,7 +143,7 @@ def read_bytes(file: str, limits: Limits) -> bytes:
         raise UnusualError(str(error)) from None
 
 
-def key_of(job: Checked) -> Key:
+def key_of(job: ValidDocument) -> Key:
     """What a job is called by."""
     metadata = job.data["metadata"]
     return metadata.get("namespace", ""), metadata.get("name", "")

@@ -24,8 +24,9 @@ from trainc.lints.duplicate_subdomain import Claim, Services, claims_of, duplica
 from trainc.options import Options
 from trainc.overlays.apply import Use
 from trainc.overlays.loaded import Loaded
-from trainc.pipeline.compiler import compile_job, missing_runtimes, notes_on
 from trainc.pipeline.inputs import Step
+from trainc.pipeline.session import Place as PlaceFindings
+from trainc.pipeline.session import option_notes
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass, field
 
@@ -82,13 +83,13 @@ class Batch:
             yield JobText(*key, self.spool.read(self.jobs[key].place))
 
 
-def run_batch(request: Request, spool: Spool, step: Step) -> Batch:
-    """Build; `step` is told how far it has come. UnusualError as the module says."""
+def run_batch(request: Request, spool: Spool, step: Step, place: PlaceFindings) -> Batch:
+    """Build; `place` is that of a Session, `step` is told how far it has come. UnusualError as the module says."""
     brought = frozenset(os.path.realpath(file) for overlay in request.overlays for file in overlay.resource_files)
     parts = partition(request.paths, request.skip, brought, request.options.limits, step)
     overlays = tuple(overlay.overlay.document.file for overlay in request.overlays)
     shared = Shared(parts.others, request.stdin, tuple(request.runtimes), overlays, request.options, request.form)
-    context = Context(shared)
+    context = Context(shared, place)
     batch = Batch(spool, request.form, [*parts.diagnostics, *context.diagnostics], context.documents)
     run = _Run(request, shared, context, batch)
     run.shared_jobs()
@@ -103,7 +104,7 @@ class _Run:
         self._shared = shared
         self._context = context
         self._batch = batch
-        self._keys = [key_of(job) for job in context.intake.jobs]
+        self._keys = [key_of(job) for job in context.session.jobs]
         self._read, self._left = context.documents_read, len(context.documents)
         self._uses: set[Use] = set()
         self._runtimes: set[str] = set()
@@ -111,11 +112,10 @@ class _Run:
 
     def shared_jobs(self) -> None:
         """What concerns all input, and the jobs that stand beside something else."""
-        context, batch, options = self._context, self._batch, self._request.options
-        batch.diagnostics += [*notes_on(options), *context.intake.diagnostics]
-        batch.diagnostics += missing_runtimes(context.intake, options)
-        for key, job in zip(self._keys, context.intake.jobs, strict=True):
-            compiled, found = compile_job(job, context.intake, options)
+        session, batch = self._context.session, self._batch
+        batch.diagnostics += [*option_notes(session.options), *session.diagnostics()]
+        for key, job in zip(self._keys, session.jobs, strict=True):
+            compiled, found = session.compile(job)
             batch.diagnostics += found
             if compiled is not None:
                 text = text_of(compiled.manifests, self._request.form)

@@ -13,6 +13,8 @@ from trainc.batch.partition import file_digest
 if TYPE_CHECKING:
     from multiprocessing.context import BaseContext
 
+    from trainc.pipeline.session import Place
+
 # Below this many files per process, starting one takes longer than it saves.
 _WORTH_A_PROCESS = 100
 _CHUNK = 32
@@ -41,7 +43,7 @@ def _spread(
     from concurrent.futures.process import BrokenProcessPool
 
     chunks = [files[at : at + _CHUNK] for at in range(0, len(files), _CHUNK)]
-    pool = ProcessPoolExecutor(processes, _started(method), _prepare, (shared, context.digest))
+    pool = ProcessPoolExecutor(processes, _started(method), _prepare, (shared, context.digest, context.place))
     try:
         for made in pool.map(_compile_chunk, chunks):
             yield from made
@@ -63,13 +65,13 @@ class _Prepared:
     context: Context | None = None
 
 
-def _prepare(shared: Shared, digest: bytes) -> None:
+def _prepare(shared: Shared, digest: bytes, place: Place) -> None:
     """Begin a worker process. Ctrl-C is for its parent, which stops it."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(UnusualError):
-        context = Context(shared)
+        context = Context(shared, place)
         _Prepared.context = context if context.digest == digest else None
 
 

@@ -16,6 +16,7 @@ from trainc.cli.progress import Progress
 from trainc.cli.settings import Settings
 from trainc.diagnostics import Diagnostic
 from trainc.emit.streams import Form
+from trainc.explain import place
 from trainc.startup.records import dataclass, field
 
 
@@ -59,7 +60,7 @@ class BatchRun:
 def run_apart(request: Request, settings: Settings, progress: Progress) -> BatchRun:
     """Build as `request` says. UnusualError where the input is to be compiled as a whole."""
     with ExitStack() as unless_done:
-        batch = run_batch(request, unless_done.enter_context(closing(Spool())), progress.step)
+        batch = run_batch(request, unless_done.enter_context(closing(Spool())), progress.step, place)
         others = concerning_others(batch.documents, settings)
         unless_done.pop_all()
     return BatchRun(settings, batch, Files(request.stdin), [*batch.diagnostics, *others])

@@ -50,7 +50,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     for _ in checking.jobs():
         pass
     inputs = checking.inputs
-    tried = list(check_unused_runtimes(inputs.documents, inputs.runtime_sources, settings.options))
+    tried = list(check_unused_runtimes(checking.session))
     checking.diagnostics += [diagnostic for found in tried for diagnostic in found]
     checking.diagnostics += check_fragments(inputs.documents, settings.options)
     checking.diagnostics += check_rendered(inputs.documents, settings.options)

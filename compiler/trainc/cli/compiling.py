@@ -14,8 +14,9 @@ from trainc.cli.report_text import counted_noun
 from trainc.cli.settings import Settings
 from trainc.compilation import CompiledJob
 from trainc.diagnostics import Diagnostic
-from trainc.pipeline.compiler import compile_each
+from trainc.explain import place
 from trainc.pipeline.inputs import Inputs, Step, read_inputs
+from trainc.pipeline.session import Session
 from trainc.reading.confinement import read_bounded
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass, field
@@ -42,6 +43,7 @@ class Run:
 
     settings: Settings
     inputs: Inputs
+    session: Session
     files: Files
     step: Step = _nobody_watches
     diagnostics: list[Diagnostic] = field(default_factory=list)
@@ -67,9 +69,8 @@ class Run:
 
     def jobs(self) -> Iterator[CompiledJob]:
         """Every job that compiles, by (namespace, name); what is wrong with the others is in `diagnostics`."""
-        inputs = self.inputs
-        total = sum(document.data.get("kind") in _JOB_KINDS for document in inputs.documents)
-        for job, found in compile_each(inputs.documents, inputs.runtime_sources, self.settings.options, inputs.catalog):
+        total = sum(document.data.get("kind") in _JOB_KINDS for document in self.inputs.documents)
+        for job, found in self.session.compile_each():
             self.diagnostics += found
             if job is not None:
                 self.compiled += 1
@@ -103,7 +104,8 @@ def start(
         skip=skip,
         step=step,
     )
-    run = Run(settings, inputs, Files(stdin), step, list(inputs.diagnostics))
+    session = Session.of(inputs.documents, inputs.runtime_sources, settings.options, inputs.catalog, place)
+    run = Run(settings, inputs, session, Files(stdin), step, list(inputs.diagnostics))
     run.diagnostics += concerning_others(inputs.documents, settings, checks_fragments=checks_fragments)
     return run
 

@@ -11,9 +11,10 @@ from trainc.api.releases import NEWEST_RELEASE
 from trainc.api.schema import check
 from trainc.diagnostics import CompileError, Diagnostic, format_path, has_errors, in_order
 from trainc.dialects import claimed_by, is_ours
+from trainc.explain import place
 from trainc.options import Options
-from trainc.pipeline.compiler import compile_documents
 from trainc.pipeline.inputs import Inputs
+from trainc.pipeline.session import Session
 from trainc.reading.document import Document, label_of
 from trainc.startup.records import dataclass, replace
 
@@ -45,8 +46,9 @@ class ManifestSet:
 def manifest_set(inputs: Inputs, options: Options) -> ManifestSet:
     """What would be applied of `inputs`; an input without any job is an empty set. CompileError if anything is wrong."""
     if any(map(_is_trainjob, inputs.documents)):
+        session = Session.of(inputs.documents, inputs.runtime_sources, options, inputs.catalog, place)
         try:
-            compiled = compile_documents(inputs.documents, inputs.runtime_sources, options, inputs.catalog)
+            compiled = session.compile_all()
         except CompileError as error:
             raise CompileError([*inputs.diagnostics, *error.diagnostics]) from None
         found = ManifestSet(compiled.manifests, [*inputs.diagnostics, *compiled.diagnostics], compiled=True)

@@ -10,7 +10,7 @@ from trainc.explain.replay import Replay
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.options import Options
-from trainc.pipeline.checked import Checked
+from trainc.pipeline.valid_document import ValidDocument
 from trainc.plugins.plugin import ExtensionPoint
 from trainc.reading.document import Document, label_of
 from trainc.startup.records import dataclass, field
@@ -26,14 +26,14 @@ class Recorder:
     """
 
     others: Sequence[Document] = ()
-    job: Checked | None = None
-    runtime: Checked | None = None
+    job: ValidDocument | None = None
+    runtime: ValidDocument | None = None
     trainjob: TrainJob | None = None
     info: Info | None = None
     passes: list[tuple[str, ExtensionPoint, Info, Info]] = field(default_factory=list)
     stages: list[tuple[str, Sequence[Manifest]]] = field(default_factory=list)
 
-    def lowered(self, job: Checked, runtime: Checked, trainjob: TrainJob, info: Info) -> None:
+    def lowered(self, job: ValidDocument, runtime: ValidDocument, trainjob: TrainJob, info: Info) -> None:
         """See Observer."""
         self.job, self.runtime, self.trainjob, self.info = job, runtime, trainjob, info
 
@@ -70,12 +70,12 @@ def explanation(recorder: Recorder, options: Options) -> Explanation:
     return Explanation(job.label, runtime.label, source, info.release.minor, info.semantics, objects)
 
 
-def _document(checked: Checked) -> InputDocument:
+def _document(checked: ValidDocument) -> InputDocument:
     document, before = checked.document, None
     if (read := document.before) is not None:
         before = InputDocument(checked.label, read.file, read.data, read.data, lambda path: path, read.locate)
     return InputDocument(
-        checked.label, document.file, document.data, checked.data, checked.written, document.locate, before
+        checked.label, document.file, document.data, checked.data, checked.original_path, document.locate, before
     )
 
 

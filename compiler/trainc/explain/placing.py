@@ -7,29 +7,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from trainc.diagnostics import Diagnostic, Finding, Path, Source
+from trainc.diagnostics import Diagnostic, Path, Source
 from trainc.explain.explanation import Recorder, explanation
 from trainc.explain.model import ExplainedField, ExplainedObject
 from trainc.options import Options
 from trainc.pipeline.assemble import assemble
-from trainc.pipeline.checked import Checked
+from trainc.pipeline.compiler import Result
+from trainc.pipeline.session import place_at_home
+from trainc.pipeline.valid_document import ValidDocument
+from trainc.reading.document import Document
 from trainc.startup.records import replace
 
 # Who copies a document's own words into the output; a plugin only derives something from them.
 _COPIED = ("runtime", "overlay", "patch", "trainjob")
 
 
-def place_built(
-    findings: Sequence[tuple[str, Finding]], home: Checked, recorder: Recorder, options: Options
-) -> list[Diagnostic]:
-    """Findings, each with the label of the object it is about; `home` is the document of those without a line.
+def place_built(result: Result, home: ValidDocument, others: Sequence[Document], options: Options) -> list[Diagnostic]:
+    """The findings about built objects of a job; `home` is the document of those without a line.
 
-    `recorder` has been told what was lowered. An info is left at `home`: nobody has to mend it.
+    An info is left at `home`: there is nothing to fix.
     """
-    placed = [home.place_built(label, finding) for label, finding in findings]
-    in_files = any(checked is not None and checked.document.file for checked in (recorder.job, recorder.runtime))
+    placed = place_at_home(result, home, others, options)
+    findings = result.object_findings
+    in_files = any(d is not None and d.document.file for d in (result.job, result.runtime))
     if not in_files or all(finding.severity == "info" for _, finding in findings):
         return placed
+    recorder = Recorder(others, result.job, result.runtime, result.trainjob, result.info)
     objects = _explained(recorder, options)
     for i, (label, finding) in enumerate(findings):
         if finding.severity != "info" and label in objects:

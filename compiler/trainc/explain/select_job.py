@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trainc.api.releases import NEWEST_RELEASE
 from trainc.compilation import CompiledJob
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
 from trainc.diagnostics.near_names import did_you_mean
+from trainc.explain import place
 from trainc.explain.explanation import Recorder
 from trainc.options import Options
-from trainc.pipeline.checked import Checked
-from trainc.pipeline.compiler import compile_job
 from trainc.pipeline.inputs import Inputs
-from trainc.pipeline.intake import Shelf, take_in, with_catalog
+from trainc.pipeline.session import Session
+from trainc.pipeline.valid_document import ValidDocument
 from trainc.startup.records import dataclass
 
 
@@ -41,13 +40,11 @@ def compile_one(inputs: Inputs, wanted: str | None, options: Options) -> OneJob:
 
     Other documents may be wrong. Raises CompileError where this job is refused, NoSuchJobError where it is not there.
     """
-    release = options.release or NEWEST_RELEASE
-    intake = take_in(inputs.documents, inputs.runtime_sources, release, options)
-    intake = with_catalog(intake, Shelf(inputs.catalog, release, options))
-    read = [*inputs.diagnostics, *intake.diagnostics]
-    job = _chosen(intake.jobs, wanted, read)
-    recorder = Recorder(intake.others)
-    compiled, diagnostics = compile_job(job, intake, options, recorder)
+    session = _session(inputs, options)
+    read = [*inputs.diagnostics, *session.index.diagnostics]
+    job = _chosen(session.jobs, wanted, read)
+    recorder = Recorder(session.index.others)
+    compiled, diagnostics = session.compile(job, recorder)
     if compiled is None:
         # The runtime may be missing because its document was refused.
         raise CompileError([*read, *diagnostics])
@@ -61,15 +58,13 @@ def compile_every(inputs: Inputs, options: Options) -> tuple[list[OneJob], list[
 
     Raises CompileError with every problem.
     """
-    release = options.release or NEWEST_RELEASE
-    intake = take_in(inputs.documents, inputs.runtime_sources, release, options)
-    intake = with_catalog(intake, Shelf(inputs.catalog, release, options))
-    beside: list[Diagnostic] = [*inputs.diagnostics, *intake.diagnostics]
+    session = _session(inputs, options)
+    beside: list[Diagnostic] = [*inputs.diagnostics, *session.index.diagnostics]
     found = list(beside)
     compiled: list[OneJob] = []
-    for job in intake.jobs:
-        recorder = Recorder(intake.others)
-        outcome, diagnostics = compile_job(job, intake, options, recorder)
+    for job in session.jobs:
+        recorder = Recorder(session.index.others)
+        outcome, diagnostics = session.compile(job, recorder)
         found += diagnostics
         if outcome is not None and recorder.stages:
             compiled.append(OneJob(outcome, recorder, in_order(diagnostics)))
@@ -80,7 +75,11 @@ def compile_every(inputs: Inputs, options: Options) -> tuple[list[OneJob], list[
     return compiled, in_order(beside)
 
 
-def _chosen(jobs: Sequence[Checked], wanted: str | None, read: Sequence[Diagnostic]) -> Checked:
+def _session(inputs: Inputs, options: Options) -> Session:
+    return Session.of(inputs.documents, inputs.runtime_sources, options, inputs.catalog, place)
+
+
+def _chosen(jobs: Sequence[ValidDocument], wanted: str | None, read: Sequence[Diagnostic]) -> ValidDocument:
     found = [job for job in jobs if wanted is None or wanted in _names(job)]
     if len(found) == 1:
         return found[0]
@@ -96,7 +95,7 @@ def _chosen(jobs: Sequence[Checked], wanted: str | None, read: Sequence[Diagnost
     raise NoSuchJobError(f"the input has several TrainJobs; name one as PATH#NAME: {_some(known)}")
 
 
-def _names(job: Checked) -> tuple[str, str]:
+def _names(job: ValidDocument) -> tuple[str, str]:
     """With its namespace, and without."""
     metadata = job.data["metadata"]
     name, namespace = metadata["name"], metadata.get("namespace", "")

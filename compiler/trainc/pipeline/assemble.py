@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Assembly:
-    """The objects of one job, and what there is to say: of its documents, and of each object by its label."""
+class CompiledObjects:
+    """The objects of one job, and findings: about its documents, and about each object by its label."""
 
-    manifests: tuple[Manifest, ...]
-    secrets: tuple[str, ...]
-    findings: tuple[Finding, ...]
-    object_findings: tuple[tuple[str, Finding], ...]
+    manifests: tuple[Manifest, ...] = ()
+    secrets: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    object_findings: tuple[tuple[str, Finding], ...] = ()
 
 
 def assemble(
     job: TrainJob, info: Info, others: Sequence[Document], options: Options, observer: Observer | None = None
-) -> Assembly:
+) -> CompiledObjects:
     """Every stage after validation. `others` are the input's documents that are neither TrainJob nor runtime.
 
     With a name hash the job is assembled twice: under its plain name for the hash, then under the hashed one, so that
@@ -48,22 +48,22 @@ def assemble(
     if info.gitops and options.name_hash:
         from trainc.emit.name_hash import name_hash
 
-        suffix = name_hash(_produce(job, info, others, options, None).manifests)
+        suffix = name_hash(_build_objects(job, info, others, options, None).manifests)
         job = replace(job, name=job.name + suffix, name_hash=suffix, new_keys=makes_new_keys(options.secrets))
         if observer is not None:
             observer.renamed(job)
-    produced = _produce(job, info, others, options, observer)
+    produced = _build_objects(job, info, others, options, observer)
     if not info.gitops:
         return produced
     delivered, said = deliver(produced.manifests, options)
     if observer is not None:
         observer.shaped("delivery", delivered)
-    return Assembly(tuple(delivered), produced.secrets, produced.findings, (*produced.object_findings, *said))
+    return CompiledObjects(tuple(delivered), produced.secrets, produced.findings, (*produced.object_findings, *said))
 
 
-def _produce(
+def _build_objects(
     job: TrainJob, info: Info, others: Sequence[Document], options: Options, observer: Observer | None
-) -> Assembly:
+) -> CompiledObjects:
     plugins = plugins_for(job, info)
     info = engine.enforce(job, info, plugins, observer.passed if observer is not None else None)
     manifests = engine.build(job, info, plugins)
@@ -87,7 +87,7 @@ def _produce(
     ordered = in_apply_order([*provided, *admitted])
     if observer is not None and provided:
         observer.shaped("secrets", ordered)
-    return Assembly(tuple(ordered), names, tuple(findings), tuple(refused))
+    return CompiledObjects(tuple(ordered), names, tuple(findings), tuple(refused))
 
 
 def _admit(manifests: Sequence[Manifest], info: Info) -> tuple[list[Manifest], list[tuple[str, Finding]]]:

@@ -1,4 +1,4 @@
-"""Trial: runtimes that no TrainJob uses, and pieces of runtimes, compiled as far as their own words go.
+"""Dry runs: runtimes that no TrainJob uses, and pieces of runtimes, compiled as far as their own words go.
 
 What there is to say of a runtime should not wait for the first TrainJob that asks for it.
 """
@@ -13,33 +13,28 @@ from trainc.api.releases import NEWEST_RELEASE
 from trainc.api.schema import check
 from trainc.diagnostics import Diagnostic, Finding, Path, has_errors
 from trainc.dialects import OME, V2ALPHA1, Surroundings
-from trainc.explain.explanation import Recorder
-from trainc.explain.placing import place_built
 from trainc.ir.entrypoints import entrypoints
 from trainc.ir.release import release_facts
 from trainc.lints.registry import lint
 from trainc.options import Options
 from trainc.pipeline.assemble import assemble
-from trainc.pipeline.checked import Checked, check_document
-from trainc.pipeline.compiler import prepare
+from trainc.pipeline.compiler import Result, prepare
 from trainc.pipeline.fragments import Fragment, fragment_of
-from trainc.pipeline.intake import take_in
 from trainc.pipeline.lowering import lower_job
 from trainc.pipeline.resolve import wanted_key
+from trainc.pipeline.session import Place, Session
+from trainc.pipeline.valid_document import ValidDocument, check_document
 from trainc.plugins import engine
 from trainc.reading.document import Document
 from trainc.startup.records import replace
 
 
-def check_unused_runtimes(
-    documents: Sequence[Document], runtime_sources: Sequence[Sequence[Document]], options: Options
-) -> Iterator[list[Diagnostic]]:
+def check_unused_runtimes(session: Session) -> Iterator[list[Diagnostic]]:
     """One list for each valid runtime that no TrainJob of the input asks for: what its TrainJobs would meet."""
-    intake = take_in(documents, runtime_sources, options.release or NEWEST_RELEASE, options)
-    used = {wanted_key(job.data) for job in intake.jobs}
-    for key, runtime in intake.runtimes.items():
+    used = {wanted_key(job.data) for job in session.jobs}
+    for key, runtime in session.index.runtimes.items():
         if key not in used:
-            yield _tried(runtime, options, whole=True)
+            yield _dry_run(runtime, session.options, session.place)
 
 
 def check_fragments(documents: Sequence[Document], options: Options) -> Iterator[Diagnostic]:
@@ -76,7 +71,7 @@ def _reading(fragment: Fragment, api: str, kind: str, options: Options) -> tuple
     own = fragment.own(found)
     if checked is None or checked.data["kind"] == "TrainJob":
         return not has_errors(own), own
-    return True, [*own, *fragment.own(_tried(checked, options, whole=False))]
+    return True, [*own, *fragment.own(_dry_run(checked, options))]
 
 
 def _what_it_is(fragment: Fragment, api: str) -> Diagnostic:
@@ -91,8 +86,8 @@ def _what_it_is(fragment: Fragment, api: str) -> Diagnostic:
     )
 
 
-def _tried(runtime: Checked, options: Options, *, whole: bool) -> list[Diagnostic]:
-    """What the smallest TrainJob of a runtime would meet; only what is `whole` is built as well."""
+def _dry_run(runtime: ValidDocument, options: Options, place: Place | None = None) -> list[Diagnostic]:
+    """What the smallest TrainJob of a runtime would meet; it is built as well where `place` can place the findings."""
     minor = options.release or NEWEST_RELEASE
     smallest = _smallest_job(runtime, options)
     data = check(smallest, "TrainJob", minor)[0]
@@ -103,16 +98,16 @@ def _tried(runtime: Checked, options: Options, *, whole: bool) -> list[Diagnosti
         findings += lint(job, info)
     trained = next((entrypoint.path for entrypoint in entrypoints(job, info) if entrypoint.trains), None)
     found = [runtime.place(_of_runtime(finding, trained)) for finding in findings]
-    if whole and not has_errors(found):
-        assembly = assemble(job, info, (), options)
-        found += [runtime.place(_of_runtime(finding, trained)) for finding in assembly.findings]
-        recorder = Recorder((), Checked(Document.of(smallest), data), runtime, job, info)
-        found += place_built(assembly.object_findings, runtime, recorder, options)
+    if place is not None and not has_errors(found):
+        objects = assemble(job, info, (), options)
+        result = Result(ValidDocument(Document.of(smallest), data), [], runtime, job, info, objects)
+        found += [runtime.place(_of_runtime(finding, trained)) for finding in objects.findings]
+        found += place(result, runtime, (), options) if result.object_findings else ()
     # An info tells of what is made, and nothing is made here.
     return [diagnostic for diagnostic in found if diagnostic.severity != "info"]
 
 
-def _smallest_job(runtime: Checked, options: Options) -> dict[str, Any]:
+def _smallest_job(runtime: ValidDocument, options: Options) -> dict[str, Any]:
     metadata, policy = runtime.data["metadata"], runtime.data["spec"].get("mlPolicy") or {}
     elastic = "elasticPolicy" in (policy.get("torch") or {})
     return {

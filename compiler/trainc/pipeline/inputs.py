@@ -1,4 +1,4 @@
-"""From paths to a compilation: the thin shell that reads files around the pure pipeline."""
+"""From paths to inputs: the thin shell that reads files for the pure pipeline."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from trainc.api.releases import NEWEST_RELEASE
-from trainc.compilation import Compilation
-from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
+from trainc.diagnostics import Diagnostic
 from trainc.options import Options
-from trainc.pipeline.compiler import compile_documents
 from trainc.reading.catalog import Catalog, find
 from trainc.reading.document import Document
 from trainc.reading.files import read_paths
@@ -78,53 +76,3 @@ def _less_resources(documents: Sequence[Document], overlays: Sequence[Loaded]) -
     """The documents less those of files that an overlay brings as well: a file is read once."""
     brought = {os.path.realpath(file) for overlay in overlays for file in overlay.resource_files}
     return [document for document in documents if os.path.realpath(document.file) not in brought]
-
-
-def compile_paths(
-    paths: Sequence[AnyPath],
-    *,
-    runtimes: Sequence[AnyPath] = (),
-    overlays: Sequence[AnyPath] = (),
-    options: Options = Options(),
-) -> Compilation:
-    """Compile every TrainJob in the files and folders of `paths`, as changed by `overlays`, one after the other.
-
-    Runtimes come from the same input, then from each folder of `runtimes`, then from the catalog that trainc ships. An
-    overlay's settings hold where `options` has its default.
-    Raises CompileError with every problem of every file. Amounts are Kubernetes quantities, times are seconds.
-    """
-    return compile_inputs(paths, runtimes=runtimes, overlays=overlays, options=options)
-
-
-def compile_inputs(
-    paths: Sequence[AnyPath],
-    *,
-    runtimes: Sequence[AnyPath] = (),
-    overlays: Sequence[AnyPath] = (),
-    options: Options = Options(),
-    stdin: BinaryIO | None = None,
-) -> Compilation:
-    """As `compile_paths`, where `-` among the paths is `stdin`."""
-    loaded, options = _load(overlays, options)
-    inputs = read_inputs(paths, runtimes, options, overlays=loaded, stdin=stdin)
-    try:
-        compiled = compile_documents(inputs.documents, inputs.runtime_sources, options, inputs.catalog)
-    except CompileError as error:
-        raise CompileError([*inputs.diagnostics, *error.diagnostics]) from None
-    if has_errors(inputs.diagnostics):
-        raise CompileError([*inputs.diagnostics, *compiled.diagnostics])
-    return Compilation(compiled.jobs, in_order([*inputs.diagnostics, *compiled.diagnostics]))
-
-
-def _load(paths: Sequence[AnyPath], options: Options) -> tuple[Sequence[Loaded], Options]:
-    """The overlays, and the options with what they say. CompileError with everything that is wrong with them."""
-    if not paths:
-        return (), options
-    from trainc.overlays.load import load_overlays
-    from trainc.overlays.settings import overlaid_options
-
-    overlays, problems = load_overlays(paths, options.limits)
-    options, contradictions = overlaid_options(options, overlays)
-    if has_errors([*problems, *contradictions]):
-        raise CompileError([*problems, *contradictions])
-    return overlays, options

@@ -7,14 +7,14 @@ from typing import Any, Protocol
 
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.pipeline.checked import Checked
+from trainc.pipeline.valid_document import ValidDocument
 from trainc.plugins.plugin import ExtensionPoint
 
 
 class Observer(Protocol):
     """Told of each step of one TrainJob, in order. What it is given must not be changed and may be kept."""
 
-    def lowered(self, job: Checked, runtime: Checked, trainjob: TrainJob, info: Info) -> None:
+    def lowered(self, job: ValidDocument, runtime: ValidDocument, trainjob: TrainJob, info: Info) -> None:
         """The runtime was found, patched, labelled and lowered."""
 
     def renamed(self, trainjob: TrainJob) -> None:

@@ -47,7 +47,7 @@ def compile_for_test(
 ) -> list[Manifest]:
     """As the fixture; relative paths lead from `root`. Runtimes that are text or documents count as part of the input."""
     __tracebackhide__ = True  # pytest leaves such frames out of its report
-    from trainc.pipeline.inputs import compile_inputs
+    from trainc.integrations.python import compile_inputs
     from trainc.reading.files import STDIN
 
     paths, texts = _sorted_out(given, root)

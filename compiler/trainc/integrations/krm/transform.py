@@ -9,11 +9,11 @@ from trainc.compilation import Manifest
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
 from trainc.dialects import is_ours
 from trainc.integrations.krm.tool_metadata import as_written
+from trainc.integrations.python import compile_documents
 from trainc.options import Limits, Options
 from trainc.overlays.load import load_overlay
 from trainc.overlays.read import is_overlay
 from trainc.overlays.settings import overlaid_options
-from trainc.pipeline.compiler import compile_documents
 from trainc.pipeline.inputs import read_inputs
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass

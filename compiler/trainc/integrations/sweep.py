@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from trainc.api.releases import NEWEST_RELEASE
 from trainc.compilation import Compilation
-from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
+from trainc.diagnostics import CompileError
+from trainc.explain import place
+from trainc.integrations.python import compile_trainjob
 from trainc.options import Options
-from trainc.pipeline.compiler import compile_job, compile_trainjob, missing_runtimes, notes_on
-from trainc.pipeline.intake import Intake, take_in
+from trainc.pipeline.session import Session
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass
 
@@ -66,24 +66,19 @@ def compile_many(  # noqa: PLR0913 - all but the first go by their names
 
 def compile_chunk(jobs: Sequence[Json], runtimes: Sequence[Json], options: Options) -> list[JobResult]:
     """What one process does at a time: the runtimes are checked once, then every job is compiled beside them."""
-    documents = [Document.of(runtime) for runtime in runtimes]
-    shared = take_in(documents, (), options.release or NEWEST_RELEASE, options)
-    plain = not shared.jobs and not shared.references
+    shared = Session.of([Document.of(runtime) for runtime in runtimes], (), options, None, place)
+    plain = not shared.jobs and not shared.index.references
     return [
-        _beside(shared, job, options) if plain and job.get("kind") == "TrainJob" else _alone(job, runtimes, options)
+        _with_shared(shared, job) if plain and job.get("kind") == "TrainJob" else _alone(job, runtimes, options)
         for job in jobs
     ]
 
 
-def _beside(shared: Intake, job: Json, options: Options) -> JobResult:
-    intake = shared.with_jobs([Document.of(job)], options.release or NEWEST_RELEASE, options)
-    diagnostics: list[Diagnostic] = [*notes_on(options), *shared.diagnostics, *intake.diagnostics]
-    diagnostics += missing_runtimes(intake, options)
-    outcomes = [compile_job(one, intake, options) for one in intake.jobs]
-    diagnostics += [diagnostic for _, found in outcomes for diagnostic in found]
-    if has_errors(diagnostics):
-        return JobResult(error=CompileError(diagnostics))
-    return JobResult(Compilation(tuple(done for done, _ in outcomes if done is not None), in_order(diagnostics)))
+def _with_shared(shared: Session, job: Json) -> JobResult:
+    try:
+        return JobResult(shared.with_jobs([Document.of(job)]).compile_all(shared.index.diagnostics))
+    except CompileError as error:
+        return JobResult(error=error)
 
 
 def _alone(job: Json, runtimes: Sequence[Json], options: Options) -> JobResult:

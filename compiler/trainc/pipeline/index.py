@@ -1,4 +1,4 @@
-"""Intake: read documents become checked, defaulted TrainJobs and an index of runtimes."""
+"""The index of an input: read documents become valid, defaulted TrainJobs and runtimes by key."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 from trainc.diagnostics import Diagnostic, Finding
 from trainc.dialects import Surroundings, is_ours, surroundings_of
 from trainc.options import Options
-from trainc.pipeline.checked import Checked, check_document
 from trainc.pipeline.resolve import Key, reference_alone, runtime_key, wanted_key
+from trainc.pipeline.valid_document import ValidDocument, check_document
 from trainc.reading.catalog import Catalog, Miss
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
-class Intake:
+class InputIndex:
     """Everything that was read: jobs by (namespace, name), runtimes by key, and the documents of other kinds.
 
     `shipped` are the catalog's runtimes that jobs ask for and no document is; `catalog_misses` says, for one that the
@@ -24,37 +24,32 @@ class Intake:
     `references` what is left of TrainJobs that were refused: enough to say whether their runtime exists.
     """
 
-    jobs: tuple[Checked, ...]
-    runtimes: Mapping[Key, Checked]
+    jobs: tuple[ValidDocument, ...]
+    runtimes: Mapping[Key, ValidDocument]
     diagnostics: tuple[Diagnostic, ...]
     others: tuple[Document, ...] = ()
     catalog_misses: Mapping[Key, Miss] = field(default_factory=dict)
-    shipped: Mapping[Key, Checked] = field(default_factory=dict)
+    shipped: Mapping[Key, ValidDocument] = field(default_factory=dict)
     refused: frozenset[Key] = frozenset()
     references: tuple[tuple[Document, Mapping[str, Any]], ...] = ()
-    surroundings: Surroundings = field(default_factory=Surroundings)
-
-    def with_jobs(self, documents: Sequence[Document], release: str, options: Options) -> Intake:
-        """The same with TrainJobs, and nothing else, in place of the jobs and all there was to say."""
-        taken = take_in(documents, (), release, options, self.surroundings)
-        return replace(self, jobs=taken.jobs, references=taken.references, diagnostics=taken.diagnostics)
+    dialect_context: Surroundings = field(default_factory=Surroundings)
 
 
-def take_in(
+def index_documents(
     documents: Sequence[Document],
     sources: Sequence[Sequence[Document]],
     release: str,
     options: Options,
     surroundings: Surroundings | None = None,
-) -> Intake:
+) -> InputIndex:
     """Check every TrainJob and runtime of the input, and every runtime of the further sources, in that order.
 
     `surroundings` are those of the documents unless they are part of a larger input.
     """
     diagnostics: list[Diagnostic] = []
     others: list[Document] = []
-    jobs: dict[tuple[str, str], Checked] = {}
-    runtimes: dict[Key, Checked] = {}
+    jobs: dict[tuple[str, str], ValidDocument] = {}
+    runtimes: dict[Key, ValidDocument] = {}
     refused: set[Key] = set()
     references: list[tuple[Document, Mapping[str, Any]]] = []
     if surroundings is None:
@@ -78,57 +73,59 @@ def take_in(
                 continue
             _add_runtime(runtimes, known_before, checked, diagnostics)
     ordered = tuple(jobs[key] for key in sorted(jobs))
-    return Intake(
+    return InputIndex(
         ordered,
         runtimes,
         tuple(diagnostics),
         tuple(others),
         refused=frozenset(refused),
         references=tuple(references),
-        surroundings=surroundings,
+        dialect_context=surroundings,
     )
 
 
-class Shelf:
+class CatalogCache:
     """The catalog as one compilation sees it: each runtime is read and checked once, when a job asks for it."""
 
     def __init__(self, catalog: Catalog, release: str, options: Options) -> None:
         self._catalog = catalog
         self._release = release
         self._options = options
-        self._known: dict[str, Mapping[Key, Checked] | Callable[[], Miss]] = {}
+        self._known: dict[str, Mapping[Key, ValidDocument] | Callable[[], Miss]] = {}
 
-    def look_up(self, name: str) -> Mapping[Key, Checked] | Callable[[], Miss]:
+    def look_up(self, name: str) -> Mapping[Key, ValidDocument] | Callable[[], Miss]:
         """The runtime called `name` by its key, or a function that says what the catalog has instead."""
         if name not in self._known:
             answer = self._catalog(name, self._release)
             if isinstance(answer, Document):
-                self._known[name] = take_in([answer], (), self._release, self._options).runtimes
+                self._known[name] = index_documents([answer], (), self._release, self._options).runtimes
             else:
                 self._known[name] = answer
         return self._known[name]
 
 
-def with_catalog(intake: Intake, shelf: Shelf) -> Intake:
+def with_catalog(index: InputIndex, cache: CatalogCache | None) -> InputIndex:
     """With the runtimes that the jobs ask for and only the catalog has."""
-    asking = [*(job.data for job in intake.jobs), *(reference for _, reference in intake.references)]
-    shipped: dict[Key, Checked] = {}
+    if cache is None:
+        return index
+    asking = [*(job.data for job in index.jobs), *(reference for _, reference in index.references)]
+    shipped: dict[Key, ValidDocument] = {}
     misses: dict[Key, Miss] = {}
     shadowed: list[Diagnostic] = []
     for key in dict.fromkeys(map(wanted_key, asking)):
         kind, _, name = key
-        if kind != "ClusterTrainingRuntime" or key in intake.refused:
+        if kind != "ClusterTrainingRuntime" or key in index.refused:
             continue
-        answer = shelf.look_up(name)
+        answer = cache.look_up(name)
         if callable(answer):
-            if key not in intake.runtimes:
+            if key not in index.runtimes:
                 misses[key] = answer()
-        elif key in intake.runtimes:
-            shadowed.append(intake.runtimes[key].place(_SHADOWS_CATALOG))
+        elif key in index.runtimes:
+            shadowed.append(index.runtimes[key].place(_SHADOWS_CATALOG))
         else:
             shipped.update(answer)
-    diagnostics = (*intake.diagnostics, *shadowed)
-    return replace(intake, shipped=shipped, catalog_misses=misses, diagnostics=diagnostics)
+    diagnostics = (*index.diagnostics, *shadowed)
+    return replace(index, shipped=shipped, catalog_misses=misses, diagnostics=diagnostics)
 
 
 _SHADOWS_CATALOG = Finding(
@@ -149,7 +146,7 @@ def _intended_key(data: Mapping[str, Any], options: Options) -> Key:
     return kind, namespace, str(known.get("name"))
 
 
-def _add_job(jobs: dict[tuple[str, str], Checked], job: Checked, diagnostics: list[Diagnostic]) -> None:
+def _add_job(jobs: dict[tuple[str, str], ValidDocument], job: ValidDocument, diagnostics: list[Diagnostic]) -> None:
     metadata = job.data["metadata"]
     key = (metadata.get("namespace", ""), metadata["name"])
     if key in jobs:
@@ -159,7 +156,10 @@ def _add_job(jobs: dict[tuple[str, str], Checked], job: Checked, diagnostics: li
 
 
 def _add_runtime(
-    runtimes: dict[Key, Checked], earlier: Mapping[Key, Checked], runtime: Checked, diagnostics: list[Diagnostic]
+    runtimes: dict[Key, ValidDocument],
+    earlier: Mapping[Key, ValidDocument],
+    runtime: ValidDocument,
+    diagnostics: list[Diagnostic],
 ) -> None:
     key = runtime_key(runtime.data)
     if key in earlier:
@@ -173,7 +173,7 @@ def _add_runtime(
         runtimes[key] = runtime
 
 
-def _twice(second: Checked, first: Checked, code: str) -> Diagnostic:
+def _twice(second: ValidDocument, first: ValidDocument, code: str) -> Diagnostic:
     source = first.document.locate(("metadata", "name"))
     message = (
         f"{second.label} is defined twice; the first is at {source or first.document.file or 'an earlier document'}"

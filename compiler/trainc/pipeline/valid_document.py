@@ -1,4 +1,4 @@
-"""One document: read, converted from its dialect, checked against its release's schema, and placed in diagnostics."""
+"""One document: read, converted from its dialect, valid against its release's schema, and placed in diagnostics."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class ValidDocument:
     """A document that passed its schema: `data` is defaulted and Trainer's own API, `document` the one that was read.
 
     `dialect` is None for Trainer's own API; `moves` lead from `data` back to a document of another dialect.
@@ -49,13 +49,13 @@ class Checked:
         """What the release does with a runtime of this dialect: in the older ones initializers mount any volume."""
         return release if self.dialect is None else replace(release, initializer_needs_mount=False)
 
-    def written(self, path: Path) -> Path:
+    def original_path(self, path: Path) -> Path:
         """Where the author wrote what `data` has at `path`."""
         return as_written(path, self.moves)
 
     def locate(self, path: Path) -> Source | None:
         """The position in the file of what `data` has at `path`."""
-        return self.document.locate(self.written(path))
+        return self.document.locate(self.original_path(path))
 
     def place(self, finding: Finding) -> Diagnostic:
         """A finding about this document, with its name and its position in the source."""
@@ -76,8 +76,8 @@ class Checked:
 
 def check_document(
     document: Document, release: str, options: Options, surroundings: Surroundings
-) -> tuple[Checked | None, list[Diagnostic]]:
-    """A document that `is_ours`, checked; None with at least one error."""
+) -> tuple[ValidDocument | None, list[Diagnostic]]:
+    """A document that `is_ours`, valid; None with at least one error."""
     dialect = dialect_of(document.data)
     wrong = list(_wrong_dialect(document.data, dialect, options))
     if wrong:
@@ -92,8 +92,8 @@ def check_document(
     if converted.findings or findings:
         diagnostics += [document.place(finding) for finding in converted.findings]
         diagnostics += [document.place(moved(finding, converted.moves)) for finding in findings]
-    checked = None if has_errors(diagnostics) else Checked(document, data, dialect, converted.moves)
-    return checked, diagnostics
+    valid = None if has_errors(diagnostics) else ValidDocument(document, data, dialect, converted.moves)
+    return valid, diagnostics
 
 
 def _schema(data: Json, dialect: Dialect | None, release: str, options: Options) -> tuple[Json, list[Finding]]:

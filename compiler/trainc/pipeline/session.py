@@ -1,0 +1,143 @@
+"""A session: one compilation's options, release facts, catalog and documents, put together once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from trainc.api.releases import NEWEST_RELEASE
+from trainc.compilation import Compilation, CompiledJob
+from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
+from trainc.ir.release import Release, release_facts
+from trainc.lints.duplicate_subdomain import Services, claims_of, duplicate_subdomain
+from trainc.options import Options
+from trainc.pipeline.compiler import Result, compile_job, find_runtime
+from trainc.pipeline.index import CatalogCache, InputIndex, index_documents, with_catalog
+from trainc.pipeline.valid_document import ValidDocument
+from trainc.reading.catalog import Catalog
+from trainc.reading.document import Document
+from trainc.startup.records import dataclass, replace
+
+if TYPE_CHECKING:
+    from trainc.pipeline.observer import Observer
+
+Outcome: TypeAlias = tuple[CompiledJob | None, list[Diagnostic]]
+# Where findings about built objects stand in the input; `ValidDocument` is the home of those without a line.
+Place: TypeAlias = Callable[[Result, ValidDocument, Sequence[Document], Options], list[Diagnostic]]
+
+
+def place_at_home(
+    result: Result, home: ValidDocument, others: Sequence[Document], options: Options
+) -> list[Diagnostic]:
+    """Findings about built objects, all at the name of the document they were built from."""
+    return [home.place_built(label, finding) for label, finding in result.object_findings]
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Everything that compiling one input takes. `Session.of` makes one.
+
+    `place` finds the lines of findings about built objects: it takes the explainer, which the pipeline does not know.
+    """
+
+    options: Options
+    release: Release
+    index: InputIndex
+    catalog: CatalogCache | None
+    place: Place
+
+    @classmethod
+    def of(
+        cls,
+        documents: Sequence[Document],
+        runtime_sources: Sequence[Sequence[Document]] = (),
+        options: Options = Options(),
+        catalog: Catalog | None = None,
+        place: Place = place_at_home,
+    ) -> Session:
+        """A session on `documents`. Runtimes come from them, then from each of `runtime_sources`, then `catalog`."""
+        release = release_facts(options.release or NEWEST_RELEASE)
+        index = index_documents(documents, runtime_sources, release.minor, options)
+        cache = None if catalog is None else CatalogCache(catalog, release.minor, options)
+        return cls(options, release, with_catalog(index, cache), cache, place)
+
+    def with_jobs(self, documents: Sequence[Document]) -> Session:
+        """The same with the TrainJobs of `documents`, and what they bring up, in place of its own."""
+        indexed = index_documents(documents, (), self.release.minor, self.options, self.index.dialect_context)
+        index = replace(self.index, jobs=indexed.jobs, references=indexed.references, diagnostics=indexed.diagnostics)
+        return replace(self, index=with_catalog(index, self.catalog))
+
+    @property
+    def jobs(self) -> Sequence[ValidDocument]:
+        """The valid TrainJobs, by (namespace, name)."""
+        return self.index.jobs
+
+    def diagnostics(self) -> list[Diagnostic]:
+        """What is wrong with the documents, before any is compiled: a missing runtime of a refused job included."""
+        found = list(self.index.diagnostics)
+        for document, reference in self.index.references:
+            _, findings = find_runtime(reference, self.index, self.release)
+            found += [document.place(finding) for finding in findings if finding.severity == "error"]
+        return found
+
+    def compile(self, job: ValidDocument, observer: Observer | None = None) -> Outcome:
+        """One of the jobs through every stage; `observer` is notified of each step."""
+        result = compile_job(job, self.index, self.release, self.options, observer)
+        diagnostics = result.placed()
+        if result.object_findings:
+            diagnostics += self.place(result, job, self.index.others, self.options)
+        if result.objects is None or has_errors(diagnostics):
+            return None, diagnostics
+        metadata = job.data["metadata"]
+        compiled = CompiledJob(
+            metadata.get("namespace", ""), metadata["name"], result.objects.manifests, result.objects.secrets
+        )
+        return compiled, diagnostics
+
+    def compile_each(self) -> Iterator[Outcome]:
+        """One outcome for what concerns all input, then one per TrainJob by (namespace, name)."""
+        yield None, [*option_notes(self.options), *self.diagnostics()]
+        services: Services = {}
+        for job in self.jobs:
+            compiled, diagnostics = self.compile(job)
+            if compiled is not None:
+                claims = claims_of(compiled.manifests)
+                diagnostics += [job.place_built(*about) for about in duplicate_subdomain(claims, services)]
+            yield compiled, diagnostics
+
+    def compile_all(self, found: Sequence[Diagnostic] = ()) -> Compilation:
+        """Every TrainJob compiled. Raises CompileError with every problem, those `found` while reading included."""
+        compiled: list[CompiledJob] = []
+        diagnostics = list(found)
+        for job, more in self.compile_each():
+            diagnostics += more
+            if job is not None:
+                compiled.append(job)
+        if has_errors(diagnostics):
+            raise CompileError(diagnostics)
+        return Compilation(tuple(compiled), in_order(diagnostics))
+
+
+def option_notes(options: Options) -> list[Diagnostic]:
+    """Infos about the options, whatever is compiled."""
+    return [*_release_note(options), *_without_effect(options)]
+
+
+def _release_note(options: Options) -> list[Diagnostic]:
+    if options.release is not None:
+        return []
+    message = f"no release is pinned; compiling for Trainer {NEWEST_RELEASE}, the newest known"
+    hint = "pin it with --release or `release:` in trainc.yaml, so that an upgrade of trainc changes nothing in git"
+    return [Diagnostic("ReleaseNotPinned", "info", message, hint)]
+
+
+def _without_effect(options: Options) -> list[Diagnostic]:
+    """What was chosen and shapes `gitops` output only."""
+    if options.semantics == "gitops":
+        return []
+    shaping, defaults = ("secrets", "keygen_image", "name_hash", "delivery", "sync_options"), Options()
+    chosen = [name for name in shaping if getattr(options, name) != getattr(defaults, name)]
+    if not chosen:
+        return []
+    message = f"{', '.join(chosen)}: without effect under semantics controller, which adds nothing to its objects"
+    return [Diagnostic("OptionWithoutEffect", "info", message, "compile with --semantics gitops, or drop the option")]
