@@ -12,7 +12,7 @@ _COLOURS: dict[Part, Colour] = {
     "added": "added",
     "removed": "removed",
     "changed": "plugin",
-    "harmless": "mend",
+    "harmless": "help",
     "refused": "warning",
     "harmful": "error",
     "quiet": "faint",

@@ -36,7 +36,7 @@ def _rule(code: str) -> dict[str, Any]:
 
 def _result(d: Diagnostic, rule: int) -> dict[str, Any]:
     what = f"{d.path}: {d.message}" if d.path else d.message
-    text = f"{what}. To mend it: {d.hint}" if d.hint else what
+    text = f"{what}. Help: {d.hint}" if d.hint else what
     result = {"ruleId": d.code, "ruleIndex": rule, "level": _LEVELS[d.severity], "message": {"text": text}}
     if location := _location(d):
         result["locations"] = [location]

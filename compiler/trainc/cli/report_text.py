@@ -1,4 +1,4 @@
-"""Diagnostics as text for people: where, what, the line itself, and how to mend it."""
+"""Diagnostics as text for people: where, what, the line itself, and how to fix it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *
     some = _first_of(shown)
     blocks = ["\n".join(_block(d, files, paint)) for d in some]
     if len(shown) > len(some):
-        blocks.append(f"... and {len(shown) - len(some):,} more; mend these first")
+        blocks.append(f"... and {len(shown) - len(some):,} more; fix these first")
     summary = summarize(shown)
     return "".join(f"{block}\n" for block in (*blocks, *([summary] if summary else ())))
 
@@ -43,7 +43,7 @@ def _block(d: Diagnostic, files: Files, paint: Paint) -> Iterable[str]:
         for line in excerpt(files, d.source):
             yield paint("excerpt", line)
     if d.hint:
-        yield f"  {paint('mend', 'mend:')} {_on_one_line(d.hint)}"
+        yield f"  {paint('help', 'help:')} {_on_one_line(d.hint)}"
 
 
 def _on_one_line(text: str) -> str:
