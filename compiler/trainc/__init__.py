@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from trainc.pipeline.inputs import compile_paths
     from trainc.pipeline.sweep import JobResult, compile_many
 
+__version__ = "0.1.0"
+
 # Names are imported when they are first used, so that a command pays for what it needs only.
 _HOMES = {
     "Compilation": "trainc.compilation",
@@ -53,3 +55,7 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from trainc.cli.colour import Paint
-from trainc.cli.excerpt import Files, excerpt
-from trainc.cli.report_text import summarize, text_report
+from trainc.cli.report_text import Files, excerpt, summarize, text_report
+from trainc.cli.terminal import Paint
 from trainc.diagnostics import Diagnostic, Source
 
 PLAIN = Paint("never", io.StringIO())
