@@ -36,9 +36,9 @@ HEAVY = {
     *("json", "logging", "multiprocessing", "pathlib", "random", "shutil", "subprocess", "tempfile"),
     *("threading", "urllib", "uuid", "xml"),
 }
-# Each takes a twentieth of the time of a job: for commands that explain, and for words and values that are not plain.
+# For commands that explain, and for values that are not plain.
 UNUSUAL = {
-    *("argparse", "bisect", "encodings.utf_8_sig", "gettext", "locale", "math", "textwrap"),
+    *("bisect", "encodings.utf_8_sig", "math", "textwrap"),
 }
 # What does not concern a job of torch without gang, initializer, Secret or dialect.
 UNCONCERNED = {

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from trainc.integrations.sweep import JobResult, compile_many
     from trainc.options import Limits, Options
 
+__version__ = "0.1.0"
+
 # Names are imported when they are first used, so that a command pays for what it needs only.
 _HOMES = {
     "Compilation": "trainc.compilation",
@@ -52,3 +54,7 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -13,7 +13,7 @@ import yaml
 from commands import Result, run
 
 from trainc.batch import spool
-from trainc.cli import held_output
+from trainc.cli import build_output
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -143,7 +143,7 @@ def test_output_that_does_not_fit_into_memory_is_the_same(
     for number in range(5):
         write(f"{number}.yaml", job(f"j{number}"))
     expected = run("build", ".", "--release", "2.3", *words)
-    monkeypatch.setattr(held_output, "_IN_MEMORY", 1000)
+    monkeypatch.setattr(build_output, "_IN_MEMORY", 1000)
     monkeypatch.setattr(spool, "_IN_MEMORY", 1000)
     assert run("build", ".", "--release", "2.3", *words) == expected
     assert len(expected.stdout) > 5000

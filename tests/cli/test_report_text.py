@@ -1,4 +1,4 @@
-"""The report for people: place, line, caret and mend; colour only where somebody looks."""
+"""The report for people: place, line, caret and help; colour only where somebody looks."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from trainc.cli.colour import Paint
-from trainc.cli.excerpt import Files, excerpt
-from trainc.cli.report_text import summarize, text_report
+from trainc.cli.report_text import Files, excerpt, summarize, text_report
+from trainc.cli.terminal import Paint
 from trainc.diagnostics import Diagnostic, Source
 
 PLAIN = Paint("never", io.StringIO())
@@ -33,7 +32,7 @@ def test_a_diagnostic_reads_from_place_to_mend() -> None:
         "  |\n"
         "2 |   spec: 1\n"
         "  |   ^^^^\n"
-        "  mend: do it right\n"
+        "  help: do it right\n"
         "1 error in 1 file\n"
     )
 
@@ -142,4 +141,4 @@ def test_of_very_many_the_errors_come_first() -> None:
     many = [found("warning", line=line) for line in range(1, 2_001)]
     report = text_report([*many, found("error", line=3_000)], Files(), PLAIN)
     assert "a.yaml:3000:1: error" in report
-    assert report.endswith("... and 1,001 more; mend these first\n1 error, 2,000 warnings in 1 file\n")
+    assert report.endswith("... and 1,001 more; fix these first\n1 error, 2,000 warnings in 1 file\n")

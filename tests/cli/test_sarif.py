@@ -13,8 +13,7 @@ from commands import run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainc.cli.report_github import github_report
-from trainc.cli.report_sarif import sarif_report
+from trainc.cli.report_formats import github_report, sarif_report
 from trainc.diagnostics import Diagnostic, Source
 from trainc.diagnostics.rulebook import codes, page
 

@@ -78,7 +78,7 @@ def test_an_error_is_told_in_words_with_its_mend(example: Path) -> None:
     status, output = run_pytest(example, "-k", "from_a_file")
     assert status == 1
     assert "error[UnknownField] spec.trainer.numNode" in output
-    assert "mend: " in output
+    assert "help: " in output
     assert "compiling.py" not in output, "the report shows no frame of trainc"
 
 

@@ -5,12 +5,12 @@ An argument that is not given is None, so that trainc.yaml can speak for it; set
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from typing import Any, get_args
 
 from trainc.api.releases import RELEASES, normalize_release
 from trainc.api.sync_options import sync_options_of
-from trainc.cli.command import Parser
 from trainc.options import Delivery, Limits, SecretsMode, Semantics, checked_cluster_domain, checked_namespace
 from trainc.startup.records import fields
 
@@ -26,7 +26,7 @@ def completed_by(argument: Any, what: str) -> None:
     argument.completes = what
 
 
-def add_input(parser: Parser, *, paths: bool = True) -> None:
+def add_input(parser: ArgumentParser, *, paths: bool = True) -> None:
     """What to read, and for which release; without `paths` for a command that names its input itself."""
     group = parser.add_argument_group("input")
     if paths:
@@ -85,7 +85,7 @@ def add_release(add_argument: Callable[..., Any]) -> None:
     )
 
 
-def add_shaping(parser: Parser) -> None:
+def add_shaping(parser: ArgumentParser) -> None:
     """How the output is meant to travel to the cluster; for gitops semantics only."""
     group = parser.add_argument_group("delivery (gitops semantics)")
     group.add_argument(
@@ -140,7 +140,7 @@ def _filled(text: str, width: int) -> Iterator[str]:
     yield line
 
 
-def add_limits(parser: Parser) -> None:
+def add_limits(parser: ArgumentParser) -> None:
     """Bounds on input."""
     group = parser.add_argument_group("limits")
     for limit in fields(Limits):
@@ -157,7 +157,7 @@ def add_limits(parser: Parser) -> None:
         )
 
 
-def add_reporting(parser: Parser) -> None:
+def add_reporting(parser: ArgumentParser) -> None:
     """How diagnostics are shown."""
     group = parser.add_argument_group("diagnostics")
     loudness = group.add_mutually_exclusive_group()

@@ -11,9 +11,9 @@ from trainc.batch.context import UnusualError
 from trainc.batch.run import Batch, JobText, Request, run_batch
 from trainc.batch.spool import Spool
 from trainc.cli.compiling import concerning_others
-from trainc.cli.excerpt import Files
-from trainc.cli.progress import Progress
+from trainc.cli.report_text import Files
 from trainc.cli.settings import Settings
+from trainc.cli.terminal import Progress
 from trainc.diagnostics import Diagnostic
 from trainc.emit.streams import Form
 from trainc.explain import place

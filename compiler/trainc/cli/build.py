@@ -21,15 +21,16 @@ trainc.
 from __future__ import annotations
 
 import os
+from argparse import ArgumentParser
 from typing import TYPE_CHECKING
 
 from trainc.cli.arguments import FOLDER, add_input, add_limits, add_reporting, add_shaping, completed_by, refusal
 from trainc.cli.build_output import refuse, to_folder, to_stdout
-from trainc.cli.command import Arguments, Parser, Status, Streams, UsageError
+from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.compiling import Run, read_stdin, start
-from trainc.cli.excerpt import STDIN, Files
-from trainc.cli.progress import Progress
+from trainc.cli.report_text import STDIN, Files
 from trainc.cli.settings import Settings, settings_of
+from trainc.cli.terminal import Progress
 from trainc.diagnostics import CompileError
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 STDOUT = "-"
 
 
-def add_arguments(parser: Parser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     """Input, output, and how the two relate."""
     add_input(parser)
     output = parser.add_argument_group("output")
@@ -62,7 +63,7 @@ def add_arguments(parser: Parser) -> None:
     add_reporting(parser)
 
 
-def _add_speed(parser: Parser) -> None:
+def _add_speed(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("many jobs")
     group.add_argument(
         "-j",

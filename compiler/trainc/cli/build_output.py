@@ -1,20 +1,22 @@
-"""What `build` does with compiled jobs: a stream or a folder, and what there is to say about them."""
+"""What `build` does with compiled jobs: a stream or a folder, and the report about them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, BinaryIO, Self
 
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.compiling import Run, paint_for
-from trainc.cli.excerpt import STDIN, Files
-from trainc.cli.held_output import HeldOutput
-from trainc.cli.progress import Progress
-from trainc.cli.report_text import counted_noun, text_report
+from trainc.cli.report_text import STDIN, Files, counted_noun, text_report
+from trainc.cli.terminal import Progress
 from trainc.diagnostics import Diagnostic, has_errors, in_order
 
 if TYPE_CHECKING:
     from trainc.cli.batching import BatchRun
+
+_IN_MEMORY = 8_000_000
+_AT_A_TIME = 1_000_000
+_UNENDED = "\\ No newline at end of file\n"
 
 
 def to_stdout(compilation: Run | BatchRun, progress: Progress, arguments: Arguments, streams: Streams) -> Status:
@@ -95,7 +97,54 @@ def refuse(diagnostics: Iterable[Diagnostic], files: Files, arguments: Arguments
 
 
 def _difference(name: str, old: str | None, new: str | None) -> str:
-    from trainc.cli.differences import difference
-
     sides = (name if old is not None else "/dev/null", name if new is not None else "/dev/null")
     return difference(old or "", new or "", *sides)
+
+
+class HeldOutput:
+    """Output held back until everything is known to be right: in memory while it is small, in a file beyond."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._file: IO[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def write(self, piece: bytes) -> None:
+        """Hold one more piece."""
+        self._pieces.append(piece)
+        self._size += len(piece)
+        if self._size > _IN_MEMORY:
+            self._to_file()
+
+    def copy_to(self, out: BinaryIO) -> None:
+        """Write everything that is held."""
+        if self._file is not None:
+            self._to_file()
+            self._file.seek(0)
+            while block := self._file.read(_AT_A_TIME):
+                out.write(block)
+        out.write(b"".join(self._pieces))
+
+    def _to_file(self) -> None:
+        if self._file is None:
+            from tempfile import TemporaryFile  # Most output is small, and this takes a while to import.
+
+            self._file = TemporaryFile()  # noqa: SIM115 - `__exit__` closes it
+        self._file.write(b"".join(self._pieces))
+        self._pieces.clear()
+        self._size = 0
+
+
+def difference(old: str, new: str, old_name: str, new_name: str) -> str:
+    """A unified diff that turns `old` into `new`, as `patch` and `git apply` read it; empty where they are equal."""
+    from difflib import unified_diff
+
+    lines = unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), old_name, new_name)
+    return "".join(line if line.endswith("\n") else f"{line}\n{_UNENDED}" for line in lines)

@@ -14,23 +14,23 @@ Exit status: 0 nothing is wrong (warnings allowed); 1 there are errors; 2 wrong 
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
 from collections.abc import Sequence
 
 from trainc.admission.rendered import check_rendered
 from trainc.cli.arguments import add_input, add_limits, add_reporting, add_shaping
-from trainc.cli.command import Arguments, Parser, Status, Streams
+from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.compiling import paint_for, read_stdin, start
-from trainc.cli.excerpt import Files
-from trainc.cli.progress import Progress
-from trainc.cli.report_text import counted_noun, text_report
+from trainc.cli.report_text import Files, counted_noun, text_report
 from trainc.cli.settings import settings_of
+from trainc.cli.terminal import Progress
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
 from trainc.pipeline.dry_run import check_fragments, check_unused_runtimes
 
 FORMATS = ("text", "json", "github", "sarif")
 
 
-def add_arguments(parser: Parser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     """Input, and the form of the report."""
     add_input(parser)
     add_shaping(parser)
@@ -77,13 +77,13 @@ def _report(diagnostics: Sequence[Diagnostic], files: Files, arguments: Argument
 
 def _formatted(diagnostics: Sequence[Diagnostic], form: str) -> str:
     if form == "json":
-        from trainc.cli.report_json import json_report
+        from trainc.cli.report_formats import json_report
 
         return json_report(diagnostics)
     if form == "github":
-        from trainc.cli.report_github import github_report
+        from trainc.cli.report_formats import github_report
 
         return github_report(diagnostics)
-    from trainc.cli.report_sarif import sarif_report
+    from trainc.cli.report_formats import sarif_report
 
     return sarif_report(diagnostics)

@@ -15,21 +15,21 @@ from __future__ import annotations
 
 import json
 import os
+from argparse import ArgumentParser
 from collections.abc import Sequence
 
 from trainc.cli.arguments import add_reporting
-from trainc.cli.colour import Paint
-from trainc.cli.command import COMMANDS, Arguments, Parser, Status, Streams
+from trainc.cli.command import COMMANDS, Arguments, Status, Streams
 from trainc.cli.configuration import read_configuration
-from trainc.cli.excerpt import Files
-from trainc.cli.report_text import text_report
+from trainc.cli.report_text import Files, text_report
+from trainc.cli.terminal import Paint
 from trainc.diagnostics import CompileError, Diagnostic
 from trainc.integrations.argocd import FILE_NAMES, text_of
 from trainc.integrations.argocd.parameters import PARAMETERS, Parameter, read_parameters
 from trainc.reading.files import is_overlay_folder
 
 
-def add_arguments(parser: Parser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     """What to print."""
     parser.add_argument("action", nargs="?", choices=("generate", "parameters"), default="generate")
     parser.add_argument("--print", choices=FILE_NAMES, help="print a file that Argo CD needs, and do nothing else")
@@ -39,9 +39,9 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Print manifests, parameters or a file."""
     if arguments.print:
-        from importlib.metadata import version
+        from trainc import __version__
 
-        streams.out.write(text_of(arguments.print, version("trainc")).encode())
+        streams.out.write(text_of(arguments.print, __version__).encode())
         return Status.DONE
     try:
         return _generate(arguments, streams) if arguments.action == "generate" else _announce(streams)
@@ -53,7 +53,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 def _generate(arguments: Arguments, streams: Streams) -> Status:
     """`trainc build` with the Application's arguments."""
     from trainc.cli.build import run as build
-    from trainc.cli.parser import parsed, parser_of
+    from trainc.cli.command import parsed, parser_of
 
     (command,) = (command for command in COMMANDS if command.name == "build")
     read = read_parameters(os.environ)

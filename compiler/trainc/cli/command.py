@@ -1,13 +1,16 @@
-"""What a command is, and which there are: the table of contents of the command line.
+"""What a command is, which there are, and how the words of each are read: the table of contents of the command line.
 
-A command is a module of this package with two functions, imported when somebody asks for that command only.
+A command is a module of this package with two functions, imported when that command is run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import sys
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
-from typing import Any, BinaryIO, Protocol, TextIO, cast
+from typing import BinaryIO, Protocol, TextIO, cast
 
 from trainc.startup.records import dataclass
 
@@ -16,26 +19,10 @@ class Arguments(SimpleNamespace):
     """The arguments of a command, by name."""
 
 
-class Parser(Protocol):
-    """What a command declares its arguments to: the parser of argparse, or that of plain_words."""
-
-    def add_argument(self, *names: Any, **choices: Any) -> Any:
-        """An option or a positional argument."""
-
-    def add_argument_group(self, *shown: Any, **choices: Any) -> Any:
-        """A part of --help."""
-
-    def add_mutually_exclusive_group(self, *shown: Any, **choices: Any) -> Any:
-        """Arguments of which one may be given."""
-
-    def add_subparsers(self, *shown: Any, **choices: Any) -> Any:
-        """The actions of a command that has several."""
-
-
 class CommandModule(Protocol):
     """What the module of a command offers."""
 
-    add_arguments: Callable[[Parser], None]
+    add_arguments: Callable[[ArgumentParser], None]
     run: Callable[[Arguments, Streams], Status]
 
 
@@ -96,3 +83,61 @@ COMMANDS: tuple[Command, ...] = (
     Command("cmp", "compile inside Argo CD: its config management plugin", "cmp"),
     Command("completion", "print a completion script for a shell", "completion"),
 )
+
+
+def parser_of(command: Command) -> ArgumentParser:
+    """A parser whose help is the docstring of the command's module: its first paragraph, then the rest as examples."""
+    module = command.load()
+    head, _, examples = (module.__doc__ or "").strip().partition("\n\n")
+    parser = ArgumentParser(
+        prog=f"trainc {command.name}",
+        description=head,
+        epilog=examples or None,
+        formatter_class=_formatter,
+        allow_abbrev=False,
+    )
+    module.add_arguments(parser)
+    # Spelled out, the options of most commands take ten lines; --help has them in groups.
+    parser.usage = " ".join((parser.prog, "[OPTION ...]", *_positionals(parser)))
+    return parser
+
+
+def _formatter(prog: str) -> RawDescriptionHelpFormatter:
+    """As wide as the terminal, which argparse itself finds by way of shutil: that imports every compression there is."""
+    try:
+        columns = int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(sys.stdout.fileno()).columns
+    except (ValueError, OSError):
+        columns = 80
+    return RawDescriptionHelpFormatter(prog, width=columns - 2)
+
+
+def parsed(parser: ArgumentParser, words: Sequence[str]) -> Arguments:
+    """The arguments, with options wherever they stand: argparse itself wants all paths and fields in one place."""
+    has_actions = parser._subparsers is not None  # noqa: SLF001 - as below
+    parse = parser.parse_known_args if has_actions else parser.parse_known_intermixed_args
+    arguments, unknown = parse(words, Arguments())
+    if unknown:
+        parser.error(_unknown(parser, unknown))
+    assert isinstance(arguments, Arguments)
+    return arguments
+
+
+def _unknown(parser: ArgumentParser, words: Sequence[str]) -> str:
+    """What is wrong with words that the parser has no place for: the first option among them, if there is one."""
+    option = next((word.partition("=")[0] for word in words if word.startswith("-")), None)
+    if option is None:
+        return f"there is no place for {' '.join(words)}"
+    from trainc.diagnostics.near_names import near_names
+
+    # Compared without their dashes, which all of them have in common.
+    names = (known[2:] for known in parser._option_string_actions if known.startswith("--"))  # noqa: SLF001 - as below
+    near = [f"--{name}" for name in near_names(option.lstrip("-"), names)]
+    hint = f"did you mean {' or '.join(near)}?" if near else f"see {parser.prog} --help"
+    return f"there is no option {option}; {hint}"
+
+
+def _positionals(parser: ArgumentParser) -> Iterator[str]:
+    for action in parser._actions:  # noqa: SLF001 - argparse has no other way to ask
+        if not action.option_strings:
+            name = action.metavar or (f"{{{','.join(map(str, action.choices))}}}" if action.choices else action.dest)
+            yield {"*": f"[{name} ...]", "?": f"[{name}]"}.get(str(action.nargs), str(name))

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Self
 
-from trainc.cli.colour import Paint
 from trainc.cli.command import Arguments, Streams
 from trainc.cli.configuration import FILE_NAME
-from trainc.cli.excerpt import STDIN, Files
-from trainc.cli.report_text import counted_noun
+from trainc.cli.report_text import STDIN, Files, counted_noun
 from trainc.cli.settings import Settings
+from trainc.cli.terminal import Paint
 from trainc.compilation import CompiledJob
 from trainc.diagnostics import Diagnostic
 from trainc.explain import place

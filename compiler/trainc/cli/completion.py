@@ -8,14 +8,16 @@ Examples:
 
 from __future__ import annotations
 
-from trainc.cli.command import Arguments, Parser, Status, Streams
+from argparse import ArgumentParser
+
+from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.shells import bash, fish, zsh
 from trainc.cli.shells.words import all_commands
 
 _SCRIPTS = {"bash": bash.script, "zsh": zsh.script, "fish": fish.script}
 
 
-def add_arguments(parser: Parser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     """The shell."""
     parser.add_argument("shell", choices=tuple(_SCRIPTS))
 

@@ -18,19 +18,32 @@ Exit status: 0 compared; 1 an input is broken, or with --exit-code something cha
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
+
 from trainc.cli.arguments import FILE, add_input, add_limits, add_reporting, add_shaping, completed_by
-from trainc.cli.colour import Paint
-from trainc.cli.command import Arguments, Parser, Status, Streams, UsageError
+from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.diff_sides import ReadSide, Side, read_side, sides_of
-from trainc.cli.excerpt import Files
-from trainc.cli.report_text import text_report
+from trainc.cli.report_text import Files, text_report
+from trainc.cli.terminal import Paint, Part
 from trainc.diagnostics import CompileError, Diagnostic
 from trainc.diff.model import Diff
 
 FORMATS = ("text", "json", "markdown")
+# Green is harmless, yellow is refused, red restarts or ends a training.
+_COLOURS: dict[str, Part] = {
+    "title": "heading",
+    "added": "added",
+    "removed": "removed",
+    "changed": "plugin",
+    "harmless": "help",
+    "refused": "warning",
+    "harmful": "error",
+    "quiet": "faint",
+    "note": "info",
+}
 
 
-def add_arguments(parser: Parser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     """Two sides, or one and what to vary about it."""
     completed_by(
         parser.add_argument(
@@ -131,10 +144,10 @@ def _shown(diff: Diff, arguments: Arguments, streams: Streams) -> str:
         from trainc.diff.markdown import diff_markdown
 
         return diff_markdown(diff)
-    from trainc.cli.diff_colours import painter
     from trainc.diff.text import diff_text
 
-    return diff_text(diff, painter(Paint(arguments.color, streams.out)))
+    paint = Paint(arguments.color, streams.out)
+    return diff_text(diff, lambda part, text: paint(_COLOURS[part], text))
 
 
 def _report_new_warnings(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> None:

@@ -13,11 +13,12 @@ Examples:
 from __future__ import annotations
 
 import json
+from argparse import ArgumentParser
 
 from trainc.cli.arguments import add_shaping
-from trainc.cli.colour import Paint, Part
-from trainc.cli.command import Arguments, Parser, Status, Streams
+from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.one_job import add_job, compiled_job
+from trainc.cli.terminal import Paint, Part
 from trainc.explain.choice import Nothing, choose
 from trainc.explain.explanation import explanation
 from trainc.explain.model import Explanation
@@ -37,7 +38,7 @@ _LOOKS: dict[Role, Part] = {
 _MOST_MADE = 4
 
 
-def add_arguments(parser: Parser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     """The job, the field, and how to show it."""
     add_job(parser)
     parser.add_argument("field", metavar="FIELD", nargs="?", help="which fields (default: all)")

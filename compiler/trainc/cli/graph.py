@@ -11,10 +11,11 @@ Examples:
 from __future__ import annotations
 
 import json
+from argparse import ArgumentParser
 
-from trainc.cli.colour import Paint, Part
-from trainc.cli.command import Arguments, Parser, Status, Streams
+from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.one_job import add_job, compiled_job
+from trainc.cli.terminal import Paint, Part
 from trainc.graph.model import Graph
 from trainc.graph.reading import read_graph
 from trainc.graph.text import Role
@@ -30,7 +31,7 @@ _LOOKS: dict[Role, Part] = {
 }
 
 
-def add_arguments(parser: Parser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     """The job and the form of the picture."""
     add_job(parser)
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")

@@ -13,21 +13,21 @@ Examples:
 from __future__ import annotations
 
 import os
+from argparse import ArgumentParser
 from collections.abc import Iterable, Mapping
 from typing import get_args
 
 from trainc.cli.arguments import COLOURS, FOLDER, completed_by
-from trainc.cli.colour import Paint
-from trainc.cli.command import COMMANDS, Arguments, Parser, Status, Streams, UsageError
-from trainc.cli.excerpt import Files
-from trainc.cli.report_text import text_report
+from trainc.cli.command import COMMANDS, Arguments, Status, Streams, UsageError
+from trainc.cli.report_text import Files, text_report
+from trainc.cli.terminal import Paint
 from trainc.diagnostics import Diagnostic
 from trainc.integrations.scaffold import ENVIRONMENTS, README, RENDERED, GitOps, scaffold
 
 _REPOSITORY = "https://git.example.com/ml/training.git"
 
 
-def add_arguments(parser: Parser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     """Where, and for which tool."""
     folder = parser.add_argument("folder", metavar="DIR", nargs="?", default=".", help="default: .")
     completed_by(folder, FOLDER)
@@ -45,9 +45,9 @@ def add_arguments(parser: Parser) -> None:
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Write the repository, and compile it."""
-    from importlib.metadata import version
+    from trainc import __version__
 
-    texts = scaffold(arguments.gitops, arguments.repository, version("trainc"))
+    texts = scaffold(arguments.gitops, arguments.repository, __version__)
     folder = arguments.folder
     if os.path.isfile(folder):
         raise UsageError(f"{folder} is a file; name a folder, which is made where there is none")
@@ -84,7 +84,7 @@ def _write(folder: str, texts: Mapping[str, str]) -> None:
 def _build(folder: str, environment: str, arguments: Arguments, streams: Streams) -> Status:
     """`trainc build` for one environment of the new repository."""
     from trainc.cli.build import run as build
-    from trainc.cli.parser import parsed, parser_of
+    from trainc.cli.command import parsed, parser_of
 
     (command,) = (command for command in COMMANDS if command.name == "build")
     config, overlay = os.path.join(folder, "trainc.yaml"), os.path.join(folder, "overlays", environment)

@@ -15,13 +15,13 @@ Examples:
 from __future__ import annotations
 
 import os
+from argparse import ArgumentParser
 from collections.abc import Sequence
 
 from trainc.cli.arguments import FILE, add_reporting, completed_by
-from trainc.cli.colour import Paint
-from trainc.cli.command import Arguments, Parser, Status, Streams
-from trainc.cli.excerpt import Files
-from trainc.cli.report_text import text_report
+from trainc.cli.command import Arguments, Status, Streams
+from trainc.cli.report_text import Files, text_report
+from trainc.cli.terminal import Paint
 from trainc.compilation import Manifest
 from trainc.diagnostics import CompileError, Diagnostic, has_errors
 from trainc.emit.yaml_writer import dump_yaml
@@ -34,7 +34,7 @@ from trainc.reading.document import Document
 _STDIN = "-"
 
 
-def add_arguments(parser: Parser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     """What says how to compile."""
     configuration = parser.add_argument(
         "configuration", metavar="CONFIG", nargs="?", help="an overlay; kustomize passes it to exec plugins"

@@ -12,8 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from trainc.cli.command import COMMANDS, Command, Status, Streams, UsageError
-from trainc.cli.plain_words import plain_arguments
+from trainc.cli.command import COMMANDS, Command, Status, Streams, UsageError, parsed, parser_of
 
 # The name that kustomize gives to the program of a plugin: the kind of its configuration.
 KUSTOMIZE_PLUGIN = "Overlay"
@@ -54,7 +53,7 @@ def main(words: Sequence[str] | None = None, streams: Streams | None = None) -> 
         streams.err.write(f"trainc: the input is too large: {what}; split it, and raise no limits for it\n")
         return Status.DIAGNOSED
     except Exception:  # noqa: BLE001 - the one place where a defect becomes an exit code
-        from trainc.cli.defect import describe_defect
+        from trainc.cli.about import describe_defect
 
         streams.err.write(describe_defect())
         return Status.DEFECT
@@ -79,12 +78,12 @@ def _forget(streams: Streams) -> None:
 def _dispatch(words: list[str], streams: Streams) -> int:
     first = words[0] if words else "--help"
     if first in ("-h", "--help", "help"):
-        from trainc.cli.overview import overview
+        from trainc.cli.about import overview
 
         streams.out.write(overview().encode())
         return Status.DONE
     if first in ("-V", "--version"):
-        from trainc.cli.version import version_text
+        from trainc.cli.about import version_text
 
         streams.out.write(version_text().encode())
         return Status.DONE
@@ -96,18 +95,11 @@ def _dispatch(words: list[str], streams: Streams) -> int:
 
 
 def _run(command: Command, words: list[str], streams: Streams) -> int:
-    module = command.load()
+    parser = parser_of(command)
     try:
-        arguments = plain_arguments(module, words)
-        if arguments is None:
-            from trainc.cli.parser import parsed, parser_of
-
-            arguments = parsed(parser_of(command), words)
-        return module.run(arguments, streams)
+        return command.load().run(parsed(parser, words), streams)
     except UsageError as error:
-        from trainc.cli.parser import parser_of
-
-        parser_of(command).print_usage(streams.err)
+        parser.print_usage(streams.err)
         streams.err.write(f"trainc {command.name}: error: {error}\n")
         return Status.USAGE
     except SystemExit as finished:

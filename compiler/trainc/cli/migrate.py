@@ -15,15 +15,15 @@ Exit status: 0 done; 1 something could not be migrated, or with --check somethin
 from __future__ import annotations
 
 import os
+from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from trainc.cli.arguments import FILE, add_limits, add_reporting, completed_by
-from trainc.cli.colour import Paint
-from trainc.cli.command import Arguments, Parser, Status, Streams, UsageError
-from trainc.cli.excerpt import Files
-from trainc.cli.report_text import counted_noun, text_report
+from trainc.cli.command import Arguments, Status, Streams, UsageError
+from trainc.cli.report_text import Files, counted_noun, text_report
 from trainc.cli.settings import limits_of
+from trainc.cli.terminal import Paint
 from trainc.diagnostics import Diagnostic, Severity, in_order
 from trainc.migration.files import MigratedFile, migrate_text
 from trainc.migration.newest import around_of
@@ -35,7 +35,7 @@ from trainc.reading.yaml_reader import read_documents
 _NOT_MIGRATED = ("CannotMigrate",)
 
 
-def add_arguments(parser: Parser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     """Files, and whether to write."""
     help_text = "file, folder or - (stdin to stdout)"
     completed_by(parser.add_argument("paths", metavar="PATH", nargs="+", help=help_text), FILE)
@@ -96,7 +96,7 @@ def _passed_over(what: str, hint: str, *, is_named: bool = False) -> Diagnostic:
 
 def _deliver(file: str, text: str, migrated: MigratedFile, arguments: Arguments, streams: Streams) -> None:
     if arguments.diff:
-        from trainc.cli.differences import difference
+        from trainc.cli.build_output import difference
 
         streams.out.write(difference(text, migrated.text, f"{file} (now)", f"{file} (migrated)").encode())
     elif file == STDIN and not arguments.check:

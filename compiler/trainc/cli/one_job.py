@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
 from io import BytesIO
 
 from trainc.cli.arguments import FILE, add_input, add_limits, add_reporting, completed_by
-from trainc.cli.colour import Paint
-from trainc.cli.command import Arguments, Parser, Streams, UsageError
-from trainc.cli.excerpt import STDIN, Files
-from trainc.cli.report_text import text_report
+from trainc.cli.command import Arguments, Streams, UsageError
+from trainc.cli.report_text import STDIN, Files, text_report
 from trainc.cli.settings import Settings, limits_of, settings_of
+from trainc.cli.terminal import Paint
 from trainc.diagnostics import CompileError
 from trainc.explain.select_job import NoSuchJobError, OneJob, compile_one, split_job
 from trainc.pipeline.inputs import read_inputs
 from trainc.reading.confinement import read_bounded
 
 
-def add_job(parser: Parser) -> None:
+def add_job(parser: ArgumentParser) -> None:
     """JOB, and everything that says how to compile it."""
     job = parser.add_argument(
         "job", metavar="JOB", help="PATH[#[NAMESPACE/]NAME]: where the TrainJob is, and which it is"

@@ -10,12 +10,13 @@ Examples:
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
+
 from trainc.cli.arguments import FILE, add_input, add_limits, add_reporting, add_shaping, completed_by
-from trainc.cli.colour import Paint
-from trainc.cli.command import Arguments, Parser, Status, Streams
-from trainc.cli.excerpt import Files
-from trainc.cli.report_text import counted_noun, text_report
+from trainc.cli.command import Arguments, Status, Streams
+from trainc.cli.report_text import Files, counted_noun, text_report
 from trainc.cli.settings import settings_of
+from trainc.cli.terminal import Paint
 from trainc.diagnostics import CompileError
 from trainc.explain.explanation import explanation
 from trainc.explain.select_job import OneJob, compile_every
@@ -28,7 +29,7 @@ from trainc.report.model import Job, objects_of
 from trainc.report.page import page
 
 
-def add_arguments(parser: Parser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     """Input, and the file."""
     add_input(parser)
     where = parser.add_argument("-o", "--output", metavar="FILE", default="report.html", help="- for stdout")

@@ -1,12 +1,60 @@
-"""Diagnostics as text for people: where, what, the line itself, and how to mend it."""
+"""Diagnostics as text for people: where, what, the line itself, and how to fix it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from trainc.cli.colour import Paint
-from trainc.cli.excerpt import Files, excerpt
-from trainc.diagnostics import Diagnostic
+from trainc.cli.terminal import Paint
+from trainc.diagnostics import Diagnostic, Source
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass, field
+
+STDIN = "-"
+_WORD = pattern(r"[^\s:,\[\]{}\"']+|[\"'][^\"']*[\"']")
+_WIDEST = 160
+
+
+@dataclass(slots=True)
+class Files:
+    """The texts that a run has read. `stdin` is what came from there, since it cannot be read twice."""
+
+    stdin: bytes = b""
+    _lines: dict[str, list[str]] = field(default_factory=dict)
+
+    def line(self, source: Source) -> str | None:
+        """The line that a source stands in, without its end; None where the file cannot be read any more."""
+        if source.file not in self._lines:
+            self._lines[source.file] = self._read(source.file).split("\n")
+        lines = self._lines[source.file]
+        return lines[source.line - 1].rstrip("\r") if source.line <= len(lines) else None
+
+    def _read(self, file: str) -> str:
+        from trainc.reading.catalog import SHOWN_FOLDER, text_of
+        from trainc.reading.encoding import decode
+
+        try:
+            if file.startswith(SHOWN_FOLDER):
+                return text_of(file)
+            if file == STDIN:
+                return decode(self.stdin)
+            with open(file, "rb") as stream:
+                return decode(stream.read())
+        except (OSError, ValueError):
+            return ""
+
+
+def excerpt(files: Files, source: Source) -> list[str]:
+    """The line that `source` points at with its number, and carets under the word it means; empty if it is not there."""
+    # A tab becomes one blank, so that the caret stays under its character.
+    line = (files.line(source) or "").replace("\t", " ")
+    if not line.strip() or len(line) > _WIDEST or not line.isprintable():
+        return []
+    number = str(source.line)
+    gutter = " " * len(number)
+    word = _WORD.match(line, source.column - 1)
+    carets = "^" * max(1, len(word.group()) if word else 1)
+    return [f"{gutter} |", f"{number} | {line}", f"{gutter} | {' ' * (source.column - 1)}{carets}"]
+
 
 # Nobody reads more, and a hundred megabytes of report are no help.
 _MOST_SHOWN = 1_000
@@ -19,7 +67,7 @@ def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *
     some = _first_of(shown)
     blocks = ["\n".join(_block(d, files, paint)) for d in some]
     if len(shown) > len(some):
-        blocks.append(f"... and {len(shown) - len(some):,} more; mend these first")
+        blocks.append(f"... and {len(shown) - len(some):,} more; fix these first")
     summary = summarize(shown)
     return "".join(f"{block}\n" for block in (*blocks, *([summary] if summary else ())))
 
@@ -43,7 +91,7 @@ def _block(d: Diagnostic, files: Files, paint: Paint) -> Iterable[str]:
         for line in excerpt(files, d.source):
             yield paint("excerpt", line)
     if d.hint:
-        yield f"  {paint('mend', 'mend:')} {_on_one_line(d.hint)}"
+        yield f"  {paint('help', 'help:')} {_on_one_line(d.hint)}"
 
 
 def _on_one_line(text: str) -> str:

@@ -7,13 +7,15 @@ Examples:
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
+
 from trainc.cli.arguments import CODE, completed_by
-from trainc.cli.command import Arguments, Parser, Status, Streams, UsageError
+from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.diagnostics.near_names import did_you_mean
 from trainc.diagnostics.rulebook import codes, page, summary_of
 
 
-def add_arguments(parser: Parser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     """A code, or all."""
     completed_by(
         parser.add_argument("code", metavar="CODE", nargs="?", help="as it stands in brackets in a report"), CODE

@@ -11,16 +11,18 @@ Examples:
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
+
 from trainc.api.releases import NEWEST_RELEASE
 from trainc.cli.arguments import RUNTIME, add_release, completed_by
-from trainc.cli.command import Arguments, Parser, Status, Streams
+from trainc.cli.command import Arguments, Status, Streams
 from trainc.reading import catalog
 from trainc.reading.document import Document
 
 _FRAMEWORK = "trainer.kubeflow.org/framework"
 
 
-def add_arguments(parser: Parser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     """List or show."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="names, frameworks and releases", allow_abbrev=False)

@@ -13,16 +13,16 @@ In a YAML file, editors with the YAML language server then take the first line
 from __future__ import annotations
 
 import json
+from argparse import ArgumentParser
 from typing import Any
 
 from trainc.api.releases import NEWEST_RELEASE
 from trainc.api.schema.editor_schema import DIALECT, json_schema
 from trainc.cli.arguments import add_release
-from trainc.cli.colour import Paint
-from trainc.cli.command import Arguments, Parser, Status, Streams
+from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.configuration import read_configuration
-from trainc.cli.excerpt import Files
-from trainc.cli.report_text import text_report
+from trainc.cli.report_text import Files, text_report
+from trainc.cli.terminal import Paint
 from trainc.diagnostics import CompileError
 from trainc.overlays.editor_schema import overlay_schema
 
@@ -31,7 +31,7 @@ OVERLAY = "Overlay"
 _KIND_HELP = f"{', '.join((*KINDS, OVERLAY))} (default: all but {OVERLAY})"
 
 
-def add_arguments(parser: Parser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     """The kind and the release."""
     parser.add_argument("kind", metavar="KIND", nargs="?", choices=(*KINDS, OVERLAY), help=_KIND_HELP)
     add_release(parser.add_argument)

@@ -31,7 +31,7 @@ class CompileManifests(Protocol):
 
 
 class CompileFailure(CompileError):
-    """A `CompileError` whose text says how to mend each problem: what a test report should show."""
+    """A `CompileError` whose text says how to fix each problem: what a test report should show."""
 
     def __str__(self) -> str:
         return "\n".join(["the input was refused:", *map(_shown, self.diagnostics)])
@@ -81,4 +81,4 @@ def _sorted_out(given: Given | Sequence[Given], root: str | os.PathLike[str]) ->
 
 
 def _shown(diagnostic: Diagnostic) -> str:
-    return f"  {diagnostic}" + (f"\n    mend: {diagnostic.hint}" if diagnostic.hint else "")
+    return f"  {diagnostic}" + (f"\n    help: {diagnostic.hint}" if diagnostic.hint else "")

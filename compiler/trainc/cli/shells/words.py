@@ -6,8 +6,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 
 from trainc.cli.arguments import CODE, FILE, FOLDER, RUNTIME
-from trainc.cli.command import COMMANDS
-from trainc.cli.parser import parser_of
+from trainc.cli.command import COMMANDS, parser_of
 from trainc.startup.records import dataclass
 
 

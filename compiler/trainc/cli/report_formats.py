@@ -1,0 +1,108 @@
+"""Diagnostics for programs: JSON, SARIF 2.1.0, and GitHub workflow commands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import quote
+
+from trainc import __version__
+from trainc.diagnostics import Diagnostic
+from trainc.diagnostics.rulebook import page, summary_of
+
+JSON_VERSION = 1
+
+
+def json_report(diagnostics: Sequence[Diagnostic]) -> str:
+    """One JSON object with every diagnostic in order, and how many there are of each severity.
+
+    docs/diagnostics-json.md describes its shape, which `version` counts.
+    """
+    counts = {f"{s}s": sum(d.severity == s for d in diagnostics) for s in ("error", "warning", "info")}
+    document = {"version": JSON_VERSION, "diagnostics": [_json_entry(d) for d in diagnostics], "summary": counts}
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _json_entry(d: Diagnostic) -> dict[str, Any]:
+    source = None
+    if d.source is not None:
+        source = {"file": d.source.file, "line": d.source.line, "column": d.source.column}
+    return {
+        "code": d.code,
+        "severity": d.severity,
+        "message": d.message,
+        "hint": d.hint,
+        "object": d.object,
+        "path": d.path,
+        "source": source,
+    }
+
+
+_SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_SARIF_LEVELS = {"error": "error", "warning": "warning", "info": "note"}
+
+
+def sarif_report(diagnostics: Sequence[Diagnostic]) -> str:
+    """One SARIF 2.1.0 log with one run, for code scanning dashboards."""
+    codes = sorted({d.code for d in diagnostics})
+    rules = [_sarif_rule(code) for code in codes]
+    driver = {"name": "trainc", "version": __version__, "rules": rules}
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "results": [_sarif_result(d, codes.index(d.code)) for d in diagnostics],
+    }
+    return (
+        json.dumps({"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2, ensure_ascii=False) + "\n"
+    )
+
+
+def _sarif_rule(code: str) -> dict[str, Any]:
+    """A code as dashboards explain it: its page, which is Markdown and reads as text too."""
+    text = page(code)
+    described = {"id": code, "shortDescription": {"text": summary_of(code) or code}}
+    return described if text is None else {**described, "help": {"text": text, "markdown": text}}
+
+
+def _sarif_result(d: Diagnostic, rule: int) -> dict[str, Any]:
+    what = f"{d.path}: {d.message}" if d.path else d.message
+    text = f"{what}. Help: {d.hint}" if d.hint else what
+    result = {"ruleId": d.code, "ruleIndex": rule, "level": _SARIF_LEVELS[d.severity], "message": {"text": text}}
+    if location := _sarif_location(d):
+        result["locations"] = [location]
+    return result
+
+
+def _sarif_location(d: Diagnostic) -> dict[str, Any]:
+    location: dict[str, Any] = {}
+    if d.source is not None:
+        region = {"startLine": d.source.line, "startColumn": d.source.column}
+        location["physicalLocation"] = {"artifactLocation": {"uri": quote(d.source.file)}, "region": region}
+    if d.object:
+        location["logicalLocations"] = [{"fullyQualifiedName": f"{d.object} {d.path}".rstrip(), "kind": "resource"}]
+    return location
+
+
+_GITHUB_LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
+
+
+def github_report(diagnostics: Sequence[Diagnostic]) -> str:
+    """One workflow command a line, which GitHub shows at the changed lines of a pull request."""
+    return "".join(_github_command(d) for d in diagnostics)
+
+
+def _github_command(d: Diagnostic) -> str:
+    properties = {}
+    if d.source is not None:
+        properties = {"file": d.source.file, "line": str(d.source.line), "col": str(d.source.column)}
+    properties["title"] = f"{d.code} ({d.object})" if d.object else d.code
+    what = f"{d.path}: {d.message}" if d.path else d.message
+    text = f"{what}\n{d.hint}" if d.hint else what
+    written = ",".join(f"{name}={_escaped(value, ':,')}" for name, value in properties.items())
+    return f"::{_GITHUB_LEVELS[d.severity]} {written}::{_escaped(text, '')}\n"
+
+
+def _escaped(text: str, special: str) -> str:
+    """With %, line ends and the characters of `special` as the runner's own percent escapes."""
+    return "".join(f"%{ord(c):02X}" if c in "%\r\n" + special else c for c in text)
