@@ -6,13 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-from trainc import __version__
 from pathlib import Path
 from typing import Any
 
 import pytest
 from commands import run
 
+from trainc import __version__
 from trainc.api.releases import RELEASES
 from trainc.cli import rule
 from trainc.cli.about import read_port
