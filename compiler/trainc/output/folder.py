@@ -1,7 +1,7 @@
 """What an output folder holds and shall hold: the plan of a build, and carrying it out.
 
-Only files that trainc wrote are ever replaced or removed. Nothing in the folder `.trainc` ends in .yaml, .yml or .json,
-so no GitOps tool applies it; at rest it holds the list of trainc's files and nothing else.
+Only files that trainc wrote are ever replaced or removed. The folder `.trainc` is there only while a build runs, and
+nothing in it ends in .yaml, .yml or .json, so that no GitOps tool applies it.
 """
 
 # os.path, not pathlib: it starts faster.
@@ -16,13 +16,15 @@ from contextlib import suppress
 from trainc.diagnostics import Diagnostic
 from trainc.output.journal import DamagedJournalError, complete, is_interrupted, replace_all
 from trainc.output.lock import locked
-from trainc.output.owned_paths import (
+from trainc.output.ownership import (
     STATE_FOLDER,
     can_be_owned,
     file_name,
-    owned_file,
-    owned_text,
-    read_owned,
+    first_line,
+    is_marked,
+    legacy_list,
+    listed_files,
+    marked_files,
     stays_inside,
 )
 from trainc.startup.records import dataclass, replace
@@ -30,23 +32,26 @@ from trainc.startup.records import dataclass, replace
 _NOT_OURS = "is there already and trainc did not write it"
 _LINK = "is a link, or in a folder that is one, and would lead elsewhere"
 
-__all__ = ["STATE_FOLDER", "Plan", "carry_out", "file_name", "plan"]
+__all__ = ["STATE_FOLDER", "Plan", "carry_out", "file_name", "first_line", "plan"]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The difference between a folder and what shall be in it. Paths are relative, with forward slashes.
 
-    `old` and `new` hold the text of each file that changes; None means that there is no such file. `interrupted` says
-    that an earlier build was not completed, which writing mends; `contended` that all that is refused may be the files
-    of another build, which is writing them just now.
+    `old` and `new` hold the text of each file that changes; None means that there is no such file. `kept` are files of
+    other jobs, which a build of some jobs leaves alone. `interrupted` says that an earlier build was not completed,
+    which writing completes; `contended` that all that is refused may be the files of another build, which is writing
+    them just now.
     """
 
     folder: str
     wanted: Mapping[str, str]
+    prune: bool
     old: Mapping[str, str | None]
     new: Mapping[str, str | None]
     refused: tuple[Diagnostic, ...] = ()
+    kept: tuple[str, ...] = ()
     interrupted: tuple[Diagnostic, ...] = ()
     contended: bool = False
 
@@ -61,12 +66,15 @@ class Plan:
             yield "removed" if text is None else ("created" if self.old[path] is None else "changed"), path
 
 
-def plan(folder: str, wanted: Mapping[str, str]) -> Plan:
-    """Compare `folder` with the texts it shall hold, by relative path. Reads, and writes nothing."""
+def plan(folder: str, wanted: Mapping[str, str], *, prune: bool) -> Plan:
+    """Compare `folder` with the texts it shall hold, by relative path. Reads, and writes nothing.
+
+    With `prune`, files of trainc's that no text is wanted for go; without it they are kept.
+    """
     state = os.path.join(folder, STATE_FOLDER)
     if os.path.islink(state):
-        return Plan(folder, wanted, {}, {}, (_in_the_way(state, _LINK),))
-    owned = read_owned(folder)
+        return Plan(folder, wanted, prune, {}, {}, (_in_the_way(state, _LINK),))
+    listed = listed_files(folder)
     old: dict[str, str | None] = {}
     new: dict[str, str | None] = {}
     refused: dict[str, str] = {}
@@ -74,16 +82,17 @@ def plan(folder: str, wanted: Mapping[str, str]) -> Plan:
         current, obstacle = _current(folder, path)
         if current == text:
             continue
-        if obstacle or (current is not None and path not in owned):
+        if obstacle or (current is not None and path not in listed and not is_marked(current)):
             refused[path] = obstacle or _NOT_OURS
         old[path], new[path] = current, text
-    for path in sorted(owned - set(wanted)):
-        current, obstacle = _current(folder, path)
-        if current is not None and not obstacle:
-            old[path], new[path] = current, None
+    gone = [path for path in marked_files(folder) if path not in wanted]
+    for path in gone if prune else ():
+        old[path], new[path] = _current(folder, path)[0], None
+    left = [path for path in sorted(listed - wanted.keys()) if os.path.lexists(os.path.join(folder, path))]
+    kept = tuple(left if prune else sorted({*left, *gone}))
     in_the_way = tuple(_in_the_way(os.path.join(folder, path), why) for path, why in refused.items())
     contended = set(refused.values()) == {_NOT_OURS}
-    return Plan(folder, wanted, old, new, in_the_way, _interruption(folder), contended)
+    return Plan(folder, wanted, prune, old, new, in_the_way, kept, _interruption(folder), contended)
 
 
 def carry_out(planned: Plan) -> Plan:
@@ -94,24 +103,20 @@ def carry_out(planned: Plan) -> Plan:
     folder = planned.folder
     if planned.refused and not planned.contended:
         return planned
-    if not planned.changes and not planned.interrupted and _lists(folder, planned.wanted):
+    if not planned.changes and not planned.interrupted and not os.path.lexists(legacy_list(folder)):
         return planned
     existed = os.path.isdir(folder)
     try:
         with locked(os.path.join(folder, STATE_FOLDER)):
             complete(folder)
-            current = plan(folder, planned.wanted)
+            current = plan(folder, planned.wanted, prune=planned.prune)
             if not current.refused:
-                replace_all(folder, current.new, owned_text(frozenset(current.wanted)))
+                replace_all(folder, current.new)
             return replace(current, interrupted=planned.interrupted)
     except DamagedJournalError:
         return replace(planned, refused=(_damaged(folder),))
     finally:
         _leave_nothing(folder, existed)
-
-
-def _lists(folder: str, wanted: Mapping[str, str]) -> bool:
-    return os.path.exists(owned_file(folder)) and read_owned(folder) == frozenset(wanted)
 
 
 def _current(folder: str, path: str) -> tuple[str | None, str]:
@@ -131,8 +136,7 @@ def _current(folder: str, path: str) -> tuple[str | None, str]:
     except NotADirectoryError:
         return None, "cannot be written: its folder is a file"
     except UnicodeDecodeError:
-        # No text of ours: it differs from whatever shall be there.
-        return "", ""
+        return "", _NOT_OURS
 
 
 def _leave_nothing(folder: str, existed: bool) -> None:

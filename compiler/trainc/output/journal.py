@@ -12,11 +12,17 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
-from trainc.output.owned_paths import STATE_FOLDER, can_be_owned, owned_file, stays_inside
+from trainc.output.ownership import (
+    STATE_FOLDER,
+    can_be_owned,
+    is_marked,
+    legacy_list,
+    listed_files,
+    stays_inside,
+)
 
 _JOURNAL = "journal"
 _STAGED = "staged"
-_OWNED = "owned"
 _HEAD = "trainc journal 1"
 _REMOVED = "-"
 
@@ -30,15 +36,15 @@ def is_interrupted(folder: str) -> bool:
     return os.path.lexists(_journal(folder))
 
 
-def replace_all(folder: str, new: Mapping[str, str | None], owned: str) -> None:
-    """Write each text of `new` to its relative path, None removing the file, and `owned` to the list of owned files.
+def replace_all(folder: str, new: Mapping[str, str | None]) -> None:
+    """Write each text of `new` to its relative path, None removing the file; the list of 0.1.0 goes.
 
     The caller holds the folder's lock. OSError leaves the folder as it was, except after the decision, when only the
     names of files change: then it is interrupted.
     """
     made: list[str] = []
     try:
-        _stage(folder, new, owned, made)
+        _stage(folder, new, made)
         os.replace(os.path.join(_staged(folder), _JOURNAL), _journal(folder))
     except BaseException:
         if not is_interrupted(folder):
@@ -60,15 +66,19 @@ def complete(folder: str) -> None:
             _remove_empty(os.path.dirname(target), folder)
         else:
             _move(os.path.join(_staged(folder), number), target)
-    _move(os.path.join(_staged(folder), _OWNED), owned_file(folder))
+    with suppress(FileNotFoundError):
+        os.remove(legacy_list(folder))
     _discard(folder)
     os.remove(_journal(folder))
 
 
-def _stage(folder: str, new: Mapping[str, str | None], owned: str, made: list[str]) -> None:
+def _stage(folder: str, new: Mapping[str, str | None], made: list[str]) -> None:
     """Everything that takes room on the disk; `made` collects the folders that are made for it."""
     _discard(folder)  # Of a build that was killed before its decision.
     os.mkdir(_staged(folder))
+    # git should not see a build that is under way.
+    with open(_ignoring(folder), "w", encoding="utf-8") as stream:
+        stream.write("*\n")
     lines = [_HEAD]
     for number, (path, text) in enumerate(new.items()):
         lines.append(f"{_REMOVED if text is None else number} {path}")
@@ -78,7 +88,6 @@ def _stage(folder: str, new: Mapping[str, str | None], owned: str, made: list[st
             if not os.path.isdir(parent):
                 os.mkdir(parent)
                 made.append(parent)
-    _write(os.path.join(_staged(folder), _OWNED), owned)
     _write(os.path.join(_staged(folder), _JOURNAL), "\n".join(lines) + "\n")
 
 
@@ -88,10 +97,27 @@ def _entries(folder: str) -> list[tuple[str, str]]:
     with open(_journal(folder), encoding="utf-8", errors="replace") as stream:
         head, *lines = stream.read().splitlines() or [""]
     entries = list(_parted(lines))
-    safe = all(can_be_owned(path) and stays_inside(folder, path) for _, path in entries)
-    if head != _HEAD or not safe:
+    listed = listed_files(folder)
+    if head != _HEAD or not all(_is_safe(folder, number, path, listed) for number, path in entries):
         raise DamagedJournalError
     return entries
+
+
+def _is_safe(folder: str, number: str, path: str, listed: frozenset[str]) -> bool:
+    """Whether an entry replaces or removes nothing but files of trainc's, by files of trainc's."""
+    if not can_be_owned(path) or not stays_inside(folder, path):
+        return False
+    staged, target = os.path.join(_staged(folder), number), os.path.join(folder, path)
+    if os.path.lexists(target) and not _is_ours(target) and (number == _REMOVED or path not in listed):
+        return False
+    return number == _REMOVED or not os.path.lexists(staged) or _is_ours(staged)
+
+
+def _is_ours(path: str) -> bool:
+    if os.path.islink(path) or not os.path.isfile(path):
+        return False
+    with open(path, encoding="utf-8", errors="replace", newline="") as stream:
+        return is_marked(stream.readline(5_000))
 
 
 def _parted(lines: list[str]) -> Iterator[tuple[str, str]]:
@@ -115,6 +141,8 @@ def _write(path: str, text: str) -> None:
 
 def _discard(folder: str) -> None:
     staged = _staged(folder)
+    with suppress(FileNotFoundError):
+        os.remove(_ignoring(folder))
     if os.path.islink(staged):
         os.remove(staged)
     with suppress(FileNotFoundError):
@@ -132,6 +160,10 @@ def _remove_folders(made: list[str]) -> None:
 def _remove_empty(folder: str, root: str) -> None:
     if folder != root and os.path.isdir(folder) and not os.listdir(folder):
         os.rmdir(folder)
+
+
+def _ignoring(folder: str) -> str:
+    return os.path.join(folder, STATE_FOLDER, ".gitignore")
 
 
 def _journal(folder: str) -> str:
