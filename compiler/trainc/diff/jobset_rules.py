@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from trainc.admission import bake_defaults, creation_refusals
 from trainc.admission.admit import as_submitted
 from trainc.admission.updates import Submitted, update_refusals
+from trainc.admission.versions import jobset_version
 from trainc.api.schema import check
 from trainc.diagnostics import Finding
 from trainc.diff.rules import Stored
@@ -17,8 +18,6 @@ from trainc.startup.records import dataclass
 
 Manifest: TypeAlias = dict[str, Any]
 
-# From this JobSet minor on the webhook answers 422 like the API server itself, before 403 (jobset pull request 1207).
-_SAYS_INVALID = ("0.12",)
 _BY_WEBHOOK = (("spec", "replicatedJobs"), ("spec", "managedBy"))
 
 
@@ -54,7 +53,9 @@ class JobSetRules:
 
         The API server checks schema and CEL rules first, and asks the webhook only about what passes.
         """
-        return self._jobset not in _SAYS_INVALID and all(refusal.path[:2] in _BY_WEBHOOK for refusal in refusals)
+        return not jobset_version(self._jobset).answers_invalid and all(
+            refusal.path[:2] in _BY_WEBHOOK for refusal in refusals
+        )
 
     def leaves_out_defaults(self, jobset: Manifest) -> bool:
         """Whether the CREATE webhook would fill in anything."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from trainc.api.releases import Rows
+from trainc.api.releases import Since
 from trainc.api.schema.object_meta import jobset_metadata, object_metadata, trainjob_metadata
 from trainc.api.schema.scalars import shown
 from trainc.diagnostics import Finding
@@ -102,10 +102,9 @@ def volume_claim_namespace(policy: Struct) -> Iterator[Finding]:
             yield Finding("VolumeClaimNamespaceSet", "error", message, hint, path)
 
 
-RULES: Rows[tuple[Rule, ...]] = (
-    (
-        "2.0",
-        {
+RULES = Since[tuple[Rule, ...]](
+    {
+        "2.0": {
             "trainer.TrainJob": (trainjob_metadata,),
             "trainer.TrainingRuntime": (object_metadata,),
             "trainer.ClusterTrainingRuntime": (object_metadata,),
@@ -115,13 +114,10 @@ RULES: Rows[tuple[Rule, ...]] = (
             "jobset.JobSet": (jobset_metadata, in_order_without_depends_on),
             "jobset.VolumeClaimPolicy": (volume_claim_namespace,),
         },
-    ),
-    (
-        "2.3",
-        {
+        "2.3": {
             "trainer.DatasetInitializer": (storage_uri,),
             "trainer.ModelInitializer": (storage_uri,),
             "trainer.EnvInjectionTarget": (injection_targets,),
         },
-    ),
+    }
 )

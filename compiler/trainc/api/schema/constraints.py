@@ -6,7 +6,7 @@ kubernetes-sigs/jobset at the tags that PORT.yaml pins. Rules that look at more 
 
 from __future__ import annotations
 
-from trainc.api.releases import Rows
+from trainc.api.releases import Since
 from trainc.api.schema.shapes import API_VERSIONS, ROOTS
 
 # Integers are int32 but for these: int64 in the CRD, or a Go `int`, which has no format there.
@@ -35,16 +35,17 @@ INT64 = frozenset(
     }
 )
 
-MINIMUM: Rows[int] = (
-    ("2.0", {"jobset.JobSetSpec.ttlSecondsAfterFinished": 0}),
-    ("2.2", {"trainer.TrainJobSpec.activeDeadlineSeconds": 1, "trainer.FluxMLPolicySource.numProcPerNode": 1}),
-    ("2.3", {"trainer.PodSpecPatch.terminationGracePeriodSeconds": 0}),
+MINIMUM = Since[int](
+    {
+        "2.0": {"jobset.JobSetSpec.ttlSecondsAfterFinished": 0},
+        "2.2": {"trainer.TrainJobSpec.activeDeadlineSeconds": 1, "trainer.FluxMLPolicySource.numProcPerNode": 1},
+        "2.3": {"trainer.PodSpecPatch.terminationGracePeriodSeconds": 0},
+    }
 )
 
-ENUM: Rows[tuple[str, ...]] = (
-    (
-        "2.0",
-        {
+ENUM = Since[tuple[str, ...]](
+    {
+        "2.0": {
             **{f"{root}.kind": (kind,) for kind, root in ROOTS.items()},
             **{f"{root}.apiVersion": (API_VERSIONS[kind],) for kind, root in ROOTS.items()},
             "trainer.TrainJobSpec.managedBy": (
@@ -58,24 +59,15 @@ ENUM: Rows[tuple[str, ...]] = (
             "jobset.StartupPolicy.startupPolicyOrder": ("AnyOrder", "InOrder"),
             "jobset.SuccessPolicy.operator": ("All", "Any"),
         },
-    ),
-    (
-        "2.1",
-        {
+        "2.1": {
             "trainer.MPIMLPolicySource.mpiImplementation": ("OpenMPI", ""),
             "volcano.NetworkTopologySpec.mode": ("hard", "soft"),
         },
-    ),
-    (
-        "2.2",
-        {
+        "2.2": {
             "jobset.FailurePolicy.restartStrategy": ("Recreate", "BlockingRecreate", "InPlaceRestart"),
             "jobset.VolumeRetentionPolicy.whenDeleted": ("Delete", "Retain"),
         },
-    ),
-    (
-        "2.3",
-        {
+        "2.3": {
             "jobset.FailurePolicyRule.action": (
                 "FailJobSet",
                 "RestartJobSet",
@@ -84,29 +76,28 @@ ENUM: Rows[tuple[str, ...]] = (
                 "RestartJobAndIgnoreMaxRestarts",
             ),
         },
-    ),
+    }
 )
 
-MIN_LENGTH: Rows[int] = (
-    (
-        "2.1",
-        {
+MIN_LENGTH = Since[int](
+    {
+        "2.1": {
             "trainer.RuntimeRef.name": 1,
             "trainer.ContainerOverride.name": 1,
             "trainer.PodTemplateOverrideTargetJob.name": 1,
         },
-    ),
-    (
-        "2.2",
-        {"trainer.RuntimePatch.manager": 1, "trainer.ReplicatedJobPatch.name": 1, "trainer.ContainerPatch.name": 1},
-    ),
-    ("2.3", {"trainer.EnvInjectionTarget.jobName": 1}),
+        "2.2": {
+            "trainer.RuntimePatch.manager": 1,
+            "trainer.ReplicatedJobPatch.name": 1,
+            "trainer.ContainerPatch.name": 1,
+        },
+        "2.3": {"trainer.EnvInjectionTarget.jobName": 1},
+    }
 )
 
-MAX_LENGTH: Rows[int] = (
-    (
-        "2.2",
-        {
+MAX_LENGTH = Since[int](
+    {
+        "2.2": {
             "trainer.RuntimeRef.name": 253,
             "trainer.RuntimeRef.apiGroup": 253,
             "trainer.RuntimeRef.kind": 253,
@@ -122,26 +113,26 @@ MAX_LENGTH: Rows[int] = (
             "trainer.PodSpecPatch.serviceAccountName": 253,
             "trainer.ContainerPatch.name": 253,
         },
-    ),
-    (
-        "2.3",
-        {
+        "2.3": {
             "trainer.Trainer.command[]": 1048576,
             "trainer.Trainer.args[]": 1048576,
             "trainer.EnvInjectionTarget.jobName": 253,
             "trainer.EnvInjectionTarget.containerNames[]": 63,
         },
-    ),
+    }
 )
 
-MIN_ITEMS: Rows[int] = (("2.3", {"trainer.EnvInjectionTarget.containerNames": 1}),)
+MIN_ITEMS = Since[int](
+    {
+        "2.3": {"trainer.EnvInjectionTarget.containerNames": 1},
+    }
+)
 
-MAX_ITEMS: Rows[int] = (
-    ("2.0", {"jobset.ReplicatedJob.dependsOn": 1}),
-    ("2.1", {"jobset.ReplicatedJob.dependsOn": 5}),
-    (
-        "2.2",
-        {
+MAX_ITEMS = Since[int](
+    {
+        "2.0": {"jobset.ReplicatedJob.dependsOn": 1},
+        "2.1": {"jobset.ReplicatedJob.dependsOn": 5},
+        "2.2": {
             "trainer.TrainJobSpec.runtimePatches": 16,
             "trainer.Trainer.command": 128,
             "trainer.Trainer.args": 128,
@@ -160,17 +151,16 @@ MAX_ITEMS: Rows[int] = (
             "jobset.JobSetSpec.volumeClaimPolicies": 50,
             "jobset.VolumeClaimPolicy.templates": 50,
         },
-    ),
-    ("2.3", {"trainer.EnvInjection.targets": 16, "trainer.EnvInjectionTarget.containerNames": 8}),
+        "2.3": {"trainer.EnvInjection.targets": 16, "trainer.EnvInjectionTarget.containerNames": 8},
+    }
 )
 
-MIN_PROPERTIES: Rows[int] = (
-    (
-        "2.1",
-        {
+MIN_PROPERTIES = Since[int](
+    {
+        "2.1": {
             "trainer.TrainingRuntime.spec": 1,
             "trainer.ClusterTrainingRuntime.spec": 1,
             "trainer.TrainingRuntimeSpec.template": 1,
         },
-    ),
+    }
 )

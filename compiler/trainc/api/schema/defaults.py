@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from trainc.api.releases import Rows
+from trainc.api.releases import Since
 
 Default: TypeAlias = str | int | bool
 
-DEFAULTS: Rows[Default] = (
-    (
-        "2.0",
-        {
+DEFAULTS = Since[Default](
+    {
+        "2.0": {
             "trainer.TrainJobSpec.suspend": False,
             "trainer.TrainJobSpec.managedBy": "trainer.kubeflow.org/trainjob-controller",
             "trainer.RuntimeRef.apiGroup": "trainer.kubeflow.org",
@@ -47,21 +46,15 @@ DEFAULTS: Rows[Default] = (
             "core.ScaleIOVolumeSource.fsType": "xfs",
             "core.ScaleIOVolumeSource.storageMode": "ThinProvisioned",
         },
-    ),
-    (
-        "2.1",
-        {
+        "2.1": {
             "jobset.ReplicatedJob.groupName": "default",
             "core.FileKeySelector.optional": False,
             "volcano.NetworkTopologySpec.mode": "hard",
             "volcano.NetworkTopologySpec.highestTierAllowed": 1,
         },
-    ),
-    (
-        "2.2",
-        {
+        "2.2": {
             "trainer.FluxMLPolicySource.numProcPerNode": 1,
             "jobset.VolumeRetentionPolicy.whenDeleted": "Delete",
         },
-    ),
+    }
 )

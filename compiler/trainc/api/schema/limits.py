@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 
-from trainc.api.releases import in_force
 from trainc.api.schema import constraints
 from trainc.startup.records import dataclass
 
@@ -26,13 +25,13 @@ class Limits:
 def limits(release: str) -> Limits:
     """The tables of constraints.py as they hold in `release`."""
     return Limits(
-        in_force(constraints.MINIMUM, release),
-        in_force(constraints.ENUM, release),
-        in_force(constraints.MIN_LENGTH, release),
-        in_force(constraints.MAX_LENGTH, release),
-        in_force(constraints.MIN_ITEMS, release),
-        in_force(constraints.MAX_ITEMS, release),
-        in_force(constraints.MIN_PROPERTIES, release),
+        constraints.MINIMUM.at(release),
+        constraints.ENUM.at(release),
+        constraints.MIN_LENGTH.at(release),
+        constraints.MAX_LENGTH.at(release),
+        constraints.MIN_ITEMS.at(release),
+        constraints.MAX_ITEMS.at(release),
+        constraints.MIN_PROPERTIES.at(release),
     )
 
 

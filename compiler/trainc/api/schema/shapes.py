@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
 from typing import Literal, TypeAlias
 
 from trainc.startup.records import dataclass
@@ -91,8 +90,15 @@ def definition_names(release: str) -> tuple[str, ...]:
 
 @cache
 def _definition_texts(release: str) -> dict[str, dict[str, str]]:
-    module = import_module(f"trainc.api.schema.data.release_{release.replace('.', '_')}")
-    texts: dict[str, dict[str, str]] = module.DEFINITIONS
+    from trainc.api.schema.definitions import DEFINITIONS
+
+    texts: dict[str, dict[str, str]] = {}
+    for row in DEFINITIONS.until(release):
+        for name, changed in row.items():
+            fields = {**texts.get(name, {}), **changed}
+            # A field without a type is gone, and so is a definition without fields.
+            texts[name] = {field: fields[field] for field in sorted(fields) if fields[field]} if changed else {}
+    texts = {name: fields for name, fields in texts.items() if fields}
     embedded = {field: texts["meta.ObjectMeta"][field] for field in _EMBEDDED_FIELDS}
     without_fields: dict[str, dict[str, str]] = {name: {} for name in (EMPTY_STRUCT, *_EMPTIED.values())}
     return {**without_fields, **texts, EMBEDDED_METADATA: embedded}

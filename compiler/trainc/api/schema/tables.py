@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 
-from trainc.api.releases import in_force
 from trainc.api.schema.cel import RULES, Rule
 from trainc.api.schema.defaults import DEFAULTS, Default
 
@@ -12,14 +11,14 @@ from trainc.api.schema.defaults import DEFAULTS, Default
 @cache
 def rules_of(release: str) -> dict[str, tuple[Rule, ...]]:
     """The rules of `release` by definition."""
-    return in_force(RULES, release)
+    return RULES.at(release)
 
 
 @cache
 def defaults_of(release: str) -> dict[str, dict[str, Default]]:
     """The defaults of `release` by definition and field."""
     grouped: dict[str, dict[str, Default]] = {}
-    for key, value in in_force(DEFAULTS, release).items():
+    for key, value in DEFAULTS.at(release).items():
         name, _, field = key.rpartition(".")
         grouped.setdefault(name, {})[field] = value
     return grouped
