@@ -66,6 +66,7 @@ def commands(release: str) -> list[list[str]]:
             ["explain", f"{job}.yaml", "--format", "json"],
             ["graph", f"{job}.yaml"],
             ["diff", f"{job}.yaml", f"changed/{job}.yaml"],
+            ["diff", f"{job}.yaml", f"changed/{job}.yaml", "--delivery", "flux", "--sync-option", "Force"],
         )
     ]
     return [
