@@ -9,7 +9,7 @@ from trainc.api.names import JOBSET_API
 from trainc.api.releases import NEWEST_RELEASE
 from trainc.diagnostics import Diagnostic, has_errors
 from trainc.ir.release import release_facts
-from trainc.lints.rendered import stale_names
+from trainc.lints.registry import lint_rendered
 from trainc.options import Options
 from trainc.reading.document import Document
 
@@ -26,5 +26,5 @@ def check_rendered(documents: Sequence[Document], options: Options) -> Iterator[
             continue
         stored, findings = judge(document.data, release, "error" if options.semantics == "gitops" else "warning")
         if not has_errors(findings):
-            findings += stale_names(stored, objects)
+            findings += lint_rendered(stored, objects, options)
         yield from map(document.place, findings)

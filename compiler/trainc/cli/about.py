@@ -44,6 +44,13 @@ def version_text() -> str:
     for minor, pins in port["releases"].items():
         trainer = f"Trainer {pins['trainer']} ({pins['trainerCommit'][:8]})"
         lines.append(f"  {minor}  {trainer}, JobSet {pins['jobset']} ({pins['jobsetCommit'][:8]})")
+    from trainc.plugins.registry import PLUGINS
+
+    ported: dict[str, list[str]] = {}
+    for plugin in PLUGINS:
+        ported.setdefault(plugin.ports, []).append(plugin.name)
+    lines.append("with the plugins of its pkg/runtime/framework/plugins:")
+    lines += [f"  {folder}: {', '.join(names)}" for folder, names in ported.items()]
     lines.append(f"with {len(port['deviations'])} deviations under --semantics gitops:")
     lines += [f"  {deviation['id']}: {deviation['what']}" for deviation in port["deviations"]]
     return "\n".join((*lines, ""))

@@ -8,7 +8,7 @@ from trainc.api import names
 from trainc.api.field_path import FieldPath, Item, Leaf
 from trainc.diagnostics import Path
 from trainc.explain.model import InputDocument, Origin
-from trainc.explain.situation import input_of, schema_path
+from trainc.explain.sources import input_of, schema_path
 from trainc.ir.carried_metadata import carried
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob

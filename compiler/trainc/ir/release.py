@@ -47,7 +47,6 @@ class Release:
     hostfile_counts_replicas: bool
 
     # The other plugins.
-    plain_yields_to: tuple[str, ...]
     flux_sees_template_command: bool
     flux_checks_trainer_processes: bool
     flux_shared_memory: bool
@@ -89,7 +88,6 @@ _FACTS = Columns(RELEASES, {
     "mpi_file_modes":               (False,                  False,                  False,              True),
     "mpi_env_reserved":             (False,                  False,                  False,              True),
     "hostfile_counts_replicas":     (False,                  False,                  False,              True),
-    "plain_yields_to":              (("torch", "mpi"),       ("torch", "mpi"),       ("torch", "mpi", "jax"), ("torch", "mpi", "jax")),
     "flux_sees_template_command":   (False,                  False,                  False,              True),
     "flux_checks_trainer_processes": (False,                 False,                  False,              True),
     "flux_shared_memory":           (False,                  False,                  False,              True),

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from functools import cache
 
-from trainc.api.schema.cel import RULES, Rule
+from trainc.api.schema.cel import ML_POLICY, RULES, Rule, one_framework
 from trainc.api.schema.defaults import DEFAULTS, Default
+from trainc.api.schema.shapes import Struct, definition
 
 
 @cache
 def rules_of(release: str) -> dict[str, tuple[Rule, ...]]:
-    """The rules of `release` by definition."""
-    return RULES.at(release)
+    """The rules of `release` by definition. Every struct in an MLPolicy is a framework's, and they exclude each other."""
+    rules = RULES.at(release)
+    fields = definition(release, ML_POLICY).fields
+    frameworks = frozenset(field for field, shape in fields.items() if isinstance(shape, Struct))
+    return {**rules, ML_POLICY: (one_framework(frameworks), *rules.get(ML_POLICY, ()))}
 
 
 @cache

@@ -12,6 +12,7 @@ from trainc.diagnostics import Finding, Path
 from trainc.ir.info import Info
 from trainc.ir.patch import Patch, PatchedJob
 from trainc.ir.trainjob import TrainJob
+from trainc.plugins.plugin import Json
 from trainc.startup.patterns import pattern
 
 _MAIN_CONTAINERS = (names.NODE, names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
@@ -22,7 +23,7 @@ _DOMAIN_PREFIXED_PATH = pattern(
 )
 
 
-def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
+def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     """Managers, jobs, containers and variables of the patches."""
     for patch in job.patches:
         yield from _manager(patch)
