@@ -35,7 +35,7 @@ EDGES = {
     "admission": "startup diagnostics api options compilation reading ir lints",
     "emit": "startup diagnostics api options ir",
     "pipeline": "startup diagnostics api options compilation reading dialects overlays ir plugins lints admission emit",
-    "batch": "startup diagnostics api options reading dialects overlays lints emit pipeline",
+    "batch": "startup diagnostics api options reading dialects overlays plugins lints emit pipeline",
     "output": "startup diagnostics",
     "migration": "startup diagnostics api options reading dialects pipeline",
     "explain": "startup diagnostics api options compilation reading ir plugins emit pipeline",

@@ -174,7 +174,7 @@ class _Run:
             return None
         from trainc.batch.identity import identity
 
-        return Pack(self._request.cache, digest_of(identity(), self._context.digest))
+        return Pack(self._request.cache, digest_of(identity(self._request.options.plugins), self._context.digest))
 
     def _take(self, file: str, digest: bytes, content: bytes) -> None:
         outcome = from_bytes(content)

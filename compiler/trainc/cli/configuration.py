@@ -34,6 +34,7 @@ class Configuration:
     keygen_image: str | None = None
     name_hash: bool | None = None
     sync_options: tuple[str, ...] | None = None
+    plugins: tuple[str, ...] | None = None
     output: str | None = None
 
 
@@ -64,6 +65,8 @@ def read_configuration(paths: Sequence[str], named: str | None, limits: Limits =
             values[key] = tuple(os.path.join(folder, path) for path in paths)
     if "syncOptions" in data:
         values["sync_options"] = tuple(data["syncOptions"])
+    if "plugins" in data:
+        values["plugins"] = tuple(data["plugins"])
     if "output" in values:
         values["output"] = os.path.join(folder, values["output"])
     return Configuration(file, **values)
@@ -169,6 +172,6 @@ _SCALARS: Mapping[str, Callable[[Any], str]] = {
     "output": _a_path,
 }
 _PATHS = ("sources", "runtimes", "overlay")
-_KEYS = (*_PATHS, "syncOptions", *_SCALARS)
+_KEYS = (*_PATHS, "syncOptions", "plugins", *_SCALARS)
 # Keys whose field of Options is spelled otherwise.
 _FIELDS = {"keygenImage": "keygen_image", "nameHash": "name_hash"}

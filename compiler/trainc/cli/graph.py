@@ -19,6 +19,7 @@ from trainc.cli.terminal import Paint, Part
 from trainc.graph.model import Graph
 from trainc.graph.reading import read_graph
 from trainc.graph.text import Role
+from trainc.plugins.registry import enabled
 
 FORMATS = ("text", "mermaid", "dot", "svg", "json")
 _LOOKS: dict[Role, Part] = {
@@ -42,7 +43,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     found = compiled_job(arguments, streams)
     if found is None:
         return Status.DIAGNOSED
-    graph = read_graph(found[0].compiled.manifests)
+    one, settings = found
+    graph = read_graph(one.compiled.manifests, enabled(settings.options.plugins))
     try:
         drawn = _drawn(graph, arguments, streams)
     except ModuleNotFoundError as missing:

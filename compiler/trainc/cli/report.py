@@ -25,6 +25,7 @@ from trainc.graph.reading import read_graph
 from trainc.graph.text import graph_text
 from trainc.options import Options
 from trainc.pipeline.inputs import read_inputs
+from trainc.plugins.registry import enabled
 from trainc.report.model import Job, objects_of
 from trainc.report.page import page
 
@@ -66,7 +67,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 def _job(number: int, one: OneJob, options: Options) -> Job:
     explained = explanation(one.recorder, options)
-    graph = read_graph(one.compiled.manifests)
+    graph = read_graph(one.compiled.manifests, enabled(options.plugins))
     return Job(
         anchor=f"job-{number + 1}",
         explanation=explained,

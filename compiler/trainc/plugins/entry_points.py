@@ -6,7 +6,7 @@ runs trainc has installed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -72,8 +72,10 @@ def _broken(name: str, reason: str) -> Diagnostic:
     return Diagnostic("BrokenPlugin", "error", f"plugin {name!r} {reason}", hint)
 
 
-def versions(names: Sequence[str]) -> Iterator[str]:
-    """Distribution and version behind each name, so that results of another version are never taken for its own."""
-    for point in _installed():
-        if point.name in names:
-            yield f"{point.name} {point.value} {point.dist.name if point.dist else ''} {point.dist.version if point.dist else ''}"
+def folders(names: Sequence[str]) -> list[str]:
+    """The folder, or the one file, of the code behind each name, so that results of other code are never taken for its."""
+    from importlib.util import find_spec
+
+    tops = {point.module.partition(".")[0] for point in _installed() if point.name in names}
+    specs = [spec for top in sorted(tops) if (spec := find_spec(top)) is not None]
+    return [place for spec in specs for place in spec.submodule_search_locations or (spec.origin or "",)]
