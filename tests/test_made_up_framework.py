@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from made_up import committed, run_all
+from made_up import Edits, committed, run_all
 
 RECORD = '''\
 """Ray: a head that workers find through RAY_ variables."""
@@ -100,7 +100,7 @@ def one_node(job: TrainJob, info: Info) -> Iterator[Finding]:
 FOLDER = "compiler/trainc/plugins/ray"
 REGISTRY = "compiler/trainc/plugins/registry.py"
 API = "compiler/trainc/api/schema"
-COMMIT = {
+COMMIT: Edits = {
     f"{FOLDER}/__init__.py": RECORD,
     f"{FOLDER}/passes.py": PASSES,
     f"{FOLDER}/explain.py": EXPLAIN,

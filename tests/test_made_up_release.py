@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from made_up import REPOSITORY, committed, run_all
+from made_up import REPOSITORY, Edits, committed, run_all
 
 from trainc.api.releases import JOBSETS, NEWEST_RELEASE, RELEASES, Columns, Since, Span
 from trainc.ir.release import release_facts
@@ -22,7 +22,7 @@ PINS = """\
     jobsetCommit: f22e565ac3cc3265c7c45ef67ecffdc689af5d77
 """
 # Everything that a release which changes nothing takes, beside a version in scripts/generate_schemas.py.
-COMMIT = {
+COMMIT: Edits = {
     "compiler/trainc/api/releases.py": [
         ('"2.2", "2.3")', '"2.2", "2.3", "2.4")'),
         ('"0.11", "0.12")', '"0.11", "0.12", "0.13")'),

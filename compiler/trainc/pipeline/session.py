@@ -128,9 +128,9 @@ def _plugin_problems(options: Options) -> Sequence[Diagnostic]:
     """An error for each plugin that is asked for and cannot take part."""
     if not options.plugins:
         return ()
-    from trainc.plugins.entry_points import chosen
+    from trainc.plugins.entry_points import choose
 
-    return chosen(options.plugins)[1]
+    return choose(options.plugins)[1]
 
 
 def _release_note(options: Options) -> list[Diagnostic]:

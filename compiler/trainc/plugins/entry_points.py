@@ -22,7 +22,7 @@ GROUP = "trainc.plugins"
 
 
 @cache
-def chosen(names: tuple[str, ...]) -> tuple[tuple[Plugin, ...], tuple[Diagnostic, ...]]:
+def choose(names: tuple[str, ...]) -> tuple[tuple[Plugin, ...], tuple[Diagnostic, ...]]:
     """The plugins of these names, and an error for each that there is not or that is of no use."""
     plugins: list[Plugin] = []
     problems: list[Diagnostic] = []

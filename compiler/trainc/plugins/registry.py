@@ -46,9 +46,9 @@ def enabled(others: tuple[str, ...]) -> tuple[Plugin, ...]:
     """Every plugin: trainc's own, then those of other distributions that are chosen by name."""
     if not others:
         return PLUGINS
-    from trainc.plugins.entry_points import chosen
+    from trainc.plugins.entry_points import choose
 
-    return (*PLUGINS, *chosen(others)[0])
+    return (*PLUGINS, *choose(others)[0])
 
 
 def plugins_for(job: TrainJob, info: Info) -> Sequence[Applied]:
