@@ -14,13 +14,15 @@ Manifest = dict[str, Any]
 class CompiledJob:
     """The objects of one TrainJob: ConfigMaps, then the PodGroup, then the JobSet.
 
-    `name` is the TrainJob's own; `secrets` names the Secrets that its pods mount and that somebody must provide.
+    `name` is the TrainJob's own; `secrets` names the Secrets that its pods mount and that somebody must provide; `file`
+    is where the TrainJob was read, empty where it was handed over as data.
     """
 
     namespace: str
     name: str
     manifests: tuple[Manifest, ...]
     secrets: tuple[str, ...] = ()
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
