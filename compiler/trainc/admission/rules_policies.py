@@ -1,4 +1,4 @@
-"""Refused on creation: success and failure policies, feature gates, and too many pods (J7, J11 to J14).
+"""Refused on creation: policies, feature gates, too many pods, dependencies, the subdomain and `managedBy` (J1 to J7, J11 to J14).
 
 Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go, ValidateCreate and validateFailurePolicy.
 """
@@ -9,9 +9,15 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from trainc.admission.jobset import JobSet, Json, items, mapping, text
+from trainc.admission.jobset import JobSet, Json, items, mapping, service_name, text
 from trainc.admission.versions import JobSetVersion
-from trainc.api.name_forms import length
+from trainc.api.name_forms import (
+    DNS_1035_FORM,
+    LABEL_LIMIT,
+    is_dns1035_label,
+    is_domain_prefixed_path,
+    length,
+)
 from trainc.diagnostics import Finding, Path
 from trainc.startup.patterns import pattern
 
@@ -111,3 +117,73 @@ def _repeated_names(rules: list[Json]) -> Iterator[Finding]:
                 "give every rule a name of its own, or none",
                 ("spec", "failurePolicy", "rules", i, "name"),
             )
+
+
+# Refused on creation: dependencies of the first job, and on jobs that do not come before (J1, J2).
+#
+# The number of dependencies, their status and their uniqueness (J3) and `startupPolicy: InOrder` beside them (J4) are in
+# the CRD's schema. Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go, ValidateCreate.
+
+
+def check_depends_on(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding]:
+    """What is wrong with `dependsOn`, as the webhook sees it."""
+    for job in jobset.jobs:
+        if job.depends_on is None:
+            continue
+        path = (*job.path, "dependsOn")
+        if job.index == 0:
+            yield Finding(
+                "DependsOnFirstJob",
+                "error",
+                f"the first replicated job, {job.name!r}, cannot depend on another: there is none before it",
+                "put the job after those it depends on, or drop dependsOn",
+                path,
+            )
+        elif not job.depends_on and version.crashes_on_empty_depends_on:
+            message = f"JobSet {version.minor} crashes on an empty dependsOn"
+            yield Finding("DependsOnEmpty", "error", message, "drop dependsOn", path)
+        before = jobset.job_names[: job.index + 1]
+        for i, name in enumerate(job.depends_on):
+            if name not in before:
+                yield _unknown(jobset, job.name, name, (*path, i, "name"))
+
+
+def _unknown(jobset: JobSet, job: str, name: str, path: tuple[str | int, ...]) -> Finding:
+    known = name in jobset.job_names
+    where = "comes later in replicatedJobs" if known else "is not in replicatedJobs"
+    hint = f"put {name!r} before {job!r}" if known else f"the jobs are {', '.join(jobset.job_names)}"
+    return Finding("DependsOnUnknown", "error", f"{job!r} depends on {name!r}, which {where}", hint, path)
+
+
+# Refused on creation: a subdomain that no Service can have, and a malformed `managedBy` (J5, J6).
+#
+# Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go, ValidateCreate.
+
+
+MANAGED_BY_LIMIT = 63
+
+
+def check_network(jobset: JobSet) -> Iterator[Finding]:
+    """What is wrong with the subdomain, which becomes the name of the headless Service."""
+    if not jobset.subdomain:
+        return
+    service = service_name(jobset)
+    if service.spare >= 0 and is_dns1035_label(jobset.subdomain):
+        return
+    message = str(service) if service.spare < 0 else f"no Service can be called {jobset.subdomain!r}"
+    hint = f"use at most {LABEL_LIMIT} characters: {DNS_1035_FORM}"
+    yield Finding("InvalidSubdomain", "error", message, hint, service.path)
+
+
+def check_managed_by(jobset: JobSet) -> Iterator[Finding]:
+    """What is wrong with the name of the controller that is to manage the JobSet."""
+    manager = jobset.spec.get("managedBy")
+    if not isinstance(manager, str):
+        return
+    path = ("spec", "managedBy")
+    if not is_domain_prefixed_path(manager):
+        message = f"managedBy {manager!r} is not a domain, a slash and a path"
+        yield Finding("InvalidManagedBy", "error", message, "write it as in kueue.x-k8s.io/multikueue", path)
+    if (excess := length(manager) - MANAGED_BY_LIMIT) > 0:
+        message = f"managedBy has {length(manager)} of {MANAGED_BY_LIMIT} characters, {excess} too many"
+        yield Finding("InvalidManagedBy", "error", message, f"drop at least {excess} characters", path)

@@ -55,8 +55,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 
 def _function(text: bytes, arguments: Arguments, streams: Streams) -> Status:
-    from trainc.integrations.krm.resource_list import answer, read_resource_list
-    from trainc.integrations.krm.results import results_of
+    from trainc.integrations.krm.resource_list import answer, read_resource_list, results_of
 
     request = read_resource_list(text)
     done = _transformed(request.items, request.configuration, arguments)

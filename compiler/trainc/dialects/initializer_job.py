@@ -10,7 +10,7 @@ from typing import Any
 
 from trainc.api import names
 from trainc.diagnostics import Finding, Path
-from trainc.dialects.moves import Move
+from trainc.dialects.dialect import Move
 from trainc.startup.records import dataclass
 
 Json = Mapping[str, Any]

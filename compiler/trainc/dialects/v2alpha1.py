@@ -11,11 +11,17 @@ from typing import Any
 from trainc.api import names
 from trainc.diagnostics import Finding, Path
 from trainc.dialects import V2ALPHA1_API, V2ALPHA1_GROUP
-from trainc.dialects.dialect import Conversion, Surroundings
-from trainc.dialects.moves import Move
-from trainc.dialects.runtime import OBJECT, RUNTIME_SPEC, converted_runtime
+from trainc.dialects.dialect import Conversion, Move, Surroundings
+from trainc.dialects.runtime import (
+    OBJECT,
+    RUNTIME_REF,
+    RUNTIME_SPEC,
+    TRAINER,
+    converted_runtime,
+    converted_runtime_ref,
+    converted_trainer,
+)
 from trainc.dialects.shape import ANY, Shape, conform
-from trainc.dialects.trainer_fields import RUNTIME_REF, TRAINER, converted_runtime_ref, converted_trainer
 from trainc.startup.records import replace
 
 Json = Mapping[str, Any]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
-from trainc.admission import bake_defaults, creation_refusals
-from trainc.admission.admit import as_submitted
+from trainc.admission.admit import as_submitted, creation_refusals
+from trainc.admission.defaults import bake_defaults
 from trainc.admission.updates import Submitted, update_refusals
 from trainc.api.schema import check
 from trainc.diagnostics import Finding

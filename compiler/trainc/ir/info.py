@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from trainc.api import names
-from trainc.ir.container import Container
-from trainc.ir.podset import PodSet
+from trainc.ir.podset import Container, PodSet
 from trainc.ir.release import Release
 from trainc.options import Semantics
 from trainc.startup.records import dataclass, field, replace

@@ -9,8 +9,8 @@ from trainc.api import names
 from trainc.api.nested import value_at
 from trainc.diagnostics import Finding, Path
 from trainc.dialects import Conversion
+from trainc.dialects.dialect import as_written
 from trainc.dialects.initializer_job import JOBS
-from trainc.dialects.moves import as_written
 
 Json = Mapping[str, Any]
 

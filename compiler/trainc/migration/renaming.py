@@ -8,7 +8,7 @@ from typing import Any
 from trainc.api import names
 from trainc.api.nested import put, value_at
 from trainc.diagnostics import Finding, Path
-from trainc.dialects.naming import Naming
+from trainc.dialects.dialect import Naming
 from trainc.pipeline.roles import Role, as_inferred
 from trainc.startup.records import dataclass
 

@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainc.api import names
+from trainc.api.quantity import pod_requests
 from trainc.diagnostics import Finding
-from trainc.ir.container import Container
 from trainc.ir.info import Info
-from trainc.ir.podset import PodSet
+from trainc.ir.podset import Container, PodSet
 from trainc.ir.release import Release
-from trainc.ir.requests import pod_requests
 from trainc.ir.trainjob import InitializerStep, Trainer, TrainJob
 from trainc.options import Options, Semantics
 from trainc.pipeline.patches import read_patches

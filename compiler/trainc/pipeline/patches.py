@@ -10,8 +10,8 @@ from typing import Any
 
 from trainc.api.strategic_merge import strategic_merge
 from trainc.diagnostics import Path
-from trainc.ir.patch import Patch, PatchedJob
 from trainc.ir.release import Release
+from trainc.ir.trainjob import Patch, PatchedJob
 
 Json = Mapping[str, Any]
 

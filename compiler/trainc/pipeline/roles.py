@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from trainc.api import names
 from trainc.diagnostics import Finding, Path
-from trainc.dialects.naming import LABELLED, Naming
+from trainc.dialects.dialect import LABELLED, Naming
 from trainc.startup.records import dataclass
 
 Json = Mapping[str, Any]

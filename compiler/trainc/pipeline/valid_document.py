@@ -11,8 +11,7 @@ from trainc.api.schema import check
 from trainc.api.schema.runtime_rules import runtime_rules
 from trainc.diagnostics import Diagnostic, Finding, Path, Source, format_path, has_errors
 from trainc.dialects import Conversion, Dialect, Surroundings, claimed_by, dialect_of
-from trainc.dialects.moves import Move, as_written, moved
-from trainc.dialects.naming import LABELLED, Naming
+from trainc.dialects.dialect import LABELLED, Move, Naming, as_written, moved
 from trainc.dialects.removed_fields import check_honouring
 from trainc.ir.release import Release
 from trainc.options import Options

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc.api.quantity import canonical
+from trainc.api.schema.constraints import defaults_of, rules_of
 from trainc.api.schema.list_keys import LIST_MAP_KEYS, SETS
 from trainc.api.schema.scalars import Refused, is_time, shown, text_or_integer
 from trainc.api.schema.shapes import ROOTS, ListOf, MapOf, Scalar, Struct
 from trainc.api.schema.structure import structural_findings
-from trainc.api.schema.tables import defaults_of, rules_of
 from trainc.api.schema.unknown_fields import indent_hint, unknown_fields
 from trainc.api.schema.walking import Node, nodes, well_typed, without_nulls, without_unknown
 from trainc.diagnostics import Finding, Path, Severity

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 # The module of each mode beside this one, imported where a job has a Secret, and its function.
 _MODES: Mapping[SecretsMode, tuple[str, str]] = {
-    "existing": ("existing", "refer"),
-    "external-secrets": ("external_secrets", "generate"),
+    "existing": ("mode", "refer"),
+    "external-secrets": ("mode", "generate"),
     "sealed": ("sealed", "pass_sealed"),
     "presync-job": ("presync_job", "make_before_sync"),
 }

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from trainc.api.names import RUNTIME_KINDS
-from trainc.ir.carried_metadata import carried
+from trainc.ir.trainjob import carried
 from trainc.reading.document import Document
 from trainc.startup.patterns import pattern
 

@@ -12,8 +12,8 @@ from trainc.integrations.krm.tool_metadata import as_written
 from trainc.integrations.python import compile_documents
 from trainc.options import Limits, Options
 from trainc.overlays.load import load_overlay
+from trainc.overlays.loaded import overlaid_options
 from trainc.overlays.read import is_overlay
-from trainc.overlays.settings import overlaid_options
 from trainc.pipeline.inputs import read_inputs
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass

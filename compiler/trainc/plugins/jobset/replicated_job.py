@@ -9,11 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainc.api import names
-from trainc.ir.container import Container
 from trainc.ir.env import trainer_env
 from trainc.ir.info import Info
-from trainc.ir.keyed import controller_port_match
-from trainc.ir.podset import PodSet
+from trainc.ir.podset import Container, PodSet, controller_port_match
 from trainc.ir.trainjob import TrainJob
 
 Json = Mapping[str, Any]

@@ -10,12 +10,11 @@ from typing import Any
 
 from trainc.api import names
 from trainc.diagnostics import Finding
-from trainc.ir.container import Container
 from trainc.ir.devices import ambiguous_gpus
+from trainc.ir.env import reserved_env
 from trainc.ir.info import Info
-from trainc.ir.podset import PodSet
+from trainc.ir.podset import Container, PodSet
 from trainc.ir.provided_secret import ProvidedSecret
-from trainc.ir.reserved import reserved_env
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.mpi import hostfile, ssh
 from trainc.plugins.mpi.implementations import implementation
