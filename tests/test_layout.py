@@ -144,7 +144,7 @@ def test_nothing_but_the_command_line_prints_reads_the_environment_or_looks_at_t
 
 def test_records_are_defined_by_records_and_not_by_the_standard_library() -> None:
     """A budget of start-up: the library takes a hundred times as long, for each class of each command."""
-    homes = {("graph/as_json.py", "asdict")}
+    homes = {("graph/formats.py", "asdict")}
     used = {
         (module, alias.name)
         for module in MODULES

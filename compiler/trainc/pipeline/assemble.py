@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from trainc.admission.admit import admit_compiled
 from trainc.compilation import Manifest
 from trainc.diagnostics import Finding
-from trainc.emit import shaping as shape
+from trainc.emit.shaping import shape
 from trainc.emit.delivery import deliver, in_apply_order
 from trainc.emit.secrets import makes_new_keys, provide
 from trainc.ir.info import Info
