@@ -11,7 +11,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from trainc.api.field_path import KEYS, FieldPath, Item
+from trainc.api.field_path import FieldPath, Item
+from trainc.api.merge_keys import ITEM_KEYS
 from trainc.diagnostics import Path
 from trainc.startup.records import dataclass
 
@@ -126,7 +127,7 @@ def _same(old: Any, new: Any) -> bool:
 
 
 _KEYS: Mapping[str, str] = {
-    **KEYS,
+    **ITEM_KEYS,
     "rules": "name",
     # Of a volume: one key may be written to two files, but not two keys to one.
     "items": "path",

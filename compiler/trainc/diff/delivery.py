@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from trainc.api.strategic_merge import MERGE_KEYS
+from trainc.api.merge_keys import MERGE_KEYS
 from trainc.diff.changes import identities
 from trainc.diff.normal import Manifest
 from trainc.options import Options

@@ -8,7 +8,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.api.field_path import KEYS, FieldPath, Item
+from trainc.api.field_path import FieldPath, Item
+from trainc.api.merge_keys import ITEM_KEYS
 from trainc.diff.changes import Change
 from trainc.diff.delivery import DELIVERY_METHODS, DeliveryMethod
 from trainc.diff.model import ObjectDiff, Versions
@@ -60,7 +61,7 @@ def without_identity(path: FieldPath, value: Any) -> Any:
     """An item less what its path already says: `{name: A, value: 1}` at `env[A]` is 1."""
     if not (len(path) > 1 and isinstance(path[-1], Item) and isinstance(value, dict)):
         return value
-    rest = {key: inner for key, inner in value.items() if key != KEYS.get(str(path[-2]))}
+    rest = {key: inner for key, inner in value.items() if key != ITEM_KEYS.get(str(path[-2]))}
     return rest["value"] if set(rest) == {"value"} else rest or value
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
+from trainc.api.strategic_merge import PatchFailedError, merge_overlay
 from trainc.diagnostics import Diagnostic, Path, Severity, format_path
 from trainc.diagnostics.near_names import did_you_mean
 from trainc.dialects import is_ours
 from trainc.overlays.edited import Edited, Origin, identity
 from trainc.overlays.json_patch import apply_operations
-from trainc.overlays.merge import PatchFailedError, merge
 from trainc.overlays.overlay import ImageChange, Overlay, Patch
 from trainc.overlays.selectors import exact_target
 
@@ -59,7 +59,7 @@ class Layer:
     def _apply_patch(self, document: Edited, patch: Patch) -> Edited | None:
         try:
             if isinstance(patch.body, Mapping):
-                data, written = merge(document.data, _change(patch.body))
+                data, written = merge_overlay(document.data, _change(patch.body))
             else:
                 data, written = apply_operations(document.data, patch.body)
         except PatchFailedError as failed:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
+from trainc.api.field_path import FieldPath, lasting, located
 from trainc.diagnostics import Path, Source
-from trainc.overlays.field_path import FieldPath, lasting, located
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass, field, replace
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from trainc.admission.admit import admit_compiled
 from trainc.compilation import Manifest
 from trainc.diagnostics import Finding
-from trainc.emit.shaping import shape
 from trainc.emit.delivery import deliver, in_apply_order
 from trainc.emit.secrets import makes_new_keys, provide
+from trainc.emit.shaping import shape
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.lints.duplicate_subdomain import subdomain_of_every_run

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, TypeAlias
 
+from trainc.api.merge_keys import LIST_MAP_KEYS, SETS
 from trainc.api.quantity import canonical
 from trainc.api.schema.constraints import defaults_of, integer_bounds, limits, rules_of
 from trainc.api.schema.defaults import (
@@ -21,7 +22,6 @@ from trainc.api.schema.defaults import (
     NEVER_MARSHALLED,
     Default,
 )
-from trainc.api.schema.list_keys import LIST_MAP_KEYS, SETS
 from trainc.api.schema.scalars import Refused, as_integer, as_text, is_time, text_or_integer
 from trainc.api.schema.shapes import Definition, ListOf, MapOf, Scalar, ScalarType, Shape, Struct, definition
 from trainc.startup.records import dataclass

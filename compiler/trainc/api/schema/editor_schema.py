@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from trainc.api.merge_keys import SETS
 from trainc.api.schema.constraints import Limits, defaults_of, integer_bounds, limits
 from trainc.api.schema.descriptions import DESCRIPTIONS
-from trainc.api.schema.list_keys import SETS
 from trainc.api.schema.shapes import ROOTS, Definition, ListOf, MapOf, Scalar, Shape, Struct, definition
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
