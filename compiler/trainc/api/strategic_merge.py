@@ -25,7 +25,8 @@ class PatchFailedError(Exception):
 
 def strategic_merge(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
     """`base` with `patch` merged in; neither is changed. Both are plain mappings without nulls or directives."""
-    return _Merge(MERGE_KEYS).mapping(base, patch, (), ())
+    merged: dict[str, Any] = _Merge(MERGE_KEYS).mapping(base, patch, (), ())
+    return merged
 
 
 def merge_overlay(
@@ -92,7 +93,7 @@ class _Merge:
         return self._keyed_list(before, change, key, at, place)
 
     def _keyed_list(self, before: list[Any], change: list[Any], key: str, at: FieldPath, place: Path) -> list[Any]:
-        known = {name: item for item in before if (name := _name(item, key)) is not None}
+        known: dict[Any, Any] = {name: item for item in before if (name := _name(item, key)) is not None}
         merged: dict[Any, Any] = {}
         deleted: set[Any] = set()
         for index, item in enumerate(change):
