@@ -25,7 +25,7 @@ EDGES = {
     "api": "startup diagnostics",
     "options": "startup api",
     # Its YAML is written by the one writer, in its last method.
-    "compilation": "startup diagnostics emit",
+    "compilation": "startup diagnostics api emit",
     "reading": "startup diagnostics api options",
     "dialects": "startup diagnostics api",
     "overlays": "startup diagnostics api options reading dialects",
@@ -44,7 +44,7 @@ EDGES = {
     "graph": "startup api ir",
     "report": "startup diagnostics api explain graph",
     "integrations": "startup diagnostics api options compilation reading dialects overlays ir emit pipeline explain",
-    "testing": "startup diagnostics options compilation reading emit integrations",
+    "testing": "startup diagnostics api options compilation reading emit integrations",
     "cli": "startup diagnostics api options compilation reading dialects overlays admission emit pipeline batch output migration explain diff graph report integrations",
     "__init__": "diagnostics options compilation admission integrations",
     "__main__": "cli",

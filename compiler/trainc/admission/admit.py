@@ -10,6 +10,7 @@ from trainc.admission.defaults import bake_defaults
 from trainc.admission.jobset import read_jobset
 from trainc.admission.post_admission_checks import post_admission_checks
 from trainc.admission.versions import jobset_version
+from trainc.api.documents import Json
 from trainc.api.names import JOBSET_API
 from trainc.api.releases import NEWEST_RELEASE
 from trainc.api.schema import check
@@ -133,9 +134,6 @@ def admit_compiled(
     if gitops:
         return stored, findings
     return jobset, [replace(f, severity="warning") if f.severity == "error" else f for f in findings]
-
-
-Json = Mapping[str, Any]
 
 
 def admission_errors(jobset: Json, version: str, later: Severity) -> list[Finding]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
+from trainc.api.documents import Json
 from trainc.api.name_forms import LABEL_LIMIT, SUBDOMAIN_LIMIT, length
 from trainc.diagnostics import Path
 from trainc.startup.records import dataclass, replace
 
-Json: TypeAlias = Mapping[str, Any]
 _NOTHING: Json = {}
 
 

@@ -10,17 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainc.admission.creation import coordinator_label_problem, shorter_name, to_shorten
-from trainc.admission.jobset import (
-    JobSet,
-    Json,
-    ReplicatedJob,
-    containers,
-    items,
-    mapping,
-    text,
-    too_long_in_pod_template,
-)
+from trainc.admission.jobset import JobSet, ReplicatedJob, containers, items, mapping, text, too_long_in_pod_template
 from trainc.admission.versions import JobSetVersion
+from trainc.api.documents import Json
 from trainc.api.name_forms import LABEL_VALUE_FORM, is_label_value
 from trainc.api.quantity import NANOS_PER_UNIT, Quantity, parse_quantity
 from trainc.diagnostics import Finding, Path, Severity

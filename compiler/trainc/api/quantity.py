@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
+from trainc.api.documents import Json
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
@@ -183,7 +184,6 @@ def max_resources(left: ResourceList, right: ResourceList) -> ResourceList:
 # Source: kubernetes/component-helpers resource/helpers.go (PodRequests), without in-place resize.
 
 
-Json = Mapping[str, Any]
 _POD_LEVEL = ("cpu", "memory")
 
 

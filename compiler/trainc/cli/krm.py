@@ -18,11 +18,11 @@ import os
 from argparse import ArgumentParser
 from collections.abc import Sequence
 
+from trainc.api.documents import Manifest
 from trainc.cli.arguments import FILE, add_reporting, completed_by
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.report_text import Files, text_report
 from trainc.cli.terminal import Paint
-from trainc.compilation import Manifest
 from trainc.diagnostics import CompileError, Diagnostic, has_errors
 from trainc.emit.yaml_writer import dump_yaml
 from trainc.integrations.krm.transform import Transformed, transform

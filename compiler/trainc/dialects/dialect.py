@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 from trainc.api import names
+from trainc.api.documents import Json
 from trainc.diagnostics import Finding, Path
 from trainc.startup.records import dataclass, field, replace
 
@@ -57,9 +58,6 @@ def moved(finding: Finding, moves: Sequence[Move]) -> Finding:
         return finding
     source_path = None if finding.source_path is None else as_written(finding.source_path, moves)
     return replace(finding, path=as_written(finding.path, moves), source_path=source_path)
-
-
-Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from trainc.api.nested import take, value_at
+from trainc.api.documents import Json, take, value_at
 from trainc.diagnostics import Finding, Path, has_errors
 from trainc.startup.records import dataclass
-
-Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trainc.api import names
+from trainc.api.documents import Json
 from trainc.diagnostics import Finding, Path
 from trainc.dialects.dialect import Move
 from trainc.startup.records import dataclass
-
-Json = Mapping[str, Any]
 
 JOBS: Path = ("spec", "template", "spec", "replicatedJobs")
 _POD = ("template", "spec", "template", "spec")

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc.api import names
+from trainc.api.documents import Json
 from trainc.diagnostics import Finding, Path
 from trainc.dialects import OME_API, OME_GROUP
 from trainc.dialects.dialect import Conversion, Move, Surroundings
@@ -23,8 +24,6 @@ from trainc.dialects.runtime import (
 )
 from trainc.dialects.shape import ANY, SCALARS, TEXT, Shape, conform
 from trainc.startup.records import replace
-
-Json = Mapping[str, Any]
 
 _RUNTIME: Shape = {**OBJECT, "spec": {**RUNTIME_SPEC, "labels": ANY, "annotations": ANY, "compartmentID": ANY}}
 _RUNTIME_TYPE = "ome.io/training-runtime-type"

@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from trainc.api.nested import put, take, value_at
+from trainc.api.documents import Json, put, take, value_at
 from trainc.api.schema import check
 from trainc.diagnostics import Finding, Path, has_errors
 from trainc.dialects.extensions import EXTENSIONS
 from trainc.startup.records import dataclass
-
-Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

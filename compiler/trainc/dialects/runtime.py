@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainc.api import names
+from trainc.api.documents import Json
 from trainc.diagnostics import Finding, Path
 from trainc.dialects.dialect import Conversion
 from trainc.dialects.initializer_job import JOBS, split_initializer
 from trainc.dialects.shape import ANY, PROCESSES, Shape, conform
-
-Json = Mapping[str, Any]
 
 OBJECT: Shape = {"apiVersion": ANY, "kind": ANY, "metadata": ANY, "status": ANY}
 ML_POLICY: Shape = {

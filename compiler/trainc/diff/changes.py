@@ -11,12 +11,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
+from trainc.api.documents import Json
 from trainc.api.field_path import FieldPath, Item
 from trainc.api.merge_keys import ITEM_KEYS
 from trainc.diagnostics import Path
 from trainc.startup.records import dataclass
 
-Json: TypeAlias = Mapping[str, Any]
 Kind: TypeAlias = Literal["added", "removed", "changed"]
 
 

@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, TypeAlias
 
+from trainc.api.documents import Manifest
 from trainc.diagnostics import Path
 from trainc.diff.changes import Change, compare_manifests
 from trainc.diff.delivery import DELIVERY_METHODS, NAME_HASH, DeliveryMethod
 from trainc.diff.model import Diff, JobDiff, ObjectDiff, Side, Status, Versions
-from trainc.diff.normal import Manifest
 from trainc.diff.notes import notes_on, overall_notes
 from trainc.diff.objects import JobPairs, Pair, by_job, match, repeated, under_plain_names
 from trainc.diff.outcomes import Outcome, worst

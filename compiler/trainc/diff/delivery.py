@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
+from trainc.api.documents import Manifest
 from trainc.api.merge_keys import MERGE_KEYS
 from trainc.diff.changes import identities
-from trainc.diff.normal import Manifest
 from trainc.options import Options
 from trainc.startup.records import dataclass, replace
 

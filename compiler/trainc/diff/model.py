@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
+from trainc.api.documents import Manifest
 from trainc.diff.changes import Change, Move
 from trainc.diff.delivery import DeliveryMethod
-from trainc.diff.normal import Manifest
 from trainc.diff.objects import ObjectKey
 from trainc.diff.outcomes import Outcome
 from trainc.diff.steps import Step, Totals

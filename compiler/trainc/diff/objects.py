@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from trainc.diff.normal import Manifest, normal, stripped
+from trainc.api.documents import Manifest
+from trainc.diff.normal import normal, stripped
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 

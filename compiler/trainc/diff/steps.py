@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trainc.api.documents import Manifest
 from trainc.api.quantity import ZERO, Quantity, ResourceList, pod_requests
-from trainc.diff.normal import Manifest
 from trainc.ir.devices import is_gpu
 from trainc.startup.records import dataclass
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
+from trainc.api.documents import Manifest
 from trainc.api.names import QUEUE_LABEL
 from trainc.diagnostics import Finding, Path
 from trainc.diff.changes import Change, compare_manifests
 from trainc.diff.delivery import DELIVERY_METHODS, Apply, DeliveryMethod, effective_method, is_left_alone, submitted
-from trainc.diff.normal import Manifest, normal
+from trainc.diff.normal import normal
 from trainc.diff.outcomes import Outcome
 from trainc.diff.rules import ClusterRules, Stored, suspended
 from trainc.startup.records import dataclass

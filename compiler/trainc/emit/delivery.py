@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from trainc.api.documents import Manifest
 from trainc.api.sync_options import SyncOption, sync_options_of
 from trainc.diagnostics import Finding
 from trainc.options import Options
@@ -29,7 +30,6 @@ def deliver(manifests: Sequence[Manifest], options: Options) -> tuple[list[Manif
 # Annotations of a whole object, added without touching what its author wrote.
 
 
-Manifest: TypeAlias = dict[str, Any]
 # An object's label, as diagnostics write it, and a finding about it.
 About: TypeAlias = tuple[str, Finding]
 

@@ -7,12 +7,12 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from trainc.api import names
+from trainc.api.documents import Manifest
 from trainc.diagnostics import Finding
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob, carried
 from trainc.startup.records import dataclass
 
-Manifest: TypeAlias = dict[str, Any]
 Shaped: TypeAlias = tuple[list[Manifest], list[Finding]]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from trainc.api.documents import Json, Manifest
 from trainc.api.field_path import FieldPath, Leaf, Leaves, at, is_item_name, leaves
 from trainc.emit.yaml_writer import TOP, ordered
 from trainc.explain import probe
@@ -25,9 +26,6 @@ from trainc.pipeline.roles import Role, Template
 from trainc.plugins import engine
 from trainc.plugins.plugin import ExtensionPoint
 from trainc.plugins.registry import plugin_named, plugins_for
-
-Manifest = dict[str, Any]
-Json = Mapping[str, Any]
 
 _JOBSET = "JobSet"
 _TEMPLATE = ("spec", "template")

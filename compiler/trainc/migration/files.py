@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from trainc.api.documents import Json
 from trainc.diagnostics import Diagnostic, Path
 from trainc.migration.newest import Around, around_of, in_newest_api
 from trainc.options import Limits
@@ -15,7 +16,6 @@ from trainc.reading.yaml_reader import read_documents, read_value
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
-Json = Mapping[str, Any]
 Change = tuple[Path, Json, Json]
 # At the first column these three dashes end a document wherever they stand, block scalars included.
 _SEPARATOR = pattern(r"^---(?:[ \t][^\n]*)?\n", re.MULTILINE)

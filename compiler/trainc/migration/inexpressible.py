@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from trainc.api import names
-from trainc.api.nested import value_at
+from trainc.api.documents import Json, value_at
 from trainc.diagnostics import Finding, Path
 from trainc.dialects import Conversion
 from trainc.dialects.dialect import as_written
 from trainc.dialects.initializer_job import JOBS
-
-Json = Mapping[str, Any]
 
 _STEPS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
 

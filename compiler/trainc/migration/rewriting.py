@@ -12,12 +12,11 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
+from trainc.api.documents import Json
 from trainc.diagnostics import CompileError
 from trainc.migration.kept_lines import with_kept_lines
 from trainc.reading.yaml_reader import read_value
 from trainc.startup.patterns import pattern
-
-Json = Mapping[str, Any]
 
 _SEQUENCE = pattern(r"^(?P<key> *)[^\s#-][^\n#]*:[ ]*(?:#[^\n]*)?\n(?P<dash> *)- ", re.MULTILINE)
 _MAPPING = pattern(r"^(?P<key> *)[^\s#-][^\n#]*:[ ]*(?:#[^\n]*)?\n(?P<child> +)[^\s#-]", re.MULTILINE)

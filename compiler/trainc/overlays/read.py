@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
+from trainc.api.documents import Json
 from trainc.api.releases import normalize_release
 from trainc.diagnostics import Diagnostic, Path, format_path
 from trainc.diagnostics.near_names import did_you_mean
@@ -13,8 +14,6 @@ from trainc.options import Delivery, SecretsMode, Semantics
 from trainc.overlays.overlay import API, FIELDS, KIND, ImageChange, Overlay, Pair, PatchEntry
 from trainc.overlays.selectors import TARGET_FIELDS, Target, target_of
 from trainc.reading.document import Document
-
-Json: TypeAlias = Mapping[str, Any]
 
 _HEAD = ("apiVersion", "kind", "metadata")
 # kustomize's own fields that say the same in an older way, or that mean nothing for a TrainJob.

@@ -5,10 +5,10 @@ Source: kubeflow/trainer pkg/runtime/core/trainingruntime.go (newRuntimeInfo) an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from trainc.api import names
+from trainc.api.documents import Json
 from trainc.api.quantity import pod_requests
 from trainc.diagnostics import Finding
 from trainc.ir.info import Info
@@ -19,8 +19,6 @@ from trainc.options import Options, Semantics
 from trainc.pipeline.patches import read_patches
 from trainc.pipeline.roles import NO_ROLE, Role, Template
 from trainc.startup.records import dataclass, replace
-
-Json = Mapping[str, Any]
 
 
 def lower_job(document: Json) -> TrainJob:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from trainc.api import names
+from trainc.api.documents import Json
 from trainc.api.names import KINDS
 from trainc.api.schema import check
 from trainc.api.schema.runtime_rules import runtime_rules
@@ -18,8 +18,6 @@ from trainc.options import Options
 from trainc.pipeline.ignored_fields import ignored_fields
 from trainc.reading.document import Document, label_of
 from trainc.startup.records import dataclass, replace
-
-Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,11 @@ refuse exactly what explanation.py explains.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeAlias
 
+from trainc.api.documents import Json
 from trainc.api.merge_keys import LIST_MAP_KEYS, SETS
 from trainc.api.quantity import canonical
 from trainc.api.schema.constraints import defaults_of, integer_bounds, limits, rules_of
@@ -25,8 +26,6 @@ from trainc.api.schema.defaults import (
 from trainc.api.schema.scalars import Refused, as_integer, as_text, is_time, text_or_integer
 from trainc.api.schema.shapes import Definition, ListOf, MapOf, Scalar, ScalarType, Shape, Struct, definition
 from trainc.startup.records import dataclass
-
-Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

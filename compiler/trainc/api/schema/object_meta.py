@@ -5,10 +5,10 @@ Metadata inside templates is not checked by anybody until Jobs are created from 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
 
+from trainc.api.documents import Json
 from trainc.api.name_forms import (
     LABEL_LIMIT,
     SUBDOMAIN_LIMIT,
@@ -20,8 +20,6 @@ from trainc.api.name_forms import (
 )
 from trainc.api.schema.scalars import shown
 from trainc.diagnostics import Finding, Path
-
-Json = Mapping[str, Any]
 
 _ANNOTATIONS_TOTAL = 256 * 1024
 

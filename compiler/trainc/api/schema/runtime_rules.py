@@ -5,14 +5,12 @@ Source: kubeflow/trainer pkg/webhooks/trainingruntime_webhook.go and clustertrai
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
+from trainc.api.documents import Json
 from trainc.api.names import ANCESTOR_LABEL, DATASET_INITIALIZER, LAUNCHER, MODEL_INITIALIZER, NODE, TRAINER
 from trainc.api.releases import Rows, in_force
 from trainc.diagnostics import Finding, Path
-
-Json = Mapping[str, Any]
 
 # The container that a job of each ancestor step must have.
 REQUIRED_CONTAINER: Rows[str] = (

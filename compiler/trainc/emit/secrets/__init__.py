@@ -10,7 +10,8 @@ from trainc.ir.trainjob import TrainJob
 from trainc.options import Options, SecretsMode
 
 if TYPE_CHECKING:
-    from trainc.emit.secrets.mode import Json, Mode, Provision
+    from trainc.api.documents import Json
+    from trainc.emit.secrets.mode import Mode, Provision
     from trainc.ir.provided_secret import ProvidedSecret
 
 # The module of each mode beside this one, imported where a job has a Secret, and its function.

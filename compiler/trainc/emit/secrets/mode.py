@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
+from trainc.api.documents import Json, Manifest
 from trainc.diagnostics import Finding
 from trainc.ir.provided_secret import ProvidedSecret
 from trainc.ir.trainjob import TrainJob
 from trainc.options import Options
 from trainc.startup.records import dataclass
-
-Json: TypeAlias = Mapping[str, Any]
-Manifest: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from trainc.api.documents import Json, Manifest
 from trainc.diagnostics import Finding
-from trainc.emit.secrets.mode import Json, Manifest, Provision
+from trainc.emit.secrets.mode import Provision
 from trainc.ir.provided_secret import ProvidedSecret
 from trainc.ir.trainjob import TrainJob
 from trainc.options import Options

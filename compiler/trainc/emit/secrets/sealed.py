@@ -11,8 +11,9 @@ import binascii
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from trainc.api.documents import Json, Manifest
 from trainc.diagnostics import Finding
-from trainc.emit.secrets.mode import Json, Manifest, Provision
+from trainc.emit.secrets.mode import Provision
 from trainc.ir.provided_secret import ProvidedSecret
 from trainc.ir.trainjob import TrainJob
 from trainc.options import Options

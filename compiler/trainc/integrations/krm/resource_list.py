@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.compilation import Manifest
+from trainc.api.documents import Json, Manifest
 from trainc.diagnostics import CompileError, Diagnostic, Path, format_path
 from trainc.integrations.krm.tool_metadata import file_of
 from trainc.reading.document import Document, label_of
@@ -80,9 +80,6 @@ def _in_stdin(problem: Diagnostic) -> Diagnostic:
 # Diagnostics as the `results` of a KRM function, for tools that show them; kustomize does not.
 #
 # Source: kubernetes-sigs/kustomize cmd/config/docs/api-conventions/functions-spec.md.
-
-
-Json = Mapping[str, Any]
 
 
 def results_of(diagnostics: Iterable[Diagnostic], items: Iterable[Json]) -> list[dict[str, Any]]:

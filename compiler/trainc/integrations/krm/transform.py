@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trainc.compilation import Manifest
+from trainc.api.documents import Manifest
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
 from trainc.dialects import is_ours
 from trainc.integrations.krm.tool_metadata import as_written

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainc.api import names
+from trainc.api.documents import Manifest
 from trainc.diagnostics import Finding
 from trainc.ir.devices import ambiguous_gpus
 from trainc.ir.info import Info
@@ -17,7 +18,7 @@ from trainc.ir.release import controller_panics
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.flux import scripts, volumes
 from trainc.plugins.flux.cluster import Cluster, cluster
-from trainc.plugins.plugin import Manifest, Plugin
+from trainc.plugins.plugin import Plugin
 from trainc.startup.records import replace
 
 INSTALLER = "flux-installer"

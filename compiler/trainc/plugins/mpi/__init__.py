@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainc.api import names
+from trainc.api.documents import Manifest
 from trainc.diagnostics import Finding
 from trainc.ir.devices import ambiguous_gpus
 from trainc.ir.env import reserved_env
@@ -21,7 +22,7 @@ from trainc.plugins.mpi.implementations import implementation
 from trainc.plugins.mpi.policy_checks import nameless_launcher, unheeded
 from trainc.plugins.mpi.search_domain import missing_namespace, with_search_domain
 from trainc.plugins.mpi.slots import counts_gpus, slots_per_node
-from trainc.plugins.plugin import Manifest, Plugin
+from trainc.plugins.plugin import Plugin
 
 
 def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
