@@ -71,7 +71,7 @@ def _no_name(jobset: JobSet) -> Iterator[Finding]:
     if jobset.generates_name:
         message = "the API server makes up a name at each creation, so that nobody knows those of the Jobs and pods yet"
         hint = "set metadata.name; what has only generateName cannot be applied from git either"
-        yield Finding("MissingJobSetName", "error", message, hint, ("metadata", "generateName"))
+        yield Finding("MissingJobSetName", "error", message, hint=hint, path=("metadata", "generateName"))
 
 
 def _group(job: ReplicatedJob) -> Iterator[Finding]:
@@ -83,8 +83,8 @@ def _group(job: ReplicatedJob) -> Iterator[Finding]:
         "InvalidGroupName",
         "error",
         f"group name {job.group!r} {why}",
-        f"use at most {LABEL_LIMIT} characters: {DNS_1035_FORM}",
-        (*job.path, "groupName"),
+        hint=f"use at most {LABEL_LIMIT} characters: {DNS_1035_FORM}",
+        path=(*job.path, "groupName"),
     )
 
 
@@ -95,8 +95,8 @@ def _job_and_pod(jobset: JobSet, job: ReplicatedJob) -> Iterator[Finding]:
             "InvalidJobName",
             "error",
             f"the Job would be called {name.value!r}, which no Job of a JobSet may be",
-            f"in the name of the JobSet and of {job.name!r}, use {DNS_1035_FORM}",
-            name.path,
+            hint=f"in the name of the JobSet and of {job.name!r}, use {DNS_1035_FORM}",
+            path=name.path,
         )
     if name.spare < 0:
         yield _too_long("JobNameTooLong", jobset, name)
@@ -105,7 +105,9 @@ def _job_and_pod(jobset: JobSet, job: ReplicatedJob) -> Iterator[Finding]:
 
 
 def _too_long(code: str, jobset: JobSet, name: DerivedName) -> Finding:
-    return Finding(code, "error", str(name), shorter_name(jobset), name.path, source_path=to_shorten(jobset, name))
+    return Finding(
+        code, "error", str(name), hint=shorter_name(jobset), path=name.path, source_path=to_shorten(jobset, name)
+    )
 
 
 def shorter_name(jobset: JobSet) -> str:
@@ -136,15 +138,22 @@ def check_volume_claims(jobset: JobSet) -> Iterator[Finding]:
         name_path = (*path, "metadata", "name")
         if name in taken:
             message = f"another claim template is called {name!r}"
-            yield Finding("DuplicateVolumeClaim", "error", message, "give every template a name of its own", name_path)
+            yield Finding(
+                "DuplicateVolumeClaim", "error", message, hint="give every template a name of its own", path=name_path
+            )
         taken.add(name)
         if not is_dns1123_subdomain(name) or length(name) > SUBDOMAIN_LIMIT:
             message = f"no claim template can be called {name!r}"
-            yield Finding("InvalidVolumeClaimName", "error", message, f"use {DNS_1123_FORM}", name_path)
+            yield Finding("InvalidVolumeClaimName", "error", message, hint=f"use {DNS_1123_FORM}", path=name_path)
         if (claim := claim_name(jobset, path, template)).spare < 0:
             place = to_shorten(jobset, claim)
             yield Finding(
-                "VolumeClaimNameTooLong", "error", str(claim), shorter_name(jobset), name_path, source_path=place
+                "VolumeClaimNameTooLong",
+                "error",
+                str(claim),
+                hint=shorter_name(jobset),
+                path=name_path,
+                source_path=place,
             )
         yield from _mounts(jobset, name, name_path)
 
@@ -157,12 +166,12 @@ def _mounts(jobset: JobSet, name: str, path: Path) -> Iterator[Finding]:
                     "VolumeClaimShadowsVolume",
                     "error",
                     f"the pods of {job.name!r} already have a volume {name!r}, which JobSet would add for the claim",
-                    "drop the volume, or rename it with its mounts",
-                    (*job.pod_path, "volumes", i, "name"),
+                    hint="drop the volume, or rename it with its mounts",
+                    path=(*job.pod_path, "volumes", i, "name"),
                 )
     if not any(_mounted(job, name) for job in jobset.jobs):
         message = f"no container mounts a volume {name!r}, so the claim would be made for nobody"
-        yield Finding("VolumeClaimNotMounted", "error", message, f"add a volumeMount called {name!r}", path)
+        yield Finding("VolumeClaimNotMounted", "error", message, hint=f"add a volumeMount called {name!r}", path=path)
 
 
 def _mounted(job: ReplicatedJob, name: str) -> bool:
@@ -192,7 +201,7 @@ def _place(jobset: JobSet) -> Iterator[Finding]:
     if job is None:
         hint = f"name one of {', '.join(jobset.job_names) or 'the replicated jobs, of which there are none'}"
         message = f"the coordinator is to run in {name!r}, which is no replicated job"
-        yield Finding("UnknownTargetJob", "error", message, hint, (*_PATH, "replicatedJob"))
+        yield Finding("UnknownTargetJob", "error", message, hint=hint, path=(*_PATH, "replicatedJob"))
         return
     replica, pod = number(coordinator.get("jobIndex"), 0), number(coordinator.get("podIndex"), 0)
     if not 0 <= replica < job.replicas:
@@ -200,14 +209,14 @@ def _place(jobset: JobSet) -> Iterator[Finding]:
     if not job.indexed or job.completions is None:
         message = f"the coordinator's job {name!r} must be Indexed and say how many completions it has"
         hint = "set completionMode: Indexed and completions in its template"
-        yield Finding("CoordinatorNotIndexed", "error", message, hint, (*_PATH, "replicatedJob"))
+        yield Finding("CoordinatorNotIndexed", "error", message, hint=hint, path=(*_PATH, "replicatedJob"))
     elif not 0 <= pod < job.completions:
         yield _index("podIndex", pod, f"a Job of {name!r} has {job.completions} completions")
 
 
 def _index(field: str, value: int, have: str) -> Finding:
     message = f"{field} {value} is out of range: {have}, counted from 0"
-    return Finding("InvalidCoordinatorIndex", "error", message, f"set {field} to 0", (*_PATH, field))
+    return Finding("InvalidCoordinatorIndex", "error", message, hint=f"set {field} to 0", path=(*_PATH, field))
 
 
 def coordinator_label_problem(jobset: JobSet, severity: Severity) -> Iterator[Finding]:
@@ -217,5 +226,10 @@ def coordinator_label_problem(jobset: JobSet, severity: Severity) -> Iterator[Fi
     if label is not None and label.spare < 0:
         place = to_shorten(jobset, label)
         yield Finding(
-            "InvalidCoordinatorLabel", severity, str(label), shorter_name(jobset), label.path, source_path=place
+            "InvalidCoordinatorLabel",
+            severity,
+            str(label),
+            hint=shorter_name(jobset),
+            path=label.path,
+            source_path=place,
         )

@@ -43,7 +43,7 @@ def _jobset(jobset: JobSet, version: JobSetVersion, severity: Severity) -> Itera
             if name == job.name and job.index > 0:
                 message = f"{name!r} waits for itself and never starts"
                 hint = "drop the dependency, or name the job that comes before"
-                yield Finding("DependsOnSelf", severity, message, hint, (*job.path, "dependsOn", i, "name"))
+                yield Finding("DependsOnSelf", severity, message, hint=hint, path=(*job.path, "dependsOn", i, "name"))
 
 
 def _message_patterns(jobset: JobSet, severity: Severity) -> Iterator[Finding]:
@@ -57,7 +57,9 @@ def _message_patterns(jobset: JobSet, severity: Severity) -> Iterator[Finding]:
             if isinstance(pattern, str) and (error := re2_error(pattern)):
                 path = ("spec", "failurePolicy", "rules", i, "onJobFailureMessagePatterns", k)
                 message = f"pattern {pattern!r} does not compile, and JobSet skips it: {error}"
-                yield Finding("InvalidMessagePattern", severity, message, "write it in RE2 syntax, as Go has it", path)
+                yield Finding(
+                    "InvalidMessagePattern", severity, message, hint="write it in RE2 syntax, as Go has it", path=path
+                )
 
 
 def _job(job: ReplicatedJob, severity: Severity) -> Iterator[Finding]:
@@ -65,37 +67,39 @@ def _job(job: ReplicatedJob, severity: Severity) -> Iterator[Finding]:
         count = job.job_spec.get(name)
         if isinstance(count, int) and count < 0:
             message = f"a Job cannot have {name} {count}"
-            yield Finding("OutOfRange", severity, message, "use 0 or more", (*job.job_path, name))
+            yield Finding("OutOfRange", severity, message, hint="use 0 or more", path=(*job.job_path, name))
     policy = job.pod_spec.get("restartPolicy")
     if isinstance(policy, str) and policy not in ("", "Never", "OnFailure"):
         message = f"a Job's pods cannot have restartPolicy {policy!r}"
         path = (*job.pod_path, "restartPolicy")
-        yield Finding("InvalidRestartPolicy", severity, message, "choose Never or OnFailure", path)
+        yield Finding("InvalidRestartPolicy", severity, message, hint="choose Never or OnFailure", path=path)
     if job.job_spec.get("podFailurePolicy") is not None and policy != "Never":
         message = f"podFailurePolicy needs pods that are not restarted, and restartPolicy is {policy!r}"
         path = (*job.job_path, "podFailurePolicy")
         hint = "set restartPolicy: Never in the pod template"
-        yield Finding("PodFailurePolicyNeedsNever", severity, message, hint, path)
+        yield Finding("PodFailurePolicyNeedsNever", severity, message, hint=hint, path=path)
     if job.indexed and job.completions is None and job.job_spec.get("parallelism") is not None:
         message = f"{job.name!r} is Indexed and says parallelism, but not how many completions it has"
         path = (*job.job_path, "parallelism")
-        yield Finding("CompletionsMissing", severity, message, "set completions as well", path)
+        yield Finding("CompletionsMissing", severity, message, hint="set completions as well", path=path)
     if job.job_spec.get("backoffLimitPerIndex") is not None and not job.indexed:
         message = f"{job.name!r} limits retries per index, but its pods have none"
         path = (*job.job_path, "backoffLimitPerIndex")
-        yield Finding("BackoffLimitPerIndexNeedsIndexed", severity, message, "set completionMode: Indexed", path)
+        yield Finding(
+            "BackoffLimitPerIndexNeedsIndexed", severity, message, hint="set completionMode: Indexed", path=path
+        )
 
 
 def _pod_template(jobset: JobSet, job: ReplicatedJob, severity: Severity) -> Iterator[Finding]:
     for name in too_long_in_pod_template(jobset, job):
         hint = shorter_name(jobset) if name.repeats else f"drop at least {-name.spare} characters"
         place = to_shorten(jobset, name)
-        yield Finding("DerivedNameTooLong", severity, str(name), hint, name.path, source_path=place)
+        yield Finding("DerivedNameTooLong", severity, str(name), hint=hint, path=name.path, source_path=place)
     for key, value in mapping(job.pod_metadata.get("labels")).items():
         if not is_label_value(text(value)):
             path = (*job.job_path, "template", "metadata", "labels", key)
             message = f"{value!r} cannot be a label's value"
-            yield Finding("InvalidLabel", severity, message, f"use {LABEL_VALUE_FORM}", path)
+            yield Finding("InvalidLabel", severity, message, hint=f"use {LABEL_VALUE_FORM}", path=path)
     yield from _volumes(job, severity)
     for container_path, container in containers(job):
         yield from _env(container_path, container, severity)
@@ -107,14 +111,18 @@ def _volumes(job: ReplicatedJob, severity: Severity) -> Iterator[Finding]:
         sources = [source for source, value in volume.items() if source != "name" and value is not None]
         if len(sources) > 1:
             message = f"volume {text(volume.get('name'))!r} has {len(sources)} sources: {', '.join(sources)}"
-            yield Finding("TwoVolumeSources", severity, message, "keep one of them", (*job.pod_path, "volumes", i))
+            yield Finding(
+                "TwoVolumeSources", severity, message, hint="keep one of them", path=(*job.pod_path, "volumes", i)
+            )
 
 
 def _env(container_path: Path, container: Mapping[str, Any], severity: Severity) -> Iterator[Finding]:
     for i, variable in enumerate(map(mapping, items(container.get("env")))):
         if variable.get("value") and variable.get("valueFrom") is not None:
             message = f"variable {text(variable.get('name'))!r} has both value and valueFrom"
-            yield Finding("ValueAndValueFrom", severity, message, "keep one of them", (*container_path, "env", i))
+            yield Finding(
+                "ValueAndValueFrom", severity, message, hint="keep one of them", path=(*container_path, "env", i)
+            )
 
 
 # Requests and limits that batch/v1 refuses in a pod template, which JobSet never looks at.
@@ -152,10 +160,10 @@ def _device(name: str, amount: Quantity, path: Path, severity: Severity) -> Iter
     if "/" not in name and not name.startswith(_HUGE_PAGES):
         message = f"a container cannot ask for a resource called {name!r}"
         hint = "use cpu, memory, ephemeral-storage, or a device's full name such as nvidia.com/gpu"
-        yield Finding("UnknownResource", severity, message, hint, path)
+        yield Finding("UnknownResource", severity, message, hint=hint, path=path)
     elif _is_extended(name) and amount.nanos % NANOS_PER_UNIT:
         message = f"{name} is counted in whole devices, and {amount} is none"
-        yield Finding("ExtendedResourceNotInteger", severity, message, "ask for a whole number", path)
+        yield Finding("ExtendedResourceNotInteger", severity, message, hint="ask for a whole number", path=path)
 
 
 def _against_limit(
@@ -165,15 +173,17 @@ def _against_limit(
         if limit is None:
             message = f"{request} of {name} is requested without a limit, and {name} cannot be overcommitted"
             hint = f"set the limit of {name} to {request} too; a limit alone is enough"
-            yield Finding("ExtendedResourceUnequal", severity, message, hint, path)
+            yield Finding("ExtendedResourceUnequal", severity, message, hint=hint, path=path)
         elif limit.nanos != request.nanos:
             message = f"{request} of {name} is requested but limited to {limit}; they must be equal"
             hint = "keep the limit alone, or make them equal"
-            yield Finding("ExtendedResourceUnequal", severity, message, hint, path)
+            yield Finding("ExtendedResourceUnequal", severity, message, hint=hint, path=path)
     elif limit is not None and request.nanos > limit.nanos:
         # Always a warning: clusters often have a policy that rewrites the processors and memory of Jobs.
         message = f"{request} of {name} is requested, more than the limit of {limit}, which no Job may do"
-        yield Finding("RequestExceedsLimit", "warning", message, "raise the limit, or lower the request", path)
+        yield Finding(
+            "RequestExceedsLimit", "warning", message, hint="raise the limit, or lower the request", path=path
+        )
 
 
 def _cannot_be_overcommitted(name: str) -> bool:

@@ -70,7 +70,9 @@ def _renamed(old: Json, new: Json) -> Iterator[Finding]:
     for field in ("name", "namespace"):
         if before.get(field) and after.get(field) and before[field] != after[field]:
             message = f"{field} {text(before[field])!r} became {text(after[field])!r}: that is another object"
-            yield Finding("ObjectRenamed", "error", message, "compare JobSets of one name", ("metadata", field))
+            yield Finding(
+                "ObjectRenamed", "error", message, hint="compare JobSets of one name", path=("metadata", field)
+            )
 
 
 def _frozen_fields(old: Json, new: Json, fields: list[str], baked: Json) -> Iterator[Finding]:
@@ -90,7 +92,7 @@ def _replicated_jobs(old: Json, new: Json, baked: Json) -> Iterator[Finding]:
     was, becomes = [_name(job) for job in before], [_name(job) for job in after]
     if was != becomes:
         message = f"the replicated jobs {', '.join(was) or '(none)'} became {', '.join(becomes) or '(none)'}"
-        yield Finding("FieldImmutable", "error", message, _NEW_NAME, _JOBS)
+        yield Finding("FieldImmutable", "error", message, hint=_NEW_NAME, path=_JOBS)
         return
     suspended = _spec(old).get("suspend") is True or _spec(new).get("suspend") is True
     filled = items(_spec(baked).get("replicatedJobs"))
@@ -123,9 +125,11 @@ def _at(value: Any, path: Path) -> Any:
 def _immutable(path: Path, old: Any, new: Any, left_out: bool = False, free: bool = False) -> Finding:
     if left_out:
         message = f"JobSet's webhook filled in {_short(old)} on creation, and the update would remove it"
-        return Finding("WebhookDefaultMissing", "error", message, "write the defaults into the manifest", path)
+        return Finding(
+            "WebhookDefaultMissing", "error", message, hint="write the defaults into the manifest", path=path
+        )
     hint = "suspend the JobSet first: this may change while it is suspended" if free else _NEW_NAME
-    return Finding("FieldImmutable", "error", f"{_short(old)} became {_short(new)}", hint, path)
+    return Finding("FieldImmutable", "error", f"{_short(old)} became {_short(new)}", hint=hint, path=path)
 
 
 def _short(value: Any) -> str:

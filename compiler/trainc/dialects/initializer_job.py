@@ -102,7 +102,7 @@ def _notices(at: int, pod: Json, last: str, count: int) -> list[Finding]:
     if dropped:
         message += f"; its container {', '.join(dropped)} is dropped"
     hint = "write them as replicated jobs with dependsOn, as trainer.kubeflow.org/v1alpha1 has them"
-    return [Finding("InitializerJobSplit", "warning", message, hint, (*JOBS, at))]
+    return [Finding("InitializerJobSplit", "warning", message, hint=hint, path=(*JOBS, at))]
 
 
 def _pod(job: Json) -> Json:

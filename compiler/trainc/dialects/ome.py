@@ -37,8 +37,8 @@ def convert(document: Json, kind: str, surroundings: Surroundings) -> Conversion
         "UnreleasedAPI",
         "warning",
         f"the training kinds of {OME_API} were never released; the document is compiled as Kubeflow Trainer's",
-        f"move it to {names.TRAINER_API} with `trainc migrate`",
-        ("apiVersion",),
+        hint=f"move it to {names.TRAINER_API} with `trainc migrate`",
+        path=("apiVersion",),
     )
     return replace(converted, findings=(notice, *converted.findings))
 
@@ -71,8 +71,8 @@ def _pruned(spec: Json) -> Iterator[Finding]:
                 "OMEMetadataPruned",
                 "warning",
                 f"the JobSet gets these {name}; OME's own CRD would have dropped them",
-                f"nothing, if they are meant; else remove template.metadata.{name}",
-                ("spec", "template", "metadata", name),
+                hint=f"nothing, if they are meant; else remove template.metadata.{name}",
+                path=("spec", "template", "metadata", name),
             )
 
 
@@ -156,7 +156,7 @@ def _model(name: str | None, surroundings: Surroundings) -> tuple[dict[str, Any]
         return {"storageUri": surroundings.base_models[name], **result}, moves, []
     message = f"no ClusterBaseModel {name!r} is in the input, so the model initializer is told its name and no address"
     hint = "add the ClusterBaseModel to the input, or use an initializer that knows the model by name"
-    return result, moves, [Finding("BaseModelNotFound", "warning", message, hint, _INPUT_MODEL)]
+    return result, moves, [Finding("BaseModelNotFound", "warning", message, hint=hint, path=_INPUT_MODEL)]
 
 
 def _ignored_in_job(document: Json, spec: Json) -> Iterator[Finding]:
@@ -180,11 +180,11 @@ def _ignored_in_job(document: Json, spec: Json) -> Iterator[Finding]:
             "OMEHyperParametersIgnored",
             "warning",
             "one job with fixed parameters is compiled: nothing ever ran OME's hyperparameter search",
-            "run the search with Katib, each trial as a TrainJob, and pass parameters through spec.trainer.args",
-            ("spec", "hyperParameterTuningConfig"),
+            hint="run the search with Katib, each trial as a TrainJob, and pass parameters through spec.trainer.args",
+            path=("spec", "hyperParameterTuningConfig"),
         )
 
 
 def ome_field_ignored(path: Path, reason: str, hint: str) -> Finding:
     """A field of OME's that goes nowhere."""
-    return Finding("OMEFieldIgnored", "warning", f"{path[-1]} is left out: {reason}", hint, path)
+    return Finding("OMEFieldIgnored", "warning", f"{path[-1]} is left out: {reason}", hint=hint, path=path)

@@ -122,4 +122,4 @@ def _notice(former: Former, release: str) -> Finding:
     has = former.releases[-1]
     message = f"Trainer {release} has no field {field} here; it is read as Trainer {has} meant it"
     hint = former.hint or release_hint(former.owner, field, release)
-    return Finding(former.code, "warning", message, hint, former.path)
+    return Finding(former.code, "warning", message, hint=hint, path=former.path)

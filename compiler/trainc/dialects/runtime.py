@@ -92,15 +92,17 @@ def converted_policy(policy: Json) -> tuple[dict[str, Any], list[Finding]]:
     nodes = policy.get("numNodes")
     if isinstance(nodes, int) and nodes < 1:
         message = f"numNodes is {nodes}; a job has at least one node"
-        findings.append(Finding("OutOfRange", "error", message, "set it to 1 or more", (*_POLICY, "numNodes")))
+        findings.append(
+            Finding("OutOfRange", "error", message, hint="set it to 1 or more", path=(*_POLICY, "numNodes"))
+        )
     elif nodes is not None and "elasticPolicy" in torch:
         findings.append(
             Finding(
                 "ElasticWithNumNodes",
                 "warning",
                 f"numNodes stands beside torch.elasticPolicy; the job starts with {nodes} nodes and stays in its range",
-                "drop numNodes to start with minNodes, as the elastic policy's description asks",
-                (*_POLICY, "numNodes"),
+                hint="drop numNodes to start with minNodes, as the elastic policy's description asks",
+                path=(*_POLICY, "numNodes"),
             )
         )
     return result, findings
@@ -114,7 +116,7 @@ def converted_processes(value: int | str, path: Path) -> tuple[int | str, list[F
         "CoercedType",
         "warning",
         f"numProcPerNode is a string in this API, and {value} is a number; it is read as {str(value)!r}",
-        f'quote it: "{value}"',
-        path,
+        hint=f'quote it: "{value}"',
+        path=path,
     )
     return value, [warning]

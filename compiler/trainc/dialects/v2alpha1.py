@@ -49,8 +49,8 @@ def convert(document: Json, kind: str, surroundings: Surroundings) -> Conversion
         "DeprecatedAPIVersion",
         "warning",
         f"{api} was replaced by {names.TRAINER_API} in February 2025; the document is read as that",
-        "run `trainc migrate` on the file",
-        ("apiVersion",),
+        hint="run `trainc migrate` on the file",
+        path=("apiVersion",),
     )
     return replace(converted, findings=(notice, *converted.findings))
 
@@ -108,8 +108,8 @@ def _without_counterpart(spec: Json) -> list[Finding]:
             "FieldWithoutCounterpart",
             "warning",
             f"{path[-1]} is left out: no later V2ALPHA1_API has a field for it, and {V2ALPHA1_API}'s controller never read it",
-            "remove it, or let the training program and the runtime take care of it",
-            path,
+            hint="remove it, or let the training program and the runtime take care of it",
+            path=path,
         )
         for path in places
     ]

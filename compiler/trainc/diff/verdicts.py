@@ -222,7 +222,7 @@ def kueue_refusals(stored: Manifest, jobset: Manifest) -> Iterator[Finding]:
 
 
 def _immutable(label: str, message: str) -> Finding:
-    return Finding("FieldImmutable", "error", message, "", ("metadata", "labels", label))
+    return Finding("FieldImmutable", "error", message, hint="", path=("metadata", "labels", label))
 
 
 def _labels(jobset: Manifest) -> dict[str, str]:

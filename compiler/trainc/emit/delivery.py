@@ -150,12 +150,12 @@ def _finding(names: Sequence[str], setting: str | None) -> Finding:
     if setting == "disabled":
         message = f"Flux would replace {shown}; the object is exempt from substitution"
         hint = "nothing to do; where substitution is meant, render the value with an overlay"
-        return Finding("FluxSubstitution", "info", message, hint, path)
+        return Finding("FluxSubstitution", "info", message, hint=hint, path=path)
     message = (
         f"Flux replaces {shown} as soon as its Kustomization substitutes anything, by nothing if it knows no value"
     )
     hint = f"drop the annotation {SUBSTITUTE}: {setting}, or write $${{...}} for what the pod's shell is to see"
-    return Finding("FluxSubstitution", "warning", message, hint, path)
+    return Finding("FluxSubstitution", "warning", message, hint=hint, path=path)
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -74,8 +74,8 @@ def _overridden(field: str, moved: Mapping[str, str], before: Mapping[str, str])
                 "LabelOverridden",
                 "info",
                 f"{value!r} takes the place of {before[key]!r}, which the runtime's template gives the JobSet",
-                "drop one of the two, if they were not meant to differ",
-                ("metadata", field, key),
+                hint="drop one of the two, if they were not meant to differ",
+                path=("metadata", field, key),
             )
 
 
@@ -130,8 +130,8 @@ def _moved(trainer: str) -> Finding:
         "DeadlineMoved",
         "info",
         f"the deadline is now that of the Job {trainer!r}: initializers do not count, and a restart begins it anew",
-        "allow for the difference, or set activeDeadlineSeconds in the runtime's jobs yourself",
-        _PATH,
+        hint="allow for the difference, or set activeDeadlineSeconds in the runtime's jobs yourself",
+        path=_PATH,
     )
 
 
@@ -139,8 +139,8 @@ _DROPPED = Finding(
     "DeadlineDropped",
     "warning",
     "no job is the trainer, so that nothing can carry the deadline",
-    "label the job that trains, or set activeDeadlineSeconds in the runtime's job",
-    _PATH,
+    hint="label the job that trains, or set activeDeadlineSeconds in the runtime's job",
+    path=_PATH,
 )
 
 DEADLINE = Shape("deadline-moves-to-trainer", move_deadline)
@@ -170,8 +170,8 @@ _FIGHTS_KUEUE = Finding(
     "SuspendFightsKueue",
     "warning",
     f"suspend is left out: with the label {names.QUEUE_LABEL} Kueue suspends and resumes the job",
-    "drop suspend; to hold the job back, stop the queue (spec.stopPolicy of the LocalQueue) or drop the label",
-    ("spec", "suspend"),
+    hint="drop suspend; to hold the job back, stop the queue (spec.stopPolicy of the LocalQueue) or drop the label",
+    path=("spec", "suspend"),
 )
 
 SUSPEND = Shape("no-suspend-beside-queue", leave_suspend_to_kueue)

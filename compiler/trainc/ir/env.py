@@ -112,6 +112,6 @@ def reserved_env(trainer: Trainer, reserved: AbstractSet[str], purpose: str) -> 
                 "ReservedEnv",
                 "error",
                 f"{variable['name']} is set by trainc for {purpose} and must not be set by hand",
-                "drop the variable; numNodes, numProcPerNode and the runtime's policy decide its value",
-                ("spec", "trainer", "env", index),
+                hint="drop the variable; numNodes, numProcPerNode and the runtime's policy decide its value",
+                path=("spec", "trainer", "env", index),
             )

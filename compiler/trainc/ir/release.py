@@ -118,6 +118,6 @@ def controller_panics(why: str, path: Path) -> Finding:
         "ControllerPanics",
         "error",
         f"this release's controller crashes on it: {why}",
-        "set the value, or compile with --semantics gitops",
-        path,
+        hint="set the value, or compile with --semantics gitops",
+        path=path,
     )

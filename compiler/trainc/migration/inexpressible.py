@@ -22,7 +22,7 @@ def refusals(document: Json, conversion: Conversion) -> Iterator[Finding]:
 
 def cannot(path: Path, message: str, hint: str) -> Finding:
     """One thing that stays as it was written, and what to do about it."""
-    return Finding("CannotMigrate", "warning", message, hint, path)
+    return Finding("CannotMigrate", "warning", message, hint=hint, path=path)
 
 
 def _refused_elsewhere(document: Json) -> Iterator[Finding]:

@@ -96,6 +96,6 @@ def _said(old: str, new: str) -> Finding:
         "JobRenamed",
         "info",
         f"job {old!r} becomes {new!r}, the name that Trainer's controller serves; pods and addresses follow",
-        "check what refers to the pods by name, such as dashboards and log queries",
-        ("spec", "template", "spec", "replicatedJobs"),
+        hint="check what refers to the pods by name, such as dashboards and log queries",
+        path=("spec", "template", "spec", "replicatedJobs"),
     )

@@ -146,20 +146,20 @@ def _leave_nothing(folder: str, existed: bool) -> None:
 
 def _in_the_way(path: str, why: str) -> Diagnostic:
     message = f"{path} {why}"
-    return Diagnostic("FileInTheWay", "error", message, "move it away, or choose another output folder")
+    return Diagnostic("FileInTheWay", "error", message, hint="move it away, or choose another output folder")
 
 
 def _interruption(folder: str) -> tuple[Diagnostic, ...]:
     if not is_interrupted(folder):
         return ()
     message = f"a build into {folder} was interrupted: some of its files are those of before, some are new"
-    return (Diagnostic("InterruptedBuild", "error", message, "run `trainc build` again; it completes it first"),)
+    return (Diagnostic("InterruptedBuild", "error", message, hint="run `trainc build` again; it completes it first"),)
 
 
 def _damaged(folder: str) -> Diagnostic:
     message = f"{os.path.join(folder, STATE_FOLDER)} holds the journal of an interrupted build that cannot be read"
     hint = "remove `journal` and `staged` there, compare the folder with git, and build again"
-    return Diagnostic("InterruptedBuild", "error", message, hint)
+    return Diagnostic("InterruptedBuild", "error", message, hint=hint)
 
 
 # One build at a time in an output folder: a lock that ends with the process that holds it, killed or not.

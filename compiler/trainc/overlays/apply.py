@@ -79,10 +79,10 @@ class Layer:
                 "PatchFailed",
                 "error",
                 f"the patch cannot be applied to {what}: {failed}",
-                "mend the patch, or narrow its target to the documents that it fits",
-                self._overlay.label,
-                format_path((*patch.entry.path, *in_place)),
-                patch.document.locate((*patch.prefix, *failed.path)),
+                hint="mend the patch, or narrow its target to the documents that it fits",
+                object=self._overlay.label,
+                path=format_path((*patch.entry.path, *in_place)),
+                source=patch.document.locate((*patch.prefix, *failed.path)),
             )
         )
 
@@ -103,7 +103,9 @@ class Layer:
 
     def _diagnostic(self, code: str, severity: Severity, message: str, hint: str, path: Path) -> Diagnostic:
         place = self._overlay.document.locate(path)
-        return Diagnostic(code, severity, message, hint, self._overlay.label, format_path(path), place)
+        return Diagnostic(
+            code, severity, message, hint=hint, object=self._overlay.label, path=format_path(path), source=place
+        )
 
 
 def _change(body: Mapping[str, Any]) -> dict[str, Any]:

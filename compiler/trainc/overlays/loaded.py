@@ -89,7 +89,7 @@ def overlaid_options(options: Options, overlays: Sequence[Loaded]) -> tuple[Opti
         return replace(options, **settings), []
     except ValueError as contradiction:
         hint = "change the settings of the overlays, or those that they meet"
-        return options, [Diagnostic("InvalidOverlay", "error", str(contradiction), hint)]
+        return options, [Diagnostic("InvalidOverlay", "error", str(contradiction), hint=hint)]
 
 
 def _decided(options: Options) -> dict[str, Any]:

@@ -173,7 +173,9 @@ class TypedFields:
     def report(self, path: Path, message: str, hint: str) -> None:
         """An error about the field at `path`."""
         where, place = format_path(path), self._document.locate(path)
-        self.diagnostics.append(Diagnostic("InvalidOverlay", "error", message, hint, self._label, where, place))
+        self.diagnostics.append(
+            Diagnostic("InvalidOverlay", "error", message, hint=hint, object=self._label, path=where, source=place)
+        )
 
     def text(self, data: Json, name: str, path: Path = ()) -> str | None:
         """A field that is text; None where it is missing."""

@@ -48,7 +48,7 @@ def _job_rules(job: Json, path: Path, release: str) -> Iterator[Finding]:
     if single and replicas not in (None, 1):
         message = f"job {job['name']} has {replicas} replicas; only 1 is supported"
         hint = "use mlPolicy.numNodes or the TrainJob's numNodes for more pods"
-        yield Finding("ReplicasNotOne", "error", message, hint, (*path, "replicas"), "runtime")
+        yield Finding("ReplicasNotOne", "error", message, hint=hint, path=(*path, "replicas"), about="runtime")
     wanted = in_force(REQUIRED_CONTAINER, release).get(ancestor)
     if wanted is not None:
         yield from _container_rule(job, ancestor, wanted, path)
@@ -60,4 +60,4 @@ def _container_rule(job: Json, ancestor: str, wanted: str, path: Path) -> Iterat
         message = f"job {job['name']} is labelled {ancestor} but has no container {wanted}"
         where = (*path, "template", "spec", "template", "spec", "containers")
         hint = f"name its main container {wanted}, or remove the label"
-        yield Finding("MissingAncestorContainer", "error", message, hint, where, "runtime")
+        yield Finding("MissingAncestorContainer", "error", message, hint=hint, path=where, about="runtime")

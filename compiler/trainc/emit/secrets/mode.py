@@ -32,7 +32,9 @@ def refer(job: TrainJob, secret: ProvidedSecret, others: Sequence[Json], options
     message = f"pods mount the Secret {secret.name!r} of type {secret.type} with {' and '.join(secret.keys)}: "
     hint = f"where it does not exist yet: {secret.make} && {secret.create(job.namespace)}"
     return Provision(
-        findings=(Finding("SecretNeeded", "info", f"{message}{secret.purpose}; it is not part of the output", hint),)
+        findings=(
+            Finding("SecretNeeded", "info", f"{message}{secret.purpose}; it is not part of the output", hint=hint),
+        )
     )
 
 

@@ -188,7 +188,9 @@ def _shouted(name: str) -> str:
 
 
 def _wrong(name: str, what: str, hint: str, severity: Literal["error", "warning"] = "error") -> Diagnostic:
-    return Diagnostic("InvalidParameter", severity, f"{name} {what}", hint, "Application", "spec.source.plugin")
+    return Diagnostic(
+        "InvalidParameter", severity, f"{name} {what}", hint=hint, object="Application", path="spec.source.plugin"
+    )
 
 
 # Whether a path that an Application names stays inside its repository.

@@ -70,7 +70,7 @@ def _problems(value: Any) -> Iterator[Diagnostic]:
 
 def _wrong(path: Path, what: str) -> Diagnostic:
     message = f"the input cannot be used: {what}"
-    return Diagnostic("InvalidResourceList", "error", message, _HINT, KIND, format_path(path))
+    return Diagnostic("InvalidResourceList", "error", message, hint=_HINT, object=KIND, path=format_path(path))
 
 
 def _in_stdin(problem: Diagnostic) -> Diagnostic:

@@ -89,5 +89,5 @@ _NO_TRAINJOB = Diagnostic(
     "NoTrainJob",
     "error",
     "there is no TrainJob among the resources; with pruning on, empty output deletes what runs",
-    "list the files of TrainJobs under `resources`, and trainc under `transformers`, which come before `validators`",
+    hint="list the files of TrainJobs under `resources`, and trainc under `transformers`, which come before `validators`",
 )
