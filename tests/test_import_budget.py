@@ -43,14 +43,14 @@ UNUSUAL = {
 # What does not concern a job of torch without gang, initializer, Secret or dialect.
 UNCONCERNED = {
     *(f"trainc.{name}" for name in ("batch", "explain.explanation", "integrations", "migration", "overlays", "report")),
-    *(f"trainc.admission.{name}" for name in ("rendered", "updates")),
+    *("trainc.admission.updates", "trainc.lints.rendered"),
     *(f"trainc.plugins.{name}" for name in ("coscheduling", "flux", "initializer", "jax", "mpi", "volcano", "xgboost")),
     *(
         f"trainc.reading.{name}"
         for name in ("careful", "construct", "flattened", "json_text", "nodes", "syntax_errors")
     ),
     *(f"trainc.lints.{name}" for name in ("controller_defects", "gang_scheduler")),
-    *(f"trainc.emit.{name}" for name in ("delivery.flux", "name_hash", "secrets.existing")),
+    *(f"trainc.emit.{name}" for name in ("name_hash", "secrets.mode")),
     *("trainc.api.re2", "trainc.diagnostics.near_names", "trainc.dialects.ome", "trainc.dialects.v2alpha1"),
 }
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from trainc.api.documents import Manifest
 from trainc.diagnostics import Diagnostic
 from trainc.startup.records import dataclass
-
-Manifest = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from trainc.batch.partition import Partition, partition
 from trainc.batch.spool import Place, Spool
 from trainc.batch.workers import compile_files
 from trainc.diagnostics import Diagnostic, format_path
-from trainc.emit.streams import Form, text_of
+from trainc.emit.yaml_writer import Form, text_of
 from trainc.lints.duplicate_subdomain import Claim, Services, claims_of, duplicate_subdomain
 from trainc.options import Options
 from trainc.overlays.apply import Use

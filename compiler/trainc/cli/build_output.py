@@ -23,7 +23,7 @@ _UNENDED = "\\ No newline at end of file\n"
 
 def to_stdout(compilation: Run | BatchRun, progress: Progress, arguments: Arguments, streams: Streams) -> Status:
     """One stream of all jobs, copied to stdout after the last of them, or what is wrong with any."""
-    from trainc.emit.streams import joined
+    from trainc.emit.yaml_writer import joined
 
     with HeldOutput() as held:
         for piece in joined((text for _, _, text, _ in compilation.texts(arguments.format)), arguments.format):

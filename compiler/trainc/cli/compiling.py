@@ -21,7 +21,7 @@ from trainc.reading.document import Document
 from trainc.startup.records import dataclass, field
 
 if TYPE_CHECKING:
-    from trainc.emit.streams import Form
+    from trainc.emit.yaml_writer import Form
     from trainc.pipeline.fragments import Fragment
 
 
@@ -61,7 +61,7 @@ class Run:
 
     def texts(self, form: Form) -> Iterator[tuple[str, str, bytes, str]]:
         """Namespace, name, part of the output, and file of every job that compiles."""
-        from trainc.emit.streams import text_of
+        from trainc.emit.yaml_writer import text_of
 
         for job in self.jobs():
             yield job.namespace, job.name, text_of(job.manifests, form), job.file

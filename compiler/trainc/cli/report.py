@@ -25,8 +25,7 @@ from trainc.graph.reading import read_graph
 from trainc.graph.text import graph_text
 from trainc.options import Options
 from trainc.pipeline.inputs import read_inputs
-from trainc.report.model import Job, objects_of
-from trainc.report.page import page
+from trainc.report.page import Job, objects_of, page
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -10,7 +10,7 @@ from trainc.explain.inputs import TABLES
 from trainc.explain.inputs.row import Row
 from trainc.explain.model import InputDocument, Kind, Origin
 from trainc.explain.situation import Situation, input_of
-from trainc.ir.patch import Patch
+from trainc.ir.trainjob import Patch
 from trainc.startup.records import replace
 
 POINTS: Mapping[str, str] = {

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from trainc.api import names
+from trainc.api.documents import Json
 from trainc.api.quantity import parse_quantity
 from trainc.graph.model import Dependency, Gang, Graph, Rendezvous, Step, Volume
 from trainc.ir.devices import is_gpu
 from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
 
-Json = Mapping[str, Any]
 _GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 _GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
 _SCHEDULERS = {"scheduling.x-k8s.io": "coscheduling", "scheduling.volcano.sh": "volcano"}

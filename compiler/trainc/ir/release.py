@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, Literal
 
 from trainc.api.releases import RELEASES
+from trainc.diagnostics import Finding, Path
 from trainc.startup.records import dataclass
 
 
@@ -109,3 +110,14 @@ def release_facts(minor: str) -> Release:
     """The facts of one release; `minor` is one of options.RELEASES."""
     column = RELEASES.index(minor)
     return Release(minor=minor, **{name: row[column] for name, row in _FACTS.items()})
+
+
+def controller_panics(why: str, path: Path) -> Finding:
+    """The controller dereferences a missing value here and crashes; nothing is created."""
+    return Finding(
+        "ControllerPanics",
+        "error",
+        f"this release's controller crashes on it: {why}",
+        hint="set the value, or compile with --semantics gitops",
+        path=path,
+    )

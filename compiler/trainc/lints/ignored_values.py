@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
+from trainc.api.documents import Json
 from trainc.diagnostics import Finding, Path, Severity
 from trainc.ir.info import Info
 from trainc.ir.podset import PodSet
 from trainc.ir.trainjob import TrainJob
 
-Json = Mapping[str, Any]
 # The frameworks that run several processes per node; XGBoost counts its workers itself, from the GPUs.
 _WITH_PROCESSES = ("torch", "mpi", "flux")
 _TEMPLATE: Path = ("spec", "template", "spec")

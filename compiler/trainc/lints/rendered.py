@@ -7,13 +7,11 @@ and volumes that were derived from their names. Nothing in a cluster notices; th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from trainc.api import names
+from trainc.api.documents import Json
 from trainc.diagnostics import Finding, Path
 from trainc.startup.records import dataclass
-
-Json = Mapping[str, Any]
 
 # Variables and arguments that hold an address, with or without a port.
 ADDRESS_VARIABLES = (

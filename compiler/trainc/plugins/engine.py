@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from trainc.api.documents import Manifest
 from trainc.diagnostics import Finding, has_errors
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.plugins.plugin import PASSES, ExtensionPoint, Manifest, Plugin
+from trainc.plugins.plugin import PASSES, ExtensionPoint, Plugin
 from trainc.plugins.registry import plugins_for
 
 if TYPE_CHECKING:

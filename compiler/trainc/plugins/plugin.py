@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from trainc.api.documents import Manifest
 from trainc.diagnostics import Finding
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
@@ -13,7 +14,6 @@ from trainc.startup.records import dataclass
 if TYPE_CHECKING:
     from trainc.ir.provided_secret import ProvidedSecret
 
-Manifest: TypeAlias = dict[str, Any]
 Pass: TypeAlias = Callable[[TrainJob, Info], Info]
 Validation: TypeAlias = Callable[[TrainJob, Info], Iterable[Finding]]
 Builder: TypeAlias = Callable[[TrainJob, Info], Iterable[Manifest]]

@@ -6,8 +6,13 @@ kubernetes-sigs/jobset at the tags that PORT.yaml pins. Rules that look at more 
 
 from __future__ import annotations
 
-from trainc.api.releases import Rows
+from functools import cache
+
+from trainc.api.releases import Rows, in_force
+from trainc.api.schema.cel import RULES, Rule
+from trainc.api.schema.defaults import DEFAULTS, Default
 from trainc.api.schema.shapes import API_VERSIONS, ROOTS
+from trainc.startup.records import dataclass
 
 # Integers are int32 but for these: int64 in the CRD, or a Go `int`, which has no format there.
 INT64 = frozenset(
@@ -174,3 +179,52 @@ MIN_PROPERTIES: Rows[int] = (
         },
     ),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one release demands of single values, by "group.Definition.field"; see py."""
+
+    minimum: dict[str, int]
+    enum: dict[str, tuple[str, ...]]
+    min_length: dict[str, int]
+    max_length: dict[str, int]
+    min_items: dict[str, int]
+    max_items: dict[str, int]
+    min_properties: dict[str, int]
+
+
+@cache
+def limits(release: str) -> Limits:
+    """The tables of py as they hold in `release`."""
+    return Limits(
+        in_force(MINIMUM, release),
+        in_force(ENUM, release),
+        in_force(MIN_LENGTH, release),
+        in_force(MAX_LENGTH, release),
+        in_force(MIN_ITEMS, release),
+        in_force(MAX_ITEMS, release),
+        in_force(MIN_PROPERTIES, release),
+    )
+
+
+def integer_bounds(key: str, release: str) -> tuple[int, int]:
+    """The smallest and the largest integer that the field `key` takes."""
+    bits = 63 if key in INT64 else 31
+    return limits(release).minimum.get(key, -(1 << bits)), (1 << bits) - 1
+
+
+@cache
+def rules_of(release: str) -> dict[str, tuple[Rule, ...]]:
+    """The rules of `release` by definition."""
+    return in_force(RULES, release)
+
+
+@cache
+def defaults_of(release: str) -> dict[str, dict[str, Default]]:
+    """The defaults of `release` by definition and field."""
+    grouped: dict[str, dict[str, Default]] = {}
+    for key, value in in_force(DEFAULTS, release).items():
+        name, _, field = key.rpartition(".")
+        grouped.setdefault(name, {})[field] = value
+    return grouped

@@ -7,6 +7,7 @@ from typing import Any
 
 from trainc.api import names
 from trainc.api.field_path import FieldPath, Item
+from trainc.api.quantity import container_requests
 from trainc.explain.inputs.row import Row
 from trainc.explain.readings import Reading, gang_policy, job_name, namespace, pods_of, replicated_job
 from trainc.explain.situation import (
@@ -19,9 +20,7 @@ from trainc.explain.situation import (
     Situation,
 )
 from trainc.ir import gang
-from trainc.ir.container import Container
-from trainc.ir.podset import PodSet
-from trainc.ir.requests import container_requests
+from trainc.ir.podset import Container, PodSet
 
 
 def _pods(s: Situation) -> Iterator[Ref]:

@@ -18,7 +18,7 @@ from trainc.explain.readings import (
 )
 from trainc.explain.situation import Because, InJobSet, InTrainJob, Ref, Situation, jobset_path
 from trainc.ir.devices import gpus, resources_per_node
-from trainc.ir.rendezvous import subdomain
+from trainc.ir.env import subdomain
 
 
 def _elsewhere(s: Situation) -> bool:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trainc.api.documents import Manifest
 from trainc.api.quantity import format_resources
 from trainc.ir import gang
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.plugins.plugin import Manifest, Plugin
+from trainc.plugins.plugin import Plugin
 
 POD_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 

@@ -9,10 +9,9 @@ from collections.abc import Iterator
 
 from trainc.api import names
 from trainc.diagnostics import Finding
-from trainc.ir.container import Container
 from trainc.ir.env import carried, literal
 from trainc.ir.info import Info
-from trainc.ir.podset import PodSet
+from trainc.ir.podset import Container, PodSet
 from trainc.ir.trainjob import InitializerStep, TrainJob
 from trainc.plugins.plugin import Plugin
 from trainc.startup.records import replace

@@ -9,20 +9,20 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainc.api import names
+from trainc.api.documents import Manifest
 from trainc.diagnostics import Finding
-from trainc.ir.container import Container
 from trainc.ir.devices import ambiguous_gpus
+from trainc.ir.env import reserved_env
 from trainc.ir.info import Info
-from trainc.ir.podset import PodSet
+from trainc.ir.podset import Container, PodSet
 from trainc.ir.provided_secret import ProvidedSecret
-from trainc.ir.reserved import reserved_env
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.mpi import hostfile, ssh
 from trainc.plugins.mpi.implementations import implementation
 from trainc.plugins.mpi.policy_checks import nameless_launcher, unheeded
 from trainc.plugins.mpi.search_domain import missing_namespace, with_search_domain
 from trainc.plugins.mpi.slots import counts_gpus, slots_per_node
-from trainc.plugins.plugin import Manifest, Plugin
+from trainc.plugins.plugin import Plugin
 
 
 def validate(job: TrainJob, info: Info) -> Iterator[Finding]:

@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainc.api import names
-from trainc.ir.env import EnvVar, completion_index, literal, trainer_env
+from trainc.ir.env import EnvVar, completion_index, literal, master_host, trainer_env, with_rendezvous
 from trainc.ir.info import Info
-from trainc.ir.rendezvous import master_host, with_rendezvous
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.plugin import Plugin
 from trainc.plugins.torch import torchtune

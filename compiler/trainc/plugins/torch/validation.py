@@ -10,9 +10,9 @@ from typing import Any
 
 from trainc.diagnostics import Finding
 from trainc.ir.devices import ambiguous_gpus, gpus, resources_per_node
+from trainc.ir.env import reserved_env
 from trainc.ir.info import Info
-from trainc.ir.panics import controller_panics
-from trainc.ir.reserved import reserved_env
+from trainc.ir.release import controller_panics
 from trainc.ir.trainjob import Trainer, TrainJob
 from trainc.plugins.torch import elastic, torchtune
 from trainc.plugins.torch.processes import AUTO, asked_processes

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from trainc.api.documents import Manifest
 from trainc.api.quantity import format_resources
 from trainc.diagnostics import Finding
 from trainc.ir import gang
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.plugins.plugin import Manifest, Plugin
+from trainc.plugins.plugin import Plugin
 
 GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
 SCHEDULER = "volcano"

@@ -10,10 +10,8 @@ from collections.abc import Iterator
 from trainc.api import names
 from trainc.diagnostics import Finding
 from trainc.ir.devices import ambiguous_gpus, gpus, resources_per_node
-from trainc.ir.env import completion_index, literal
+from trainc.ir.env import completion_index, literal, master_host, reserved_env, with_rendezvous
 from trainc.ir.info import Info
-from trainc.ir.rendezvous import master_host, with_rendezvous
-from trainc.ir.reserved import reserved_env
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.plugin import Plugin
 
