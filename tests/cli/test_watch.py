@@ -31,12 +31,15 @@ class Watching:
     """A running `build --watch`, read line by line."""
 
     def __init__(self, *words: str) -> None:
+        # Where the tests run in the background, SIGINT is ignored, and what they start would inherit that.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
         self.process = subprocess.Popen(
             [sys.executable, "-u", "-m", "trainc", "build", "--release", "2.3", "--watch", "--prune", *words],
             stderr=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             text=True,
         )
+        signal.signal(signal.SIGINT, before)
         self._lines: queue.Queue[str | None] = queue.Queue()
         self._reader = threading.Thread(target=self._read)
         self._reader.start()

@@ -79,13 +79,14 @@ def _job(number: int, one: OneJob, options: Options) -> Job:
 
 def _picture(graph: Graph) -> str:
     """The picture, or nothing where the extra that draws it is not installed."""
+    from trainc.graph.drawing import graph_svg
+
     try:
-        from trainc.graph.drawing import graph_svg
+        return graph_svg(graph)
     except ModuleNotFoundError as missing:
         if missing.name != "svg":
             raise
         return ""
-    return graph_svg(graph)
 
 
 def _printable(title: str) -> str:
