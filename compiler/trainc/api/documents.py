@@ -12,7 +12,6 @@ Json: TypeAlias = Mapping[str, Any]
 Manifest: TypeAlias = dict[str, Any]
 
 
-
 def value_at(document: Any, path: Path) -> Any:
     """The value at `path`; None where a mapping on the way, or the last key, is missing."""
     for step in path:
