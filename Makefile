@@ -68,7 +68,7 @@ golden: $(READY) ## write golden/ anew; read the diff before you commit it
 schemas: $(READY) ## generate the API schemas anew from the published packages
 	@$(BIN)/python scripts/generate_schemas.py
 
-diagnostics: $(READY) ## write docs/diagnostics.md anew from compiler/trainc/rules
+diagnostics: $(READY) ## write build/diagnostics.md, the pages of all codes as one
 	@$(BIN)/python scripts/generate_diagnostics.py
 
 conformance: $(READY) ## score trainc on the recorded behaviour of the controllers

@@ -1,8 +1,8 @@
-"""Write docs/diagnostics.md: every diagnostic code with its page, as `trainc rule CODE` prints it.
+"""Write build/diagnostics.md: every diagnostic code with its page, as `trainc rule CODE` prints it.
 
     python scripts/generate_diagnostics.py
 
-The pages are compiler/trainc/diagnostics/rules/*.md; a test holds the document to them.
+The pages are compiler/trainc/diagnostics/rules/*.md.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from trainc.diagnostics.rulebook import codes, page, summary_of
 
-OUTPUT = Path(__file__).parents[1] / "docs" / "diagnostics.md"
+OUTPUT = Path(__file__).parents[1] / "build" / "diagnostics.md"
 HEAD = """# Diagnostics
 
 Every remark of trainc begins with where it is about, a severity and a code: `jobs/llm.yaml:10:5: error[UnknownField]`. This
@@ -19,7 +19,7 @@ page says what each code means, with input that gives it and input that does not
 code never changes its meaning; `docs/diagnostics-json.md` describes the form that programs read. An error keeps trainc
 from writing anything; a warning and an info do not.
 
-`make diagnostics` writes this page from `compiler/trainc/diagnostics/rules/`. Tests run every example.
+Tests run every example.
 """
 
 
@@ -42,6 +42,7 @@ def _entry(code: str) -> str:
 
 def main() -> None:
     """Write the document."""
+    OUTPUT.parent.mkdir(exist_ok=True)
     OUTPUT.write_text(document(), encoding="utf-8")
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from builders import compiled, container, job, one, runtime, trainjob
 
 from trainc.diff.comparison import compare
+from trainc.diff.delivery import ARGOCD, DeliveryMethod
 from trainc.diff.jobset_rules import JobSetRules
 from trainc.diff.model import Diff, Side
-from trainc.diff.ways import ARGOCD, Way
 
 Json = dict[str, Any]
 Edit = Callable[[Json], Any]
@@ -55,5 +55,5 @@ def trainer(manifest: Json) -> Json:
     return found
 
 
-def diff_of(before: list[Json], after: list[Json], *, release: str = "2.3", way: Way = ARGOCD) -> Diff:
+def diff_of(before: list[Json], after: list[Json], *, release: str = "2.3", way: DeliveryMethod = ARGOCD) -> Diff:
     return compare(Side("before", before), Side("after", after), JobSetRules(release), way, release)

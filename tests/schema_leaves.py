@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from trainc.api.schema.limits import limits
+from trainc.api.schema.constraints import limits
 from trainc.api.schema.shapes import ROOTS, ListOf, MapOf, Scalar, Shape, Struct, definition
 
 Json = dict[str, Any]

@@ -42,9 +42,10 @@ from __future__ import annotations
 from trainc.api import names
 from trainc.ir.env import completion_index, literal, trainer_env
 from trainc.ir.info import Info
-from trainc.ir.rendezvous import master_host, with_rendezvous
+from trainc.ir.env import master_host
+from trainc.ir.env import with_rendezvous
 from trainc.ir.trainjob import TrainJob
-from trainc.plugins.plugin import Json, Passes
+from trainc.plugins.plugin import Passes
 
 
 def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:

@@ -13,10 +13,10 @@ from syrupy.assertion import SnapshotAssertion
 from trainc import Options
 from trainc.api.releases import NEWEST_RELEASE, RELEASES
 from trainc.diff.comparison import compare
+from trainc.diff.delivery import ARGOCD
 from trainc.diff.jobset_rules import JobSetRules
 from trainc.diff.markdown import diff_markdown
 from trainc.diff.model import Diff, Side
-from trainc.diff.ways import ARGOCD
 from trainc.integrations.python import compile_documents
 from trainc.reading.catalog import find, names, releases
 from trainc.reading.document import Document

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from trainc.api.documents import Manifest
 from trainc.diagnostics import Diagnostic
 from trainc.startup.records import dataclass
-
-Manifest = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledJob:
     """The objects of one TrainJob: ConfigMaps, then the PodGroup, then the JobSet.
 
-    `name` is the TrainJob's own; `secrets` names the Secrets that its pods mount and that somebody must provide.
+    `name` is the TrainJob's own; `secrets` names the Secrets that its pods mount and that somebody must provide; `file`
+    is where the TrainJob was read, empty where it was handed over as data.
     """
 
     namespace: str
     name: str
     manifests: tuple[Manifest, ...]
     secrets: tuple[str, ...] = ()
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from contextlib import suppress
 from typing import Any
 
 from fuzz.choices import Choices
-from trainc.api.strategic_merge import MERGE_KEYS, strategic_merge
-from trainc.overlays.merge import PatchFailedError, merge
+from trainc.api.merge_keys import MERGE_KEYS
+from trainc.api.strategic_merge import PatchFailedError, merge_overlay, strategic_merge
 
 _LISTS = ("containers", "env", "volumes", "volumeMounts", "ports", "replicatedJobs", "imagePullSecrets", "hostAliases")
 _FIELDS = ("name", "value", "spec", "template", "labels", "command", "tolerations", "finalizers", *_LISTS)
@@ -26,11 +26,11 @@ def check(data: bytes) -> None:
     _check_mapping(base, patch, merged)
     again = strategic_merge(merged, patch)
     assert _unordered(again) == _unordered(merged)
-    overlaid, _ = merge(base, patch)
+    overlaid, _ = merge_overlay(base, patch)
     assert overlaid == merged
     directed = _with_directives(patch, choices)
     with suppress(PatchFailedError):
-        merge(base, directed)
+        merge_overlay(base, directed)
     assert json.dumps([base, patch]) == before
 
 

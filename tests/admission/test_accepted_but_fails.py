@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from trainc.admission import bake_defaults, creation_refusals
-from trainc.admission.accepted_but_fails import check_later
+from trainc.admission.admit import creation_refusals
+from trainc.admission.defaults import bake_defaults
 from trainc.admission.jobset import read_jobset
+from trainc.admission.post_admission_checks import post_admission_checks
 from trainc.admission.versions import jobset_version
 from trainc.diagnostics import Finding, Severity, format_path
 
@@ -29,7 +30,7 @@ def pattern(text: str) -> dict[str, Any]:
 
 
 def later_failures(jobset: dict[str, Any], version: str, severity: Severity) -> list[Finding]:
-    return check_later(read_jobset(jobset), jobset_version(version), severity)
+    return post_admission_checks(read_jobset(jobset), jobset_version(version), severity)
 
 
 def codes(jobset: dict[str, Any], version: str = "0.12") -> list[str]:

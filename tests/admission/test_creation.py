@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from trainc.admission import bake_defaults, creation_refusals
+from trainc.admission.admit import creation_refusals
+from trainc.admission.defaults import bake_defaults
 from trainc.diagnostics import Path
 
 Bend = Callable[..., dict[str, Any]]

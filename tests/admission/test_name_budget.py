@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainc.admission import bake_defaults, creation_refusals, name_budget
-from trainc.admission.jobset import read_jobset
-from trainc.admission.name_budget import derived_names, longest_name
+from trainc.admission.admit import creation_refusals
+from trainc.admission.defaults import bake_defaults
+from trainc.admission.jobset import derived_names, longest_name, name_budget, read_jobset
 from trainc.diagnostics import Finding
 
 VERSION = "0.12"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from trainc.admission.semantic_equality import differences
+from trainc.admission.updates import differences
 from trainc.diagnostics import Path
 
 

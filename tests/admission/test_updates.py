@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from trainc.admission import bake_defaults
+from trainc.admission.defaults import bake_defaults
 from trainc.admission.updates import Submitted, update_refusals
 from trainc.diagnostics import Finding
 

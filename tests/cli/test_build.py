@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -182,8 +183,9 @@ def test_a_folder_gets_a_file_for_each_job(write: Write) -> None:
     write("jobs.yaml", job("a") + "---\n" + job("b", ""))
     result = build("jobs.yaml", "-o", "out")
     assert (result.status, result.stdout, result.stderr) == (0, "", "out: 2 files created\n")
-    assert files() == {"b.yaml": build("-", stdin=job("b", "").encode()).stdout,
-                       "team-a/a.yaml": build("-", stdin=job("a").encode()).stdout}  # fmt: skip
+    mark = "# Compiled by trainc from jobs.yaml. Edit that file instead.\n"
+    assert files() == {"b.yaml": mark + build("-", stdin=job("b", "").encode()).stdout,
+                       "team-a/a.yaml": mark + build("-", stdin=job("a").encode()).stdout}  # fmt: skip
 
 
 def test_building_again_changes_nothing_and_touches_nothing(write: Write) -> None:
@@ -198,7 +200,10 @@ def test_the_file_of_a_job_that_is_gone_goes_too_and_so_does_its_folder(write: W
     write("jobs.yaml", job("a") + "---\n" + job("b", "team-b"))
     build("jobs.yaml", "-o", "out")
     write("jobs.yaml", job("a", nodes=4))
-    assert build("jobs.yaml", "-o", "out").stderr == "out: 1 file changed, 1 file removed\n"
+    kept = build("jobs.yaml", "-o", "out")
+    assert "info[FilesKept]" in kept.stderr
+    assert kept.stderr.endswith("out: 1 file changed\n")
+    assert build("jobs.yaml", "-o", "out", "--prune").stderr == "out: 1 file removed\n"
     assert list(files()) == ["team-a/a.yaml"]
     assert not Path("out/team-b").exists()
 
@@ -216,12 +221,48 @@ def test_files_of_others_are_neither_replaced_nor_removed(write: Write) -> None:
     assert set(files()) == {"kustomization.yaml", "team-a/llm.yaml"}
 
 
-def test_what_trainc_remembers_is_nothing_that_a_gitops_tool_applies(write: Write) -> None:
-    write("jobs.yaml", job())
-    build("jobs.yaml", "-o", "out")
-    remembered = [path for path in Path("out/.trainc").rglob("*") if path.is_file()]
-    assert remembered
-    assert all(path.suffix not in (".yaml", ".yml", ".json") for path in remembered)
+SETTINGS = "sources: [jobs]\noutput: rendered\nrelease: '2.3'\n"
+
+
+def test_a_path_prints_whatever_trainc_yaml_says_of_output(write: Write) -> None:
+    write("trainc.yaml", SETTINGS)
+    write("jobs/a.yaml", job("a"))
+    write("jobs/b.yaml", job("b"))
+    assert run("build").stderr == "rendered: 2 files created\n"
+    shown = run("build", "jobs/a.yaml")
+    assert (shown.status, shown.stdout.startswith("apiVersion: "), shown.stderr) == (0, True, "")
+    assert len(files("rendered")) == 2
+
+
+def test_the_file_of_a_job_that_is_gone_goes_where_everything_is_built(write: Write) -> None:
+    write("trainc.yaml", SETTINGS)
+    write("jobs/a.yaml", job("a"))
+    write("jobs/b.yaml", job("b"))
+    run("build")
+    Path("jobs/b.yaml").unlink()
+    assert "1 file removed" in run("build", "--check").stderr
+    assert run("build").stderr == "rendered: 1 file removed\n"
+
+
+def test_two_branches_that_each_add_a_job_merge_without_a_conflict(write: Write) -> None:
+    def git(*words: str) -> None:
+        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *words], check=True, capture_output=True)
+
+    write("trainc.yaml", SETTINGS)
+    write("jobs/a.yaml", job("a"))
+    run("build")
+    git("init", "-q", "-b", "main")
+    git("add", "-A")
+    git("commit", "-qm", "one job")
+    for name in ("b", "c"):
+        git("checkout", "-q", "-b", name, "main")
+        write(f"jobs/{name}.yaml", job(name))
+        run("build")
+        git("add", "-A")
+        git("commit", "-qm", f"add {name}")
+    git("merge", "-q", "-m", "both", "b")
+    assert run("build", "--check").status == 0
+    assert len(files("rendered")) == 3
 
 
 def test_the_output_folder_is_no_input_even_inside_it(write: Write) -> None:
@@ -250,7 +291,7 @@ def test_check_says_what_would_change_and_changes_nothing(write: Write) -> None:
     )
     before = files()
     write("jobs.yaml", job("a", nodes=4) + "---\n" + job("c"))
-    result = build("jobs.yaml", "-o", "out", "--check")
+    result = build("jobs.yaml", "-o", "out", "--check", "--prune")
     assert result.status == 1
     assert files() == before
     for line in ("--- out/team-a/a.yaml", "-        parallelism: 2", "+        parallelism: 4",

@@ -23,7 +23,7 @@ def write(path: str, text: str) -> None:
 
 
 def codes(*words: str) -> set[str]:
-    return set(re.findall(r"error\[(\w+)\]", run(*words, "--release", "2.3").stderr))
+    return set(re.findall(r"(?:error|info)\[(\w+)\]", run(*words, "--release", "2.3").stderr))
 
 
 @pytest.fixture(autouse=True)
@@ -43,11 +43,21 @@ def test_interrupted_build() -> None:
     wrong, right = blocks("InterruptedBuild")
     write("jobs/llm.yaml", wrong)
     assert codes("build", "jobs", "-o", "rendered") == set()
+    os.mkdir("rendered/.trainc")
     write("rendered/.trainc/journal", "trainc journal 1\n- team-a/llm.yaml\n")
     assert codes("build", "jobs", "-o", "rendered", "--check") == {"InterruptedBuild"}
     write("jobs/llm.yaml", right)
     assert codes("build", "jobs", "-o", "rendered") == set()
-    assert os.listdir("rendered/.trainc") == ["owned"]
+    assert not os.path.exists("rendered/.trainc")
+
+
+def test_files_kept() -> None:
+    wrong, right = blocks("FilesKept")
+    write("jobs/one.yaml", wrong)
+    write("jobs/other.yaml", right)
+    assert codes("build", "jobs", "-o", "rendered") == set()
+    assert codes("build", "jobs/one.yaml", "-o", "rendered") == {"FilesKept"}
+    assert codes("build", "jobs", "-o", "rendered") == set()
 
 
 def test_outside_root() -> None:

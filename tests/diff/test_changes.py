@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from trainc.api.field_path import format_field
 from trainc.diff.changes import compare_manifests
+from trainc.diff.comparison import with_change
 from trainc.diff.normal import normal, stripped
-from trainc.diff.patching import with_change
 
 Json = dict[str, Any]
 

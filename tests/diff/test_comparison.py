@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from comparing import bent, diff_of, jobset, manifests, pod_template, trainer
 
+from trainc.diff.delivery import ARGOCD_REPLACE, FLUX, KUBECTL, NAME_HASH
 from trainc.diff.model import JobDiff
-from trainc.diff.ways import ARGOCD_REPLACE, FLUX, KUBECTL, NAME_HASH
 
 Json = dict[str, Any]
 

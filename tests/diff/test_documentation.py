@@ -10,9 +10,9 @@ from typing import Any
 
 from comparing import bent, diff_of, manifests, trainer
 
+from trainc.diff.delivery import DELIVERY_METHODS
 from trainc.diff.json_form import diff_json
 from trainc.diff.outcomes import LABELS, MEANINGS
-from trainc.diff.ways import WAYS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "diff.md").read_text(encoding="utf-8")
 # What is named by the user or by Kubernetes, not by trainc.
@@ -35,7 +35,7 @@ def keys(value: Any) -> Iterator[str]:
 def test_every_outcome_and_way_is_explained_in_the_words_of_the_program() -> None:
     for outcome, label in LABELS.items():
         assert f"| {label} | `{outcome}` | {MEANINGS[outcome]} |" in PAGE
-    for way in WAYS:
+    for way in DELIVERY_METHODS:
         assert f"`{way.id}`" in PAGE
 
 

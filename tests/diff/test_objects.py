@@ -10,9 +10,7 @@ from builders import compiled, job, runtime, trainjob
 from comparing import bent, diff_of, manifests, trainer
 
 from trainc import Options, compile_trainjob
-from trainc.diff.hashed_names import plain_names, under_plain_names
-from trainc.diff.jobs import by_job
-from trainc.diff.objects import match
+from trainc.diff.objects import by_job, match, plain_names, under_plain_names
 
 Json = dict[str, Any]
 MPI = runtime(job("launcher"), job("node", None), policy={"mpi": {}}, gang={"volcano": {}})

@@ -13,7 +13,7 @@ from trainc.diff.changes import compare_manifests
 from trainc.diff.jobset_rules import JobSetRules
 from trainc.diff.normal import normal, stripped
 from trainc.diff.outcomes import Outcome
-from trainc.diff.verdicts import judge
+from trainc.diff.verdicts import verdict_on
 
 REFUSED: tuple[Outcome, ...] = ("needs-suspend", "immutable", "invalid")
 
@@ -27,7 +27,7 @@ def test_refused_updates_are_classed_as_refused_and_no_others(vectors: Path, way
             case = json.loads(line)
             old, new = stripped(case["old"]), stripped(case["new"])
             changes, _ = compare_manifests(normal(old), normal(new))
-            verdict = judge(old, new, changes, JobSetRules(case["release"]))[way]
+            verdict = verdict_on(old, new, changes, JobSetRules(case["release"]))[way]
             assert (verdict.outcome in REFUSED) == case["refused"], case["id"]
             assert any(outcome in REFUSED for outcome in verdict.per_change) == case["refused"], case["id"]
             seen[case["refused"]] += 1

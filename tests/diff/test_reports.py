@@ -9,11 +9,10 @@ from typing import Any
 from builders import compiled, container, job, runtime, trainjob
 from comparing import bent, diff_of, manifests, trainer
 
+from trainc.diff.delivery import DELIVERY_METHODS, FLUX_FORCE, NAME_HASH
 from trainc.diff.json_form import diff_json
-from trainc.diff.markdown import diff_markdown
-from trainc.diff.mermaid import steps_diagram
+from trainc.diff.markdown import diff_markdown, steps_diagram
 from trainc.diff.text import diff_text
-from trainc.diff.ways import FLUX_FORCE, NAME_HASH, WAYS
 
 Json = dict[str, Any]
 
@@ -142,7 +141,7 @@ def test_the_document_for_machines_says_everything() -> None:
     diff = diff_of([*manifests(), *manifests("same")], [*manifests(numNodes=4), *manifests("same")], way=NAME_HASH)
     document = json.loads(diff_json(diff))
     assert (document["kind"], document["delivery"], document["changed"]) == ("Diff", "name-hash", True)
-    assert (document["unchangedJobs"], list(document["deliveries"])) == (1, [way.id for way in WAYS])
+    assert (document["unchangedJobs"], list(document["deliveries"])) == (1, [way.id for way in DELIVERY_METHODS])
     assert document["totals"]["after"] == {"nodes": 6, "gpus": "24", "cpu": "12", "memory": "6Gi", "gang": 6}
     (found,) = document["jobs"]
     assert found["outcomes"]["name-hash"] == "re-created"

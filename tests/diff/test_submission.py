@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from trainc.diff.submission import submitted
+from trainc.diff.delivery import submitted
 
 Json = dict[str, Any]
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from comparing import bent, diff_of, jobset, pod_template, trainer
 
+from trainc.diff.delivery import DELIVERY_METHODS
 from trainc.diff.outcomes import LABELS, Outcome, worst
-from trainc.diff.ways import WAYS
 
 Json = dict[str, Any]
 ALL = ("2.0", "2.1", "2.2", "2.3")
@@ -22,9 +22,9 @@ def outcomes(before: Json | None, after: Json | None, release: str = "2.3") -> l
     """The outcome for one object, in the order of the ways."""
     diff = diff_of([before] if before else [], [after] if after else [], release=release)
     if not diff.jobs:
-        return ["nothing"] * len(WAYS)
+        return ["nothing"] * len(DELIVERY_METHODS)
     (found,) = diff.jobs[0].objects
-    return [found.verdicts[way.id].outcome for way in WAYS]
+    return [found.verdicts[way.id].outcome for way in DELIVERY_METHODS]
 
 
 def row(text: str) -> list[str]:
@@ -168,13 +168,13 @@ def test_a_change_is_judged_by_itself_beside_one_that_is_refused() -> None:
     new = bent(bent(old, set_trainer(image="other")), set_metadata(labels={"a": "b"}))
     (found,) = diff_of([old], [new]).jobs[0].objects
     alone = {change.path[-1]: found.outcomes(number) for number, change in enumerate(found.changes)}
-    assert alone["image"] == {way.id: o for way, o in zip(WAYS, row("r rr n r n n"), strict=True)}
-    assert alone["labels"] == {way.id: o for way, o in zip(WAYS, row("i ii n i i i"), strict=True)}
+    assert alone["image"] == {way.id: o for way, o in zip(DELIVERY_METHODS, row("r rr n r n n"), strict=True)}
+    assert alone["labels"] == {way.id: o for way, o in zip(DELIVERY_METHODS, row("i ii n i i i"), strict=True)}
 
 
 def test_an_object_that_is_new_is_created_and_one_that_left_git_is_deleted_where_the_tool_prunes() -> None:
-    assert outcomes(None, jobset()) == ["created"] * len(WAYS)
-    assert outcomes(jobset(), None) == ["nothing"] + ["deleted"] * (len(WAYS) - 1)
+    assert outcomes(None, jobset()) == ["created"] * len(DELIVERY_METHODS)
+    assert outcomes(jobset(), None) == ["nothing"] + ["deleted"] * (len(DELIVERY_METHODS) - 1)
 
 
 INVALID = set_spec(startupPolicy={"startupPolicyOrder": "InOrder"})
@@ -185,7 +185,7 @@ def test_what_deletes_before_it_creates_loses_the_job_to_an_invalid_manifest(rel
     old = jobset(release)
     found = outcomes(old, bent(old, INVALID), release)
     assert found == ["invalid", "invalid", "invalid", "lost", "invalid", "lost", "invalid"]
-    assert outcomes(None, bent(old, INVALID), release) == ["invalid"] * len(WAYS)
+    assert outcomes(None, bent(old, INVALID), release) == ["invalid"] * len(DELIVERY_METHODS)
 
 
 def told(annotation: str, value: str) -> Any:
@@ -240,7 +240,7 @@ def test_server_side_apply_may_be_a_wish_of_the_object_and_may_be_refused_by_it(
 )
 def test_what_must_not_be_pruned_stays(annotation: str, value: str, kept_by: str) -> None:
     found = outcomes(bent(jobset(), told(annotation, value)), None)
-    assert found == ["nothing" if way.tool in {kept_by, "kubectl"} else "deleted" for way in WAYS]
+    assert found == ["nothing" if way.tool in {kept_by, "kubectl"} else "deleted" for way in DELIVERY_METHODS]
 
 
 OTHERS: dict[str, tuple[Json, Json, Sequence[str]]] = {

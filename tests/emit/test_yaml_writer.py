@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kubectl import HEAD, Kubectl, as_json_numbers, body_of
 
-from trainc.emit.streams import dump_json
-from trainc.emit.yaml_writer import dump_yaml
+from trainc.emit.yaml_writer import dump_json, dump_yaml
 from trainc.reading.yaml_reader import read_value
 
 JOB_SET = {

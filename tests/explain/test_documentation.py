@@ -11,7 +11,7 @@ from explained import explained
 
 from trainc.explain.as_json import explanation_json
 from trainc.explain.model import Kind
-from trainc.graph.as_json import graph_json
+from trainc.graph.formats import graph_json
 from trainc.graph.model import Dependency, Gang, Graph, Rendezvous, Step, Volume
 
 PAGE = (Path(__file__).parents[2] / "docs" / "explain.md").read_text(encoding="utf-8")

@@ -9,8 +9,8 @@ from explained import explained
 
 from trainc.explain.choice import Nothing, choose
 from trainc.explain.model import Explanation
+from trainc.explain.phrases import shown
 from trainc.explain.text import explanation_text
-from trainc.explain.values import shown
 
 JOB = trainjob({"numNodes": 4, "command": ["torchrun", "train.py"], "image": "mine:1"})
 RUNTIME = runtime(

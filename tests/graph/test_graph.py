@@ -8,13 +8,11 @@ from typing import Any
 import pytest
 from builders import compiled, container, job, runtime, trainjob
 
-from trainc.graph.as_json import graph_json
 from trainc.graph.cards import DOTS_IN_ROW, WIDTH, place
-from trainc.graph.dot import graph_dot
 from trainc.graph.drawing import graph_svg
-from trainc.graph.layers import layers
+from trainc.graph.formats import graph_dot, graph_json
 from trainc.graph.mermaid import graph_mermaid
-from trainc.graph.model import Dependency, Gang, Graph, Rendezvous, Step, Volume
+from trainc.graph.model import Dependency, Gang, Graph, Rendezvous, Step, Volume, layers
 from trainc.graph.reading import read_graph
 from trainc.graph.text import graph_text
 

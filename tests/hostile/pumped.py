@@ -44,8 +44,8 @@ def _inside(name: str, value: Any, depth: int) -> Iterator[tuple[str, re.Pattern
     elif depth and isinstance(value, tuple):
         for index, item in enumerate(value):
             yield from _inside(f"{name}[{index}]", item, depth - 1)
-    elif depth and hasattr(type(value), "__record__"):
-        for part in type(value).__record__:
+    elif depth and hasattr(type(value), "_record"):
+        for part in type(value)._record.parts:
             yield from _inside(f"{name}.{part.name}", getattr(value, part.name, None), depth - 1)
 
 

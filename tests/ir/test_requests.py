@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from trainc.api.quantity import format_resources
-from trainc.ir.requests import pod_requests
+from trainc.api.quantity import format_resources, pod_requests
 
 
 def asks(cpu: str, **more: Any) -> dict[str, Any]:

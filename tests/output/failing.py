@@ -53,7 +53,7 @@ def main() -> None:
         if not child:
             struck = strike(how, number, folder)
             try:
-                carry_out(plan(folder, wanted))
+                carry_out(plan(folder, wanted, prune=True))
             except OSError:
                 os._exit(FAILED)
             os._exit(DONE if struck() else UNDISTURBED)

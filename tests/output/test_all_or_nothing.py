@@ -12,10 +12,22 @@ from pathlib import Path
 
 import pytest
 
-from trainc.output.folder import carry_out, plan
+from trainc.output.folder import carry_out, first_line, plan
 
-OLD = {"a/one.yaml": "old one\n", "a/two.yaml": "old two\n", "b/three.yaml": "old three\n", "same.yaml": "same\n"}
-NEW = {"a/one.yaml": "new one\n", "d/four.yaml": "new four\n", "same.yaml": "same\n", "a/five.yaml": "new five\n"}
+MARK = first_line("jobs.yaml")
+
+OLD = {
+    "a/one.yaml": f"{MARK}old one\n",
+    "a/two.yaml": f"{MARK}old two\n",
+    "b/three.yaml": f"{MARK}old three\n",
+    "same.yaml": f"{MARK}same\n",
+}
+NEW = {
+    "a/one.yaml": f"{MARK}new one\n",
+    "d/four.yaml": f"{MARK}new four\n",
+    "same.yaml": f"{MARK}same\n",
+    "a/five.yaml": f"{MARK}new five\n",
+}
 BY_HAND = {"a/by-hand.yaml": "mine\n", "by-hand.yaml": "mine too\n"}
 FAILING = Path(__file__).with_name("failing.py")
 
@@ -24,7 +36,7 @@ FAILING = Path(__file__).with_name("failing.py")
 def folder(tmp_path: Path) -> Path:
     """A folder with an old output and files that somebody wrote by hand."""
     out = tmp_path / "out"
-    carry_out(plan(str(out), OLD))
+    carry_out(plan(str(out), OLD, prune=True))
     for name, text in BY_HAND.items():
         (out / name).write_text(text, encoding="utf-8")
     return out
@@ -37,7 +49,7 @@ def held(folder: Path) -> dict[str, str]:
 
 
 def state(folder: Path) -> list[str]:
-    return sorted(path.name for path in (folder / ".trainc").iterdir())
+    return sorted(path.name for path in (folder / ".trainc").glob("*"))
 
 
 def ends(how: str, folder: Path) -> Iterator[int]:
@@ -58,7 +70,7 @@ def ends(how: str, folder: Path) -> Iterator[int]:
 
 
 def build(folder: Path, wanted: dict[str, str]) -> None:
-    assert carry_out(plan(str(folder), wanted)).refused == ()
+    assert carry_out(plan(str(folder), wanted, prune=True)).refused == ()
 
 
 @pytest.mark.parametrize("how", ["kill", "once", "full"])
@@ -68,7 +80,7 @@ def test_wherever_a_build_fails_the_folder_is_old_or_new_or_says_that_it_is_neit
 ) -> None:
     seen: list[str] = []
     for ended in ends(how, folder):
-        now = plan(str(folder), NEW)
+        now = plan(str(folder), NEW, prune=True)
         if now.interrupted:
             seen.append("interrupted")
             assert ended == (-signal.SIGKILL if how == "kill" else 1)
@@ -77,15 +89,40 @@ def test_wherever_a_build_fails_the_folder_is_old_or_new_or_says_that_it_is_neit
             seen.append("old" if held(folder) == OLD | BY_HAND else "new")
             assert held(folder) == (OLD if seen[-1] == "old" else NEW) | BY_HAND
             # A lock that could not be had, or not be removed, stays; it is held by nobody.
-            assert {"owned"} <= set(state(folder)) <= {"owned", *({"lock"} if how == "once" else ())} or how == "kill"
+            assert set(state(folder)) <= {"lock"} or how == "kill"
         build(folder, then)
         assert held(folder) == then | BY_HAND
-        assert plan(str(folder), then).interrupted == ()
+        assert plan(str(folder), then, prune=True).interrupted == ()
     assert set(seen) == {"old", "new"} | ({"interrupted"} if how != "full" else set())
     assert len(seen) > 10, "the builds have hardly been disturbed"
 
 
-def test_a_build_that_ends_leaves_the_list_of_its_files_and_nothing_else(folder: Path) -> None:
+def test_a_build_that_ends_leaves_the_files_of_its_jobs_and_nothing_else(folder: Path) -> None:
     build(folder, NEW)
-    assert state(folder) == ["owned"]
-    assert (folder / ".trainc" / "owned").read_text(encoding="utf-8").splitlines() == sorted(NEW)
+    assert not (folder / ".trainc").exists()
+
+
+def test_a_build_of_some_jobs_keeps_the_files_of_the_others(folder: Path) -> None:
+    planned = carry_out(plan(str(folder), {"a/one.yaml": NEW["a/one.yaml"]}, prune=False))
+    assert list(planned.described()) == [("changed", "a/one.yaml")]
+    assert planned.kept == ("a/two.yaml", "b/three.yaml", "same.yaml")
+
+
+def test_who_deletes_the_first_line_takes_the_file_over(folder: Path) -> None:
+    (folder / "a" / "two.yaml").write_text("mine now\n", encoding="utf-8")
+    build(folder, NEW)
+    assert (folder / "a" / "two.yaml").read_text(encoding="utf-8") == "mine now\n"
+    refused = carry_out(plan(str(folder), {"a/two.yaml": MARK}, prune=True)).refused
+    assert [diagnostic.code for diagnostic in refused] == ["FileInTheWay"]
+
+
+def test_the_list_of_an_older_trainc_gives_files_over_to_their_jobs_and_goes(folder: Path) -> None:
+    (folder / "a" / "one.yaml").write_text("without a mark\n", encoding="utf-8")
+    (folder / "a" / "gone.yaml").write_text("without a mark\n", encoding="utf-8")
+    (folder / ".trainc").mkdir()
+    (folder / ".trainc" / "owned").write_text("a/gone.yaml\na/one.yaml\n", encoding="utf-8")
+    planned = carry_out(plan(str(folder), NEW, prune=True))
+    assert planned.kept == ("a/gone.yaml",)
+    assert (folder / "a" / "one.yaml").read_text(encoding="utf-8") == NEW["a/one.yaml"]
+    assert not (folder / ".trainc").exists()
+    assert plan(str(folder), NEW, prune=True).kept == ()

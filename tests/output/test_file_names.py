@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from commands import run
 
-from trainc.output.owned_paths import can_be_owned, file_name
+from trainc.output.ownership import can_be_owned, file_name
 
 JOB = """\
 apiVersion: trainer.kubeflow.org/v1alpha1

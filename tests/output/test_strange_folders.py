@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from trainc.output.folder import Plan, carry_out, plan
+from trainc.output.folder import Plan, carry_out, first_line, plan
 
-WANTED = {"a/one.yaml": "one\n"}
+MARK = first_line("jobs.yaml")
+WANTED = {"a/one.yaml": f"{MARK}one\n"}
 
 
 @pytest.fixture
@@ -18,7 +19,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "one.yaml").write_text("victim\n", encoding="utf-8")
     out = tmp_path / "out"
-    carry_out(plan(str(out), {}))
+    (out / ".trainc").mkdir(parents=True)
     return out
 
 
@@ -27,7 +28,7 @@ def victim(folder: Path) -> str:
 
 
 def build(folder: Path, wanted: dict[str, str] = WANTED) -> Plan:
-    return carry_out(plan(str(folder), wanted))
+    return carry_out(plan(str(folder), wanted, prune=True))
 
 
 def codes(done: Plan) -> list[str]:
@@ -43,11 +44,23 @@ def test_the_list_of_files_cannot_name_one_outside(path: str, folder: Path) -> N
     assert victim(folder) == "victim\n"
 
 
-def test_both_sides_of_a_merge_conflict_in_the_list_count(folder: Path) -> None:
-    build(folder, {"a/one.yaml": "1\n", "a/two.yaml": "2\n"})
-    text = "<<<<<<< HEAD\na/one.yaml\n=======\na/two.yaml\n>>>>>>> branch\n"
-    (folder / ".trainc" / "owned").write_text(text, encoding="utf-8")
-    assert list(build(folder).described()) == [("changed", "a/one.yaml"), ("removed", "a/two.yaml")]
+def test_a_list_removes_nothing(folder: Path) -> None:
+    (folder / "a").mkdir()
+    (folder / "a" / "two.yaml").write_text("by hand\n", encoding="utf-8")
+    (folder / ".trainc" / "owned").write_text("a/two.yaml\n", encoding="utf-8")
+    assert list(build(folder).described()) == [("created", "a/one.yaml")]
+    assert (folder / "a" / "two.yaml").exists()
+
+
+def test_a_journal_neither_removes_nor_replaces_a_file_without_trainc_s_first_line(folder: Path) -> None:
+    (folder / "a").mkdir()
+    (folder / "a" / "two.yaml").write_text("by hand\n", encoding="utf-8")
+    (folder / ".trainc" / "staged").mkdir()
+    (folder / ".trainc" / "staged" / "0").write_text(f"{MARK}evil\n", encoding="utf-8")
+    for entry in ("-", "0"):
+        (folder / ".trainc" / "journal").write_text(f"trainc journal 1\n{entry} a/two.yaml\n", encoding="utf-8")
+        assert codes(build(folder)) == ["InterruptedBuild"]
+    assert (folder / "a" / "two.yaml").read_text(encoding="utf-8") == "by hand\n"
 
 
 @pytest.mark.parametrize("owned", [True, False], ids=["listed as trainc's", "not listed"])
@@ -69,7 +82,6 @@ def test_a_link_to_a_folder_is_in_the_way(folder: Path) -> None:
 
 
 def test_a_link_for_the_folder_of_trainc_s_own_is_in_the_way(folder: Path) -> None:
-    (folder / ".trainc" / "owned").unlink()
     (folder / ".trainc").rmdir()
     (folder / ".trainc").symlink_to(folder.parent / "outside")
     assert codes(build(folder)) == ["FileInTheWay"]
@@ -127,5 +139,5 @@ def test_a_file_where_a_folder_should_be_is_in_the_way(folder: Path) -> None:
 
 def test_refusing_makes_nothing(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert codes(build(out, {"../one.yaml": ""})) == ["FileInTheWay"]
+    assert codes(build(out, {"../one.yaml": MARK})) == ["FileInTheWay"]
     assert not out.exists()

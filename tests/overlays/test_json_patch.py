@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainc.overlays.field_path import Item
+from trainc.api.field_path import Item
+from trainc.api.strategic_merge import PatchFailedError
 from trainc.overlays.json_patch import apply_operations
-from trainc.overlays.merge import PatchFailedError
 
 
 def op(name: str, path: str, **fields: Any) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def test_written_fields_are_known_by_their_keys() -> None:
     _, written = apply_operations(
         data, [op("add", "/env/0", value={"name": "N"}), op("replace", "/env/1/value", value="2")]
     )
-    assert written == [(("env", Item("name", "N")), (0, "value")), (("env", Item("name", "A"), "value"), (1, "value"))]
+    assert written == [(("env", Item("N", "name")), (0, "value")), (("env", Item("A", "name"), "value"), (1, "value"))]
 
 
 JSON = st.recursive(

@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainc.api.strategic_merge import strategic_merge
-from trainc.overlays.merge import PatchFailedError, merge
+from trainc.api.strategic_merge import PatchFailedError, merge_overlay, strategic_merge
 
 
 def merged(base: dict[str, Any], patch: dict[str, Any]) -> Any:
     before = copy.deepcopy((base, patch))
-    result, _ = merge(base, patch)
+    result, _ = merge_overlay(base, patch)
     assert (base, patch) == before, "an argument was changed"
     return result
 
@@ -100,12 +99,12 @@ def test_a_patch_that_says_nothing_sensible_is_refused_at_its_place(
     patch: dict[str, Any], path: tuple[Any, ...]
 ) -> None:
     with pytest.raises(PatchFailedError) as failed:
-        merge({"a": {}, "env": [{"name": "A"}]}, patch)
+        merge_overlay({"a": {}, "env": [{"name": "A"}]}, patch)
     assert failed.value.path == path
 
 
 def test_every_field_that_has_changed_is_named_with_its_place_in_the_patch() -> None:
-    _, written = merge(
+    _, written = merge_overlay(
         {"env": [{"name": "A", "value": "1"}]}, {"x": 1, "env": [{"name": "N"}, {"name": "A", "value": "2"}]}
     )
     places = {place for _, place in written}

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from trainc.api.field_path import FieldPath, Item, lasting, located
 from trainc.diagnostics import Path, Source
 from trainc.overlays.edited import Edited, Origin, identity
-from trainc.overlays.field_path import FieldPath, Item, lasting, located
 from trainc.reading.document import Document
 
 ENV: dict[str, Any] = {"spec": {"env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}], "args": ["x", "y"]}}
-A, B = Item("name", "A"), Item("name", "B")
+A, B = Item("A", "name"), Item("B", "name")
 
 
 def placed(data: Any, file: str) -> Document:
@@ -41,10 +41,10 @@ def test_items_of_keyed_lists_are_known_by_their_key(path: Path, steps: FieldPat
 
 def test_a_key_that_is_no_name_keeps_its_index() -> None:
     assert lasting(("env", 0), {"env": [{"name": ["x"]}]}) == ("env", 0)
-    assert lasting(("ports", 0), {"ports": [{"containerPort": 80}]}) == ("ports", Item("containerPort", 80))
+    assert lasting(("ports", 0), {"ports": [{"containerPort": 80}]}) == ("ports", Item(80, "containerPort"))
     assert lasting(("runtimePatches", 0), {"runtimePatches": [{"manager": "m"}]}) == (
         "runtimePatches",
-        Item("manager", "m"),
+        Item("m", "manager"),
     )
 
 
@@ -52,7 +52,7 @@ def test_a_key_that_is_no_name_keeps_its_index() -> None:
     ("steps", "path"),
     [
         (("spec", "env", B, "value"), ("spec", "env", 1, "value")),
-        (("spec", "env", Item("name", "C"), "value"), ("spec", "env")),
+        (("spec", "env", Item("C", "name"), "value"), ("spec", "env")),
         (("spec", "args", A), ("spec", "args")),
         (("spec", "none", A), ("spec", "none")),
     ],

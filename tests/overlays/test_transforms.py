@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from trainc.overlays.apply import changed_image, image_names, transformed
 from trainc.overlays.edited import Edited
 from trainc.overlays.overlay import ImageChange, Overlay, Pair
-from trainc.overlays.transforms import changed_image, image_names, transformed
 from trainc.reading.document import Document
 
 API = "trainer.kubeflow.org/v1alpha1"

@@ -1,10 +1,16 @@
-"""trainc's records beside the standard library's dataclasses: nobody can tell them apart, but by the time they take."""
+"""trainc's records and the standard library's dataclasses: they differ in nothing but the time they take to define."""
 
 from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 import pickle
+import pydoc
+import subprocess
+import sys
+import typing
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -148,3 +154,128 @@ def test_a_record_matches_by_position() -> None:
     match Leaf(1, "x"):
         case Leaf(a, b):
             assert (a, b) == (1, "x")
+
+
+def declared(library: Any, *, frozen: bool, eq: bool) -> Any:
+    """One declaration, made with either library."""
+
+    @library.dataclass(frozen=frozen, slots=True, eq=eq)
+    class Sample:
+        """A sample of everything."""
+
+        name: str
+        count: int | None = 3
+        labels: dict[str, str] = library.field(default_factory=dict)
+        secret: str = library.field(default="", repr=False)
+        locate: Any = library.field(default=None, compare=False)
+        cache: list[int] = library.field(default_factory=list, init=False, repr=False)
+        kind: str = library.field(default="sample", init=False)
+
+        def doubled(self) -> int | None:
+            """Twice the count."""
+            return self.count and 2 * self.count
+
+    return Sample
+
+
+KINDS = [(frozen, eq) for frozen in (False, True) for eq in (False, True)]
+LOOKS: dict[str, Callable[[Any], object]] = {
+    "signature": lambda cls: str(inspect.signature(cls)),
+    "signature of __init__": lambda cls: str(inspect.signature(cls.__init__)),
+    "annotations of __init__": lambda cls: cls.__init__.__annotations__,
+    "hints": typing.get_type_hints,
+    "hints of __init__": lambda cls: typing.get_type_hints(cls.__init__),
+    "names": lambda cls: [name for name in dir(cls) if name != "_record"],
+    "bases": lambda cls: cls.__mro__[1:],
+    "document": lambda cls: cls.__doc__,
+    "slots": lambda cls: (cls.__slots__, cls.__match_args__),
+    "fields": lambda cls: repr(dataclasses.fields(cls)),
+    "parameters": lambda cls: repr(cls.__dataclass_params__),
+    "methods": lambda cls: [(a.name, a.kind) for a in inspect.classify_class_attrs(cls) if a.name != "_record"],
+}
+
+
+@pytest.mark.parametrize(("frozen", "eq"), KINDS)
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_record_looks_like_a_dataclass_before_there_is_an_instance(look: str, *, frozen: bool, eq: bool) -> None:
+    ours, theirs = (declared(library, frozen=frozen, eq=eq) for library in (records, dataclasses))
+    assert LOOKS[look](ours) == LOOKS[look](theirs)
+
+
+@pytest.mark.parametrize(("frozen", "eq"), KINDS)
+def test_help_begins_as_that_of_a_dataclass_and_shows_the_same_arguments(*, frozen: bool, eq: bool) -> None:
+    shown = []
+    for library in (records, dataclasses):
+        text = pydoc.plain(pydoc.render_doc(declared(library, frozen=frozen, eq=eq)))
+        head = text.partition("Methods defined here")[0]
+        shown.append([head, *(line for line in text.splitlines() if line.startswith(" |  __init__("))])
+    assert len(shown[0]) == 2
+    assert shown[0] == shown[1]
+
+
+CALLS: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+    ((), {}),
+    ((), {"count": 1}),
+    (("a", 1, {}, "", None, []), {}),
+    (("a",), {"name": "b"}),
+    (("a",), {"cache": []}),
+    (("a",), {"kind": "other"}),
+    (("a",), {"nmae": "b"}),
+]
+
+
+@pytest.mark.parametrize(("words", "named"), CALLS)
+@pytest.mark.parametrize("made", [0, 30])
+def test_wrong_calls_are_refused_in_the_words_of_a_dataclass(
+    words: tuple[Any, ...], named: dict[str, Any], made: int
+) -> None:
+    errors = []
+    for library in (records, dataclasses):
+        cls = declared(library, frozen=True, eq=True)
+        for _ in range(made):
+            cls("a")
+        with pytest.raises(TypeError) as caught:
+            cls(*words, **named)
+        errors.append(str(caught.value))
+    assert errors[0] == errors[1]
+
+
+@pytest.mark.parametrize("changes", [{"nmae": "b"}, {"cache": []}, {"kind": "other"}])
+def test_wrong_replacements_are_refused_in_the_words_of_a_dataclass(changes: dict[str, Any]) -> None:
+    errors = []
+    for library in (records, dataclasses):
+        with pytest.raises((TypeError, ValueError)) as caught:
+            library.replace(declared(library, frozen=True, eq=True)("a"), **changes)
+        errors.append((caught.type, str(caught.value)))
+    assert errors[0] == errors[1]
+
+
+@pytest.mark.parametrize("change", [lambda r: setattr(r, "name", "b"), lambda r: delattr(r, "name")])
+@pytest.mark.parametrize("eq", [False, True])
+def test_changes_of_a_frozen_record_are_refused_in_the_words_of_a_dataclass(
+    change: Callable[[Any], None], *, eq: bool
+) -> None:
+    errors = []
+    for library in (records, dataclasses):
+        with pytest.raises(dataclasses.FrozenInstanceError) as caught:
+            change(declared(library, frozen=True, eq=eq)("a"))
+        errors.append(str(caught.value))
+    assert errors[0] == errors[1]
+
+
+def test_a_record_that_holds_itself_is_shown() -> None:
+    shown = []
+    for library in (records, dataclasses):
+        record = declared(library, frozen=False, eq=True)("a")
+        record.locate = record
+        shown.append(repr(record))
+    assert shown[0] == shown[1]
+
+
+@pytest.mark.parametrize(
+    "looked_at", ["inspect.signature(trainc.Options)", "inspect.signature(trainc.Options.__init__)"]
+)
+def test_the_public_options_show_their_arguments_at_once(looked_at: str) -> None:
+    program = f"import inspect, trainc; print(list({looked_at}.parameters))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "'release', 'semantics'" in done.stdout

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from trainc.admission import bake_defaults, verdict
+from trainc.admission.creation import check_creation
+from trainc.admission.defaults import bake_defaults
+from trainc.admission.jobset import read_jobset
+from trainc.admission.post_admission_checks import post_admission_checks
+from trainc.admission.versions import jobset_version
+from trainc.api.documents import Json
 from trainc.api.names import JOBSET_API
 from trainc.api.releases import NEWEST_RELEASE
 from trainc.api.schema import check
@@ -13,7 +18,7 @@ from trainc.compilation import Compilation, CompiledJob
 from trainc.diagnostics import CompileError, Diagnostic, Finding, Path, Severity, format_path, has_errors, in_order
 from trainc.ir.release import Release, release_facts
 from trainc.options import Options, Semantics
-from trainc.reading.document import label_of
+from trainc.reading.document import Document, label_of
 from trainc.startup.records import replace
 
 if TYPE_CHECKING:
@@ -31,7 +36,7 @@ def admit(jobset: dict[str, Any], options: Options = Options()) -> Compilation:
     """
     release = options.release or NEWEST_RELEASE
     _require_jobset(jobset)
-    stored, findings = judge(jobset, release_facts(release), "warning")
+    stored, findings = validate_admission(jobset, release_facts(release), "warning")
     diagnostics = _place(jobset, findings)
     if has_errors(diagnostics):
         raise CompileError(diagnostics)
@@ -40,7 +45,9 @@ def admit(jobset: dict[str, Any], options: Options = Options()) -> Compilation:
     return Compilation((job,), in_order(diagnostics))
 
 
-def judge(jobset: Mapping[str, Any], release: Release, later: Severity) -> tuple[dict[str, Any], list[Finding]]:
+def validate_admission(
+    jobset: Mapping[str, Any], release: Release, later: Severity
+) -> tuple[dict[str, Any], list[Finding]]:
     """A JobSet as the API server would store it, and everything there is to say of it, with paths inside it.
 
     `later` is how bad it is to fail after admission. With errors among the findings nothing would be stored.
@@ -48,7 +55,7 @@ def judge(jobset: Mapping[str, Any], release: Release, later: Severity) -> tuple
     # The webhook's defaults come before the CRD's validation, which may require what they fill in.
     baked = bake_defaults(jobset, release.jobset)
     stored, findings = check(baked, _KIND, release.minor, prune=True)
-    return stored, findings + verdict(baked, release.jobset, later)
+    return stored, findings + admission_errors(baked, release.jobset, later)
 
 
 def refusals(old: dict[str, Any], new: dict[str, Any], options: Options = Options()) -> list[Diagnostic]:
@@ -104,12 +111,14 @@ def _require_jobset(document: Any) -> None:
     kind, api = (document.get("kind"), document.get("apiVersion")) if isinstance(document, dict) else (None, None)
     if (kind, api) != (_KIND, JOBSET_API):
         message = f"this is {api} {kind}, not {JOBSET_API} {_KIND}" if kind else "this is no Kubernetes object"
-        raise CompileError([Diagnostic("NotAJobSet", "error", message, f"pass one {_KIND} of {JOBSET_API}")])
+        raise CompileError([Diagnostic("NotAJobSet", "error", message, hint=f"pass one {_KIND} of {JOBSET_API}")])
 
 
 def _place(jobset: Mapping[str, Any], findings: Sequence[Finding]) -> list[Diagnostic]:
     label = label_of(jobset)
-    return [Diagnostic(f.code, f.severity, f.message, f.hint, label, format_path(f.path)) for f in findings]
+    return [
+        Diagnostic(f.code, f.severity, f.message, hint=f.hint, object=label, path=format_path(f.path)) for f in findings
+    ]
 
 
 def admit_compiled(
@@ -123,7 +132,38 @@ def admit_compiled(
     baked = bake_defaults(jobset, release.jobset)
     stored, findings = check(baked, _KIND, release.minor)
     gitops = semantics == "gitops"
-    findings += verdict(baked, release.jobset, "error" if gitops else "warning")
+    findings += admission_errors(baked, release.jobset, "error" if gitops else "warning")
     if gitops:
         return stored, findings
     return jobset, [replace(f, severity="warning") if f.severity == "error" else f for f in findings]
+
+
+def admission_errors(jobset: Json, version: str, later: Severity) -> list[Finding]:
+    """Both in one, for a JobSet whose webhook defaults are baked in; `later` is how bad it is to fail later."""
+    view, facts = read_jobset(jobset), jobset_version(version)
+    return check_creation(view, facts) + post_admission_checks(view, facts, later)
+
+
+def creation_refusals(jobset: Json, version: str) -> list[Finding]:
+    """Why that JobSet minor would refuse `jobset`, whose webhook defaults are baked in; empty if it would not."""
+    return check_creation(read_jobset(jobset), jobset_version(version))
+
+
+def check_rendered(documents: Sequence[Document], options: Options) -> Iterator[Diagnostic]:
+    """What JobSet's admission would say of each JobSet among `documents`, and which of its names lead nowhere.
+
+    What would fail after admission is an error under `gitops` and a warning under `controller`.
+    """
+    from trainc.lints.registry import lint_rendered
+
+    release = release_facts(options.release or NEWEST_RELEASE)
+    objects = [document.data for document in documents]
+    for document in documents:
+        if (document.data.get("kind"), document.data.get("apiVersion")) != ("JobSet", JOBSET_API):
+            continue
+        stored, findings = validate_admission(
+            document.data, release, "error" if options.semantics == "gitops" else "warning"
+        )
+        if not has_errors(findings):
+            findings += lint_rendered(stored, objects, options)
+        yield from map(document.place, findings)

@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
-from trainc.admission.jobset import JobSet
-from trainc.admission.rules_coordinator import check_coordinator
-from trainc.admission.rules_depends_on import check_depends_on
-from trainc.admission.rules_names import check_names
-from trainc.admission.rules_network import check_managed_by, check_network
-from trainc.admission.rules_policies import check_policies
-from trainc.admission.rules_volume_claims import check_volume_claims
+from collections.abc import Iterator
+
+from trainc.admission.jobset import (
+    DerivedName,
+    JobSet,
+    ReplicatedJob,
+    claim_name,
+    claim_templates,
+    containers,
+    coordinator_label,
+    items,
+    job_name,
+    longest_name,
+    mapping,
+    number,
+    pod_name,
+    text,
+)
+from trainc.admission.rules_policies import check_depends_on, check_managed_by, check_network, check_policies
 from trainc.admission.versions import JobSetVersion
-from trainc.diagnostics import Finding
+from trainc.api.name_forms import (
+    DNS_1035_FORM,
+    DNS_1123_FORM,
+    LABEL_LIMIT,
+    SUBDOMAIN_LIMIT,
+    is_dns1035_label,
+    is_dns1123_subdomain,
+    length,
+)
+from trainc.diagnostics import Finding, Path, Severity
 
 
 def check_creation(jobset: JobSet, version: JobSetVersion) -> list[Finding]:
@@ -27,3 +48,188 @@ def check_creation(jobset: JobSet, version: JobSetVersion) -> list[Finding]:
         *check_coordinator(jobset, version),
         *(check_volume_claims(jobset) if version.has_volume_claims else ()),
     ]
+
+
+# Refused on creation: names of Jobs and pods that would be too long or malformed, and group names (J8, J9, J10).
+#
+# Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go, ValidateCreate.
+
+
+def check_names(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding]:
+    """What is wrong with the names of a JobSet's Jobs, pods and groups."""
+    if not jobset.name:
+        yield from _no_name(jobset)
+        return
+    for job in jobset.jobs:
+        if version.has_groups:
+            yield from _group(job)
+        yield from _job_and_pod(jobset, job)
+
+
+def _no_name(jobset: JobSet) -> Iterator[Finding]:
+    # Without generateName either, the schema stage already says that the name is missing.
+    if jobset.generates_name:
+        message = "the API server makes up a name at each creation, so that nobody knows those of the Jobs and pods yet"
+        hint = "set metadata.name; what has only generateName cannot be applied from git either"
+        yield Finding("MissingJobSetName", "error", message, hint=hint, path=("metadata", "generateName"))
+
+
+def _group(job: ReplicatedJob) -> Iterator[Finding]:
+    excess = length(job.group) - LABEL_LIMIT
+    if excess <= 0 and is_dns1035_label(job.group):
+        return
+    why = f"has {length(job.group)} of {LABEL_LIMIT} characters, {excess} too many" if excess > 0 else "is malformed"
+    yield Finding(
+        "InvalidGroupName",
+        "error",
+        f"group name {job.group!r} {why}",
+        hint=f"use at most {LABEL_LIMIT} characters: {DNS_1035_FORM}",
+        path=(*job.path, "groupName"),
+    )
+
+
+def _job_and_pod(jobset: JobSet, job: ReplicatedJob) -> Iterator[Finding]:
+    name = job_name(jobset, job)
+    if not is_dns1035_label(name.value):
+        yield Finding(
+            "InvalidJobName",
+            "error",
+            f"the Job would be called {name.value!r}, which no Job of a JobSet may be",
+            hint=f"in the name of the JobSet and of {job.name!r}, use {DNS_1035_FORM}",
+            path=name.path,
+        )
+    if name.spare < 0:
+        yield _too_long("JobNameTooLong", jobset, name)
+    if (pod := pod_name(jobset, job)) and pod.spare < 0:
+        yield _too_long("PodNameTooLong", jobset, pod)
+
+
+def _too_long(code: str, jobset: JobSet, name: DerivedName) -> Finding:
+    return Finding(
+        code, "error", str(name), hint=shorter_name(jobset), path=name.path, source_path=to_shorten(jobset, name)
+    )
+
+
+def shorter_name(jobset: JobSet) -> str:
+    """How to mend a derived name that is too long."""
+    longest = longest_name(jobset)
+    if longest < 1:
+        return "shorten the names of the replicated jobs, claims or volumes: no name of the JobSet is short enough"
+    return f"call the JobSet by at most {longest} characters; {jobset.name!r} has {length(jobset.name)}"
+
+
+def to_shorten(jobset: JobSet, name: DerivedName) -> Path:
+    """Where a derived name that is too long is mended: at the JobSet's own name, unless none is short enough."""
+    return ("metadata", "name") if name.repeats and longest_name(jobset) > 0 else name.path
+
+
+# Refused on creation: volume claim templates that clash, that nothing mounts, or whose claims are misnamed (J17).
+#
+# JobSet also compares each template with a claim that already exists in the cluster, which cannot be known offline. That
+# a template names no namespace is in the CRD's schema.
+# Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go, validateVolumeClaimPolicies.
+
+
+def check_volume_claims(jobset: JobSet) -> Iterator[Finding]:
+    """What is wrong with `volumeClaimPolicies`, as the webhook sees it (JobSet 0.11 and later)."""
+    taken: set[str] = set()
+    for path, template in claim_templates(jobset):
+        name = text(mapping(template.get("metadata")).get("name"))
+        name_path = (*path, "metadata", "name")
+        if name in taken:
+            message = f"another claim template is called {name!r}"
+            yield Finding(
+                "DuplicateVolumeClaim", "error", message, hint="give every template a name of its own", path=name_path
+            )
+        taken.add(name)
+        if not is_dns1123_subdomain(name) or length(name) > SUBDOMAIN_LIMIT:
+            message = f"no claim template can be called {name!r}"
+            yield Finding("InvalidVolumeClaimName", "error", message, hint=f"use {DNS_1123_FORM}", path=name_path)
+        if (claim := claim_name(jobset, path, template)).spare < 0:
+            place = to_shorten(jobset, claim)
+            yield Finding(
+                "VolumeClaimNameTooLong",
+                "error",
+                str(claim),
+                hint=shorter_name(jobset),
+                path=name_path,
+                source_path=place,
+            )
+        yield from _mounts(jobset, name, name_path)
+
+
+def _mounts(jobset: JobSet, name: str, path: Path) -> Iterator[Finding]:
+    for job in jobset.jobs:
+        for i, volume in enumerate(items(job.pod_spec.get("volumes"))):
+            if mapping(volume).get("name") == name:
+                yield Finding(
+                    "VolumeClaimShadowsVolume",
+                    "error",
+                    f"the pods of {job.name!r} already have a volume {name!r}, which JobSet would add for the claim",
+                    hint="drop the volume, or rename it with its mounts",
+                    path=(*job.pod_path, "volumes", i, "name"),
+                )
+    if not any(_mounted(job, name) for job in jobset.jobs):
+        message = f"no container mounts a volume {name!r}, so the claim would be made for nobody"
+        yield Finding("VolumeClaimNotMounted", "error", message, hint=f"add a volumeMount called {name!r}", path=path)
+
+
+def _mounted(job: ReplicatedJob, name: str) -> bool:
+    return any(mapping(m).get("name") == name for _, c in containers(job) for m in items(c.get("volumeMounts")))
+
+
+# Refused on creation: a coordinator pod that does not exist, or whose address is no label value (J15, J16).
+#
+# Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go, validateCoordinator and validateCoordinatorLabelValue.
+
+
+_PATH = ("spec", "coordinator")
+
+
+def check_coordinator(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding]:
+    """What is wrong with the coordinator, where there is one."""
+    if isinstance(jobset.spec.get("coordinator"), dict):
+        yield from _place(jobset)
+        if version.checks_coordinator_label:
+            yield from coordinator_label_problem(jobset, "error")
+
+
+def _place(jobset: JobSet) -> Iterator[Finding]:
+    coordinator = jobset.spec["coordinator"]
+    name = text(coordinator.get("replicatedJob"))
+    job = next((job for job in jobset.jobs if job.name == name), None)
+    if job is None:
+        hint = f"name one of {', '.join(jobset.job_names) or 'the replicated jobs, of which there are none'}"
+        message = f"the coordinator is to run in {name!r}, which is no replicated job"
+        yield Finding("UnknownTargetJob", "error", message, hint=hint, path=(*_PATH, "replicatedJob"))
+        return
+    replica, pod = number(coordinator.get("jobIndex"), 0), number(coordinator.get("podIndex"), 0)
+    if not 0 <= replica < job.replicas:
+        yield _index("jobIndex", replica, f"{name!r} has {job.replicas} replicas")
+    if not job.indexed or job.completions is None:
+        message = f"the coordinator's job {name!r} must be Indexed and say how many completions it has"
+        hint = "set completionMode: Indexed and completions in its template"
+        yield Finding("CoordinatorNotIndexed", "error", message, hint=hint, path=(*_PATH, "replicatedJob"))
+    elif not 0 <= pod < job.completions:
+        yield _index("podIndex", pod, f"a Job of {name!r} has {job.completions} completions")
+
+
+def _index(field: str, value: int, have: str) -> Finding:
+    message = f"{field} {value} is out of range: {have}, counted from 0"
+    return Finding("InvalidCoordinatorIndex", "error", message, hint=f"set {field} to 0", path=(*_PATH, field))
+
+
+def coordinator_label_problem(jobset: JobSet, severity: Severity) -> Iterator[Finding]:
+    """Whether the coordinator's address fits into the label that carries it; before JobSet 0.11 nothing refuses it."""
+    label = coordinator_label(jobset)
+    # Its characters are those of names, each of which is judged on its own.
+    if label is not None and label.spare < 0:
+        place = to_shorten(jobset, label)
+        yield Finding(
+            "InvalidCoordinatorLabel",
+            severity,
+            str(label),
+            hint=shorter_name(jobset),
+            path=label.path,
+            source_path=place,
+        )

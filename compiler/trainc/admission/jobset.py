@@ -7,12 +7,13 @@ Absent values read as the CRD's defaults, so that a rule gives the same answer b
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+from trainc.api.documents import Json
+from trainc.api.name_forms import LABEL_LIMIT, SUBDOMAIN_LIMIT, length
 from trainc.diagnostics import Path
-from trainc.startup.records import dataclass
+from trainc.startup.records import dataclass, replace
 
-Json: TypeAlias = Mapping[str, Any]
 _NOTHING: Json = {}
 
 
@@ -125,3 +126,142 @@ def text(value: object, default: str = "") -> str:
 def number(value: object, default: int) -> int:
     """`value` where it is an integer, else `default`; true and false are no integers here."""
     return value if isinstance(value, int) and not isinstance(value, bool) else default
+
+
+# Every name that is derived from a JobSet's, against its limit.
+#
+# A TrainJob's name ends up in Job, pod, Service, claim, volume and label names, each with its own suffix and limit. The
+# rules say which excess JobSet refuses and which it only fails on later; this module measures them all.
+
+
+Use: TypeAlias = Literal[
+    "Job", "pod", "pod hostname", "headless Service", "PersistentVolumeClaim", "coordinator label", "label", "volume",
+    "ConfigMap", "Secret",
+]  # fmt: skip
+
+# What the Job controller appends to an indexed pod's name, which JobSet counts in.
+POD_SUFFIX = "-abcde"
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedName:
+    """One derived name: the field of the JobSet it comes from, and how often it contains the JobSet's name."""
+
+    use: Use
+    value: str
+    limit: int
+    path: Path
+    repeats: int = 0
+
+    @property
+    def spare(self) -> int:
+        """How many more characters the name could have; negative: how many are too many."""
+        return self.limit - length(self.value)
+
+    def __str__(self) -> str:
+        room = f"{self.spare} to spare" if self.spare >= 0 else f"{-self.spare} too many"
+        return f"{self.use} {self.value!r} has {length(self.value)} of {self.limit} characters, {room}"
+
+
+def name_budget(jobset: Mapping[str, Any]) -> list[DerivedName]:
+    """The derived names of a JobSet with its defaults baked in, the tightest first."""
+    return sorted(derived_names(read_jobset(jobset)), key=lambda name: name.spare)
+
+
+def longest_name(jobset: JobSet) -> int:
+    """How many characters the JobSet's own name may have before a derived name exceeds its limit; 0 if none will do."""
+    used = length(jobset.name)
+    return max(0, min(used + name.spare // name.repeats for name in derived_names(jobset) if name.repeats))
+
+
+def derived_names(jobset: JobSet) -> Iterator[DerivedName]:
+    """Every derived name, in the order of the fields it comes from."""
+    yield DerivedName("label", jobset.name, LABEL_LIMIT, ("metadata", "name"), repeats=1)
+    yield service_name(jobset)
+    for job in jobset.jobs:
+        yield job_name(jobset, job)
+        if pod := pod_name(jobset, job):
+            yield pod
+            yield replace(pod, use="pod hostname", value=pod.value.removesuffix(POD_SUFFIX))
+        yield from pod_template_names(jobset, job)
+    if coordinator := coordinator_label(jobset):
+        yield coordinator
+    for path, claim in claim_templates(jobset):
+        yield claim_name(jobset, path, claim)
+
+
+def service_name(jobset: JobSet) -> DerivedName:
+    """The headless Service, which is called as the subdomain, or as the JobSet where it sets none."""
+    path = ("spec", "network", "subdomain")
+    return DerivedName("headless Service", jobset.service, LABEL_LIMIT, path, repeats=int(not jobset.subdomain))
+
+
+def job_name(jobset: JobSet, job: ReplicatedJob) -> DerivedName:
+    """The longest name among a replicated job's Jobs: that of its last replica."""
+    value = f"{jobset.name}-{job.name}-{job.replicas - 1}"
+    return DerivedName("Job", value, LABEL_LIMIT, (*job.path, "name"), repeats=1)
+
+
+def pod_name(jobset: JobSet, job: ReplicatedJob) -> DerivedName | None:
+    """The longest name among an indexed job's pods, or None where the Job controller shortens names itself."""
+    if not job.indexed or job.completions is None:
+        return None
+    value = f"{jobset.name}-{job.name}-{job.replicas - 1}-{job.completions - 1}{POD_SUFFIX}"
+    return DerivedName("pod", value, LABEL_LIMIT, (*job.path, "name"), repeats=1)
+
+
+def coordinator_label(jobset: JobSet) -> DerivedName | None:
+    """The address of the coordinator pod, which JobSet writes into a label of every child object."""
+    if not isinstance(coordinator := jobset.spec.get("coordinator"), dict):
+        return None
+    job, replica, index = (coordinator.get(key) for key in ("replicatedJob", "jobIndex", "podIndex"))
+    value = f"{jobset.name}-{text(job)}-{number(replica, 0)}-{number(index, 0)}.{jobset.service}"
+    repeats = 1 if jobset.subdomain else 2
+    return DerivedName("coordinator label", value, LABEL_LIMIT, ("spec", "coordinator"), repeats)
+
+
+def claim_templates(jobset: JobSet) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """Every volume claim template with its path."""
+    for i, policy in enumerate(items(jobset.spec.get("volumeClaimPolicies"))):
+        for k, template in enumerate(items(mapping(policy).get("templates"))):
+            yield ("spec", "volumeClaimPolicies", i, "templates", k), mapping(template)
+
+
+def claim_name(jobset: JobSet, path: Path, template: Mapping[str, Any]) -> DerivedName:
+    """The name of the claim that JobSet makes of a template."""
+    value = f"{text(mapping(template.get('metadata')).get('name'))}-{jobset.name}"
+    return DerivedName("PersistentVolumeClaim", value, LABEL_LIMIT, (*path, "metadata", "name"), repeats=1)
+
+
+def pod_template_names(jobset: JobSet, job: ReplicatedJob) -> Iterator[DerivedName]:
+    """Names inside a pod template, many of which plugins derive from the TrainJob's: labels, volumes, references."""
+    for use, value, limit, path in _written_names(job):
+        if value:
+            yield _derived_name(jobset, use, value, limit, path)
+
+
+def too_long_in_pod_template(jobset: JobSet, job: ReplicatedJob) -> list[DerivedName]:
+    """Those of the names inside a pod template that exceed their limit."""
+    return [
+        _derived_name(jobset, use, value, limit, path)
+        for use, value, limit, path in _written_names(job)
+        if length(value) > limit
+    ]
+
+
+def _derived_name(jobset: JobSet, use: Use, value: str, limit: int, path: Path) -> DerivedName:
+    derived = value == jobset.name or value.startswith(f"{jobset.name}-")
+    return DerivedName(use, value, limit, path, repeats=int(derived))
+
+
+def _written_names(job: ReplicatedJob) -> Iterator[tuple[Use, str, int, Path]]:
+    labels_path, volumes_path = (*job.job_path, "template", "metadata", "labels"), (*job.pod_path, "volumes")
+    for key, value in mapping(job.pod_metadata.get("labels")).items():
+        yield "label", text(value), LABEL_LIMIT, (*labels_path, key)
+    for i, volume in enumerate(map(mapping, items(job.pod_spec.get("volumes")))):
+        path = (*volumes_path, i)
+        yield "volume", text(volume.get("name")), LABEL_LIMIT, (*path, "name")
+        if config_map := mapping(volume.get("configMap")).get("name"):
+            yield "ConfigMap", text(config_map), SUBDOMAIN_LIMIT, (*path, "configMap", "name")
+        if secret := mapping(volume.get("secret")).get("secretName"):
+            yield "Secret", text(secret), SUBDOMAIN_LIMIT, (*path, "secret", "secretName")

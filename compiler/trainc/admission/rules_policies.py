@@ -1,4 +1,4 @@
-"""Refused on creation: success and failure policies, feature gates, and too many pods (J7, J11 to J14).
+"""Refused on creation: policies, feature gates, too many pods, dependencies, the subdomain and `managedBy` (J1 to J7, J11 to J14).
 
 Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go, ValidateCreate and validateFailurePolicy.
 """
@@ -9,9 +9,16 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from trainc.admission.jobset import JobSet, Json, items, mapping, text
+from trainc.admission.jobset import JobSet, items, mapping, service_name, text
 from trainc.admission.versions import JobSetVersion
-from trainc.api.name_forms import length
+from trainc.api.documents import Json
+from trainc.api.name_forms import (
+    DNS_1035_FORM,
+    LABEL_LIMIT,
+    is_dns1035_label,
+    is_domain_prefixed_path,
+    length,
+)
 from trainc.diagnostics import Finding, Path
 from trainc.startup.patterns import pattern
 
@@ -53,8 +60,8 @@ def _too_many_pods(jobset: JobSet) -> Iterator[Finding]:
                 "error",
                 f"{job.name!r} asks for {job.replicas} replicas of {job.parallelism} pods, {pods - MOST_PODS} more "
                 f"than the {MOST_PODS} that JobSet can count",
-                "lower replicas or parallelism",
-                (*job.path, "replicas"),
+                hint="lower replicas or parallelism",
+                path=(*job.path, "replicas"),
             )
 
 
@@ -63,7 +70,7 @@ def _unknown_targets(jobset: JobSet, path: Path, targets: Any) -> Iterator[Findi
         if name not in jobset.job_names:
             hint = f"name one of {', '.join(jobset.job_names) or 'the replicated jobs, of which there are none'}"
             message = f"the policy names {name!r}, which is no replicated job"
-            yield Finding("UnknownTargetJob", "error", message, hint, (*path, i))
+            yield Finding("UnknownTargetJob", "error", message, hint=hint, path=(*path, i))
 
 
 def _feature_gates(policy: Json, version: JobSetVersion) -> Iterator[Finding]:
@@ -77,24 +84,24 @@ def _feature_gates(policy: Json, version: JobSetVersion) -> Iterator[Finding]:
 
 def _gate(gate: str, what: str, version: JobSetVersion, path: Path) -> Finding:
     message = f"{what} needs JobSet's feature gate {gate}, which is off by default in {version.minor}"
-    return Finding("FeatureGateOff", "error", message, "choose a value that needs no feature gate", path)
+    return Finding("FeatureGateOff", "error", message, hint="choose a value that needs no feature gate", path=path)
 
 
 def _rule_name(name: str, path: Path) -> Iterator[Finding]:
     excess = length(name) - RULE_NAME_LIMIT
     if excess > 0:
         message = f"the rule's name has {length(name)} of {RULE_NAME_LIMIT} characters, {excess} too many"
-        yield Finding("InvalidFailureRuleName", "error", message, f"drop at least {excess} characters", path)
+        yield Finding("InvalidFailureRuleName", "error", message, hint=f"drop at least {excess} characters", path=path)
     if not _RULE_NAME.fullmatch(name):
         hint = "use letters, digits, '_', ',' and ':', with a letter first and no ',' or ':' last"
-        yield Finding("InvalidFailureRuleName", "error", f"the rule's name {name!r} is malformed", hint, path)
+        yield Finding("InvalidFailureRuleName", "error", f"the rule's name {name!r} is malformed", hint=hint, path=path)
 
 
 def _reasons(rule: Json, path: Path) -> Iterator[Finding]:
     for i, reason in enumerate(items(rule.get("onJobFailureReasons"))):
         if reason not in FAILURE_REASONS:
             message, hint = f"no Job fails for the reason {reason!r}", f"use one of {', '.join(FAILURE_REASONS)}"
-            yield Finding("UnknownFailureReason", "error", message, hint, (*path, i))
+            yield Finding("UnknownFailureReason", "error", message, hint=hint, path=(*path, i))
 
 
 def _repeated_names(rules: list[Json]) -> Iterator[Finding]:
@@ -108,6 +115,76 @@ def _repeated_names(rules: list[Json]) -> Iterator[Finding]:
                 "DuplicateFailureRule",
                 "error",
                 message,
-                "give every rule a name of its own, or none",
-                ("spec", "failurePolicy", "rules", i, "name"),
+                hint="give every rule a name of its own, or none",
+                path=("spec", "failurePolicy", "rules", i, "name"),
             )
+
+
+# Refused on creation: dependencies of the first job, and on jobs that do not come before (J1, J2).
+#
+# The number of dependencies, their status and their uniqueness (J3) and `startupPolicy: InOrder` beside them (J4) are in
+# the CRD's schema. Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go, ValidateCreate.
+
+
+def check_depends_on(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding]:
+    """What is wrong with `dependsOn`, as the webhook sees it."""
+    for job in jobset.jobs:
+        if job.depends_on is None:
+            continue
+        path = (*job.path, "dependsOn")
+        if job.index == 0:
+            yield Finding(
+                "DependsOnFirstJob",
+                "error",
+                f"the first replicated job, {job.name!r}, cannot depend on another: there is none before it",
+                hint="put the job after those it depends on, or drop dependsOn",
+                path=path,
+            )
+        elif not job.depends_on and version.crashes_on_empty_depends_on:
+            message = f"JobSet {version.minor} crashes on an empty dependsOn"
+            yield Finding("DependsOnEmpty", "error", message, hint="drop dependsOn", path=path)
+        before = jobset.job_names[: job.index + 1]
+        for i, name in enumerate(job.depends_on):
+            if name not in before:
+                yield _unknown(jobset, job.name, name, (*path, i, "name"))
+
+
+def _unknown(jobset: JobSet, job: str, name: str, path: tuple[str | int, ...]) -> Finding:
+    known = name in jobset.job_names
+    where = "comes later in replicatedJobs" if known else "is not in replicatedJobs"
+    hint = f"put {name!r} before {job!r}" if known else f"the jobs are {', '.join(jobset.job_names)}"
+    return Finding("DependsOnUnknown", "error", f"{job!r} depends on {name!r}, which {where}", hint=hint, path=path)
+
+
+# Refused on creation: a subdomain that no Service can have, and a malformed `managedBy` (J5, J6).
+#
+# Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go, ValidateCreate.
+
+
+MANAGED_BY_LIMIT = 63
+
+
+def check_network(jobset: JobSet) -> Iterator[Finding]:
+    """What is wrong with the subdomain, which becomes the name of the headless Service."""
+    if not jobset.subdomain:
+        return
+    service = service_name(jobset)
+    if service.spare >= 0 and is_dns1035_label(jobset.subdomain):
+        return
+    message = str(service) if service.spare < 0 else f"no Service can be called {jobset.subdomain!r}"
+    hint = f"use at most {LABEL_LIMIT} characters: {DNS_1035_FORM}"
+    yield Finding("InvalidSubdomain", "error", message, hint=hint, path=service.path)
+
+
+def check_managed_by(jobset: JobSet) -> Iterator[Finding]:
+    """What is wrong with the name of the controller that is to manage the JobSet."""
+    manager = jobset.spec.get("managedBy")
+    if not isinstance(manager, str):
+        return
+    path = ("spec", "managedBy")
+    if not is_domain_prefixed_path(manager):
+        message = f"managedBy {manager!r} is not a domain, a slash and a path"
+        yield Finding("InvalidManagedBy", "error", message, hint="write it as in kueue.x-k8s.io/multikueue", path=path)
+    if (excess := length(manager) - MANAGED_BY_LIMIT) > 0:
+        message = f"managedBy has {length(manager)} of {MANAGED_BY_LIMIT} characters, {excess} too many"
+        yield Finding("InvalidManagedBy", "error", message, hint=f"drop at least {excess} characters", path=path)

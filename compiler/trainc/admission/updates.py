@@ -12,9 +12,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainc.admission.defaults import bake_defaults
-from trainc.admission.jobset import Json, items, mapping, text
-from trainc.admission.semantic_equality import differences
+from trainc.admission.jobset import items, mapping, text
 from trainc.admission.versions import jobset_version
+from trainc.api.documents import Json
+from trainc.api.quantity import parse_quantity
 from trainc.diagnostics import Finding, Path
 from trainc.startup.records import dataclass
 
@@ -69,7 +70,9 @@ def _renamed(old: Json, new: Json) -> Iterator[Finding]:
     for field in ("name", "namespace"):
         if before.get(field) and after.get(field) and before[field] != after[field]:
             message = f"{field} {text(before[field])!r} became {text(after[field])!r}: that is another object"
-            yield Finding("ObjectRenamed", "error", message, "compare JobSets of one name", ("metadata", field))
+            yield Finding(
+                "ObjectRenamed", "error", message, hint="compare JobSets of one name", path=("metadata", field)
+            )
 
 
 def _frozen_fields(old: Json, new: Json, fields: list[str], baked: Json) -> Iterator[Finding]:
@@ -89,7 +92,7 @@ def _replicated_jobs(old: Json, new: Json, baked: Json) -> Iterator[Finding]:
     was, becomes = [_name(job) for job in before], [_name(job) for job in after]
     if was != becomes:
         message = f"the replicated jobs {', '.join(was) or '(none)'} became {', '.join(becomes) or '(none)'}"
-        yield Finding("FieldImmutable", "error", message, _NEW_NAME, _JOBS)
+        yield Finding("FieldImmutable", "error", message, hint=_NEW_NAME, path=_JOBS)
         return
     suspended = _spec(old).get("suspend") is True or _spec(new).get("suspend") is True
     filled = items(_spec(baked).get("replicatedJobs"))
@@ -122,11 +125,61 @@ def _at(value: Any, path: Path) -> Any:
 def _immutable(path: Path, old: Any, new: Any, left_out: bool = False, free: bool = False) -> Finding:
     if left_out:
         message = f"JobSet's webhook filled in {_short(old)} on creation, and the update would remove it"
-        return Finding("WebhookDefaultMissing", "error", message, "write the defaults into the manifest", path)
+        return Finding(
+            "WebhookDefaultMissing", "error", message, hint="write the defaults into the manifest", path=path
+        )
     hint = "suspend the JobSet first: this may change while it is suspended" if free else _NEW_NAME
-    return Finding("FieldImmutable", "error", f"{_short(old)} became {_short(new)}", hint, path)
+    return Finding("FieldImmutable", "error", f"{_short(old)} became {_short(new)}", hint=hint, path=path)
 
 
 def _short(value: Any) -> str:
     written = "nothing" if value is None else json.dumps(value, ensure_ascii=False)
     return written if len(written) <= 60 else f"{written[:57]}..."
+
+
+# Where two objects differ as Go's `equality.Semantic` sees it, which is how JobSet's webhook compares.
+#
+# Absent and empty maps and lists are equal, and so are quantities of one amount. Pointers to zero values are not absent;
+# the schema stage has already dropped the zero values of fields that are no pointers.
+# Source: kubernetes/apimachinery pkg/api/equality/semantic.go.
+
+
+_QUANTITY_MAPS = ("limits", "requests", "overhead")
+_QUANTITIES = ("sizeLimit", "divisor")
+# What an absent value equals: an empty object for structs that are no pointers and for maps, a quantity of nothing.
+# Any other empty object is behind a pointer, and differs from an absent one.
+_STRUCTS = ("metadata", "resources", "spec", "template", "status")
+_MAPS = ("annotations", "labels", "matchLabels", "nodeSelector", "volumeAttributes", *_QUANTITY_MAPS)
+_WHEN_ABSENT: dict[str, Any] = {**{key: {} for key in (*_STRUCTS, *_MAPS)}, "divisor": "0"}
+
+
+def differences(old: Any, new: Any, path: Path = ()) -> Iterator[Path]:
+    """The paths of the values that differ, the smallest ones; a list whose length differs is one value."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in dict.fromkeys((*old, *new)):
+            left, right = old.get(key), new.get(key)
+            absent = _WHEN_ABSENT.get(key)
+            left, right = absent if left is None else left, absent if right is None else right
+            yield from differences(left, right, (*path, key))
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for i, (left, right) in enumerate(zip(old, new, strict=True)):
+            yield from differences(left, right, (*path, i))
+    elif not _equal(old, new, path):
+        yield path
+
+
+def _equal(old: Any, new: Any, path: Path) -> bool:
+    if type(old) is not type(new):
+        return old in ([], None) and new in ([], None)
+    return bool(old == new) or (isinstance(old, str) and _is_quantity(path) and _same_amount(old, new))
+
+
+def _is_quantity(path: Path) -> bool:
+    return path[-1] in _QUANTITIES or (len(path) > 1 and path[-2] in _QUANTITY_MAPS)
+
+
+def _same_amount(old: str, new: str) -> bool:
+    try:
+        return parse_quantity(old).nanos == parse_quantity(new).nanos
+    except ValueError:
+        return False

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
-from trainc.api.strategic_merge import MERGE_KEYS
+from trainc.api.merge_keys import ITEM_KEYS
 from trainc.diagnostics import Path, is_identifier
 from trainc.startup.records import dataclass
 
-# The merge keys of patches, and those of lists that no patch reaches.
-KEYS: Mapping[str, str] = {**MERGE_KEYS, "runtimePatches": "manager", "claims": "name", "targets": "jobName"}
-
 
 class Item(str):
-    """A step into a list: the value of the item's merge key."""
+    """A step into a list: the value of the item's `key`, whose name is empty where it does not matter."""
 
-    __slots__ = ()
+    __slots__ = ("key",)
+    key: str
+
+    def __new__(cls, value: object, key: str = "") -> Self:
+        """The item of a list whose `key` is `value`."""
+        item = super().__new__(cls, value)
+        item.key = key
+        return item
 
 
 FieldPath: TypeAlias = tuple[str | int, ...]
@@ -52,7 +56,7 @@ def _walk(value: Any, path: FieldPath, index: Path) -> Iterator[Leaf]:
 
 def _items(path: FieldPath, values: list[Any] | tuple[Any, ...]) -> list[str | int]:
     """What the items of a list are called: by merge key where every item has one of its own, else by index."""
-    key = KEYS.get(str(path[-1])) if path else None
+    key = ITEM_KEYS.get(str(path[-1])) if path else None
     if key is not None and all(isinstance(value, Mapping) and key in value for value in values):
         names = [Item(value[key]) for value in values]
         if len(set(names)) == len(names):
@@ -62,7 +66,7 @@ def _items(path: FieldPath, values: list[Any] | tuple[Any, ...]) -> list[str | i
 
 def is_item_name(path: FieldPath) -> bool:
     """Whether a leaf is the merge key that its list item is called by."""
-    return len(path) > 2 and isinstance(path[-2], Item) and KEYS.get(str(path[-3])) == path[-1]
+    return len(path) > 2 and isinstance(path[-2], Item) and ITEM_KEYS.get(str(path[-3])) == path[-1]
 
 
 def at(tree: Any, index: Path) -> Any:
@@ -93,6 +97,36 @@ def named(tree: Any, index: Path) -> FieldPath:
             path = (*path, step)
         tree = at(tree, (step,))
     return path
+
+
+def lasting(path: Path, data: Any) -> FieldPath:
+    """The path through `data` with the indexes of keyed lists replaced by their items' keys; edits do not move it."""
+    steps: FieldPath = ()
+    for step in path:
+        key = ITEM_KEYS.get(str(steps[-1])) if steps and not isinstance(steps[-1], int | Item) else None
+        data = at(data, (step,))
+        name = data.get(key) if key and isinstance(step, int) and isinstance(data, Mapping) else None
+        steps = (*steps, Item(name, key or "") if isinstance(name, str | int) else step)
+    return steps
+
+
+def located(path: FieldPath, data: Any) -> Path:
+    """Where a lasting path leads in `data`, with plain indexes; it ends where `data` goes no further."""
+    steps: Path = ()
+    for step in path:
+        plain = _index(step, data) if isinstance(step, Item) else step
+        if plain is None:
+            break
+        data = at(data, (plain,))
+        steps = (*steps, plain)
+    return steps
+
+
+def _index(item: Item, data: Any) -> int | None:
+    if not isinstance(data, list):
+        return None
+    found = (i for i, member in enumerate(data) if isinstance(member, Mapping) and str(member.get(item.key)) == item)
+    return next(found, None)
 
 
 def format_field(path: FieldPath) -> str:

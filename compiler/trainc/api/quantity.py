@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
+from trainc.api.documents import Json
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
@@ -176,3 +177,45 @@ def add_resources(left: ResourceList, right: ResourceList) -> ResourceList:
 def max_resources(left: ResourceList, right: ResourceList) -> ResourceList:
     """The larger amount per resource name; on equal amounts the left one, and so its suffix family."""
     return {**left, **{n: q for n, q in right.items() if n not in left or q.nanos > left[n].nanos}}
+
+
+# What one pod asks of the scheduler.
+#
+# Source: kubernetes/component-helpers resource/helpers.go (PodRequests), without in-place resize.
+
+
+_POD_LEVEL = ("cpu", "memory")
+
+
+def pod_requests(pod_spec: Json, *, limits_count: bool = False) -> ResourceList:
+    """The requests of a pod: its containers' sum or its hungriest init step, whichever is larger, plus overhead.
+
+    With `limits_count` a container's limit stands in for a missing request, as Kubernetes itself defaults it.
+    """
+    total: ResourceList = {}
+    for container in pod_spec.get("containers", ()):
+        total = add_resources(total, container_requests(container, limits_count))
+    sidecars: ResourceList = {}
+    peak: ResourceList = {}
+    for container in pod_spec.get("initContainers", ()):
+        asked = container_requests(container, limits_count)
+        if container.get("restartPolicy") == "Always":
+            total = add_resources(total, asked)
+            sidecars = asked = add_resources(sidecars, asked)
+        else:
+            asked = add_resources(asked, sidecars)
+        peak = max_resources(peak, asked)
+    total = {**max_resources(total, peak), **_pod_level(pod_spec)}
+    return add_resources(total, parse_resources(pod_spec.get("overhead")))
+
+
+def container_requests(container: Json, limits_count: bool) -> ResourceList:
+    """The requests of one container."""
+    resources = container.get("resources", {})
+    asked = parse_resources(resources.get("requests"))
+    return {**parse_resources(resources.get("limits")), **asked} if limits_count else asked
+
+
+def _pod_level(pod_spec: Json) -> ResourceList:
+    asked = pod_spec.get("resources", {}).get("requests", {})
+    return parse_resources({n: v for n, v in asked.items() if n in _POD_LEVEL or n.startswith("hugepages-")})

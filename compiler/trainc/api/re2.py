@@ -1,15 +1,18 @@
-r"""Whether a pattern is one that Go's `regexp` compiles: RE2 syntax with Go's limits.
+r"""RE2 syntax with the limits of Go's `regexp`: whether a pattern compiles there, and its parts.
 
-JobSet matches failure messages with it and skips a pattern that does not compile, so that the rule never fires.
-Python's `re` is no judge: it takes look-arounds and back-references, which RE2 lacks, and lacks `\z` and `[[:alpha:]]`.
-Names of Unicode scripts are not looked up. Source of the grammar: the documentation of Go's regexp/syntax.
+JobSet matches failure messages with it and skips a pattern that does not compile, so that the rule never fires; kustomize
+selects documents by it. Python's `re` is no judge: it takes look-arounds and back-references, which RE2 lacks, and lacks
+`\z` and `[[:alpha:]]`. Names of Unicode scripts are not looked up. Source of the grammar: the documentation of Go's
+regexp/syntax.
 """
 
 from __future__ import annotations
 
 import re
+from typing import TypeAlias
 
 from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass
 
 MOST_REPEATS = 1000
 DEEPEST_NESTING = 1000
@@ -30,35 +33,80 @@ _CATEGORY_OR_SCRIPT = pattern(r"C[cfos]?|L[lmotu]?|M[cen]?|N[dlo]?|P[cdefios]?|S
 _LARGEST_CODE_POINT = 0x10FFFF
 
 
-def re2_error(pattern: str) -> str | None:
-    """Why Go would not compile `pattern`, or None if it would."""
+class NotRE2Error(ValueError):
+    """Why a pattern does not compile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Character:
+    """One character: `fits` is the expression by which Python's `re` takes it, None for classes that `re` lacks."""
+
+    fits: str | None
+    weight: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Assertion:
+    """A condition on a place between characters: `^`, `$`, or one of `\\A`, `\\z`, `\\b` and `\\B`."""
+
+    text: str
+    weight: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Alternatives, each a sequence of parts."""
+
+    alternatives: list[list[Part]]
+    weight: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """`part` from `least` to `most` times, None for no bound. `weight` is how often its innermost part is counted."""
+
+    part: Part
+    least: int
+    most: int | None
+    weight: int = 1
+
+
+Part: TypeAlias = "Character | Assertion | Group | Repeat"
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A whole pattern, and whether it sets flags."""
+
+    group: Group
+    has_flags: bool
+
+
+def parse_re2(text: str) -> Expression:
+    """The parts of the pattern `text`. NotRE2Error where Go would not compile it."""
+    return _Reader(text).read()
+
+
+def re2_error(text: str) -> str | None:
+    """Why Go would not compile the pattern `text`, or None if it would."""
     try:
-        _Reader(pattern).read()
-    except _NotRe2 as error:
+        parse_re2(text)
+    except NotRE2Error as error:
         return str(error)
     return None
 
 
-class _NotRe2(Exception):
-    """Why the pattern does not compile."""
-
-
 class _Reader:
-    """One pass over a pattern.
-
-    `operand` is what a repetition would repeat: how often the operand's own innermost parts already repeat, or 0 where
-    there is no operand. `most` is the largest such number left behind in the open group, `groups` those of the groups around it.
-    """
+    """One pass over a pattern; `open` holds the alternatives of each group that is not closed, the whole pattern first."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
         self.at = 0
-        self.operand = 0
-        self.most = 0
-        self.groups: list[int] = []
+        self.open: list[list[list[Part]]] = [[[]]]
         self.after_repeat = False
+        self.has_flags = False
 
-    def read(self) -> None:
+    def read(self) -> Expression:
         steps = {"(": self._open, ")": self._close, "|": self._alternative, "[": self._class, "\\": self._escape}
         while self.at < len(self.pattern):
             if repeat := _REPEAT.match(self.pattern, self.at):
@@ -66,116 +114,117 @@ class _Reader:
                 continue
             self.after_repeat = False
             steps.get(self.pattern[self.at], self._literal)()
-        if self.groups:
-            raise _NotRe2("a '(' is not closed")
+        if len(self.open) > 1:
+            raise NotRE2Error("a '(' is not closed")
+        return Expression(Group(self.open[0]), self.has_flags)
+
+    def _add(self, part: Part) -> None:
+        self.open[-1][-1].append(part)
 
     def _repeat(self, repeat: re.Match[str]) -> None:
+        parts = self.open[-1][-1]
         if self.after_repeat:
-            raise _NotRe2(f"{repeat[0]!r} repeats a repetition")
-        if not self.operand:
-            raise _NotRe2(f"{repeat[0]!r} has nothing to repeat")
-        if repeat["least"]:
-            least, most = repeat["least"], repeat["most"] or repeat["least"]
-            if max(len(least), len(most)) > 4 or not int(least) <= int(most) <= MOST_REPEATS:
-                raise _NotRe2(f"{repeat[0]!r} is no range of repetitions up to {MOST_REPEATS}")
-            self.operand = self.operand * int(most) or 1
-            if self.operand > MOST_REPEATS:
-                raise _NotRe2(f"nested repetitions come to more than {MOST_REPEATS}")
+            raise NotRE2Error(f"{repeat[0]!r} repeats a repetition")
+        if not parts:
+            raise NotRE2Error(f"{repeat[0]!r} has nothing to repeat")
+        parts.append(_repeated(parts.pop(), repeat))
         self.after_repeat = True
         self.at = repeat.end()
 
-    def _set_operand(self, repeats: int) -> None:
-        """Leave the last operand behind for a new one, or for none (0)."""
-        self.most = max(self.most, self.operand)
-        self.operand = repeats
-
     def _open(self) -> None:
         flags = _FLAGS.match(self.pattern, self.at)
+        self.has_flags |= flags is not None and flags[0] != "(?:"
         if flags and flags["end"] == ")":  # sets flags for what follows; it is no operand
             self.at = flags.end()
             return
         opening = flags or _NAMED_GROUP.match(self.pattern, self.at)
         if not opening and self.pattern.startswith("(?", self.at):
-            raise _NotRe2(f"{self.pattern[self.at : self.at + 4]!r} opens a kind of group that RE2 lacks")
+            raise NotRE2Error(f"{self.pattern[self.at : self.at + 4]!r} opens a kind of group that RE2 lacks")
         self.at = opening.end() if opening else self.at + 1
-        self._set_operand(0)
-        self.groups.append(self.most)
-        self.most = 0
-        if len(self.groups) > DEEPEST_NESTING:
-            raise _NotRe2(f"groups are nested deeper than {DEEPEST_NESTING}")
+        self.open.append([[]])
+        if len(self.open) > DEEPEST_NESTING + 1:
+            raise NotRE2Error(f"groups are nested deeper than {DEEPEST_NESTING}")
 
     def _close(self) -> None:
-        if not self.groups:
-            raise _NotRe2("a ')' closes nothing")
-        self._set_operand(max(self.most, self.operand, 1))
-        self.most = self.groups.pop()
+        if len(self.open) == 1:
+            raise NotRE2Error("a ')' closes nothing")
+        alternatives = self.open.pop()
+        self._add(Group(alternatives, max((part.weight for parts in alternatives for part in parts), default=1)))
         self.at += 1
 
     def _alternative(self) -> None:
-        self._set_operand(0)
+        self.open[-1].append([])
         self.at += 1
 
     def _literal(self) -> None:
-        self._set_operand(1)
+        char = self.pattern[self.at]
+        self._add(Assertion(char) if char in "^$" else Character("." if char == "." else re.escape(char)))
         self.at += 1
 
     def _escape(self) -> None:
         if self.pattern.startswith("\\Q", self.at):
             quoted, end, _ = self.pattern[self.at + 2 :].partition("\\E")
-            if quoted:
-                self._set_operand(1)
+            self.open[-1][-1] += [Character(re.escape(char)) for char in quoted]
             self.at += 2 + len(quoted) + len(end)
-            return
-        if assertion := _ASSERTION.match(self.pattern, self.at):
+        elif assertion := _ASSERTION.match(self.pattern, self.at):
+            self._add(Assertion(assertion[0]))
             self.at = assertion.end()
-        elif not self._escaped_class():
-            self._character()
-        self._set_operand(1)
+        elif (named := self._named_class()) is not None:
+            self._add(Character(named or None))
+        else:
+            self._add(Character(re.escape(chr(self._character()))))
 
-    def _escaped_class(self) -> bool:
-        """Step over `\\d`, `\\pL` and their like, inside brackets or outside."""
-        found = _PERL_CLASS.match(self.pattern, self.at) or _UNICODE_CLASS.match(self.pattern, self.at)
+    def _named_class(self) -> str | None:
+        """Step over `\\d`, `\\pL` and their like: their text, empty where `re` lacks them; None where there is none."""
+        if perl := _PERL_CLASS.match(self.pattern, self.at):
+            self.at = perl.end()
+            return perl[0]
+        found = _UNICODE_CLASS.match(self.pattern, self.at)
         if found is None:
-            return False
-        name = found.groupdict().get("name")
-        if name and not _CATEGORY_OR_SCRIPT.fullmatch(name):
-            raise _NotRe2(f"{found[0]!r} names no Unicode class")
+            return None
+        if found["name"] and not _CATEGORY_OR_SCRIPT.fullmatch(found["name"]):
+            raise NotRE2Error(f"{found[0]!r} names no Unicode class")
         self.at = found.end()
-        return True
+        return ""
 
     def _class(self) -> None:
-        self.at += 2 if self.pattern.startswith("[^", self.at) else 1
-        first = True
-        while first or not self.pattern.startswith("]", self.at):
-            first = False
+        opening = "[^" if self.pattern.startswith("[^", self.at) else "["
+        self.at += len(opening)
+        members: list[str] = []  # as `re` writes them, empty for what it lacks
+        while not members or not self.pattern.startswith("]", self.at):
             if posix := self._posix_class():
                 self.at = posix
-            elif not self._escaped_class():
-                self._range()
+                members.append("")
+            else:
+                named = self._named_class()
+                members.append(self._range() if named is None else named)
         self.at += 1
-        self._set_operand(1)
+        self._add(Character(f"{opening}{''.join(members)}]" if all(members) else None))
 
     def _posix_class(self) -> int | None:
         """Where a class such as `[:alpha:]` ends, if one starts here."""
         if not self.pattern.startswith("[:", self.at) or (end := self.pattern.find(":]", self.at + 2)) < 0:
             return None
         if not _POSIX_CLASS.match(self.pattern, self.at):
-            raise _NotRe2(f"{self.pattern[self.at : end + 2]!r} names no class")
+            raise NotRE2Error(f"{self.pattern[self.at : end + 2]!r} names no class")
         return end + 2
 
-    def _range(self) -> None:
+    def _range(self) -> str:
         start = self.at
         low = self._character()
-        if self.pattern.startswith("-", self.at) and self.pattern[self.at + 1 : self.at + 2] not in ("", "]"):
-            self.at += 1
-            if self._character() < low:
-                raise _NotRe2(f"the range {self.pattern[start : self.at]!r} ends before it starts")
+        if not self.pattern.startswith("-", self.at) or self.pattern[self.at + 1 : self.at + 2] in ("", "]"):
+            return re.escape(chr(low))
+        self.at += 1
+        high = self._character()
+        if high < low:
+            raise NotRE2Error(f"the range {self.pattern[start : self.at]!r} ends before it starts")
+        return f"{re.escape(chr(low))}-{re.escape(chr(high))}"
 
     def _character(self) -> int:
         """Step over one character, escaped or not, and return its code point."""
         char = self.pattern[self.at : self.at + 1]
         if not char:
-            raise _NotRe2("a '[' is not closed")
+            raise NotRE2Error("a '[' is not closed")
         if char != "\\":
             self.at += 1
             return ord(char)
@@ -187,8 +236,21 @@ class _Reader:
         if escaped in _CONTROL:
             return _CONTROL[escaped]
         if not escaped or not escaped.isascii() or escaped.isalnum():
-            raise _NotRe2(f"RE2 has no escape '\\{escaped}'")
+            raise NotRE2Error(f"RE2 has no escape '\\{escaped}'")
         return ord(escaped)
+
+
+def _repeated(part: Part, repeat: re.Match[str]) -> Repeat:
+    if not repeat["least"]:
+        least, most = {"*": (0, None), "+": (1, None), "?": (0, 1)}[repeat[0][0]]
+        return Repeat(part, least, most, part.weight)
+    fewest, largest = repeat["least"], repeat["most"] or repeat["least"]
+    if max(len(fewest), len(largest)) > 4 or not int(fewest) <= int(largest) <= MOST_REPEATS:
+        raise NotRE2Error(f"{repeat[0]!r} is no range of repetitions up to {MOST_REPEATS}")
+    weight = part.weight * int(largest) or 1
+    if weight > MOST_REPEATS:
+        raise NotRE2Error(f"nested repetitions come to more than {MOST_REPEATS}")
+    return Repeat(part, int(fewest), None if repeat["comma"] and not repeat["most"] else int(largest), weight)
 
 
 def _code_point(number: re.Match[str]) -> int:
@@ -196,5 +258,5 @@ def _code_point(number: re.Match[str]) -> int:
     digits = groups.get("digits")
     code = int(digits, 8) if digits else int(groups["braced"] or groups["plain"], 16)
     if code > _LARGEST_CODE_POINT:
-        raise _NotRe2(f"{number[0]!r} is no character")
+        raise NotRE2Error(f"{number[0]!r} is no character")
     return code

@@ -1,61 +1,117 @@
-"""Strategic merge patch, with Kubernetes' own merge keys and element order.
+"""Strategic merge patch: Kubernetes' merge keys and element order; null deletes, `$patch` directs.
 
-Source: kubernetes/apimachinery pkg/util/strategicpatch, and the patchMergeKey tags of core/v1, batch/v1 and
-jobset v1alpha2. A list that has no key here is replaced whole.
+Source: kubernetes/apimachinery pkg/util/strategicpatch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-MERGE_KEYS: Mapping[str, str] = {
-    "containers": "name",
-    "initContainers": "name",
-    "ephemeralContainers": "name",
-    "env": "name",
-    "volumes": "name",
-    "volumeMounts": "mountPath",
-    "volumeDevices": "devicePath",
-    "ports": "containerPort",
-    "imagePullSecrets": "name",
-    "schedulingGates": "name",
-    "hostAliases": "ip",
-    "topologySpreadConstraints": "topologyKey",
-    "resourceClaims": "name",
-    "ownerReferences": "uid",
-    "replicatedJobs": "name",
-    "dependsOn": "name",
-}
-MERGED_SETS = frozenset({"finalizers"})
+from trainc.api.field_path import FieldPath, Item
+from trainc.api.merge_keys import MERGE_KEYS, MERGED_SETS, OVERLAY_KEYS
+from trainc.diagnostics import Path
+
+_DIRECTIVE = "$patch"
+
+
+class PatchFailedError(Exception):
+    """The patch cannot be applied; `path` is where in it."""
+
+    def __init__(self, message: str, path: Path) -> None:
+        super().__init__(message)
+        self.path = path
 
 
 def strategic_merge(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
     """`base` with `patch` merged in; neither is changed. Both are plain mappings without nulls or directives."""
-    merged = dict(base)
-    for key, value in patch.items():
-        merged[key] = _merge_value(key, base[key], value) if key in base else value
+    merged: dict[str, Any] = _Merge(MERGE_KEYS).mapping(base, patch, (), ())
     return merged
 
 
-def _merge_value(key: str, base: Any, patch: Any) -> Any:
-    if isinstance(base, Mapping) and isinstance(patch, Mapping):
-        return strategic_merge(base, patch)
-    if isinstance(base, list) and isinstance(patch, list):
-        if key in MERGE_KEYS:
-            return _merge_keyed(base, patch, MERGE_KEYS[key])
-        if key in MERGED_SETS:
-            return in_merge_order(patch, [item for item in base if item not in patch], base)
-    return patch
+def merge_overlay(
+    base: Mapping[str, Any], patch: Mapping[str, Any]
+) -> tuple[dict[str, Any] | None, list[tuple[FieldPath, Path]]]:
+    """`base` with `patch` merged in, None where the patch deletes it; and each field it wrote, with its place in it.
+
+    Neither is changed. PatchFailedError for a patch that says nothing sensible.
+    """
+    if patch.get(_DIRECTIVE) == "delete":
+        return None, []
+    merge = _Merge(OVERLAY_KEYS, names_items=True)
+    return merge.mapping(base, patch, (), ()), merge.written
 
 
-def _merge_keyed(base: Sequence[Mapping[str, Any]], patch: Sequence[Mapping[str, Any]], key: str) -> list[Any]:
-    """Items of equal key are merged field by field; then all are put in the order the API server gives them."""
-    before = {item.get(key): item for item in base}
-    merged = {item.get(key): strategic_merge(before.get(item.get(key), {}), item) for item in patch}
-    untouched = [item.get(key) for item in base if item.get(key) not in merged]
-    order = in_merge_order(list(merged), untouched, list(before))
-    return [merged[k] if k in merged else before[k] for k in order]
+class _Merge:
+    """One merge. `at` is a field's path in the result, `place` its path in the patch; `written` pairs those that were set.
+
+    With `names_items` an item of a keyed list has to have its key.
+    """
+
+    def __init__(self, keys: Mapping[str, str], *, names_items: bool = False) -> None:
+        self.keys = keys
+        self.names_items = names_items
+        self.written: list[tuple[FieldPath, Path]] = []
+
+    def mapping(self, before: Mapping[str, Any], change: Mapping[str, Any], at: FieldPath, place: Path) -> Any:
+        if _directive(change, place) == "replace":
+            return self._set(before, change, at, place)
+        merged = dict(before)
+        for name, value in change.items():
+            inner, inner_place = (*at, name), (*place, name)
+            if name == _DIRECTIVE:
+                continue
+            if value is None or _directive(value, inner_place) == "delete":
+                merged.pop(name, None)
+            elif name in merged:
+                merged[name] = self._value(merged[name], value, inner, inner_place)
+            else:
+                merged[name] = self._set(None, value, inner, inner_place)
+        return merged
+
+    def _value(self, before: Any, change: Any, at: FieldPath, place: Path) -> Any:
+        if isinstance(before, Mapping) and isinstance(change, Mapping):
+            return self.mapping(before, change, at, place)
+        if isinstance(before, list) and isinstance(change, list):
+            return self._list(before, change, at, place)
+        return self._set(before, change, at, place)
+
+    def _set(self, before: Any, value: Any, at: FieldPath, place: Path) -> Any:
+        if before != value or type(before) is not type(value):
+            self.written.append((at, place))
+        return _clean(value, place)
+
+    def _list(self, before: list[Any], change: list[Any], at: FieldPath, place: Path) -> Any:
+        field = str(place[-1])
+        if field in MERGED_SETS and all(isinstance(item, str) for item in (*before, *change)):
+            union = in_merge_order(change, [item for item in before if item not in change], before)
+            return self._set(before, union, at, place)
+        key = self.keys.get(field)
+        if key is None or any(isinstance(item, Mapping) and item.get(_DIRECTIVE) == "replace" for item in change):
+            kept = [item for item in change if not (isinstance(item, Mapping) and _DIRECTIVE in item)]
+            return self._set(before, kept, at, place)
+        return self._keyed_list(before, change, key, at, place)
+
+    def _keyed_list(self, before: list[Any], change: list[Any], key: str, at: FieldPath, place: Path) -> list[Any]:
+        known: dict[Any, Any] = {name: item for item in before if (name := _name(item, key)) is not None}
+        merged: dict[Any, Any] = {}
+        deleted: set[Any] = set()
+        for index, item in enumerate(change):
+            name, inner = _name(item, key), (*place, index)
+            if name is None and self.names_items:
+                raise PatchFailedError(f"an item of this list has no {key!r}, which says which one is meant", inner)
+            item_at = (*at, Item(name, key))
+            if _directive(item, inner) == "delete":
+                deleted.add(name)
+            elif name in known or name in merged:
+                merged[name] = self._value(merged.get(name, known.get(name)), item, item_at, inner)
+            else:
+                merged[name] = self._set(None, item, item_at, inner)
+        untouched = [item for item in before if _name(item, key) not in {None, *merged, *deleted}]
+        nameless = [item for item in before if _name(item, key) is None and None not in merged]
+        order = in_merge_order(list(merged), [_name(item, key) for item in untouched], list(known))
+        rest = iter(untouched)
+        return [merged[name] if name in merged else next(rest) for name in order] + nameless
 
 
 def in_merge_order(patched: list[Any], untouched: list[Any], before: list[Any]) -> list[Any]:
@@ -75,3 +131,38 @@ def in_merge_order(patched: list[Any], untouched: list[Any], before: list[Any]) 
             result.append(patched[left])
             left += 1
     return result + patched[left:] + untouched[right:]
+
+
+def _name(item: Any, key: str) -> str | int | None:
+    """What a keyed list's item is called; None where it has no name."""
+    name = item.get(key) if isinstance(item, Mapping) else None
+    return name if isinstance(name, str | int) else None
+
+
+def _directive(value: Any, place: Path) -> str | None:
+    """What `$patch` says in a mapping; `merge` where it says nothing."""
+    if not isinstance(value, Mapping):
+        return None
+    for name in value:
+        if isinstance(name, str) and name.startswith("$") and name != _DIRECTIVE:
+            raise PatchFailedError(f"the directive {name!r} is not supported", (*place, name))
+    directive = value.get(_DIRECTIVE)
+    if directive not in (None, "merge", "replace", "delete"):
+        raise PatchFailedError(f"$patch is {directive!r}; it is merge, replace or delete", (*place, _DIRECTIVE))
+    return None if directive is None else str(directive)
+
+
+def _clean(value: Any, place: Path) -> Any:
+    """A value that is new in the document: without nulls in its mappings, and without directives."""
+    if isinstance(value, list):
+        items = [_clean(item, (*place, i)) for i, item in enumerate(value)]
+        return [new for new, old in zip(items, value, strict=True) if not _deleted(old)]
+    if not isinstance(value, Mapping):
+        return value
+    _directive(value, place)
+    kept = {k: v for k, v in value.items() if v is not None and k != _DIRECTIVE and not _deleted(v)}
+    return {name: _clean(item, (*place, name)) for name, item in kept.items()}
+
+
+def _deleted(value: Any) -> bool:
+    return isinstance(value, Mapping) and value.get(_DIRECTIVE) == "delete"

@@ -16,7 +16,7 @@ from trainc.batch.digest import digest_of
 from trainc.batch.outcome import FileOutcome, JobOutcome, Key
 from trainc.diagnostics import Diagnostic, Source, has_errors
 from trainc.dialects import is_ours
-from trainc.emit.streams import Form, text_of
+from trainc.emit.yaml_writer import Form, text_of
 from trainc.lints.duplicate_subdomain import claims_of
 from trainc.options import Limits, Options
 from trainc.overlays.load import load_overlays

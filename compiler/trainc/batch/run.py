@@ -19,7 +19,7 @@ from trainc.batch.partition import Partition, partition
 from trainc.batch.spool import Place, Spool
 from trainc.batch.workers import compile_files
 from trainc.diagnostics import Diagnostic, format_path
-from trainc.emit.streams import Form, text_of
+from trainc.emit.yaml_writer import Form, text_of
 from trainc.lints.duplicate_subdomain import Claim, Services, claims_of
 from trainc.lints.registry import lint_all_jobs
 from trainc.options import Options
@@ -48,17 +48,19 @@ class Request:
 
 
 class JobText(NamedTuple):
-    """A compiled job and its part of the output."""
+    """A compiled job, the file it was read from, and its part of the output."""
 
     namespace: str
     name: str
     text: bytes
+    file: str
 
 
 @dataclass(slots=True)
 class _Job:
     place: Place
     claims: tuple[Claim, ...]
+    source: str
     # None for a job among what is shared.
     file: str | None = None
 
@@ -81,7 +83,8 @@ class Batch:
     def texts(self) -> Iterator[JobText]:
         """Every job that was compiled, by (namespace, name)."""
         for key in sorted(self.jobs):
-            yield JobText(*key, self.spool.read(self.jobs[key].place))
+            job = self.jobs[key]
+            yield JobText(*key, self.spool.read(job.place), job.source)
 
 
 def run_batch(request: Request, spool: Spool, step: Step, place: PlaceFindings) -> Batch:
@@ -120,7 +123,7 @@ class _Run:
             batch.diagnostics += found
             if compiled is not None:
                 text = text_of(compiled.manifests, self._request.form)
-                batch.jobs[key] = _Job(batch.spool.keep(text), tuple(claims_of(compiled.manifests)))
+                batch.jobs[key] = _Job(batch.spool.keep(text), tuple(claims_of(compiled.manifests)), compiled.file)
 
     def job_files(self, parts: Partition, step: Step) -> None:
         """Every job file: out of the cache, or compiled and put there."""
@@ -182,7 +185,7 @@ class _Run:
         place = batch.spool.keep(content)
         at = place.at + len(content) - sum(len(job.text) for job in outcome.jobs)
         for job in outcome.jobs:
-            batch.jobs[job.key] = _Job(Place(at, len(job.text)), job.claims, file)
+            batch.jobs[job.key] = _Job(Place(at, len(job.text)), job.claims, file, file)
             at += len(job.text)
         batch.diagnostics += outcome.diagnostics
         self._keys += outcome.keys

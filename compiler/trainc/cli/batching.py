@@ -15,7 +15,7 @@ from trainc.cli.report_text import Files
 from trainc.cli.settings import Settings
 from trainc.cli.terminal import Progress
 from trainc.diagnostics import Diagnostic
-from trainc.emit.streams import Form
+from trainc.emit.yaml_writer import Form
 from trainc.explain import place
 from trainc.startup.records import dataclass, field
 

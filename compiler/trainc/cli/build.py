@@ -11,8 +11,9 @@ Examples:
   trainc build --overlay overlays/prod -o rendered/prod
   trainc build - < train.yaml | kubectl diff -f -
 
-With -o DIR each TrainJob has a file DIR/NAMESPACE/NAME.yaml. Only files that trainc wrote are replaced or removed, all
-of them or none: DIR/.trainc/owned lists them, and belongs in git.
+With -o DIR each TrainJob has a file DIR/NAMESPACE/NAME.yaml, whose first line says what it was compiled from. Only files
+with that line are replaced or removed, all of them or none. A build of all that trainc.yaml names removes the files of
+jobs that are gone; a build of some PATHs keeps them unless --prune is given, and prints to stdout without -o.
 
 Exit status: 0 done; 1 the input was refused, or --check or --exit-code found a difference; 2 wrong usage; 3 a defect in
 trainc.
@@ -47,9 +48,14 @@ def add_arguments(parser: ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="DIR",
-        help="one file per TrainJob under DIR; - for one stream on stdout (default: `output` of trainc.yaml, else -)",
+        help="one file per TrainJob under DIR; - for one stream on stdout (default: without PATH the `output` of trainc.yaml, else -)",
     )
     completed_by(where, FOLDER)
+    output.add_argument(
+        "--prune",
+        action="store_true",
+        help="remove files of jobs that this build does not compile (default without PATH)",
+    )
     output.add_argument("--check", action="store_true", help="write nothing; exit 1 with a diff if DIR would change")
     output.add_argument(
         "--exit-code", action="store_true", help="exit 1 if anything was written or removed (for hooks)"
@@ -112,7 +118,7 @@ def build(arguments: Arguments, streams: Streams) -> Status:
     except CompileError as error:
         return refuse(error.diagnostics, Files(), arguments, streams)
     target, progress = _target(arguments, settings), Progress(streams.err)
-    skip = None if target == STDOUT else target
+    skip = settings.output if target == STDOUT else target
     with _compilation(settings, arguments, streams, skip, progress) as compilation:
         if target == STDOUT:
             return to_stdout(compilation, progress, arguments, streams)
@@ -121,7 +127,11 @@ def build(arguments: Arguments, streams: Streams) -> Status:
 
 def _target(arguments: Arguments, settings: Settings) -> str:
     """The output folder, or `-`. UsageError for what the other is needed for."""
-    target: str = arguments.output or settings.output or STDOUT
+    # Paths are for looking at some of the jobs; what trainc.yaml says of output is about all of them.
+    configured = settings.output if settings.whole or arguments.check or arguments.exit_code else None
+    target: str = arguments.output or configured or STDOUT
+    if arguments.prune and target == STDOUT:
+        raise UsageError("--prune removes files from an output folder: name one with -o")
     if target == STDOUT and (arguments.check or arguments.exit_code):
         flag = "--check compares with" if arguments.check else "--exit-code is about"
         raise UsageError(f"{flag} an output folder: name one with -o, or as `output` in trainc.yaml")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
 from typing import IO, TYPE_CHECKING, BinaryIO, Self
 
 from trainc.cli.command import Arguments, Status, Streams
@@ -13,6 +14,7 @@ from trainc.diagnostics import Diagnostic, has_errors, in_order
 
 if TYPE_CHECKING:
     from trainc.cli.batching import BatchRun
+    from trainc.cli.settings import Settings
 
 _IN_MEMORY = 8_000_000
 _AT_A_TIME = 1_000_000
@@ -21,10 +23,10 @@ _UNENDED = "\\ No newline at end of file\n"
 
 def to_stdout(compilation: Run | BatchRun, progress: Progress, arguments: Arguments, streams: Streams) -> Status:
     """One stream of all jobs, copied to stdout after the last of them, or what is wrong with any."""
-    from trainc.emit.streams import joined
+    from trainc.emit.yaml_writer import joined
 
     with HeldOutput() as held:
-        for piece in joined((text for _, _, text in compilation.texts(arguments.format)), arguments.format):
+        for piece in joined((text for _, _, text, _ in compilation.texts(arguments.format)), arguments.format):
             held.write(piece)
         progress.clear()
         if _is_refused(compilation, arguments):
@@ -38,17 +40,22 @@ def to_folder(
     compilation: Run | BatchRun, progress: Progress, target: str, arguments: Arguments, streams: Streams
 ) -> Status:
     """A file for each job in the folder `target`, or with --check what would change there."""
-    from trainc.output.folder import carry_out, file_name, plan
+    from trainc.output.folder import carry_out, file_name, first_line, plan
 
-    texts = compilation.texts("yaml")
-    wanted = {file_name(namespace, name): text.decode() for namespace, name, text in texts}
+    home = _home_of(compilation.settings)
+    wanted = {
+        file_name(namespace, name): first_line(_source(file, home)) + text.decode()
+        for namespace, name, text, file in compilation.texts("yaml")
+    }
     progress.clear()
     if _is_refused(compilation, arguments):
         return refuse(compilation.diagnostics, compilation.files, arguments, streams)
-    planned = plan(target, wanted)
+    planned = plan(target, wanted, prune=arguments.prune or compilation.settings.whole)
     if not arguments.check:
         planned = carry_out(planned)
     compilation.diagnostics += [*planned.refused, *(planned.interrupted if arguments.check else ())]
+    if planned.kept and not planned.refused:
+        compilation.diagnostics.append(_kept(planned.kept, target, arguments))
     if has_errors(compilation.diagnostics):
         return refuse(compilation.diagnostics, compilation.files, arguments, streams)
     _report(compilation, arguments, streams)
@@ -58,6 +65,35 @@ def to_folder(
         _say_changes(list(planned.described()), target, arguments, streams)
     differs = planned.changes and (arguments.check or arguments.exit_code)
     return Status.DIAGNOSED if differs else Status.DONE
+
+
+def _kept(paths: Sequence[str], target: str, arguments: Arguments) -> Diagnostic:
+    """What a build of some jobs leaves alone; with --prune only files without trainc's first line are left."""
+    some = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
+    message = f"{counted_noun(len(paths), 'file')} of other jobs kept in {target}: {some}"
+    hint = "--prune removes the files of jobs that this build does not compile"
+    if arguments.prune:
+        hint = "trainc 0.1.0 wrote them; delete those whose job is gone"
+    return Diagnostic("FilesKept", "info", message, hint)
+
+
+def _home_of(settings: Settings) -> str:
+    """The folder that sources are named from in output: the repository's top, or that of trainc.yaml; else none."""
+    from trainc.reading.confinement import repository_above
+
+    configured = settings.configuration.file
+    folder = os.path.dirname(configured) if configured else settings.paths[0] if settings.paths else os.curdir
+    return repository_above(folder) or (os.path.realpath(folder) if configured else "")
+
+
+def _source(file: str, home: str) -> str:
+    """What the first line of a file calls its source: the same text on any machine."""
+    if file == STDIN:
+        return "stdin"
+    real = os.path.realpath(file)
+    if home and real.startswith(home + os.sep):
+        return os.path.relpath(real, home).replace(os.sep, "/")
+    return os.path.basename(file)
 
 
 def _say_changes(changes: list[tuple[str, str]], target: str, arguments: Arguments, streams: Streams) -> None:

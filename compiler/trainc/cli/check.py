@@ -17,7 +17,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from collections.abc import Sequence
 
-from trainc.admission.rendered import check_rendered
+from trainc.admission.admit import check_rendered
 from trainc.cli.arguments import add_input, add_limits, add_reporting, add_shaping
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.compiling import paint_for, read_stdin, start

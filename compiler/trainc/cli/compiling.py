@@ -21,7 +21,7 @@ from trainc.reading.document import Document
 from trainc.startup.records import dataclass, field
 
 if TYPE_CHECKING:
-    from trainc.emit.streams import Form
+    from trainc.emit.yaml_writer import Form
     from trainc.pipeline.fragments import Fragment
 
 
@@ -59,12 +59,12 @@ class Run:
         """How many there are."""
         return len(self.inputs.documents)
 
-    def texts(self, form: Form) -> Iterator[tuple[str, str, bytes]]:
-        """Namespace, name and part of the output of every job that compiles."""
-        from trainc.emit.streams import text_of
+    def texts(self, form: Form) -> Iterator[tuple[str, str, bytes, str]]:
+        """Namespace, name, part of the output, and file of every job that compiles."""
+        from trainc.emit.yaml_writer import text_of
 
         for job in self.jobs():
-            yield job.namespace, job.name, text_of(job.manifests, form)
+            yield job.namespace, job.name, text_of(job.manifests, form), job.file
 
     def jobs(self) -> Iterator[CompiledJob]:
         """Every job that compiles, by (namespace, name); what is wrong with the others is in `diagnostics`."""

@@ -114,16 +114,16 @@ def _read(side: Side, arguments: Arguments, streams: Streams, diagnostics: list[
 def _compared(before: ReadSide, after: ReadSide) -> Diff:
     from trainc.api.releases import NEWEST_RELEASE
     from trainc.diff.comparison import compare
+    from trainc.diff.delivery import chosen_method
     from trainc.diff.jobset_rules import JobSetRules
     from trainc.diff.model import Side as Compared
-    from trainc.diff.ways import chosen_way
 
     release = after.options.release or NEWEST_RELEASE
     return compare(
         Compared(_label(before, after), before.found.manifests),
         Compared(_label(after, before), after.found.manifests),
         JobSetRules(release),
-        chosen_way(after.options),
+        chosen_method(after.options),
         release,
     )
 

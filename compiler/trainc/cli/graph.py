@@ -63,7 +63,7 @@ def _drawn(graph: Graph, arguments: Arguments, streams: Streams) -> str:
 
             return graph_mermaid(graph)
         case "dot":
-            from trainc.graph.dot import graph_dot
+            from trainc.graph.formats import graph_dot
 
             return graph_dot(graph)
         case "svg":
@@ -71,7 +71,7 @@ def _drawn(graph: Graph, arguments: Arguments, streams: Streams) -> str:
 
             return graph_svg(graph)
         case "json":
-            from trainc.graph.as_json import graph_json
+            from trainc.graph.formats import graph_json
 
             return json.dumps(graph_json(graph), indent=2, ensure_ascii=False) + "\n"
         case _:

@@ -18,11 +18,11 @@ import os
 from argparse import ArgumentParser
 from collections.abc import Sequence
 
+from trainc.api.documents import Manifest
 from trainc.cli.arguments import FILE, add_reporting, completed_by
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.report_text import Files, text_report
 from trainc.cli.terminal import Paint
-from trainc.compilation import Manifest
 from trainc.diagnostics import CompileError, Diagnostic, has_errors
 from trainc.emit.yaml_writer import dump_yaml
 from trainc.integrations.krm.transform import Transformed, transform
@@ -55,8 +55,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 
 def _function(text: bytes, arguments: Arguments, streams: Streams) -> Status:
-    from trainc.integrations.krm.resource_list import answer, read_resource_list
-    from trainc.integrations.krm.results import results_of
+    from trainc.integrations.krm.resource_list import answer, read_resource_list, results_of
 
     request = read_resource_list(text)
     done = _transformed(request.items, request.configuration, arguments)

@@ -26,8 +26,7 @@ from trainc.graph.text import graph_text
 from trainc.options import Options
 from trainc.pipeline.inputs import read_inputs
 from trainc.plugins.registry import enabled
-from trainc.report.model import Job, objects_of
-from trainc.report.page import page
+from trainc.report.page import Job, objects_of, page
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -81,13 +80,14 @@ def _job(number: int, one: OneJob, options: Options) -> Job:
 
 def _picture(graph: Graph) -> str:
     """The picture, or nothing where the extra that draws it is not installed."""
+    from trainc.graph.drawing import graph_svg
+
     try:
-        from trainc.graph.drawing import graph_svg
+        return graph_svg(graph)
     except ModuleNotFoundError as missing:
         if missing.name != "svg":
             raise
         return ""
-    return graph_svg(graph)
 
 
 def _printable(title: str) -> str:

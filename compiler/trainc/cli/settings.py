@@ -26,6 +26,8 @@ class Settings:
     options: Options
     configuration: Configuration
     output: str | None = None
+    # Whether the input is all that trainc.yaml names, so that a job that is not in it is gone.
+    whole: bool = False
 
 
 def settings_of(arguments: Arguments) -> Settings:
@@ -44,7 +46,8 @@ def settings_of(arguments: Arguments) -> Settings:
     options = _options(arguments, configuration, overlays)
     # The folder in trainc.yaml is for the overlay in trainc.yaml; what another one makes has no place there.
     output = None if chosen and configuration.overlay else configuration.output
-    return Settings(paths, runtimes, overlays, options, configuration, output)
+    whole = configuration.file is not None and not arguments.paths and output is not None
+    return Settings(paths, runtimes, overlays, options, configuration, output, whole)
 
 
 def _overlays(paths: Sequence[str], limits: Limits) -> Sequence[Loaded]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
+from trainc.api.documents import Json, value_at
 from trainc.api.names import KINDS, RUNTIME_KINDS, TRAINER_GROUP
-from trainc.api.nested import value_at
 from trainc.dialects.dialect import Conversion, Dialect, Surroundings
 
 __all__ = [
@@ -26,7 +25,6 @@ __all__ = [
     "surroundings_of",
 ]
 
-Json = Mapping[str, Any]
 
 OME_GROUP = "ome.io"
 OME_API = f"{OME_GROUP}/v1beta1"

@@ -1,17 +1,63 @@
-"""What a dialect is: the documents it claims, and what makes them differ from trainer.kubeflow.org/v1alpha1."""
+"""What a dialect is: the documents it claims, what makes them differ from trainer.kubeflow.org/v1alpha1, and their names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
-from trainc.diagnostics import Finding
-from trainc.dialects.moves import Move
-from trainc.dialects.naming import NAMED, Naming
-from trainc.startup.records import dataclass, field
+from trainc.api import names
+from trainc.api.documents import Json
+from trainc.diagnostics import Finding, Path
+from trainc.startup.records import dataclass, field, replace
 
-Json = Mapping[str, Any]
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """The names that tell which replicated job trains, and which of its containers.
+
+    `trainer_jobs` and `containers` are in order of preference; `contract` is the job name that the dialect itself
+    fixes, so that finding it is no guess. With `guesses`, a job or container that is alone is taken whatever it is
+    called, and having to choose is an error.
+    """
+
+    trainer_jobs: tuple[str, ...]
+    containers: tuple[str, ...]
+    contract: str = ""
+    guesses: bool = False
+
+
+# trainer.kubeflow.org/v1alpha1: the label decides, and only the names that the API knows may stand in for it.
+LABELLED = Naming((names.NODE,), (names.NODE,))
+
+# kubeflow.org/v2alpha1 and OME: the API fixed the names trainer-node and trainer, its documents use others.
+NAMED = Naming(("trainer-node", names.NODE, "worker"), ("trainer", names.NODE), contract="trainer-node", guesses=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What is at `now` was at `was`; with `whole`, all of it was that one value, and has no parts there."""
+
+    now: Path
+    was: Path
+    whole: bool = False
+
+
+def as_written(path: Path, moves: Sequence[Move]) -> Path:
+    """The place of `path` in the document as written: the longest move that covers it decides."""
+    covering = [move for move in moves if path[: len(move.now)] == move.now]
+    if not covering:
+        return path
+    move = max(covering, key=lambda m: len(m.now))
+    return move.was if move.whole else (*move.was, *path[len(move.now) :])
+
+
+def moved(finding: Finding, moves: Sequence[Move]) -> Finding:
+    """A finding about a converted document as one about the document as written."""
+    if not moves:
+        return finding
+    source_path = None if finding.source_path is None else as_written(finding.source_path, moves)
+    return replace(finding, path=as_written(finding.path, moves), source_path=source_path)
 
 
 @dataclass(frozen=True, slots=True)

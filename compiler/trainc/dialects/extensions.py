@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from trainc.api.nested import take, value_at
+from trainc.api.documents import Json, take, value_at
 from trainc.api.schema.known_fields import known_in
 from trainc.diagnostics import Finding, Path, has_errors
 from trainc.startup.records import dataclass
-
-Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ def volcano_fields(document: Json, release: str, older_dialect: bool) -> Extende
     if own:
         message = f"{', '.join(own)}: no Trainer release has it; the PodGroup gets it, a cluster's controller would not"
         hint = "keep it for what trainc compiles; the annotation scheduling.volcano.sh/queue-name works in both for a queue"
-        findings = (Finding("VolcanoFieldsNotInTrainer", "warning", message, hint, _VOLCANO), *findings)
+        findings = (Finding("VolcanoFieldsNotInTrainer", "warning", message, hint=hint, path=_VOLCANO), *findings)
     taken = () if has_errors(findings) else tuple(((*_VOLCANO, name), value) for name, value in own.items())
     # An empty policy still chooses Volcano.
     return Extended(rest, taken or (((_VOLCANO, {}),) if rest is not document else ()), findings)
@@ -57,7 +55,9 @@ def _wrong_types(fields: Json) -> Iterator[Finding]:
         if not isinstance(value, wanted) or isinstance(value, bool):
             expected = "a whole number" if wanted is int else "a string"
             hint = f"write {expected}, or leave {name} out"
-            yield Finding("WrongType", "error", f"expected {expected}, got {value!r}", hint, (*_VOLCANO, name))
+            yield Finding(
+                "WrongType", "error", f"expected {expected}, got {value!r}", hint=hint, path=(*_VOLCANO, name)
+            )
 
 
 def mpi_implementation(document: Json, release: str, older_dialect: bool) -> Extended:
@@ -69,8 +69,8 @@ def mpi_implementation(document: Json, release: str, older_dialect: bool) -> Ext
         "MPIImplementationNotInTrainer",
         "warning",
         f"no Trainer release runs {chosen}; trainc sets up its hostfile, variables and search domain itself",
-        "use OpenMPI if the runtime is to work with the controller too",
-        _IMPLEMENTATION,
+        hint="use OpenMPI if the runtime is to work with the controller too",
+        path=_IMPLEMENTATION,
     )
     return Extended(take(document, _IMPLEMENTATION), ((_IMPLEMENTATION, chosen),), (warning,))
 

@@ -9,11 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trainc.api import names
+from trainc.api.documents import Json
 from trainc.diagnostics import Finding, Path
-from trainc.dialects.moves import Move
+from trainc.dialects.dialect import Move
 from trainc.startup.records import dataclass
-
-Json = Mapping[str, Any]
 
 JOBS: Path = ("spec", "template", "spec", "replicatedJobs")
 _POD = ("template", "spec", "template", "spec")
@@ -103,7 +102,7 @@ def _notices(at: int, pod: Json, last: str, count: int) -> list[Finding]:
     if dropped:
         message += f"; its container {', '.join(dropped)} is dropped"
     hint = "write them as replicated jobs with dependsOn, as trainer.kubeflow.org/v1alpha1 has them"
-    return [Finding("InitializerJobSplit", "warning", message, hint, (*JOBS, at))]
+    return [Finding("InitializerJobSplit", "warning", message, hint=hint, path=(*JOBS, at))]
 
 
 def _pod(job: Json) -> Json:

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from trainc.api.nested import put, take, value_at
+from trainc.api.documents import Json, put, take, value_at
 from trainc.api.releases import Span
 from trainc.api.schema import check
 from trainc.diagnostics import Finding, Path, has_errors
 from trainc.dialects.extensions import EXTENSIONS
 from trainc.startup.records import dataclass
-
-Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,4 +123,4 @@ def _notice(former: Former, release: str) -> Finding:
     has = former.releases.last
     message = f"Trainer {release} has no field {field} here; it is read as Trainer {has} meant it"
     hint = former.hint or release_hint(former.owner, field, release)
-    return Finding(former.code, "warning", message, hint, former.path)
+    return Finding(former.code, "warning", message, hint=hint, path=former.path)

@@ -1,4 +1,4 @@
-"""Runtimes of the older dialects: the same fields as Trainer's, but for process counts and the initializer's job."""
+"""What the older dialects share: runtimes, `spec.trainer`, `spec.runtimeRef` and the ML policy, whose counts are strings."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainc.api import names
+from trainc.api.documents import Json
+from trainc.diagnostics import Finding, Path
 from trainc.dialects.dialect import Conversion
 from trainc.dialects.initializer_job import JOBS, split_initializer
 from trainc.dialects.shape import ANY, PROCESSES, Shape, conform
-from trainc.dialects.torch_policy import converted_policy
-
-Json = Mapping[str, Any]
 
 OBJECT: Shape = {"apiVersion": ANY, "kind": ANY, "metadata": ANY, "status": ANY}
 ML_POLICY: Shape = {
@@ -52,3 +51,72 @@ def _jobs(spec: Json) -> list[Any]:
     job_set_spec = (spec.get("template") or {}).get("spec")
     jobs = job_set_spec.get(JOBS[-1]) if isinstance(job_set_spec, Mapping) else None
     return jobs if isinstance(jobs, list) else []
+
+
+TRAINER: Shape = {
+    **dict.fromkeys(("image", "command", "args", "env", "numNodes", "resourcesPerNode"), ANY),
+    "numProcPerNode": PROCESSES,
+}
+RUNTIME_REF: Shape = dict.fromkeys(("name", "apiGroup", "kind"), ANY)
+
+
+def converted_trainer(trainer: Json) -> tuple[Json, list[Finding]]:
+    """The trainer with its process count as a number where it is one; "auto" says nothing and goes."""
+    if "numProcPerNode" not in trainer:
+        return trainer, []
+    processes, findings = converted_processes(trainer["numProcPerNode"], ("spec", "trainer", "numProcPerNode"))
+    rest = {name: value for name, value in trainer.items() if name != "numProcPerNode"}
+    return (rest if processes == "auto" else {**rest, "numProcPerNode": processes}), findings
+
+
+def converted_runtime_ref(reference: Json, own_group: str) -> Json:
+    """The dialect's own group means Trainer's; any other is left for resolution to refuse."""
+    return {**reference, "apiGroup": names.TRAINER_GROUP} if reference.get("apiGroup") == own_group else reference
+
+
+# The ML policy of the older dialects: process counts are strings there, and an elastic range may have a size.
+
+
+_POLICY: Path = ("spec", "mlPolicy")
+
+
+def converted_policy(policy: Json) -> tuple[dict[str, Any], list[Finding]]:
+    """`spec.mlPolicy` with its process count as a number where it is one, and what is doubtful about it."""
+    findings: list[Finding] = []
+    result = dict(policy)
+    torch = policy.get("torch") or {}
+    if "numProcPerNode" in torch:
+        processes, found = converted_processes(torch["numProcPerNode"], (*_POLICY, "torch", "numProcPerNode"))
+        result["torch"] = {**torch, "numProcPerNode": processes}
+        findings += found
+    nodes = policy.get("numNodes")
+    if isinstance(nodes, int) and nodes < 1:
+        message = f"numNodes is {nodes}; a job has at least one node"
+        findings.append(
+            Finding("OutOfRange", "error", message, hint="set it to 1 or more", path=(*_POLICY, "numNodes"))
+        )
+    elif nodes is not None and "elasticPolicy" in torch:
+        findings.append(
+            Finding(
+                "ElasticWithNumNodes",
+                "warning",
+                f"numNodes stands beside torch.elasticPolicy; the job starts with {nodes} nodes and stays in its range",
+                hint="drop numNodes to start with minNodes, as the elastic policy's description asks",
+                path=(*_POLICY, "numNodes"),
+            )
+        )
+    return result, findings
+
+
+def converted_processes(value: int | str, path: Path) -> tuple[int | str, list[Finding]]:
+    """A process count as Trainer has it: a number, or a word. A number that is not quoted is taken with a warning."""
+    if isinstance(value, str):
+        return (int(value) if value.isdecimal() else value), []
+    warning = Finding(
+        "CoercedType",
+        "warning",
+        f"numProcPerNode is a string in this API, and {value} is a number; it is read as {str(value)!r}",
+        hint=f'quote it: "{value}"',
+        path=path,
+    )
+    return value, [warning]

@@ -67,12 +67,12 @@ def _wrong_type(wanted: Shape | str, value: Any, path: Path) -> Finding:
     expected = wanted if isinstance(wanted, str) else "a mapping"
     shown = value if isinstance(value, str | int | float) else {list: "a list"}.get(type(value), "a mapping")
     hint = "quote it" if wanted == TEXT else ("indent its fields under it" if expected.startswith("a mapping") else "")
-    return Finding("WrongType", "error", f"expected {expected}, got {shown!r}", hint, path)
+    return Finding("WrongType", "error", f"expected {expected}, got {shown!r}", hint=hint, path=path)
 
 
 def _unknown(name: str, shape: Shape, api: str, path: Path) -> Finding:
     hint = next(iter(_hints(name, shape)), "remove it")
-    return Finding("UnknownField", "error", f"{api} has no field {name} here", hint, path)
+    return Finding("UnknownField", "error", f"{api} has no field {name} here", hint=hint, path=path)
 
 
 def _hints(name: str, shape: Shape) -> Iterator[str]:

@@ -9,16 +9,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trainc.api import names
+from trainc.api.documents import Json
 from trainc.diagnostics import Finding, Path
 from trainc.dialects import V2ALPHA1_API, V2ALPHA1_GROUP
-from trainc.dialects.dialect import Conversion, Surroundings
-from trainc.dialects.moves import Move
-from trainc.dialects.runtime import OBJECT, RUNTIME_SPEC, converted_runtime
+from trainc.dialects.dialect import Conversion, Move, Surroundings
+from trainc.dialects.runtime import (
+    OBJECT,
+    RUNTIME_REF,
+    RUNTIME_SPEC,
+    TRAINER,
+    converted_runtime,
+    converted_runtime_ref,
+    converted_trainer,
+)
 from trainc.dialects.shape import ANY, Shape, conform
-from trainc.dialects.trainer_fields import RUNTIME_REF, TRAINER, converted_runtime_ref, converted_trainer
 from trainc.startup.records import replace
-
-Json = Mapping[str, Any]
 
 _MANAGED_BY = "kubeflow.org/trainjob-controller"
 _RUNTIME: Shape = {**OBJECT, "spec": RUNTIME_SPEC}
@@ -44,8 +49,8 @@ def convert(document: Json, kind: str, surroundings: Surroundings) -> Conversion
         "DeprecatedAPIVersion",
         "warning",
         f"{api} was replaced by {names.TRAINER_API} in February 2025; the document is read as that",
-        "run `trainc migrate` on the file",
-        ("apiVersion",),
+        hint="run `trainc migrate` on the file",
+        path=("apiVersion",),
     )
     return replace(converted, findings=(notice, *converted.findings))
 
@@ -103,8 +108,8 @@ def _without_counterpart(spec: Json) -> list[Finding]:
             "FieldWithoutCounterpart",
             "warning",
             f"{path[-1]} is left out: no later V2ALPHA1_API has a field for it, and {V2ALPHA1_API}'s controller never read it",
-            "remove it, or let the training program and the runtime take care of it",
-            path,
+            hint="remove it, or let the training program and the runtime take care of it",
+            path=path,
         )
         for path in places
     ]

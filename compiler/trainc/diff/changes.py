@@ -7,15 +7,16 @@ that compares lists whole may not take them.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
+from trainc.api.documents import Json
 from trainc.api.field_path import FieldPath, Item
+from trainc.api.merge_keys import ITEM_KEYS
 from trainc.diagnostics import Path
-from trainc.diff.lists import identities, is_set
 from trainc.startup.records import dataclass
 
-Json: TypeAlias = Mapping[str, Any]
 Kind: TypeAlias = Literal["added", "removed", "changed"]
 
 
@@ -117,3 +118,54 @@ def _same(old: Any, new: Any) -> bool:
     if isinstance(old, list) and isinstance(new, list):
         return len(old) == len(new) and all(map(_same, old, new))
     return isinstance(old, bool) == isinstance(new, bool) and bool(old == new)
+
+
+# Which lists have items with an identity, so that an item is the same one wherever it stands.
+#
+# Merge keys are those of patches (ir.strategic_merge) and of the lists that the API treats as maps; set-like lists are
+# those in which neither order nor repetition means anything.
+
+
+_KEYS: Mapping[str, str] = {
+    **ITEM_KEYS,
+    "rules": "name",
+    # Of a volume: one key may be written to two files, but not two keys to one.
+    "items": "path",
+}
+_SETS = frozenset(
+    {
+        "accessModes",
+        "add",
+        "drop",
+        "finalizers",
+        "onJobFailureReasons",
+        "supplementalGroups",
+        "targetReplicatedJobs",
+        "tolerations",
+    }
+)
+
+
+def is_set(field: str) -> bool:
+    """Whether the order of the list under `field` means nothing."""
+    return field in _SETS
+
+
+def identities(field: str, items: Sequence[Any]) -> list[Item] | None:
+    """What the items of the list under `field` are called, in order; None where they have no identity of their own."""
+    if is_set(field):
+        names = [_text(item) for item in items]
+    elif field in _KEYS and all(isinstance(item, Mapping) and _KEYS[field] in item for item in items):
+        names = [_port(item) if field == "ports" else _text(item[_KEYS[field]]) for item in items]
+    else:
+        return None
+    return [Item(name) for name in names] if len(set(names)) == len(names) else None
+
+
+def _port(port: Mapping[str, Any]) -> str:
+    protocol = port.get("protocol", "TCP")
+    return str(port["containerPort"]) if protocol == "TCP" else f"{port['containerPort']}/{protocol}"
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)

@@ -1,29 +1,28 @@
-"""Two sets of manifests to a `Diff`: match, compare, judge, and sum up, in that order."""
+"""Two sets of manifests to a `Diff`: match, compare, verdict_on, and sum up, in that order."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
+from typing import Any, Literal, TypeAlias
 
+from trainc.api.documents import Manifest
+from trainc.diagnostics import Path
 from trainc.diff.changes import Change, compare_manifests
-from trainc.diff.content_hash import with_new_names
-from trainc.diff.jobs import JobPairs, by_job
+from trainc.diff.delivery import DELIVERY_METHODS, NAME_HASH, DeliveryMethod
 from trainc.diff.model import Diff, JobDiff, ObjectDiff, Side, Status, Versions
-from trainc.diff.normal import Manifest
 from trainc.diff.notes import notes_on, overall_notes
-from trainc.diff.objects import Pair, match, repeated
+from trainc.diff.objects import JobPairs, Pair, by_job, match, repeated, under_plain_names
 from trainc.diff.outcomes import Outcome, worst
-from trainc.diff.renames import with_renames
 from trainc.diff.rules import ClusterRules
-from trainc.diff.staging import with_common_fate
 from trainc.diff.steps import Step, Totals, steps_of, totals_of
-from trainc.diff.verdicts import judge
-from trainc.diff.ways import WAYS, Way
+from trainc.diff.verdicts import Verdict, verdict_on
 from trainc.startup.records import replace
 
 _QUIET: tuple[Outcome, ...] = ("nothing", "in-place")
 
 
-def compare(before: Side, after: Side, rules: ClusterRules, way: Way, release: str) -> Diff:
+def compare(before: Side, after: Side, rules: ClusterRules, way: DeliveryMethod, release: str) -> Diff:
     """What changes between two sets of manifests, and what the cluster that `rules` describe does about it.
 
     JobSets have passed their schema; neither set is changed. `way` is the one that the reader uses; `release` is the
@@ -54,7 +53,7 @@ def _repetitions(*sides: Side) -> list[str]:
 
 def _job_diff(group: JobPairs, rules: ClusterRules) -> JobDiff:
     objects = [_object_diff(pair, rules) for pair in group.pairs if pair.before != pair.after]
-    objects = with_common_fate(with_new_names(group, objects, rules))
+    objects = group_by_outcome(with_new_names(group, objects, rules))
     shown = tuple(o for o in objects if o.status != "unchanged" or _is_refused(o))
     steps = [steps_of(jobset) if jobset else () for jobset in _jobsets(group)]
     job = JobDiff(
@@ -63,7 +62,7 @@ def _job_diff(group: JobPairs, rules: ClusterRules) -> JobDiff:
         name=group.name,
         status=_status(group, shown),
         objects=shown,
-        outcomes={way.id: worst(o.verdicts[way.id].outcome for o in shown) for way in WAYS},
+        outcomes={way.id: worst(o.verdicts[way.id].outcome for o in shown) for way in DELIVERY_METHODS},
         totals=Versions(*(_totals(group, side, steps[i]) for i, side in enumerate(("before", "after")))),
         steps_before=steps[0],
         steps_after=steps[1],
@@ -76,10 +75,10 @@ def _object_diff(pair: Pair, rules: ClusterRules) -> ObjectDiff:
     before, after = pair.normal_before, pair.normal_after
     renamed = (_name(pair.before), _name(pair.after)) if pair.is_renamed else None
     if before is None or after is None:
-        verdicts = judge(pair.before, pair.after, (), rules)
+        verdicts = verdict_on(pair.before, pair.after, (), rules)
         return ObjectDiff(pair.key, "added" if before is None else "removed", (), (), verdicts)
     changes, moves = compare_manifests(before, after)
-    verdicts = judge(pair.before, pair.after, changes, rules)
+    verdicts = verdict_on(pair.before, pair.after, changes, rules)
     status: Status = "changed" if changes or renamed else "unchanged"
     shown = tuple(map(_hidden, changes)) if pair.key.kind == "Secret" else changes
     return ObjectDiff(pair.key, status, shown, moves, verdicts, renamed)
@@ -125,3 +124,116 @@ def _sum(totals: Iterable[Totals | None]) -> Totals:
     for one in totals:
         total += one or Totals()
     return total
+
+
+# What the fate of one object does to the others of its job, where a tool tries all of them before it applies any.
+#
+# Source: fluxcd/pkg ssa/manager_apply.go (ApplyAll): a dry run of every object, and no apply after one that failed.
+
+
+_STOPS: tuple[Outcome, ...] = ("needs-suspend", "immutable", "invalid", "lost")
+
+
+def group_by_outcome(objects: Sequence[ObjectDiff]) -> list[ObjectDiff]:
+    """The objects of a job as Flux leaves them: as they were, all of them, if one is refused."""
+    for way in DELIVERY_METHODS:
+        if way.tool == "flux" and any(diff.verdicts[way.id].outcome in _STOPS for diff in objects):
+            objects = [_held_back(diff, way.id) for diff in objects]
+    return list(objects)
+
+
+def _held_back(diff: ObjectDiff, way: str) -> ObjectDiff:
+    """An object that would be updated or created is not. What is pruned is pruned after the apply, and so stays too."""
+    verdict = diff.verdicts[way]
+    if verdict.outcome in _STOPS or verdict.outcome == "re-created":
+        return diff
+    return replace(diff, verdicts={**diff.verdicts, way: Verdict("nothing", verdict.per_change)})
+
+
+# What a content hash in the names does: a job whose content changes is another job, and the old one goes.
+
+
+def with_new_names(group: JobPairs, objects: Sequence[ObjectDiff], rules: ClusterRules) -> list[ObjectDiff]:
+    """The objects of a job, judged anew for names that carry a content hash: all of them get a new name, or none."""
+    jobset = group.jobset
+    if jobset is None or jobset.before is None or jobset.after is None or jobset.is_renamed or not objects:
+        return list(objects)
+    if rules.content_hash(group.manifests("before")) == rules.content_hash(group.manifests("after")):
+        return list(objects)
+    outcome: Outcome = "invalid" if rules.creation_refusals(jobset.after) else "re-created"
+    before = {pair.key: pair.before for pair in group.pairs}
+    return [_renamed(diff, before[diff.key], outcome, rules) for diff in objects]
+
+
+def _renamed(diff: ObjectDiff, before: Manifest | None, outcome: Outcome, rules: ClusterRules) -> ObjectDiff:
+    old = diff.verdicts[NAME_HASH.id]
+    if before is None or diff.status == "removed":
+        return diff
+    plain = rules.content_hash([before])
+    changed = [rules.content_hash([with_change(before, change)]) != plain for change in diff.changes]
+    alone = tuple(outcome if c else was for c, was in zip(changed, old.per_change, strict=True))
+    return replace(diff, verdicts={**diff.verdicts, NAME_HASH.id: Verdict(outcome, alone)})
+
+
+# One change applied by itself: the manifest as it would be if nothing else had changed.
+
+
+def with_change(before: Manifest, change: Change) -> Manifest:
+    """`before`, the manifest that `change` was found in, with that change made; what stays is shared, nothing mutated."""
+    is_new_item = len(change.old) < len(change.path)
+    patched: Manifest = _put(before, change.old, change.after, append=is_new_item)
+    return patched
+
+
+def _put(tree: Any, path: Path, value: Any, *, append: bool) -> Any:
+    if not path:
+        return [*tree, value] if append else value
+    step, *rest = path
+    if isinstance(tree, list):
+        assert isinstance(step, int)
+        inner = _put(tree[step], tuple(rest), value, append=append)
+        kept = [] if inner is None else [inner]
+        return [*tree[:step], *kept, *tree[step + 1 :]]
+    inner = _put(tree.get(step), tuple(rest), value, append=append)
+    if inner is None:
+        return {key: old for key, old in tree.items() if key != step}
+    return {**tree, step: inner}
+
+
+# Jobs that go under one name and come under another: one job to its author, and two to the cluster.
+
+
+_Side: TypeAlias = Literal["before", "after"]
+
+
+def with_renames(groups: Sequence[JobPairs], jobs: Sequence[JobDiff]) -> list[JobDiff]:
+    """The jobs, those that only changed their name with a note that says so. `groups` are theirs, in the same order."""
+    gone = _by_content(groups, jobs, "removed", "before")
+    came = _by_content(groups, jobs, "added", "after")
+    noted = list(jobs)
+    for content, old in gone.items():
+        new = came.get(content, [])
+        if len(old) == len(new) == 1:
+            was, now = noted[old[0]], noted[new[0]]
+            goes = f"{now.label} has the same content: this is a new name, under which the training starts anew."
+            comes = f"{was.label} had the same content: it is gone under that name, and the training starts anew."
+            noted[old[0]] = replace(was, notes=(goes, *was.notes))
+            noted[new[0]] = replace(now, notes=(comes, *now.notes))
+    return noted
+
+
+def _by_content(
+    groups: Sequence[JobPairs], jobs: Sequence[JobDiff], status: Literal["added", "removed"], side: _Side
+) -> dict[str, list[int]]:
+    """Positions of the jobs of a status, by what they are but for their name."""
+    found: dict[str, list[int]] = {}
+    for i, (group, job) in enumerate(zip(groups, jobs, strict=True)):
+        if job.status == status and group.jobset is not None:
+            found.setdefault(_content(group, side), []).append(i)
+    return found
+
+
+def _content(group: JobPairs, side: _Side) -> str:
+    jobset = getattr(group.jobset, side)
+    plain = {jobset["metadata"]["name"]: ""}
+    return json.dumps([under_plain_names(manifest, plain) for manifest in group.manifests(side)], sort_keys=True)

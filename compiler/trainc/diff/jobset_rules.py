@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
 
-from trainc.admission import bake_defaults, creation_refusals
-from trainc.admission.admit import as_submitted
+from trainc.admission.admit import as_submitted, creation_refusals
+from trainc.admission.defaults import bake_defaults
 from trainc.admission.updates import Submitted, update_refusals
 from trainc.admission.versions import jobset_version
+from trainc.api.documents import Manifest
 from trainc.api.schema import check
 from trainc.diagnostics import Finding
 from trainc.diff.rules import Stored
 from trainc.emit.name_hash import name_hash
 from trainc.ir.release import release_facts
 from trainc.startup.records import dataclass
-
-Manifest: TypeAlias = dict[str, Any]
 
 _BY_WEBHOOK = (("spec", "replicatedJobs"), ("spec", "managedBy"))
 

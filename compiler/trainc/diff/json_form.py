@@ -9,10 +9,10 @@ from typing import Any
 from trainc.api.field_path import format_field
 from trainc.api.quantity import format_resources
 from trainc.diagnostics import Finding, format_path
+from trainc.diff.delivery import DELIVERY_METHODS
 from trainc.diff.model import Diff, JobDiff, ObjectDiff, Versions
 from trainc.diff.steps import Step, Totals
 from trainc.diff.verdicts import Verdict
-from trainc.diff.ways import WAYS
 
 _API = "trainc/v1alpha1"
 
@@ -30,7 +30,7 @@ def _diff(diff: Diff) -> dict[str, Any]:
         "after": diff.after,
         "release": diff.release,
         "delivery": diff.way.id,
-        "deliveries": {way.id: way.label for way in WAYS},
+        "deliveries": {way.id: way.label for way in DELIVERY_METHODS},
         "changed": diff.has_changes,
         "unchangedJobs": diff.unchanged,
         "totals": _versions(diff.totals),

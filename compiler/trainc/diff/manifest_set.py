@@ -104,7 +104,17 @@ def _problems(document: Document, release: str) -> Sequence[Diagnostic]:
         message = f"this is {document.data.get('apiVersion')} JobSet, not {JOBSET_API} JobSet"
         hint = f"compare JobSets of {JOBSET_API}"
         source = document.locate(("apiVersion",))
-        return [Diagnostic("NotAJobSet", "error", message, hint, label_of(document.data), "apiVersion", source)]
+        return [
+            Diagnostic(
+                "NotAJobSet",
+                "error",
+                message,
+                hint=hint,
+                object=label_of(document.data),
+                path="apiVersion",
+                source=source,
+            )
+        ]
     _, findings = check(document.data, "JobSet", release, prune=True)
     return [document.place(f) for f in findings if f.severity == "error"]
 
@@ -117,7 +127,15 @@ def _wrong_metadata(document: Document) -> Iterator[Diagnostic]:
             where = ("metadata", field)
             message, hint = f"{field} are a mapping, not {json.dumps(value)[:60]}", "write `key: value` pairs"
             label = label_of(document.data)
-            yield Diagnostic("WrongType", "error", message, hint, label, format_path(where), document.locate(where))
+            yield Diagnostic(
+                "WrongType",
+                "error",
+                message,
+                hint=hint,
+                object=label,
+                path=format_path(where),
+                source=document.locate(where),
+            )
 
 
 def _has_name(data: dict[str, Any]) -> bool:

@@ -7,13 +7,22 @@ from html import escape
 
 from trainc.api.field_path import format_field
 from trainc.diff.changes import Change
-from trainc.diff.figures import COLUMNS, as_arrow, figures
-from trainc.diff.grouping import by_outcome, names_of, under_headings
-from trainc.diff.mermaid import steps_changed, steps_diagram
+from trainc.diff.delivery import DeliveryMethod
 from trainc.diff.model import Diff, JobDiff, ObjectDiff, Versions
 from trainc.diff.outcomes import LABELS, MEANINGS, Outcome
-from trainc.diff.values import differing_lines, one_liners, printable
-from trainc.diff.ways import Way
+from trainc.diff.steps import Step
+from trainc.diff.values import (
+    COLUMNS,
+    as_arrow,
+    by_outcome,
+    differing_lines,
+    figures,
+    names_of,
+    one_liners,
+    printable,
+    under_headings,
+)
+from trainc.graph.mermaid import Arrow, Box, flowchart
 
 # GitHub takes 65,536 characters in a comment.
 LONGEST_COMMENT = 60_000
@@ -74,7 +83,7 @@ def _reading(diff: Diff) -> Iterator[str]:
         yield f"> {_cell(note)}"
 
 
-def _details(job: JobDiff, way: Way) -> Iterator[str]:
+def _details(job: JobDiff, way: DeliveryMethod) -> Iterator[str]:
     outcome = LABELS[job.outcomes[way.id]]
     yield f"<details><summary><b>{escape(job.label)}</b>: {_status(job)}, {outcome}</summary>"
     yield ""
@@ -94,7 +103,7 @@ def _details(job: JobDiff, way: Way) -> Iterator[str]:
     yield "</details>"
 
 
-def _object(diff: ObjectDiff, way: Way) -> Iterator[str]:
+def _object(diff: ObjectDiff, way: DeliveryMethod) -> Iterator[str]:
     outcome = diff.verdicts[way.id].outcome
     name = f"**{diff.key.kind}** {_code(' → '.join(diff.renamed) if diff.renamed else diff.key.name)}"
     yield f"{name}: {diff.status}, {LABELS[outcome]}"
@@ -147,3 +156,54 @@ def _cell(text: str) -> str:
 
 def _jobs(count: int) -> str:
     return "1 job" if count == 1 else f"{count} jobs"
+
+
+# The steps of a job before and after as one Mermaid diagram.
+
+
+# Borders alone carry the colour: fills that suit a light page do not suit a dark one.
+_LOOKS = {
+    "added": "stroke:#2da44e,stroke-width:3px",
+    "removed": "stroke:#cf222e,stroke-width:3px,stroke-dasharray:5 5",
+    "changed": "stroke:#bf8700,stroke-width:3px",
+}
+
+
+def steps_changed(job: JobDiff) -> bool:
+    """Whether a step came or went, or has other pods, requests or dependencies."""
+    return job.steps_before != job.steps_after
+
+
+def steps_diagram(job: JobDiff) -> str:
+    """A flowchart: the steps of both sides, what changed of them, and which waits for which."""
+    before = {step.name: step for step in job.steps_before}
+    after = {step.name: step for step in job.steps_after}
+    names = dict.fromkeys((*before, *after))
+    boxes = [
+        Box(name, _facts(before.get(name), after.get(name)), _look(before.get(name), after.get(name))) for name in names
+    ]
+    return flowchart(boxes, list(_arrows(before, after)), _LOOKS)
+
+
+def _look(before: Step | None, after: Step | None) -> str:
+    if before is None:
+        return "added"
+    if after is None:
+        return "removed"
+    return "" if before == after else "changed"
+
+
+def _facts(before: Step | None, after: Step | None) -> list[str]:
+    sides = [step for step in (before, after) if step is not None]
+    pods = as_arrow(*(f"{step.pods}" for step in (sides[0], sides[-1])))
+    gpus = as_arrow(*(f"{step.gpus}" for step in (sides[0], sides[-1])))
+    facts = [f"{pods} {'pod' if pods == '1' else 'pods'}"]
+    return facts if gpus == "0" else [*facts, f"{gpus} {'GPU' if gpus == '1' else 'GPUs'} each"]
+
+
+def _arrows(before: dict[str, Step], after: dict[str, Step]) -> Iterator[Arrow]:
+    """Dependencies as they are; those that went are dotted."""
+    now = {(awaited, name, status) for name, step in after.items() for awaited, status in step.depends_on}
+    then = {(awaited, name, status) for name, step in before.items() for awaited, status in step.depends_on}
+    for awaited, name, status in sorted(now | then):
+        yield Arrow(awaited, name, status, (awaited, name, status) not in now)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
+from trainc.api.documents import Manifest
 from trainc.diff.changes import Change, Move
-from trainc.diff.normal import Manifest
+from trainc.diff.delivery import DeliveryMethod
 from trainc.diff.objects import ObjectKey
 from trainc.diff.outcomes import Outcome
 from trainc.diff.steps import Step, Totals
 from trainc.diff.verdicts import Verdict
-from trainc.diff.ways import Way
 from trainc.startup.records import dataclass
 
 Status: TypeAlias = Literal["added", "removed", "changed", "unchanged"]
@@ -90,7 +90,7 @@ class Diff:
     before: str
     after: str
     release: str
-    way: Way
+    way: DeliveryMethod
     jobs: tuple[JobDiff, ...]
     unchanged: int
     totals: Versions

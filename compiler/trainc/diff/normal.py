@@ -5,11 +5,10 @@ What the API server and Argo CD add to a live object is left out, so that `kubec
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
+from trainc.api.documents import Manifest
 from trainc.api.quantity import canonical
-
-Manifest: TypeAlias = dict[str, Any]
 
 _SERVER_METADATA = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
 _BOOKKEEPING = ("kubectl.kubernetes.io/last-applied-configuration", "argocd.argoproj.io/tracking-id")

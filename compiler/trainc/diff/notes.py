@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from trainc.api.field_path import format_field
 from trainc.diff.changes import Change
-from trainc.diff.jobs import JobPairs
+from trainc.diff.delivery import ARGOCD, ARGOCD_REPLACE, KUBECTL
 from trainc.diff.model import JobDiff, ObjectDiff
+from trainc.diff.objects import JobPairs
 from trainc.diff.rules import ClusterRules
-from trainc.diff.ways import ARGOCD, ARGOCD_REPLACE, KUBECTL
 from trainc.startup.records import replace
 
 _REFUSED = ("needs-suspend", "immutable", "invalid")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from trainc.diff.hashed_names import plain_names, under_plain_names
-from trainc.diff.normal import Manifest, normal, stripped
+from trainc.api.documents import Manifest
+from trainc.diff.normal import normal, stripped
+from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
 
@@ -100,3 +102,108 @@ def _delivered(*sides: _Side | None) -> tuple[Manifest | None, ...]:
 
 def _compared(*sides: _Side | None) -> tuple[Manifest | None, ...]:
     return tuple(side and side.compared for side in sides)
+
+
+# Names that end in a content hash: the same job under another name, and its objects as if they had the plain one.
+
+
+# What target.name_hash appends: six characters of Kubernetes' alphabet for generated names.
+_HASHED = pattern(r"(?P<plain>.+)-[bcdfghjklmnpqrstvwxz2456789]{6}")
+
+
+def plain_names(before: Iterable[str], after: Iterable[str]) -> dict[str, str]:
+    """Plain names by the names that only one side has, where both sides have one job of that plain name."""
+    was, becomes = set(before), set(after)
+    gone, new = sorted(was - becomes), sorted(becomes - was)
+    left, right = (Counter(map(_plain, names)) for names in (gone, new))
+    return {name: _plain(name) for name in (*gone, *new) if left[_plain(name)] == right[_plain(name)] == 1}
+
+
+def _plain(name: str) -> str:
+    match = _HASHED.fullmatch(name)
+    return match["plain"] if match else name
+
+
+def under_plain_names(manifest: Manifest, plain: Mapping[str, str]) -> Manifest:
+    """The manifest with every mention of a hashed name, alone or as the start of a longer one, made plain."""
+    mentioned = {name: short for name, short in plain.items() if name != short}
+    if not mentioned:
+        return manifest
+    # Longest first, so that no name is taken for the start of another.
+    names = "|".join(map(re.escape, sorted(mentioned, key=len, reverse=True)))
+    pattern = re.compile(rf"(?<![a-z0-9-])({names})(?![a-z0-9])")
+    renamed: Manifest = _replaced(manifest, pattern, mentioned)
+    return renamed
+
+
+def _replaced(value: Any, pattern: re.Pattern[str], plain: Mapping[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {key: _replaced(inner, pattern, plain) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_replaced(item, pattern, plain) for item in value]
+    if isinstance(value, str):
+        return pattern.sub(lambda match: plain[match[1]], value)
+    return value
+
+
+# Which objects belong together: a JobSet, its PodGroup, and what its pods mount.
+
+
+@dataclass(frozen=True, slots=True)
+class JobPairs:
+    """The objects of one job on both sides, the JobSet last; or one object that belongs to no job."""
+
+    namespace: str
+    name: str
+    pairs: tuple[Pair, ...]
+
+    @property
+    def jobset(self) -> Pair | None:
+        """The JobSet, None for an object of no job."""
+        return self.pairs[-1] if self.pairs[-1].key.kind == "JobSet" else None
+
+    def manifests(self, side: str) -> list[Manifest]:
+        """The objects as delivered on one side: "before" or "after"."""
+        found = [getattr(pair, side) for pair in self.pairs]
+        return [manifest for manifest in found if manifest is not None]
+
+
+def by_job(pairs: Sequence[Pair]) -> tuple[JobPairs, ...]:
+    """The pairs in groups, by namespace and name."""
+    owners: dict[tuple[str, str, str], Pair] = {}
+    for jobset in (pair for pair in pairs if pair.key.kind == "JobSet"):
+        for kind, name in _mentions(jobset):
+            owners.setdefault((jobset.key.namespace, kind, name), jobset)
+    members: dict[ObjectKey, list[Pair]] = {}
+    for pair in pairs:
+        owner = (
+            pair if pair.key.kind == "JobSet" else owners.get((pair.key.namespace, _role(pair), pair.key.name), pair)
+        )
+        members.setdefault(owner.key, []).append(pair)
+    return tuple(
+        JobPairs(key.namespace, key.name, tuple(sorted(group, key=lambda p: (p.key == key, p.key.kind, p.key.name))))
+        for key, group in members.items()
+    )
+
+
+def _role(pair: Pair) -> str:
+    """What a JobSet mentions an object as: whatever makes a Secret goes by the Secret's name."""
+    return pair.key.kind if pair.key.kind in ("PodGroup", "ConfigMap") else "Secret"
+
+
+def _mentions(jobset: Pair) -> Iterator[tuple[str, str]]:
+    yield "PodGroup", jobset.key.name
+    for side in (jobset.normal_before, jobset.normal_after):
+        for replicated_job in (side or {}).get("spec", {}).get("replicatedJobs") or ():
+            pod = replicated_job.get("template", {}).get("spec", {}).get("template", {}).get("spec", {})
+            for volume in pod.get("volumes") or ():
+                yield from _sources(volume)
+                for source in volume.get("projected", {}).get("sources") or ():
+                    yield from _sources(source)
+
+
+def _sources(volume: Manifest) -> Iterator[tuple[str, str]]:
+    if "configMap" in volume:
+        yield "ConfigMap", volume["configMap"].get("name", "")
+    if "secret" in volume:
+        yield "Secret", volume["secret"].get("secretName") or volume["secret"].get("name", "")

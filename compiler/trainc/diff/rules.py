@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+from trainc.api.documents import Manifest
 from trainc.diagnostics import Finding
-from trainc.diff.normal import Manifest
 from trainc.startup.records import dataclass
 
 

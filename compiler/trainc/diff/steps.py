@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trainc.api.quantity import ZERO, Quantity, ResourceList
-from trainc.diff.normal import Manifest
+from trainc.api.documents import Manifest
+from trainc.api.quantity import ZERO, Quantity, ResourceList, pod_requests
 from trainc.ir.devices import is_gpu
-from trainc.ir.requests import pod_requests
 from trainc.startup.records import dataclass
 
 

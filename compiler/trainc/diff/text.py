@@ -8,12 +8,10 @@ from typing import Literal, TypeAlias
 
 from trainc.api.field_path import FieldPath, format_field
 from trainc.diff.changes import Change
-from trainc.diff.figures import as_arrow, figures
-from trainc.diff.grouping import by_outcome, names_of, under_headings
+from trainc.diff.delivery import DeliveryMethod
 from trainc.diff.model import Diff, JobDiff, ObjectDiff, Versions
 from trainc.diff.outcomes import LABELS, Outcome
-from trainc.diff.values import differing_lines, one_liners
-from trainc.diff.ways import Way
+from trainc.diff.values import as_arrow, by_outcome, differing_lines, figures, names_of, one_liners, under_headings
 
 Part: TypeAlias = Literal["title", "added", "removed", "changed", "harmless", "refused", "harmful", "quiet", "note"]
 Paint: TypeAlias = Callable[[Part, str], str]
@@ -52,7 +50,7 @@ def diff_text(diff: Diff, paint: Paint) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _job(job: JobDiff, way: Way, paint: Paint) -> Iterator[str]:
+def _job(job: JobDiff, way: DeliveryMethod, paint: Paint) -> Iterator[str]:
     outcome = job.outcomes[way.id]
     yield f"{paint('title', job.label)}  {_status(job)}: {paint(_tone(outcome), LABELS[outcome])}"
     if job.kind == "JobSet":
@@ -72,7 +70,7 @@ def _status(job: JobDiff) -> str:
     return "same fields, another order" if job.status == "unchanged" else job.status
 
 
-def _object(diff: ObjectDiff, way: Way, worst: Outcome, paint: Paint) -> Iterator[str]:
+def _object(diff: ObjectDiff, way: DeliveryMethod, worst: Outcome, paint: Paint) -> Iterator[str]:
     """An object with its changes; what becomes of it, and of each of them, where that is not what the line above says."""
     outcome = diff.verdicts[way.id].outcome
     apart = "" if outcome == worst else f": {paint(_tone(outcome), LABELS[outcome])}"

@@ -5,11 +5,16 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.api.field_path import KEYS, FieldPath, Item
+from trainc.api.field_path import FieldPath, Item
+from trainc.api.merge_keys import ITEM_KEYS
 from trainc.diff.changes import Change
+from trainc.diff.delivery import DELIVERY_METHODS, DeliveryMethod
+from trainc.diff.model import ObjectDiff, Versions
+from trainc.diff.outcomes import LABELS, Outcome
+from trainc.diff.steps import Totals
 from trainc.startup.patterns import pattern
 
 # A sign ("+", "-", or " " for context) and the text after it.
@@ -56,7 +61,7 @@ def without_identity(path: FieldPath, value: Any) -> Any:
     """An item less what its path already says: `{name: A, value: 1}` at `env[A]` is 1."""
     if not (len(path) > 1 and isinstance(path[-1], Item) and isinstance(value, dict)):
         return value
-    rest = {key: inner for key, inner in value.items() if key != KEYS.get(str(path[-2]))}
+    rest = {key: inner for key, inner in value.items() if key != ITEM_KEYS.get(str(path[-2]))}
     return rest["value"] if set(rest) == {"value"} else rest or value
 
 
@@ -120,3 +125,68 @@ def _joined(brackets: str, parts: Sequence[str | None]) -> str | None:
     if any(part is None for part in parts):
         return None
     return brackets[0] + ", ".join(part or "" for part in parts) + brackets[1]
+
+
+# What a job asks of the cluster, as columns: before and after.
+
+
+_MISSING = "-"
+COLUMNS: tuple[tuple[str, Callable[[Totals], str]], ...] = (
+    ("nodes", lambda totals: str(totals.nodes)),
+    ("GPUs", lambda totals: str(totals.gpus)),
+    ("CPU", lambda totals: str(totals.cpu)),
+    ("memory", lambda totals: str(totals.memory)),
+    ("gang", lambda totals: _MISSING if totals.gang is None else str(totals.gang)),
+)
+
+
+def figures(totals: Versions) -> list[tuple[str, str, str]]:
+    """Column, value before, value after; `-` where there is none."""
+    return [
+        (
+            name,
+            _MISSING if totals.before is None else shown(totals.before),
+            _MISSING if totals.after is None else shown(totals.after),
+        )
+        for name, shown in COLUMNS
+    ]
+
+
+def as_arrow(before: str, after: str) -> str:
+    """`4 → 8`, or one of them where they are the same."""
+    return before if before == after else f"{before} → {after}"
+
+
+# The order and the headings under which changes and ways are shown.
+
+
+# How deep a heading reaches into a JobSet: the Job's spec, the pod's spec, a container.
+_JOB, _POD, _CONTAINER = 5, 7, 9
+
+
+def under_headings(diff: ObjectDiff) -> Iterator[tuple[FieldPath, list[tuple[int, Change]]]]:
+    """An object's changes with their numbers, under the path that they share; first those that share none."""
+    groups: dict[FieldPath, list[tuple[int, Change]]] = {(): []}
+    for number, change in enumerate(diff.changes):
+        groups.setdefault(_heading(change.path), []).append((number, change))
+    yield from ((heading, changes) for heading, changes in groups.items() if changes)
+
+
+def _heading(path: FieldPath) -> FieldPath:
+    if path[:2] != ("spec", "replicatedJobs") or path[3:5] != ("template", "spec") or len(path) <= _JOB:
+        return ()
+    if path[5:7] != ("template", "spec") or len(path) <= _POD:
+        return path[:_JOB]
+    in_container = path[_POD] in ("containers", "initContainers") and len(path) > _CONTAINER
+    return path[:_CONTAINER] if in_container else path[:_POD]
+
+
+def by_outcome(outcomes: Mapping[str, Outcome]) -> list[tuple[Outcome, list[DeliveryMethod]]]:
+    """Which ways have which outcome, from harmless to harmful."""
+    found = [(outcome, [way for way in DELIVERY_METHODS if outcomes[way.id] == outcome]) for outcome in LABELS]
+    return [(outcome, ways) for outcome, ways in found if ways]
+
+
+def names_of(ways: Sequence[DeliveryMethod], chosen: DeliveryMethod) -> str:
+    """The ways' labels; the chosen one is marked."""
+    return "; ".join(f"{way.label} (*)" if way == chosen else way.label for way in ways)

@@ -6,16 +6,17 @@ concern it; where an object is deleted and created again, every change is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 
+from trainc.api.documents import Manifest
+from trainc.api.names import QUEUE_LABEL
 from trainc.diagnostics import Finding, Path
-from trainc.diff.attempts import Attempt, JobSetUpdate
-from trainc.diff.changes import Change
-from trainc.diff.normal import Manifest
+from trainc.diff.changes import Change, compare_manifests
+from trainc.diff.delivery import DELIVERY_METHODS, Apply, DeliveryMethod, effective_method, is_left_alone, submitted
+from trainc.diff.normal import normal
 from trainc.diff.outcomes import Outcome
-from trainc.diff.own_options import is_left_alone, own_way
-from trainc.diff.rules import ClusterRules
-from trainc.diff.ways import WAYS, Way
+from trainc.diff.rules import ClusterRules, Stored, suspended
 from trainc.startup.records import dataclass
 
 _ABOUT_UPDATES = ("FieldImmutable", "WebhookDefaultMissing", "ObjectRenamed")
@@ -42,20 +43,21 @@ class Verdict:
     refusals: tuple[Finding, ...] = ()
 
 
-def judge(
+def verdict_on(
     before: Manifest | None, after: Manifest | None, changes: Sequence[Change], rules: ClusterRules
 ) -> dict[str, Verdict]:
     """A verdict per way, by its id. The manifests are stripped (`normal`); a missing one is not in git."""
     if before is None or after is None:
-        return {way.id: _one_sided(way, before, after, rules) for way in WAYS}
+        return {way.id: _one_sided(way, before, after, rules) for way in DELIVERY_METHODS}
     if before["metadata"].get("name") != after["metadata"].get("name"):
         return dict.fromkeys(
-            (way.id for way in WAYS), _all("invalid" if _refused_new(after, rules) else "re-created", changes)
+            (way.id for way in DELIVERY_METHODS),
+            _all("invalid" if _refused_new(after, rules) else "re-created", changes),
         )
     update = JobSetUpdate(before, after, rules) if before["kind"] == "JobSet" else None
     verdicts = {}
-    for way in WAYS:
-        own = own_way(way, before, after)
+    for way in DELIVERY_METHODS:
+        own = effective_method(way, before, after)
         if is_left_alone(own, before, after):
             verdicts[way.id] = _all("nothing", changes)
         elif update is not None:
@@ -69,9 +71,9 @@ def _all(outcome: Outcome, changes: Sequence[Change], refusals: Sequence[Finding
     return Verdict(outcome, (outcome,) * len(changes), tuple(refusals))
 
 
-def _one_sided(way: Way, before: Manifest | None, after: Manifest | None, rules: ClusterRules) -> Verdict:
+def _one_sided(way: DeliveryMethod, before: Manifest | None, after: Manifest | None, rules: ClusterRules) -> Verdict:
     if before is not None:
-        return Verdict("deleted" if own_way(way, before, None).prunes else "nothing")
+        return Verdict("deleted" if effective_method(way, before, None).prunes else "nothing")
     assert after is not None
     return Verdict("invalid" if _refused_new(after, rules) else "created")
 
@@ -80,7 +82,7 @@ def _refused_new(manifest: Manifest, rules: ClusterRules) -> bool:
     return manifest["kind"] == "JobSet" and bool(rules.creation_refusals(manifest))
 
 
-def _judge_jobset(way: Way, changes: Sequence[Change], update: JobSetUpdate) -> Verdict:
+def _judge_jobset(way: DeliveryMethod, changes: Sequence[Change], update: JobSetUpdate) -> Verdict:
     if way.force == "always":
         return _all("lost" if update.invalid else "re-created", changes)
     attempt = update.by(way.apply)
@@ -122,7 +124,7 @@ def _related(left: Path, right: Path) -> bool:
     return left[:shorter] == right[:shorter]
 
 
-def _judge_other(way: Way, before: Manifest, changes: Sequence[Change]) -> Verdict:
+def _judge_other(way: DeliveryMethod, before: Manifest, changes: Sequence[Change]) -> Verdict:
     if way.force == "always":
         return _all("re-created", changes)
     if not changes:
@@ -134,3 +136,99 @@ def _judge_other(way: Way, before: Manifest, changes: Sequence[Change]) -> Verdi
     refused: Outcome = "re-created" if way.force == "if refused" else "immutable"
     per_change = tuple("in-place" if change.path[0] == "metadata" else refused for change in changes)
     return Verdict(refused if refused in per_change else "in-place", per_change)
+
+
+# An update of one JobSet as it would go: what is stored, what would be stored, and what is refused.
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One update: its refusals now, those that stay where git suspends the JobSet first, and what it changes in the store.
+
+    `effective` counts defaults in, so that a field which only spells out its default is not among them.
+    """
+
+    sent: Manifest
+    refusals: tuple[Finding, ...]
+    while_suspended: tuple[Finding, ...]
+    effective: tuple[Change, ...]
+
+
+class JobSetUpdate:
+    """The update of `before`, which was applied and is stored, to `after`, by any way to apply. Works lazily."""
+
+    def __init__(self, before: Manifest, after: Manifest, rules: ClusterRules) -> None:
+        self._before, self._after, self._rules = before, after, rules
+        self._attempts: dict[Apply, Attempt] = {}
+
+    @cached_property
+    def invalid(self) -> bool:
+        """Whether the new manifest would be refused as a new object too."""
+        return bool(self._rules.creation_refusals(self._after))
+
+    def by(self, apply: Apply) -> Attempt:
+        """The update by one way to apply; two ways that send the same share their answer."""
+        if apply in self._attempts:
+            return self._attempts[apply]
+        sent = submitted(apply, self._live.document, self._before, self._after)
+        same = next((attempt for attempt in self._attempts.values() if attempt.sent == sent), None)
+        return self._attempts.setdefault(apply, same or self._attempt(apply, sent))
+
+    def _attempt(self, apply: Apply, sent: Manifest) -> Attempt:
+        becomes, refusals = self._update(self._live, sent)
+        again: Sequence[Finding] = ()
+        if refusals:
+            paused = self._live.suspended()
+            _, again = self._update(paused, submitted(apply, paused.document, self._before, suspended(self._after)))
+        effective, _ = compare_manifests(normal(self._live.document), normal(becomes.document))
+        return Attempt(sent, tuple(refusals), tuple(again), effective)
+
+    def is_forbidden(self, refusals: Sequence[Finding]) -> bool:
+        """Whether the API server answers 403 to an update that is refused for these reasons."""
+        return self._rules.answers_forbidden(refusals)
+
+    @cached_property
+    def _live(self) -> Stored:
+        return self._rules.created(self._before)
+
+    def _update(self, stored: Stored, jobset: Manifest) -> tuple[Stored, Sequence[Finding]]:
+        becomes, refusals = self._rules.updated(stored, jobset)
+        return becomes, [*refusals, *kueue_refusals(stored.document, jobset)]
+
+
+# What Kueue's own webhook refuses of a JobSet that it queues, beside what JobSet's refuses.
+#
+# Source: kubernetes-sigs/kueue pkg/controller/jobframework/validation.go (ValidateJobOnUpdate).
+
+
+_PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
+_TIME_LABEL = "kueue.x-k8s.io/max-exec-time-seconds"
+
+
+def kueue_refusals(stored: Manifest, jobset: Manifest) -> Iterator[Finding]:
+    """Why Kueue would refuse `jobset` in the place of `stored`; nothing where neither names a queue."""
+    before, after = _labels(stored), _labels(jobset)
+    if QUEUE_LABEL not in {*before, *after}:
+        return
+    was_suspended, is_suspended = _suspended(stored), _suspended(jobset)
+    if not is_suspended and before.get(QUEUE_LABEL) != after.get(QUEUE_LABEL):
+        yield _immutable(QUEUE_LABEL, "Kueue moves a job to another queue only while it is suspended")
+    if not (was_suspended and is_suspended) and before.get(_TIME_LABEL) != after.get(_TIME_LABEL):
+        yield _immutable(_TIME_LABEL, "Kueue takes another time limit only while the job is suspended")
+    if _PRIORITY_LABEL in after and _PRIORITY_LABEL not in before and not is_suspended:
+        yield _immutable(_PRIORITY_LABEL, "Kueue gives a job its first priority class only while it is suspended")
+    if _PRIORITY_LABEL in before and _PRIORITY_LABEL not in after:
+        yield _immutable(_PRIORITY_LABEL, "Kueue never takes a priority class away")
+
+
+def _immutable(label: str, message: str) -> Finding:
+    return Finding("FieldImmutable", "error", message, hint="", path=("metadata", "labels", label))
+
+
+def _labels(jobset: Manifest) -> dict[str, str]:
+    labels: dict[str, str] = jobset["metadata"].get("labels") or {}
+    return labels
+
+
+def _suspended(jobset: Manifest) -> bool:
+    return jobset.get("spec", {}).get("suspend") is True

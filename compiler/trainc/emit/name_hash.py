@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-Manifest = dict[str, Any]
+from trainc.api.documents import Manifest
 
 # Kubernetes' own choice for generated names: no vowels, so no words, and nothing that is read as something else
 # (kubernetes/apimachinery pkg/util/rand).

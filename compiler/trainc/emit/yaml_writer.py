@@ -6,11 +6,10 @@ folding. Keys come in the order of `key_order`, strings in the form of `yaml_sca
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
-from trainc.emit.key_order import ELSEWHERE, TOP, in_order, leading
 from trainc.emit.yaml_scalars import atom, inline, literal
 
 # A reader looks 1,024 characters ahead for the colon after a key; a longer one is announced by `?`.
@@ -91,3 +90,83 @@ def _leaf(value: object, indent: str) -> str:
     if isinstance(value, dict):
         return "{}"
     return "[]" if isinstance(value, _LISTS) else atom(value)
+
+
+# The order of a manifest's keys, whichever order its input had.
+#
+# - at the top: apiVersion, kind, metadata;
+# - in `metadata`: name, namespace, labels, annotations;
+# - anywhere else: name;
+#
+# each of them first, and then all others by code point.
+
+
+TOP = ("apiVersion", "kind", "metadata")
+_METADATA = ("name", "namespace", "labels", "annotations")
+ELSEWHERE = ("name",)
+
+
+def leading(key: str) -> tuple[str, ...]:
+    """The keys that come first in the mapping that stands under `key`."""
+    return _METADATA if key == "metadata" else ELSEWHERE
+
+
+@lru_cache(maxsize=4096)  # The mappings of one job have the keys of those of the next.
+def in_order(keys: tuple[str, ...], first: tuple[str, ...]) -> tuple[str, ...]:
+    """The keys of a mapping, those of `first` in front. ValueError if one is no string."""
+    if not all(isinstance(key, str) for key in keys):
+        raise ValueError("a manifest's keys are all strings")
+    return (*(key for key in first if key in keys), *sorted(key for key in keys if key not in first))
+
+
+def ordered(value: Any, first: tuple[str, ...] = ELSEWHERE) -> Any:
+    """A copy of `value` with the keys of every mapping in order. ValueError as in `in_order`."""
+    if isinstance(value, dict):
+        return {key: ordered(value[key], leading(key)) for key in in_order(tuple(value), first)}
+    return [ordered(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+# Jobs' manifests as one stream: the text of each job by itself, so that no two need be in memory at once.
+
+
+Form: TypeAlias = Literal["yaml", "json"]
+FORMS: tuple[Form, ...] = ("yaml", "json")
+
+_LIST_HEAD = b'{\n  "apiVersion": "v1",\n  "kind": "List",\n  "items": ['
+
+
+def text_of(manifests: Sequence[Mapping[str, Any]], form: Form) -> bytes:
+    """What one job contributes to a stream; nothing where it has no manifests. ValueError for what no text can hold."""
+    if form == "yaml":
+        return dump_yaml(manifests).encode()
+    return ",\n".join(map(_item, manifests)).encode()
+
+
+def joined(texts: Iterable[bytes], form: Form) -> Iterator[bytes]:
+    """The stream in pieces: YAML documents with `---` between them, or one v1 List in JSON."""
+    contents = (text for text in texts if text)
+    if form == "yaml":
+        yield next(contents, b"")
+        for text in contents:
+            yield b"---\n"
+            yield text
+        return
+    yield _LIST_HEAD
+    between = b"\n"
+    for text in contents:
+        yield between
+        yield text
+        between = b",\n"
+    yield b"]\n}\n" if between == b"\n" else b"\n  ]\n}\n"
+
+
+def dump_json(manifests: Iterable[Mapping[str, Any]]) -> str:
+    """All manifests as one JSON document, a v1 List, keys in the order of the YAML."""
+    return b"".join(joined((text_of([manifest], "json") for manifest in manifests), "json")).decode()
+
+
+def _item(manifest: Mapping[str, Any]) -> str:
+    import json  # For those who ask for it.
+
+    text = json.dumps(ordered(manifest, TOP), indent=2, ensure_ascii=False, allow_nan=False, default=atom)
+    return "    " + text.replace("\n", "\n    ")

@@ -9,7 +9,7 @@ from trainc.diagnostics import Path
 from trainc.explain.model import InputDocument, Kind, Origin
 from trainc.explain.query import matches, parse
 from trainc.explain.sources import Sources, input_of
-from trainc.ir.patch import Patch
+from trainc.ir.trainjob import Patch
 from trainc.plugins.plugin import Plugin
 from trainc.plugins.registry import loaded
 from trainc.plugins.rows import Row, Situation

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from trainc.api.documents import Manifest
 from trainc.explain.model import ExplainedObject, Explanation, InputDocument, InputDocuments, ObjectName
 from trainc.explain.replay import Replay
 from trainc.ir.info import Info
@@ -15,8 +15,6 @@ from trainc.plugins.plugin import ExtensionPoint
 from trainc.plugins.registry import Applied
 from trainc.reading.document import Document, label_of
 from trainc.startup.records import dataclass, field
-
-Manifest = dict[str, Any]
 
 
 @dataclass(slots=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
-from trainc.api.field_path import KEYS, FieldPath, Item, Leaf, Leaves
+from trainc.api.field_path import FieldPath, Item, Leaf, Leaves
+from trainc.api.merge_keys import ITEM_KEYS
 from trainc.explain.model import ExplainedField, Origin
 
 Attribute: TypeAlias = Callable[[Leaf], Origin]
@@ -76,7 +77,7 @@ class History:
 def _item_keys(path: FieldPath) -> Iterable[FieldPath]:
     for i, step in enumerate(path[1:], start=1):
         if isinstance(step, Item) and path[i - 1] in _REPLACED_WHOLE:
-            yield (*path[: i + 1], KEYS[str(path[i - 1])])
+            yield (*path[: i + 1], ITEM_KEYS[str(path[i - 1])])
 
 
 def keyed(manifests: Sequence[dict[str, Any]]) -> Iterator[tuple[Key, dict[str, Any]]]:

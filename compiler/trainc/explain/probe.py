@@ -11,9 +11,8 @@ from typing import Any
 
 from trainc.api.field_path import FieldPath, Leaf, Leaves, at, exists, is_item_name
 from trainc.diagnostics import Path
-from trainc.ir.container import Container
 from trainc.ir.info import Info
-from trainc.ir.podset import PodSet
+from trainc.ir.podset import Container, PodSet
 from trainc.startup.records import replace
 
 _CONTAINER_FIELDS = ("image", "command", "args", "env", "resources", "volumeMounts", "ports")

@@ -8,19 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from trainc.api.documents import Json, Manifest
 from trainc.api.field_path import FieldPath, Leaf, Leaves, at, is_item_name, leaves
-from trainc.emit.key_order import TOP, ordered
+from trainc.emit.yaml_writer import TOP, ordered
 from trainc.explain import probe
 from trainc.explain.attribute import before_overlays, by_document, by_label, by_patch, by_plugin
 from trainc.explain.history import Attribute, History, Key, keyed
 from trainc.explain.model import ExplainedField, InputDocuments, Origin
-from trainc.explain.patch_leaves import patch_leaves
-from trainc.explain.secrets import by_secrets_mode, sealed_of
 from trainc.explain.sources import Sources
-from trainc.explain.stages import Moved, by_move, by_stage, moved
+from trainc.explain.stages import Moved, by_move, by_secrets_mode, by_stage, moved, patch_leaves, sealed_of
 from trainc.ir.info import Info
-from trainc.ir.patch import Patch
-from trainc.ir.trainjob import TrainJob
+from trainc.ir.trainjob import Patch, TrainJob
 from trainc.options import Options
 from trainc.pipeline.lowering import lower
 from trainc.pipeline.patches import apply_patches
@@ -29,9 +27,6 @@ from trainc.plugins import engine
 from trainc.plugins.plugin import ExtensionPoint, Plugin
 from trainc.plugins.registry import Applied, plugins_for
 from trainc.plugins.rows import Situation
-
-Manifest = dict[str, Any]
-Json = Mapping[str, Any]
 
 _JOBSET = "JobSet"
 _TEMPLATE = ("spec", "template")

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from trainc.api import names
-from trainc.api.field_path import FieldPath, Item, Leaf
+from trainc.api.field_path import FieldPath, Item, Leaf, leaves
 from trainc.diagnostics import Path
+from trainc.explain.attribute import row_for, rows_of
 from trainc.explain.model import InputDocument, Origin
-from trainc.explain.sources import input_of, schema_path
-from trainc.ir.carried_metadata import carried
+from trainc.explain.sources import Sources, input_of, schema_path
 from trainc.ir.info import Info
-from trainc.ir.trainjob import TrainJob
+from trainc.ir.trainjob import Patch, PatchedJob, TrainJob, carried
 from trainc.options import Options
-from trainc.startup.records import dataclass
+from trainc.plugins.registry import enabled
+from trainc.plugins.rows import Situation
+from trainc.startup.records import dataclass, replace
 
 # The fields that JobSet's webhook fills in; all other defaults are the CRD's.
 _WEBHOOK = frozenset(
@@ -77,3 +80,77 @@ def by_stage(stage: str, options: Options, leaf: Leaf) -> Origin:
     if stage == "delivery":
         return Origin("delivery", _TOOLS[options.delivery], leaf.value, rule=f"--delivery {options.delivery}")
     return Origin("deviation", stage, leaf.value, deviation=stage)
+
+
+# The objects of a secrets mode: what of them the job decides, and what a sealed Secret in the input does.
+
+
+# What mode `sealed` carries over; it writes the rest anew.
+_CIPHERTEXT: tuple[FieldPath, ...] = (
+    ("spec", "encryptedData"),
+    ("spec", "template", "immutable"),
+    ("spec", "template", "metadata", "annotations"),
+    ("metadata", "annotations"),
+)
+
+
+def by_secrets_mode(
+    situation: Situation, sources: Sources, options: Options, sealed: InputDocument | None, leaf: Leaf
+) -> Origin:
+    """A leaf of an object that a secrets mode adds; `sealed` is the document that it was carried over from."""
+    flag = f"--secrets {options.secrets}"
+    if sealed is not None and any(leaf.path[: len(field)] == field for field in _CIPHERTEXT):
+        return Origin("delivery", "Secrets", leaf.value, rule=flag, inputs=(input_of(sealed, _carried(leaf)),))
+    s = replace(situation, path=leaf.path, value=leaf.value)
+    row = row_for((row for plugin in enabled(options.plugins) for row in rows_of(plugin, "secrets")), s)
+    inputs = sources.inputs(row.refs(s)) if row is not None else ()
+    rule = "; ".join((flag, *(given.rule for given in inputs if given.rule)))
+    return Origin("delivery", "Secrets", leaf.value, rule=rule, inputs=tuple(i for i in inputs if not i.rule))
+
+
+def sealed_of(documents: Sequence[InputDocument], manifest: Mapping[str, Any]) -> InputDocument | None:
+    """The document of the input that a SealedSecret of the output was carried over from."""
+    if manifest["kind"] != "SealedSecret":
+        return None
+    wanted = _identity(manifest)
+    return next((d for d in documents if d.raw.get("kind") == "SealedSecret" and _identity(d.raw) == wanted), None)
+
+
+def _identity(document: Mapping[str, Any]) -> tuple[Any, Any]:
+    metadata = document.get("metadata")
+    known = metadata if isinstance(metadata, Mapping) else {}
+    return known.get("name"), known.get("namespace") or ""
+
+
+def _carried(leaf: Leaf) -> Path:
+    """Where the document has it; the template's scope is that of the document itself."""
+    return leaf.index[2:] if leaf.index[:3] == ("spec", "template", "metadata") else leaf.index
+
+
+# The leaves that a patch sets, in the JobSet's paths, and where in the TrainJob each of them is written.
+
+
+_POD: Path = ("spec", "template")
+
+
+def patch_leaves(patch: Patch) -> Mapping[FieldPath, Path]:
+    """Each leaf's path in the JobSet, with its path in the TrainJob."""
+    found: dict[FieldPath, Path] = {}
+    metadata: Path = (*patch.path, "trainingRuntimeSpec", "template", "metadata")
+    for field, values in (("labels", patch.labels), ("annotations", patch.annotations)):
+        found.update({("metadata", field, key): (*metadata, field, key) for key in values})
+    for patched in patch.jobs:
+        found["spec", "replicatedJobs", Item(patched.name), "name"] = (*patched.path, "name")
+        job = ("spec", "replicatedJobs", Item(patched.name), "template")
+        for path, leaf in leaves(patched.template or {}).items():
+            found[*job, *path] = _written_at(patch, patched, leaf.index)
+    return found
+
+
+def _written_at(patch: Patch, patched: PatchedJob, index: Path) -> Path:
+    """Only runtimePatches spell out the whole JobTemplateSpec; overrides begin at the pod template or its spec."""
+    if patch.manager is not None:
+        return (*patched.path, "template", *index)
+    if index[:3] == (*_POD, "spec"):
+        return (*patched.pod_path, *index[3:])
+    return (*patch.path, *index[2:])

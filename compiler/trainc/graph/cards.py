@@ -5,9 +5,7 @@ All lengths are in pixels; text is measured roughly, as no font is at hand, and 
 
 from __future__ import annotations
 
-from trainc.graph.layers import layers
-from trainc.graph.model import Graph, Step
-from trainc.graph.words import devices, size
+from trainc.graph.model import Graph, Step, devices, layers, size
 from trainc.startup.records import dataclass
 
 WIDTH = 376

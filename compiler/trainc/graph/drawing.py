@@ -21,8 +21,7 @@ from trainc.graph.cards import (
     place,
     shorten,
 )
-from trainc.graph.model import Graph
-from trainc.graph.words import gang, total
+from trainc.graph.model import Graph, gang, total
 
 if TYPE_CHECKING:
     import svg

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from trainc.graph.flowchart import Arrow, Box, Frame, flowchart
-from trainc.graph.layers import layers
-from trainc.graph.model import Graph, Step
-from trainc.graph.words import gang, size
+from trainc.graph.model import Graph, Step, gang, layers, size
+from trainc.startup.records import dataclass
 
 _ROLES = {"trainer": "trainer", "dataset-initializer": "initializer", "model-initializer": "initializer"}
 _LOOKS = {"trainer": "stroke:#2f81f7,stroke-width:3px", "initializer": "stroke:#3fb950,stroke-width:2px"}
@@ -32,3 +30,79 @@ def _facts(step: Step) -> Iterator[str]:
     yield from (f"meets at {meeting.address}" for meeting in step.rendezvous)
     if step.volumes:
         yield "volumes: " + ", ".join(volume.name for volume in step.volumes)
+
+
+# Mermaid's flowcharts, which GitHub and GitLab draw in Markdown: the one place that knows how they are written.
+
+
+_ESCAPES = {"&": "&amp;", '"': "&quot;", "<": "&lt;", ">": "&gt;", "#": "&#35;"}
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A box by its name, with the lines below it; `look` is one of the flowchart's looks, or empty."""
+
+    name: str
+    lines: Sequence[str]
+    look: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """From one box to another by their names."""
+
+    start: str
+    end: str
+    label: str
+    dotted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A dashed line around some of the boxes."""
+
+    label: str
+    boxes: Collection[str]
+    style: str
+
+
+def flowchart(
+    boxes: Sequence[Box], arrows: Sequence[Arrow], looks: Mapping[str, str], frame: Frame | None = None
+) -> str:
+    """A flowchart from left to right, without the fence around it. Arrows that lack an end are left out.
+
+    `looks` are styles by name; strokes alone read on light and dark pages.
+    """
+    return "\n".join(_lines(boxes, arrows, looks, frame))
+
+
+def _lines(
+    boxes: Sequence[Box], arrows: Sequence[Arrow], looks: Mapping[str, str], frame: Frame | None
+) -> Iterator[str]:
+    ids = {box.name: f"s{i}" for i, box in enumerate(boxes)}
+    framed = [box for box in boxes if frame is not None and box.name in frame.boxes]
+    yield "flowchart LR"
+    yield from (f"  {_box(box, ids)}" for box in boxes if box not in framed)
+    if frame is not None and framed:
+        yield f'  subgraph frame["{_escaped(frame.label)}"]'
+        yield from (f"    {_box(box, ids)}" for box in framed)
+        yield "  end"
+        yield f"  style frame {frame.style}"
+    for arrow in arrows:
+        if arrow.start in ids and arrow.end in ids:
+            line = "-.->" if arrow.dotted else "-->"
+            yield f"  {ids[arrow.start]} {line}|{_escaped(arrow.label)}| {ids[arrow.end]}"
+    for look, style in looks.items():
+        alike = [ids[box.name] for box in boxes if box.look == look]
+        if alike:
+            yield f"  classDef {look} {style}"
+            yield f"  class {','.join(alike)} {look}"
+
+
+def _box(box: Box, ids: Mapping[str, str]) -> str:
+    body = "<br/>".join([f"<b>{_escaped(box.name)}</b>", *map(_escaped, box.lines)])
+    return f'{ids[box.name]}["{body}"]'
+
+
+def _escaped(text: str) -> str:
+    return "".join(_ESCAPES.get(character, character) for character in text)

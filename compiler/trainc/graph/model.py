@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from graphlib import CycleError, TopologicalSorter
+
 from trainc.startup.records import dataclass
 
 
@@ -88,3 +91,66 @@ class Graph:
     def gpus(self) -> int:
         """Devices of all pods of all steps."""
         return sum(step.all_pods * step.gpus_per_pod for step in self.steps)
+
+
+# What is said about a step in the same words in every form of the picture.
+
+
+_TIMES = " \N{MULTIPLICATION SIGN} "
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 pod`, `2,000 pods`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def total(graph: Graph) -> str:
+    """Pods and GPUs of the whole job."""
+    return counted(graph.pods, "pod") + (f", {counted(graph.gpus, 'GPU')}" if graph.gpus else "")
+
+
+def size(step: Step) -> str:
+    """Replicas where there are several, pods of one, and GPUs of each where it has some, multiplied."""
+    factors = [f"{step.replicas:,}"] if step.replicas != 1 else []
+    factors.append(counted(step.pods, "pod"))
+    if step.gpus_per_pod:
+        factors.append(counted(step.gpus_per_pod, "GPU"))
+    return _TIMES.join(factors)
+
+
+def devices(step: Step) -> str:
+    """`8 nvidia.com/gpu` for one pod."""
+    return ", ".join(f"{count:,} {name}" for name, count in step.gpus)
+
+
+def gang(found: Gang) -> str:
+    """`gang llm: 4 pods together (coscheduling)`."""
+    return f"gang {found.name}: {counted(found.members, 'pod')} together ({found.scheduler})"
+
+
+# The steps in layers: each behind all that it waits for, and near them inside its layer.
+
+
+def layers(graph: Graph) -> list[list[Step]]:
+    """Steps that wait for nothing, then those that wait for them, and so on; in a circle, all in one layer."""
+    steps = {step.name: step for step in graph.steps}
+    sorter = TopologicalSorter({s.name: [d.step for d in s.depends_on if d.step in steps] for s in graph.steps})
+    try:
+        sorter.prepare()
+    except CycleError:
+        return [list(graph.steps)]
+    found: list[list[Step]] = []
+    place: dict[str, int] = {}
+    while sorter.is_active():
+        ready = sorter.get_ready()
+        layer = sorted((step for step in graph.steps if step.name in ready), key=lambda s: _height(s, place))
+        place |= {step.name: i for i, step in enumerate(layer)}
+        found.append(layer)
+        sorter.done(*ready)
+    return found
+
+
+def _height(step: Step, place: Mapping[str, int]) -> float:
+    """The mean height of what a step waits for, so that lines cross little."""
+    heights = [place[d.step] for d in step.depends_on if d.step in place]
+    return sum(heights) / len(heights) if heights else 0.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from trainc.api import names
+from trainc.api.documents import Json
 from trainc.api.quantity import parse_quantity
 from trainc.graph.model import Dependency, Gang, Graph, Rendezvous, Step, Volume
 from trainc.ir.devices import is_gpu
@@ -15,7 +15,6 @@ from trainc.plugins.plugin import MeetingFile, Plugin
 from trainc.plugins.registry import PLUGINS
 from trainc.startup.records import replace
 
-Json = Mapping[str, Any]
 _KINDS = {"persistentVolumeClaim": "PVC"}
 _REFERENCES = ("name", "secretName", "claimName", "path")
 

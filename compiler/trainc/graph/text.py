@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Literal, TypeAlias
 
-from trainc.graph.layers import layers
-from trainc.graph.model import Graph, Step
-from trainc.graph.words import devices, gang, size, total
+from trainc.graph.model import Graph, Step, devices, gang, layers, size, total
 
 Role: TypeAlias = Literal["heading", "step", "size", "faint", "address", "gang"]
 Paint: TypeAlias = Callable[[str, Role], str]

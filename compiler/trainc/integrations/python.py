@@ -78,7 +78,7 @@ def _load(paths: Sequence[AnyPath], options: Options) -> tuple[Sequence[Loaded],
     if not paths:
         return (), options
     from trainc.overlays.load import load_overlays
-    from trainc.overlays.settings import overlaid_options
+    from trainc.overlays.loaded import overlaid_options
 
     overlays, problems = load_overlays(paths, options.limits)
     options, contradictions = overlaid_options(options, overlays)

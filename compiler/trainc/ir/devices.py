@@ -57,8 +57,8 @@ def ambiguous_gpus(job: TrainJob, info: Info) -> Iterator[Finding]:
                 "AmbiguousGPU",
                 "error",
                 f"{kind} name {' and '.join(found)}; it is open which of them counts processes per node",
-                "keep one GPU resource, or set spec.trainer.numProcPerNode",
-                ("spec", "trainer", "resourcesPerNode", kind) if asked else ("spec", "runtimeRef"),
+                hint="keep one GPU resource, or set spec.trainer.numProcPerNode",
+                path=("spec", "trainer", "resourcesPerNode", kind) if asked else ("spec", "runtimeRef"),
             )
             return
 

@@ -7,9 +7,8 @@ from typing import Literal
 
 from trainc.api import names
 from trainc.diagnostics import Path
-from trainc.ir.container import Container
 from trainc.ir.info import Info
-from trainc.ir.podset import PodSet
+from trainc.ir.podset import Container, PodSet
 from trainc.ir.trainjob import Trainer, TrainJob
 from trainc.startup.records import dataclass
 

@@ -1,12 +1,16 @@
-"""Environment variables: the shapes that plugins inject, and how the controller carries a TrainJob's own."""
+"""Environment variables: the shapes that plugins inject, how the controller carries a TrainJob's own, and rendezvous."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from trainc.api import names
-from trainc.ir.trainjob import TrainJob
+from trainc.diagnostics import Finding
+from trainc.ir.info import Info
+from trainc.ir.podset import Item, PodSet, controller_port_match, port_match
+from trainc.ir.trainjob import Trainer, TrainJob
 from trainc.options import Semantics
 
 EnvVar = Mapping[str, Any]
@@ -56,3 +60,58 @@ def _reference(kind: str, reference: EnvVar, whole: bool) -> EnvVar:
     if kind == "resourceFieldRef":
         return {"containerName": "", "divisor": "0", **reference}
     return reference
+
+
+# Where the pods of a job meet: the address and port of rank 0.
+
+
+PORT: Item = {"containerPort": names.TRAINER_PORT}
+
+
+def subdomain(job: TrainJob, info: Info) -> str:
+    """The headless Service that the pods' DNS names end in: `network.subdomain`, else the job's name."""
+    network = info.template.get("network") or {}
+    return str(network.get("subdomain") or job.name)
+
+
+def master_host(job: TrainJob, info: Info) -> str:
+    """DNS name of rank 0.
+
+    The controller writes `<job>-node-0-0.<job>` whatever the trainer's job and subdomain are called
+    (kubeflow/trainer torch.go, jax.go, xgboost.go); `gitops` names the pod that will exist.
+    """
+    trainer = info.trainer
+    if info.gitops and trainer is not None:
+        return names.first_host(job.name, trainer.name, subdomain(job, info))
+    return names.first_host(job.name, names.NODE, job.name)
+
+
+def endpoints(pod_set: PodSet, job: TrainJob, info: Info) -> Iterator[str]:
+    """The DNS name of every pod of a pod set, replica by replica. Until 2.2 the controller knows the first only."""
+    domain = subdomain(job, info)
+    replicas = pod_set.replicas if info.release.hostfile_counts_replicas or info.gitops else 1
+    for replica in range(replicas):
+        for index in range(pod_set.count):
+            yield f"{names.pod_host(job.name, pod_set.name, replica, index)}.{domain}"
+
+
+def with_rendezvous(info: Info, env: Iterable[EnvVar]) -> Info:
+    """The trainer container with the variables by which the pods meet, and the rendezvous port open.
+
+    The controller takes any two unnamed ports for one and so overwrites the first unnamed one; `gitops` keeps both.
+    """
+    same = port_match if info.gitops else controller_port_match
+    return info.with_trainer_container(lambda container: container.with_env(env).with_ports(({**PORT},), same))
+
+
+def reserved_env(trainer: Trainer, reserved: AbstractSet[str], purpose: str) -> Iterator[Finding]:
+    """An error for each variable of `spec.trainer.env` whose name is in `reserved`."""
+    for index, variable in enumerate(trainer.env):
+        if variable["name"] in reserved:
+            yield Finding(
+                "ReservedEnv",
+                "error",
+                f"{variable['name']} is set by trainc for {purpose} and must not be set by hand",
+                hint="drop the variable; numNodes, numProcPerNode and the runtime's policy decide its value",
+                path=("spec", "trainer", "env", index),
+            )

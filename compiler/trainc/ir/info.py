@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from trainc.api import names
-from trainc.ir.container import Container
-from trainc.ir.podset import PodSet
+from trainc.api.documents import Json
+from trainc.ir.podset import Container, PodSet
 from trainc.ir.release import Release
 from trainc.options import Semantics
 from trainc.startup.records import dataclass, field, replace
-
-Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,74 @@
-"""A pod set: the pods of one replicated job, seen as a unit."""
+"""Pod sets and their containers: the pods of one replicated job, seen as a unit, and the edits that plugins make."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from trainc.api import names
 from trainc.api.quantity import ResourceList
-from trainc.ir.container import Container
-from trainc.ir.keyed import Item, upsert
 from trainc.startup.records import dataclass, field, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """`fields` is a core/v1 Container as a plain mapping, never changed in place."""
+
+    fields: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The container's name."""
+        return str(self.fields.get("name", ""))
+
+    @property
+    def env(self) -> Sequence[Item]:
+        """Environment variables in order."""
+        env: Sequence[Item] = self.fields.get("env", ())
+        return env
+
+    @property
+    def ports(self) -> Sequence[Item]:
+        """Container ports in order."""
+        ports: Sequence[Item] = self.fields.get("ports", ())
+        return ports
+
+    @property
+    def mounts(self) -> Sequence[Item]:
+        """Volume mounts in order."""
+        mounts: Sequence[Item] = self.fields.get("volumeMounts", ())
+        return mounts
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The entrypoint, empty where the image's own is used."""
+        return tuple(self.fields.get("command", ()))
+
+    @property
+    def resources(self) -> Mapping[str, Any]:
+        """`limits`, `requests` and `claims` as written, canonical."""
+        resources: Mapping[str, Any] = self.fields.get("resources", {})
+        return resources
+
+    def with_fields(self, **fields: Any) -> Container:
+        """This container with `fields` set; a value of None removes the field."""
+        merged = {**self.fields, **fields}
+        return Container({name: value for name, value in merged.items() if value is not None})
+
+    def with_env(self, variables: Iterable[Item]) -> Container:
+        """Variables of the same name are replaced in place, new ones are appended."""
+        env = upsert(self.env, variables, "name")
+        return Container({**self.fields, "env": env}) if env else self
+
+    def with_mounts(self, mounts: Iterable[Item]) -> Container:
+        """A mount on the same path is replaced in place, new ones are appended."""
+        return Container({**self.fields, "volumeMounts": upsert(self.mounts, mounts, "mountPath")})
+
+    def with_ports(self, ports: Iterable[Item], same: Same) -> Container:
+        """A port that `same` takes for another is replaced in place, new ones are appended."""
+        result = upsert_where(self.ports, ports, same)
+        return Container({**self.fields, "ports": result}) if result else self
+
 
 Edit = Callable[[Container], Container]
 
@@ -78,3 +137,54 @@ class PodSet:
 def _edited(containers: tuple[Container, ...], name: str, edit: Edit) -> tuple[Container, ...]:
     at = next((i for i, c in enumerate(containers) if c.name == name), None)
     return containers if at is None else (*containers[:at], edit(containers[at]), *containers[at + 1 :])
+
+
+# Lists whose items have an identity: replace in place where the identity is met, else append.
+#
+# Go's counterpart is `Upsert*` in kubeflow/trainer pkg/apply/apply.go.
+
+
+Item: TypeAlias = Mapping[str, Any]
+Same: TypeAlias = Callable[[Item, Item], bool]
+
+
+def upsert(items: Sequence[Item], updates: Iterable[Item], key: str) -> list[Item]:
+    """`items` with each update in the place of the item of equal `key`, or at the end."""
+    result = list(items)
+    index: dict[Any, int] = {}
+    for i, item in enumerate(items):
+        index.setdefault(item.get(key), i)
+    for update in updates:
+        identity = update.get(key)
+        if identity in index:
+            result[index[identity]] = update
+        else:
+            index[identity] = len(result)
+            result.append(update)
+    return result
+
+
+def upsert_where(items: Sequence[Item], updates: Iterable[Item], same: Same) -> list[Item]:
+    """As `upsert`, for identities that are a relation rather than a key."""
+    result = list(items)
+    for update in updates:
+        for i, item in enumerate(result):
+            if same(item, update):
+                result[i] = update
+                break
+        else:
+            result.append(update)
+    return result
+
+
+def controller_port_match(left: Item, right: Item) -> bool:
+    """The controller's notion of one port: equal number or equal name, where two unnamed ports have equal names."""
+    return left.get("containerPort") == right.get("containerPort") or left.get("name") == right.get("name")
+
+
+def port_match(left: Item, right: Item) -> bool:
+    """One port as the API's list keys have it: equal number and protocol."""
+    return (left.get("containerPort"), left.get("protocol", "TCP")) == (
+        right.get("containerPort"),
+        right.get("protocol", "TCP"),
+    )

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Literal
 
 from trainc.api.releases import RELEASES, Columns
+from trainc.diagnostics import Finding, Path
 from trainc.startup.records import dataclass
 
 
@@ -106,3 +107,14 @@ _FACTS = Columns(RELEASES, {
 def release_facts(minor: str) -> Release:
     """The facts of one release; `minor` is one of api.releases.RELEASES."""
     return Release(minor=minor, **_FACTS.at(minor))
+
+
+def controller_panics(why: str, path: Path) -> Finding:
+    """The controller dereferences a missing value here and crashes; nothing is created."""
+    return Finding(
+        "ControllerPanics",
+        "error",
+        f"this release's controller crashes on it: {why}",
+        hint="set the value, or compile with --semantics gitops",
+        path=path,
+    )

@@ -1,4 +1,4 @@
-"""The TrainJob as plugins see it: defaulted, release-independent, immutable."""
+"""A TrainJob as plugins see it, and the patches it holds."""
 
 from __future__ import annotations
 
@@ -6,8 +6,40 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainc.api import names
-from trainc.ir.patch import Patch
+from trainc.diagnostics import Path
 from trainc.startup.records import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class PatchedJob:
+    """What one patch does to one replicated job: a partial JobTemplateSpec, written at `path` of the TrainJob.
+
+    `template` is None where the patch names the job and changes nothing. `pod_path` leads to the pod spec patch.
+    """
+
+    name: str
+    template: Mapping[str, Any] | None
+    path: Path
+    pod_path: Path
+
+    @property
+    def pod_spec(self) -> Mapping[str, Any]:
+        """The partial PodSpec, empty where there is none."""
+        pod_template = ((self.template or {}).get("spec") or {}).get("template") or {}
+        spec: Mapping[str, Any] = pod_template.get("spec") or {}
+        return spec
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """One item of runtimePatches, podTemplateOverrides or podSpecOverrides; only the first has a manager."""
+
+    manager: str | None
+    jobs: tuple[PatchedJob, ...]
+    path: Path
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
 
 EnvVar = Mapping[str, Any]
 
@@ -78,3 +110,19 @@ class TrainJob:
     def initializer(self, step: str) -> InitializerStep | None:
         """The initializer configuration of an ancestor step, None for the trainer step."""
         return {names.DATASET_INITIALIZER: self.dataset, names.MODEL_INITIALIZER: self.model}.get(step)
+
+
+# What kubectl, kustomize and kpt write for their own use.
+_TOOL_PREFIXES = (
+    "kubectl.kubernetes.io/",
+    "config.kubernetes.io/",
+    "internal.config.kubernetes.io/",
+    "config.k8s.io/",
+    "kustomize.config.k8s.io/",
+)
+_TOOL_KEYS = frozenset({"argocd.argoproj.io/tracking-id"})
+
+
+def carried(metadata: Mapping[str, str]) -> dict[str, str]:
+    """The labels or annotations of a TrainJob that its JobSet takes over."""
+    return {k: v for k, v in metadata.items() if k not in _TOOL_KEYS and not k.startswith(_TOOL_PREFIXES)}

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 
 from trainc.api import names
 from trainc.diagnostics import Path
-from trainc.ir.carried_metadata import carried
 from trainc.ir.info import Info
-from trainc.ir.trainjob import TrainJob
+from trainc.ir.trainjob import TrainJob, carried
 
 
 def _metadata(job: TrainJob, info: Info) -> Path | None:

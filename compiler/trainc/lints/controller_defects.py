@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from trainc.api import names
 from trainc.diagnostics import Finding, Path
 from trainc.ir import gang
-from trainc.ir.container import Container
 from trainc.ir.deviations import DEVIATIONS, Deviation
 from trainc.ir.devices import ambiguous_gpus, cpus, gpus, resources_per_node
+from trainc.ir.env import PORT, subdomain
 from trainc.ir.info import Info
-from trainc.ir.keyed import controller_port_match, upsert_where
-from trainc.ir.rendezvous import PORT, subdomain
+from trainc.ir.podset import Container, controller_port_match, upsert_where
 from trainc.ir.trainjob import InitializerStep, Trainer, TrainJob
 from trainc.lints.carried_fields import CARRIED_FIELDS
 from trainc.plugins.plugin import Detect

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
+from trainc.api.documents import Json
 from trainc.diagnostics import Finding
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.options import Options
 from trainc.startup.records import dataclass
 
-Json = Mapping[str, Any]
 # (namespace, name) of a headless Service -> the JobSet that it belongs to.
 Services = dict[tuple[str, str], str]
 

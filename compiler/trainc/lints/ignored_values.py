@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
+from trainc.api.documents import Json
 from trainc.diagnostics import Finding, Path, Severity
 from trainc.ir.info import Info
 from trainc.ir.podset import PodSet
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.registry import enabled
 
-Json = Mapping[str, Any]
 _TEMPLATE: Path = ("spec", "template", "spec")
 
 

@@ -7,15 +7,13 @@ and volumes that were derived from their names. Nothing in a cluster notices; th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from trainc.api import names
+from trainc.api.documents import Json
 from trainc.diagnostics import Finding, Path
 from trainc.plugins.plugin import Plugin
 from trainc.plugins.registry import PLUGINS
 from trainc.startup.records import dataclass
-
-Json = Mapping[str, Any]
 
 _HINT = "put prefixes, suffixes and renames into trainc's overlay, or at least before trainc runs, and compile again"
 

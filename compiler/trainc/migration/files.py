@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from trainc.api.documents import Json
 from trainc.diagnostics import Diagnostic, Path
 from trainc.migration.newest import Around, around_of, in_newest_api
 from trainc.options import Limits
@@ -15,7 +16,6 @@ from trainc.reading.yaml_reader import read_documents, read_value
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
-Json = Mapping[str, Any]
 Change = tuple[Path, Json, Json]
 # At the first column these three dashes end a document wherever they stand, block scalars included.
 _SEPARATOR = pattern(r"^---(?:[ \t][^\n]*)?\n", re.MULTILINE)
@@ -66,7 +66,7 @@ def _migrated_parts(text: str, limits: Limits, around: Around) -> Iterator[str]:
 def _migrated_part(part: str, limits: Limits, around: Around) -> str:
     if not part.lstrip().startswith("{"):
         return _migrated_yaml(part, limits, around)
-    from trainc.migration.rewriting_json import leading_objects
+    from trainc.migration.rewriting import leading_objects
 
     *objects, (_, _, rest) = leading_objects(part)
     migrated = (space + _migrated_object(text, value, around) for space, value, text in objects)
@@ -74,7 +74,7 @@ def _migrated_part(part: str, limits: Limits, around: Around) -> str:
 
 
 def _migrated_object(text: str, now: Json, around: Around) -> str:
-    from trainc.migration.rewriting_json import rewrite_json
+    from trainc.migration.rewriting import rewrite_json
 
     wanted = now
     for path, _, newest in _changes(now, around):

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from trainc.api import names
-from trainc.api.nested import value_at
+from trainc.api.documents import Json, value_at
 from trainc.diagnostics import Finding, Path
 from trainc.dialects import Conversion
+from trainc.dialects.dialect import as_written
 from trainc.dialects.initializer_job import JOBS
-from trainc.dialects.moves import as_written
-
-Json = Mapping[str, Any]
 
 _STEPS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
 
@@ -25,7 +22,7 @@ def refusals(document: Json, conversion: Conversion) -> Iterator[Finding]:
 
 def cannot(path: Path, message: str, hint: str) -> Finding:
     """One thing that stays as it was written, and what to do about it."""
-    return Finding("CannotMigrate", "warning", message, hint, path)
+    return Finding("CannotMigrate", "warning", message, hint=hint, path=path)
 
 
 def _refused_elsewhere(document: Json) -> Iterator[Finding]:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from trainc.api import names
-from trainc.api.nested import value_at
+from trainc.api.documents import Json, value_at
 from trainc.diagnostics import Finding, Path
 from trainc.dialects import Surroundings, dialect_of, surroundings_of
 from trainc.migration.inexpressible import cannot, refusals
 from trainc.migration.renaming import NewNames, with_renamed_target, with_standard_names
 from trainc.startup.records import dataclass
 
-Json = Mapping[str, Any]
 # A runtime's kind and name.
 _Runtime: TypeAlias = tuple[str, str]
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from trainc.api import names
-from trainc.api.nested import put, value_at
+from trainc.api.documents import Json, put, value_at
 from trainc.diagnostics import Finding, Path
-from trainc.dialects.naming import Naming
+from trainc.dialects.dialect import Naming
 from trainc.pipeline.roles import Role, as_inferred
 from trainc.startup.records import dataclass
-
-Json = Mapping[str, Any]
 
 _CONTAINERS: Path = ("template", "spec", "template", "spec", "containers")
 
@@ -99,6 +96,6 @@ def _said(old: str, new: str) -> Finding:
         "JobRenamed",
         "info",
         f"job {old!r} becomes {new!r}, the name that Trainer's controller serves; pods and addresses follow",
-        "check what refers to the pods by name, such as dashboards and log queries",
-        ("spec", "template", "spec", "replicatedJobs"),
+        hint="check what refers to the pods by name, such as dashboards and log queries",
+        path=("spec", "template", "spec", "replicatedJobs"),
     )

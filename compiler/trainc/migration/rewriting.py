@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import io
+import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString
 
+from trainc.api.documents import Json
 from trainc.diagnostics import CompileError
 from trainc.migration.kept_lines import with_kept_lines
 from trainc.reading.yaml_reader import read_value
 from trainc.startup.patterns import pattern
-
-Json = Mapping[str, Any]
 
 _SEQUENCE = pattern(r"^(?P<key> *)[^\s#-][^\n#]*:[ ]*(?:#[^\n]*)?\n(?P<dash> *)- ", re.MULTILINE)
 _MAPPING = pattern(r"^(?P<key> *)[^\s#-][^\n#]*:[ ]*(?:#[^\n]*)?\n(?P<child> +)[^\s#-]", re.MULTILINE)
@@ -187,3 +187,47 @@ def _dump(yaml: YAML, tree: Any) -> str:
     stream = io.StringIO()
     yaml.dump(tree, stream)
     return stream.getvalue()
+
+
+# Rewriting JSON: an object's text with its data changed, in the indentation, spacing and characters that it had.
+
+
+_SPACE = pattern(r"\s*")
+_INDENT = pattern(r"\{[ \t]*\n(?P<indent>[ \t]+)")
+_COLON_AND_NO_SPACE = pattern(r'"\s*:\S')
+
+
+def leading_objects(text: str) -> Iterator[tuple[str, Any, str]]:
+    """Each JSON object that `text` begins with: the space before it, its data, its text. Last, what is left, and None.
+
+    As a reader takes them: JSON comes first, one object after the other, and YAML only where it ends.
+    """
+    decoder = json.JSONDecoder()
+    start = 0
+    while (space := _SPACE.match(text, start)) and text.startswith("{", space.end()):
+        try:
+            value, end = decoder.raw_decode(text, space.end())
+        except (ValueError, RecursionError):
+            break
+        yield space[0], value, text[space.end() : end]
+        start = end
+    yield "", None, text[start:]
+
+
+def rewrite_json(text: str, now: Any, wanted: Any) -> str:
+    """`text`, whose data is `now`, with the data `wanted`; lines whose data does not change are as they were."""
+    write = _json_writer(text)
+    after = write(wanted)
+    kept = with_kept_lines(text, write(now), after)
+    try:
+        return kept if json.loads(kept) == wanted else after
+    except ValueError:
+        return after
+
+
+def _json_writer(text: str) -> Callable[[Any], str]:
+    found = _INDENT.match(text)
+    colon = ":" if _COLON_AND_NO_SPACE.search(text) else ": "
+    comma = "," if found or colon == ":" else ", "
+    indent = found["indent"] if found else None
+    return lambda value: json.dumps(value, indent=indent, separators=(comma, colon), ensure_ascii=text.isascii())

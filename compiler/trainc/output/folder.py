@@ -4,18 +4,15 @@ Only files that trainc wrote are ever replaced or removed. The folder `.trainc` 
 nothing in it ends in .yaml, .yml or .json, so that no GitOps tool applies it.
 """
 
-# os.path, not pathlib: it starts faster.
-
 from __future__ import annotations
 
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 from trainc.diagnostics import Diagnostic
 from trainc.output.journal import DamagedJournalError, complete, is_interrupted, replace_all
-from trainc.output.lock import locked
 from trainc.output.ownership import (
     STATE_FOLDER,
     can_be_owned,
@@ -149,17 +146,68 @@ def _leave_nothing(folder: str, existed: bool) -> None:
 
 def _in_the_way(path: str, why: str) -> Diagnostic:
     message = f"{path} {why}"
-    return Diagnostic("FileInTheWay", "error", message, "move it away, or choose another output folder")
+    return Diagnostic("FileInTheWay", "error", message, hint="move it away, or choose another output folder")
 
 
 def _interruption(folder: str) -> tuple[Diagnostic, ...]:
     if not is_interrupted(folder):
         return ()
     message = f"a build into {folder} was interrupted: some of its files are those of before, some are new"
-    return (Diagnostic("InterruptedBuild", "error", message, "run `trainc build` again; it completes it first"),)
+    return (Diagnostic("InterruptedBuild", "error", message, hint="run `trainc build` again; it completes it first"),)
 
 
 def _damaged(folder: str) -> Diagnostic:
     message = f"{os.path.join(folder, STATE_FOLDER)} holds the journal of an interrupted build that cannot be read"
     hint = "remove `journal` and `staged` there, compare the folder with git, and build again"
-    return Diagnostic("InterruptedBuild", "error", message, hint)
+    return Diagnostic("InterruptedBuild", "error", message, hint=hint)
+
+
+# One build at a time in an output folder: a lock that ends with the process that holds it, killed or not.
+
+
+_LOCK = "lock"
+
+
+@contextmanager
+def locked(state: str) -> Iterator[None]:
+    """Wait until no other process holds the lock in the folder `state`, which is made if need be, and hold it.
+
+    The file is removed at the end. Where there are no POSIX locks, nothing keeps two builds apart.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        os.makedirs(state, exist_ok=True)
+        yield
+        return
+    path = os.path.join(state, _LOCK)
+    while True:
+        descriptor = _opened(path)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if _is_still_at(descriptor, path):
+                break
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)  # Whoever held it has removed the file; another one may be there by now.
+    try:
+        yield
+    finally:
+        os.unlink(path)
+        os.close(descriptor)
+
+
+def _opened(path: str) -> int:
+    while True:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        # A build that failed may have removed the folder, being empty, before the file is there.
+        with suppress(FileNotFoundError):
+            return os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+
+
+def _is_still_at(descriptor: int, path: str) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
+    except FileNotFoundError:
+        return False

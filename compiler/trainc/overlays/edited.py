@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
+from trainc.api.documents import Json
+from trainc.api.field_path import FieldPath, lasting, located
 from trainc.diagnostics import Path, Source
-from trainc.overlays.field_path import FieldPath, lasting, located
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass, field, replace
-
-Json: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from trainc.api.field_path import FieldPath, lasting
+from trainc.api.strategic_merge import PatchFailedError
 from trainc.diagnostics import Path
-from trainc.overlays.field_path import FieldPath, lasting
-from trainc.overlays.merge import PatchFailedError
 from trainc.startup.records import dataclass
 
 _END = "-"

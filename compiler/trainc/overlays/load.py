@@ -72,14 +72,16 @@ class _Loader:
         file = os.path.join(path, OVERLAY_FILE) if os.path.isdir(path) else path
         if file != path and not self._limits.allow_outside and not is_inside(file, root):
             message = f"{shown_path(file)} is a link that leads out of the repository"
-            self.diagnostics.append(Diagnostic("OutsideRoot", "error", message, OUTSIDE_HINT))
+            self.diagnostics.append(Diagnostic("OutsideRoot", "error", message, hint=OUTSIDE_HINT))
             return None
         found, problems = read_paths([file], self._limits, texts=self.texts)
         self.diagnostics += problems
         if len(found) != 1:
             if not problems:
                 message = f"{file} holds {len(found)} documents, and an overlay is one"
-                self.diagnostics.append(Diagnostic("InvalidOverlay", "error", message, "give each a file of its own"))
+                self.diagnostics.append(
+                    Diagnostic("InvalidOverlay", "error", message, hint="give each a file of its own")
+                )
             return None
         return self.follow(found[0], os.path.dirname(file), (*above, os.path.realpath(file)), root)
 
@@ -203,4 +205,6 @@ class _Contents:
 
 def _about(overlay: Overlay, path: Path, message: str, hint: str) -> Diagnostic:
     place = overlay.document.locate(path)
-    return Diagnostic("InvalidOverlay", "error", message, hint, overlay.label, format_path(path), place)
+    return Diagnostic(
+        "InvalidOverlay", "error", message, hint=hint, object=overlay.label, path=format_path(path), source=place
+    )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
+from trainc.api.documents import Json
 from trainc.diagnostics import Path
 from trainc.overlays.selectors import Target
 from trainc.reading.document import Document
@@ -16,8 +17,6 @@ FIELDS = (
     "resources", "patches", "namespace", "namePrefix", "nameSuffix", "labels", "commonAnnotations", "images", "values",
     "runtimes", "release", "semantics", "secrets", "keygenImage", "delivery", "syncOptions", "nameHash",
 )  # fmt: skip
-
-Json: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

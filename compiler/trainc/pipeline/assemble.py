@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from trainc.admission.admit import admit_compiled
-from trainc.compilation import Manifest
+from trainc.api.documents import Manifest
 from trainc.diagnostics import Finding
-from trainc.emit.delivery import deliver
-from trainc.emit.order import in_apply_order
+from trainc.emit.delivery import deliver, in_apply_order
 from trainc.emit.secrets import makes_new_keys, provide
 from trainc.emit.shaping import shape
 from trainc.ir.info import Info

@@ -10,13 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from trainc.api import names
+from trainc.api.documents import Json
 from trainc.api.releases import RELEASES
 from trainc.api.schema import known_in
 from trainc.diagnostics import Diagnostic, Path, Source, format_path
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass, replace
-
-Json = Mapping[str, Any]
 
 _RUNTIME, _TRAINJOB = "ClusterTrainingRuntime", "TrainJob"
 _SPEC: Path = ("spec",)

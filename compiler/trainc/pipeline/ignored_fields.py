@@ -6,12 +6,10 @@ template and of a patch, and pkg/webhooks sets a patch's time; the rest is the A
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
+from trainc.api.documents import Json
 from trainc.diagnostics import Finding, Path
-
-Json = Mapping[str, Any]
 
 _CODE = "FieldIgnored"
 # What a cluster writes into an object that it keeps.

@@ -5,23 +5,20 @@ Source: kubeflow/trainer pkg/runtime/core/trainingruntime.go (newRuntimeInfo) an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from trainc.api import names
+from trainc.api.documents import Json
+from trainc.api.quantity import pod_requests
 from trainc.diagnostics import Finding
-from trainc.ir.container import Container
 from trainc.ir.info import Info
-from trainc.ir.podset import PodSet
+from trainc.ir.podset import Container, PodSet
 from trainc.ir.release import Release
-from trainc.ir.requests import pod_requests
 from trainc.ir.trainjob import InitializerStep, Trainer, TrainJob
 from trainc.options import Options, Semantics
 from trainc.pipeline.patches import read_patches
 from trainc.pipeline.roles import NO_ROLE, Role, Template
 from trainc.startup.records import dataclass, replace
-
-Json = Mapping[str, Any]
 
 
 def lower_job(document: Json) -> TrainJob:

@@ -5,15 +5,14 @@ Source: kubeflow/trainer pkg/runtime/core/trainingruntime.go (mergeRuntimePatche
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
+from trainc.api.documents import Json
 from trainc.api.strategic_merge import strategic_merge
 from trainc.diagnostics import Path
-from trainc.ir.patch import Patch, PatchedJob
 from trainc.ir.release import Release
-
-Json = Mapping[str, Any]
+from trainc.ir.trainjob import Patch, PatchedJob
 
 
 def read_patches(spec: Json) -> tuple[Patch, ...]:

@@ -6,14 +6,13 @@ Source: kubeflow/trainer pkg/runtime/core (clustertrainingruntime.go, trainingru
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from trainc.api import names
+from trainc.api.documents import Json
 from trainc.api.names import RUNTIME_KINDS
 from trainc.diagnostics import Finding
 from trainc.reading.catalog import Miss
-
-Json = Mapping[str, Any]
 
 Key: TypeAlias = tuple[str, str, str]
 

@@ -6,14 +6,13 @@ Runs on labelled templates, before lowering, which writes the answer into the po
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from trainc.api import names
+from trainc.api.documents import Json
 from trainc.diagnostics import Finding, Path
-from trainc.dialects.naming import LABELLED, Naming
+from trainc.dialects.dialect import LABELLED, Naming
 from trainc.startup.records import dataclass
-
-Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

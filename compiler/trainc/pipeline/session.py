@@ -91,7 +91,11 @@ class Session:
             return None, diagnostics
         metadata = job.data["metadata"]
         compiled = CompiledJob(
-            metadata.get("namespace", ""), metadata["name"], result.objects.manifests, result.objects.secrets
+            metadata.get("namespace", ""),
+            metadata["name"],
+            result.objects.manifests,
+            result.objects.secrets,
+            job.document.file,
         )
         return compiled, diagnostics
 

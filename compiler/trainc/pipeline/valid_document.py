@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from trainc.api import names
+from trainc.api.documents import Json
 from trainc.api.names import KINDS
 from trainc.api.schema import check
 from trainc.api.schema.runtime_rules import runtime_rules
 from trainc.diagnostics import Diagnostic, Finding, Path, Source, format_path, has_errors
 from trainc.dialects import Conversion, Dialect, Surroundings, claimed_by, dialect_of
-from trainc.dialects.moves import Move, as_written, moved
-from trainc.dialects.naming import LABELLED, Naming
+from trainc.dialects.dialect import LABELLED, Move, Naming, as_written, moved
 from trainc.dialects.removed_fields import check_honouring
 from trainc.ir.release import Release
 from trainc.options import Options
 from trainc.pipeline.ignored_fields import ignored_fields
 from trainc.reading.document import Document, label_of
 from trainc.startup.records import dataclass, replace
-
-Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

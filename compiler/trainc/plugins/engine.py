@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from trainc.api.documents import Manifest
 from trainc.diagnostics import Finding, has_errors
+from trainc.ir.env import reserved_env
 from trainc.ir.info import Info
-from trainc.ir.reserved import reserved_env
 from trainc.ir.trainjob import TrainJob
-from trainc.plugins.plugin import POINTS, ExtensionPoint, Manifest
+from trainc.plugins.plugin import POINTS, ExtensionPoint
 from trainc.plugins.registry import Applied, plugins_for
 
 if TYPE_CHECKING:

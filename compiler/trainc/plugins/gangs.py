@@ -7,10 +7,9 @@ from typing import Any
 
 from trainc.api import names
 from trainc.api.field_path import FieldPath, Item
+from trainc.api.quantity import container_requests
 from trainc.ir import gang
-from trainc.ir.container import Container
-from trainc.ir.podset import PodSet
-from trainc.ir.requests import container_requests
+from trainc.ir.podset import Container, PodSet
 from trainc.plugins.readings import pods_of, replicated_job
 from trainc.plugins.rows import Because, InJobSet, InTemplate, InTrainJob, Ref, Situation
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from trainc.api.documents import Json, Manifest
 from trainc.startup.records import dataclass, field
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from trainc.ir.provided_secret import ProvidedSecret
     from trainc.ir.trainjob import TrainJob
 
-Json: TypeAlias = Mapping[str, Any]
-Manifest: TypeAlias = dict[str, Any]
 # The policy for which a plugin acts on a job; None where the job does not concern it.
 AppliesTo: TypeAlias = Callable[["TrainJob", "Info"], "Json | None"]
 Pass: TypeAlias = Callable[["TrainJob", Json, "Info"], "Info"]

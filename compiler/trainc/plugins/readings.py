@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from trainc.api import names
 from trainc.api.field_path import FieldPath, Item
 from trainc.diagnostics import Path
+from trainc.ir.env import subdomain
 from trainc.ir.podset import PodSet
-from trainc.ir.rendezvous import subdomain
 from trainc.plugins.rows import Because, InJobSet, InRuntime, InTrainJob, Reading, Ref, Row, Situation, when
 
 _TRAINER: Path = ("spec", "trainer")

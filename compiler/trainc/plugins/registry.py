@@ -7,7 +7,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from trainc.plugins.plugin import Json, Passes, Plugin
+from trainc.api.documents import Json
+from trainc.plugins.plugin import Passes, Plugin
 from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:

@@ -25,11 +25,11 @@ def root_around(folder: str) -> str:
     in it, else the folder that holds `folder`.
     """
     start = folder = os.path.realpath(folder)
+    if (repository := repository_above(folder)) is not None:
+        return repository
     configured = ""
-    while True:
-        if os.path.exists(os.path.join(folder, ".git")):
-            return folder
-        if not configured and os.path.isfile(os.path.join(folder, CONFIGURATION_FILE)):
+    while not configured:
+        if os.path.isfile(os.path.join(folder, CONFIGURATION_FILE)):
             configured = folder
         parent = os.path.dirname(folder)
         if parent == folder:
@@ -37,6 +37,17 @@ def root_around(folder: str) -> str:
         folder = parent
     here = os.path.realpath(os.curdir)
     return configured or (here if is_inside(start, here) else os.path.dirname(start))
+
+
+def repository_above(path: str) -> str | None:
+    """The real path of the nearest folder with `.git` that `path` is in; None where there is none."""
+    folder = os.path.realpath(path)
+    while not os.path.exists(os.path.join(folder, ".git")):
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return None
+        folder = parent
+    return folder
 
 
 def is_inside(path: str, root: str) -> bool:

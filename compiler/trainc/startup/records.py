@@ -1,14 +1,18 @@
 """Records: dataclasses as the standard library has them, at a hundredth of what its own cost when they are defined.
 
 The library writes and compiles six methods of each dataclass at import, a millisecond each time, and a command defines
-a hundred of them. Here every record shares its methods with all others; `__init__` is written and compiled for a class
-of which many instances are made. Type checkers see the library's own functions; `dataclasses.fields` and all that builds on it work too.
+a hundred of them. Here all records share their methods; `__init__` is written and compiled for a class of which many
+instances are made, and whenever somebody looks at it or calls it wrongly. Signatures, annotations, help and errors are
+those of the library. Type checkers see its own functions; `dataclasses.fields` and all that builds on it work too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
+from reprlib import recursive_repr
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,18 +30,18 @@ else:
 
     def fields(record: Any) -> tuple[_Field, ...]:
         """`dataclasses.fields`, as far as the name of each."""
-        return record.__record__
+        return record._record.parts  # noqa: SLF001 - private, so that help() leaves it out
 
     def replace(record: Any, **changes: Any) -> Any:
         """`dataclasses.replace`."""
-        cls = record.__class__
-        values = list(cls.__values__(record))
+        names = record.__match_args__
+        values = list(record._record.arguments(record))  # noqa: SLF001 - as above
         try:
             for name, value in changes.items():
-                values[cls.__match_args__.index(name)] = value
+                values[names.index(name)] = value
         except ValueError:
-            raise TypeError(f"{cls.__qualname__} has no field {name!r}") from None
-        return cls(*values)
+            return _standard_replace(record, changes)
+        return record.__class__(*values)
 
 
 __all__ = ["dataclass", "field", "fields", "replace"]
@@ -69,17 +73,29 @@ class _Field:
         self.compare = compare
 
 
+class _Definition:
+    """How a class of records is made, what is compared, and how many instances `__init__` has made so far."""
+
+    __slots__ = ("arguments", "compared", "eq", "frozen", "made", "parts")
+
+    def __init__(self, parts: tuple[_Field, ...], arguments: Sequence[str], frozen: bool, eq: bool) -> None:
+        self.parts = parts
+        self.arguments = _values_of(arguments)
+        self.compared = _values_of([part.name for part in parts if part.compare])
+        self.frozen = frozen
+        self.eq = eq
+        self.made = 0
+
+
 def _define(cls: type, frozen: bool, eq: bool) -> type:
     """The class again, with slots for its annotated names and with the methods of a record."""
-    body = {key: value for key, value in cls.__dict__.items() if key not in ("__dict__", "__weakref__")}
-    parts = tuple(_field_of(name, body.pop(name, _MISSING)) for name in cls.__annotations__)
-    body["__slots__"] = tuple(part.name for part in parts)
-    body["__match_args__"] = tuple(part.name for part in parts if part.init)
-    body["__record__"] = parts
-    body["__values__"] = _values_of(body["__match_args__"])
-    body["__compared__"] = _values_of([part.name for part in parts if part.compare])
-    kind = (_Frozen if frozen else _Open) if eq else _Record
-    record = type(cls)(cls.__name__, (kind,), body)
+    own = {key: value for key, value in cls.__dict__.items() if key not in ("__dict__", "__weakref__")}
+    parts = tuple(_field_of(name, own.pop(name, _MISSING)) for name in cls.__annotations__)
+    own["__qualname__"] = cls.__qualname__
+    own["__slots__"] = tuple(part.name for part in parts)
+    own["__match_args__"] = tuple(part.name for part in parts if part.init)
+    own["_record"] = _Definition(parts, own["__match_args__"], frozen, eq)
+    record = type(cls)(cls.__name__, (), _SHARED[frozen, eq] | own)
     for part in parts:
         part.set = getattr(record, part.name).__set__
     return record
@@ -91,56 +107,6 @@ def _field_of(name: str, default: Any) -> _Field:
     return part
 
 
-def _first_init(record: Any, *args: Any, **kwargs: Any) -> None:
-    """`__init__` until a class has `_MANY` instances; compiling one takes as long as making fifty this way."""
-    cls = record.__class__
-    cls.__made__ += 1
-    if cls.__made__ > _MANY:
-        cls.__init__ = _init_of(cls)
-        cls.__init__(record, *args, **kwargs)
-        return
-    given = dict(zip(cls.__match_args__, args, strict=False), **kwargs)
-    if len(given) != len(args) + len(kwargs) or not kwargs.keys() <= set(cls.__match_args__):
-        unknown = ", ".join(sorted(kwargs.keys() - set(cls.__match_args__))) or "twice or too many"
-        raise TypeError(f"{cls.__qualname__}() got arguments that it has no fields for: {unknown}")
-    for part in cls.__record__:
-        name = part.name
-        if name in given:
-            value = given[name]
-        elif part.factory:
-            value = part.factory()
-        elif part.default is _MISSING:
-            raise TypeError(f"{cls.__qualname__}() missing required argument: {name!r}")
-        else:
-            value = part.default
-        part.set(record, value)
-    if hasattr(cls, "__post_init__"):
-        record.__post_init__()
-
-
-def _init_of(cls: Any) -> Any:
-    """An `__init__` that fills the slots directly: a frozen record refuses to have its attributes set."""
-    known: dict[str, Any] = {"missing": _MISSING}
-    parameters, lines = ["self"], []
-    for part in cls.__record__:
-        name = part.name
-        known |= {
-            f"set_{name}": part.set,
-            f"make_{name}": part.factory,
-            f"default_{name}": part.default,
-        }
-        if part.init:
-            optional = "" if part.default is _MISSING else f"=default_{name}"
-            parameters.append(name + ("=missing" if part.factory else optional))
-        made = f"make_{name}() if {name} is missing else {name}" if part.init else f"make_{name}()"
-        lines.append(f" set_{name}(self, {made if part.factory else name})")
-    if hasattr(cls, "__post_init__"):
-        lines.append(" self.__post_init__()")
-    exec(f"def __init__({', '.join(parameters)}):\n" + "\n".join(lines or [" pass"]), known)  # noqa: S102 - no input in it
-    known["__init__"].__qualname__ = f"{cls.__qualname__}.__init__"
-    return known["__init__"]
-
-
 def _values_of(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
     """What takes the values of these fields from a record."""
     if len(names) > 1:
@@ -148,20 +114,140 @@ def _values_of(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
     return lambda record: tuple(getattr(record, name) for name in names)
 
 
+class _Init:
+    """`__init__` until it is compiled, which takes as long as making fifty instances without."""
+
+    def __get__(self, record: Any, cls: Any) -> Any:
+        if record is None:
+            return _compiled_init(cls)
+        # From Python 3.13 on, `inspect` binds what it finds to the class itself.
+        return MethodType(_compiled_init(record) if isinstance(record, type) else _first_init, record)
+
+
+def _first_init(record: Any, *args: Any, **kwargs: Any) -> None:
+    """Make one of the first instances, or leave it to the compiled `__init__`, to the words of its errors too."""
+    cls = record.__class__
+    definition, names = cls._record, cls.__match_args__
+    definition.made += 1
+    given = dict(zip(names, args, strict=False), **kwargs) if not kwargs.keys() & names[: len(args)] else {}
+    if definition.made > _MANY or len(given) != len(args) + len(kwargs) or not kwargs.keys() <= set(names):
+        _compiled_init(cls)(record, *args, **kwargs)
+        return
+    for part in definition.parts:
+        name = part.name
+        if name in given:
+            value = given[name]
+        elif part.factory:
+            value = part.factory()
+        elif part.default is _MISSING:
+            _compiled_init(cls)(record, *args, **kwargs)
+            return
+        else:
+            value = part.default
+        part.set(record, value)
+    if hasattr(cls, "__post_init__"):
+        record.__post_init__()
+
+
+class _Factory:
+    """The default of a parameter that a factory stands for, as signatures show it."""
+
+    def __repr__(self) -> str:
+        return "<factory>"
+
+
+_FACTORY = _Factory()
+
+
+def _compiled_init(cls: Any) -> Any:
+    """The class's own `__init__`, which fills the slots directly: a frozen record refuses to have its attributes set."""
+    values: dict[str, Any] = {"_factory": _FACTORY}
+    parameters = ["self"]
+    lines = list(_init_lines(cls, values, parameters))
+    if hasattr(cls, "__post_init__"):
+        lines.append("self.__post_init__()")
+    body = "\n  ".join(lines or ["pass"])
+    text = f"def make({', '.join(values)}):\n def __init__({', '.join(parameters)}):\n  {body}\n return __init__"
+    made: dict[str, Any] = {}
+    exec(text, vars(sys.modules[cls.__module__]), made)  # noqa: S102 - no input in it
+    init = made["make"](**values)
+    init.__qualname__ = f"{cls.__qualname__}.__init__"
+    types = cls.__annotations__
+    init.__annotations__ = {**{name: types[name] for name in cls.__match_args__}, "return": None}
+    cls.__init__ = init
+    return init
+
+
+def _init_lines(cls: Any, values: dict[str, Any], parameters: list[str]) -> Iterator[str]:
+    """A statement for each field. The parameters it needs are added, and the values that it names."""
+    for part in cls._record.parts:
+        name = part.name
+        values |= {f"_set_{name}": part.set, f"_make_{name}": part.factory, f"_default_{name}": part.default}
+        if part.init:
+            optional = "" if part.default is _MISSING else f"=_default_{name}"
+            parameters.append(name + ("=_factory" if part.factory else optional))
+        value = name if part.init else f"_default_{name}"
+        if part.factory:
+            value = f"_make_{name}() if {name} is _factory else {name}" if part.init else f"_make_{name}()"
+        yield f"_set_{name}(self, {value})"
+
+
+class _Methods:
+    """The methods of records, which find the fields in the record's class."""
+
+    @recursive_repr()
+    def __repr__(self: Any) -> str:
+        shown = (f"{part.name}={getattr(self, part.name)!r}" for part in self._record.parts if part.repr)
+        return f"{self.__class__.__qualname__}({', '.join(shown)})"
+
+    def __eq__(self: Any, other: object) -> Any:
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        compared = self._record.compared
+        return compared(self) == compared(other)
+
+    def __hash__(self: Any) -> int:
+        return hash(self._record.compared(self))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        _refuse("assign to", name)
+
+    def __delattr__(self, name: str) -> None:
+        _refuse("delete", name)
+
+    def __replace__(self, /, **changes: Any) -> Any:
+        return replace(self, **changes)  # type: ignore[type-var]
+
+
+def _refuse(what: str, name: str) -> None:
+    from dataclasses import FrozenInstanceError
+
+    raise FrozenInstanceError(f"cannot {what} field {name!r}")
+
+
+def _dataclass_getstate(self: Any) -> list[Any]:
+    return [getattr(self, part.name) for part in self._record.parts]
+
+
+def _dataclass_setstate(self: Any, state: list[Any]) -> None:
+    for part, value in zip(self._record.parts, state, strict=True):
+        part.set(self, value)
+
+
 class _Standard:
     """What makes a record a dataclass to the standard library and to those who rely on it, found when one asks."""
 
-    __slots__ = ("_frozen", "_name")
-
-    def __init__(self, name: str, frozen: bool) -> None:
+    def __init__(self, name: str) -> None:
         self._name = name
-        self._frozen = frozen
 
     def __get__(self, record: object, cls: Any) -> Any:
         import dataclasses
 
-        parts = [(part.name, cls.__annotations__[part.name], _standard(part)) for part in cls.__record__]
-        twin: Any = dataclasses.make_dataclass(cls.__name__, parts, frozen=self._frozen)
+        definition = cls._record
+        parts = [(part.name, cls.__annotations__[part.name], _standard(part)) for part in definition.parts]
+        twin: Any = dataclasses.make_dataclass(
+            cls.__name__, parts, frozen=definition.frozen, eq=definition.eq, slots=True
+        )
         setattr(cls, self._name, getattr(twin, self._name))
         return getattr(twin, self._name)
 
@@ -177,60 +263,29 @@ def _standard(part: _Field) -> Any:
     return dataclasses.field(**choices)
 
 
-class _Record:
-    """What all records inherit: a method that is inherited costs a class nothing when it is defined."""
+def _standard_replace(record: Any, changes: dict[str, Any]) -> Any:
+    import dataclasses
 
-    __slots__ = ()
-    __made__ = 0
-    __record__: tuple[_Field, ...]
-    __dataclass_fields__ = _Standard("__dataclass_fields__", frozen=False)
-    __dataclass_params__ = _Standard("__dataclass_params__", frozen=False)
-    __init__ = _first_init
-
-    def __repr__(self) -> str:
-        shown = (f"{part.name}={getattr(self, part.name)!r}" for part in self.__record__ if part.repr)
-        return f"{self.__class__.__qualname__}({', '.join(shown)})"
-
-    def __getstate__(self) -> list[Any]:
-        return [getattr(self, part.name) for part in self.__record__]
-
-    def __setstate__(self, state: list[Any]) -> None:
-        for part, value in zip(self.__record__, state, strict=True):
-            part.set(self, value)
+    return dataclasses.replace(record, **changes)
 
 
-class _Open(_Record):
-    """A record that may change, and so has no hash."""
-
-    __slots__ = ()
-    __compared__: Callable[[Any], Any]
-    __hash__: Any = None
-
-    def __eq__(self, other: object) -> Any:
-        if other.__class__ is not self.__class__:
-            return NotImplemented
-        compared = self.__class__.__compared__
-        return compared(self) == compared(other)
-
-
-class _Frozen(_Open):
-    """A record that never changes."""
-
-    __slots__ = ()
-    __dataclass_fields__ = _Standard("__dataclass_fields__", frozen=True)
-    __dataclass_params__ = _Standard("__dataclass_params__", frozen=True)
-
-    def __hash__(self) -> int:
-        return hash(self.__class__.__compared__(self))
-
-    def __setattr__(self, name: str, value: object) -> None:
-        _refuse("assign to", name)
-
-    def __delattr__(self, name: str) -> None:
-        _refuse("delete", name)
+def _shared(frozen: bool, eq: bool) -> dict[str, Any]:
+    """What a record has beyond its own names."""
+    names = ["__repr__"]
+    if sys.version_info >= (3, 13):
+        names.append("__replace__")
+    if eq:
+        names.append("__eq__")
+    if frozen:
+        names += ["__setattr__", "__delattr__"]
+    shared: dict[str, Any] = {name: vars(_Methods)[name] for name in names}
+    shared |= {name: _Standard(name) for name in ("__dataclass_fields__", "__dataclass_params__")}
+    shared["__init__"] = _Init()
+    if eq:
+        shared["__hash__"] = _Methods.__hash__ if frozen else None
+    if frozen:
+        shared |= {"__getstate__": _dataclass_getstate, "__setstate__": _dataclass_setstate}
+    return shared
 
 
-def _refuse(what: str, name: str) -> None:
-    from dataclasses import FrozenInstanceError
-
-    raise FrozenInstanceError(f"cannot {what} field {name!r}")
+_SHARED = {(frozen, eq): _shared(frozen, eq) for frozen in (False, True) for eq in (False, True)}

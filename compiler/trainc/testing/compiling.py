@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import Any, Protocol, TypeAlias
 
+from trainc.api.documents import Manifest
 from trainc.diagnostics import CompileError, Diagnostic
 from trainc.options import Options
 
-Manifest: TypeAlias = dict[str, Any]
 # A path, YAML text (a string of several lines), or a document.
 Given: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
 

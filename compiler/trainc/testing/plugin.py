@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from trainc.testing.compiling import CompileManifests, Given, Manifest
+    from trainc.api.documents import Manifest
+    from trainc.testing.compiling import CompileManifests, Given
 
 
 @pytest.fixture

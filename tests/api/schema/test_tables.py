@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
+from trainc.api.merge_keys import LIST_MAP_KEYS, SETS
 from trainc.api.releases import RELEASES, Since
-from trainc.api.schema import constraints, zero_values
+from trainc.api.schema import constraints
+from trainc.api.schema import defaults as zero_values
 from trainc.api.schema.cel import RULES
+from trainc.api.schema.constraints import integer_bounds
 from trainc.api.schema.defaults import DEFAULTS
 from trainc.api.schema.descriptions import DESCRIPTIONS
 from trainc.api.schema.known_fields import REPLACEMENTS, releases_with
-from trainc.api.schema.limits import integer_bounds
-from trainc.api.schema.list_keys import LIST_MAP_KEYS, SETS
 from trainc.api.schema.shapes import ListOf, MapOf, Scalar, Shape, Struct, definition, definition_names
 
 ROWS: dict[str, Since[Any]] = {

@@ -7,27 +7,25 @@ refuse exactly what explanation.py explains.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
-from trainc.api.schema.accept_scalars import accept_scalar
-from trainc.api.schema.accept_values import Accept, accept_list, accept_map, accept_sized, omit_if_empty
-from trainc.api.schema.defaults import Default
-from trainc.api.schema.limits import limits
-from trainc.api.schema.scalars import Refused
-from trainc.api.schema.shapes import Definition, ListOf, MapOf, Scalar, Shape, Struct, definition
-from trainc.api.schema.tables import defaults_of, rules_of
-from trainc.api.schema.zero_values import (
+from trainc.api.documents import Json
+from trainc.api.merge_keys import LIST_MAP_KEYS, SETS
+from trainc.api.quantity import canonical
+from trainc.api.schema.constraints import defaults_of, integer_bounds, limits, rules_of
+from trainc.api.schema.defaults import (
     ALWAYS_WRITTEN,
     EMPTY,
     EMPTY_STRUCT_DROPPED,
     KEEPS_ZERO,
     NEVER_MARSHALLED,
+    Default,
 )
+from trainc.api.schema.scalars import Refused, as_integer, as_text, is_time, text_or_integer
+from trainc.api.schema.shapes import Definition, ListOf, MapOf, Scalar, ScalarType, Shape, Struct, definition
 from trainc.startup.records import dataclass
-
-Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,3 +124,169 @@ def _accept_shape(shape: Shape, site: _Site) -> Accept:
         case MapOf(value):
             inner = _accept_shape(value, _Site(site.release, f"{site.key}{{}}", site.marshalled, True))
             return accept_map(inner, site.keeps_zero)
+
+
+# A value as the API server stores it and Go marshals it; None when the field disappears.
+Accept: TypeAlias = Callable[[Any], Any]
+
+
+def accept_list(accept_item: Accept, key: str, release: str, keeps_empty: bool) -> Accept:
+    """The check of the list at the field `key`, whose items are checked by `accept_item`."""
+    bounds = limits(release)
+    fewest, most = bounds.min_items.get(key, 0), bounds.max_items.get(key)
+    has_duplicates = _duplicates(key)
+
+    def accept(value: Any) -> list[Any] | None:
+        if not isinstance(value, list) or len(value) < fewest or (most is not None and len(value) > most):
+            raise Refused
+        items = list(map(accept_item, value))
+        if len(items) > 1 and has_duplicates is not None and has_duplicates(items):
+            raise Refused
+        return items if items or keeps_empty else None
+
+    return accept
+
+
+def _duplicates(key: str) -> Callable[[list[Any]], bool] | None:
+    if key in SETS:
+        return lambda items: len(set(items)) < len(items)
+    names = LIST_MAP_KEYS.get(key)
+    if names is None:
+        return None
+    if len(names) == 1:
+        (name,) = names
+        return lambda items: len({item.get(name) for item in items}) < len(items)
+    return lambda items: len({tuple(item.get(name) for name in names) for item in items}) < len(items)
+
+
+def accept_map(accept_value: Accept, keeps_empty: bool) -> Accept:
+    """The check of an object with free keys, whose values are checked by `accept_value`."""
+
+    def accept(value: Any) -> dict[str, Any] | None:
+        if not isinstance(value, dict):
+            raise Refused
+        entries = {
+            name if type(name) is str else as_text(name): accept_value(item)
+            for name, item in value.items()
+            if item is not None
+        }
+        return entries if entries or keeps_empty else None
+
+    return accept
+
+
+def accept_sized(accept_struct: Accept, fewest: int) -> Accept:
+    """`accept_struct`, and at least `fewest` fields that are not null."""
+
+    def accept(value: Any) -> Any:
+        if isinstance(value, dict) and sum(item is not None for item in value.values()) < fewest:
+            raise Refused
+        return accept_struct(value)
+
+    return accept
+
+
+def omit_if_empty(accept_struct: Accept) -> Accept:
+    """`accept_struct`, with None instead of an empty result."""
+    return lambda value: accept_struct(value) or None
+
+
+def accept_scalar(kind: ScalarType, key: str, release: str, keeps_zero: bool) -> Accept:
+    """The check of a leaf of type `kind` at the field `key`; without `keeps_zero` a zero value becomes None."""
+    match kind:
+        case "string":
+            return _string(key, release, keeps_zero)
+        case "integer":
+            return _integer(key, release, keeps_zero)
+        case "boolean":
+            return _boolean(keeps_zero)
+        case "quantity":
+            return _quantity
+        case "int-or-string":
+            return _int_or_string(key, release)
+        case "time":
+            return _time
+        case "any":
+            return _anything
+
+
+def _string(key: str, release: str, keeps_zero: bool) -> Accept:
+    bounds = limits(release)
+    allowed = bounds.enum.get(key)
+    shortest, longest = bounds.min_length.get(key, 0), bounds.max_length.get(key)
+    if allowed is not None or shortest or longest is not None:
+        return _bounded_string(allowed, shortest, longest, keeps_zero)
+    return _any_string if keeps_zero else _omitted_if_empty
+
+
+def _any_string(value: Any) -> str:
+    return value if type(value) is str else as_text(value)
+
+
+def _omitted_if_empty(value: Any) -> str | None:
+    return (value if type(value) is str else as_text(value)) or None
+
+
+def _bounded_string(allowed: tuple[str, ...] | None, shortest: int, longest: int | None, keeps_zero: bool) -> Accept:
+    def accept(value: Any) -> str | None:
+        text = value if type(value) is str else as_text(value)
+        if allowed is not None and text not in allowed:
+            raise Refused
+        if len(text) < shortest or (longest is not None and len(text) > longest):
+            raise Refused
+        return text if keeps_zero else text or None
+
+    return accept
+
+
+def _integer(key: str, release: str, keeps_zero: bool) -> Accept:
+    smallest, largest = integer_bounds(key, release)
+
+    def accept(value: Any) -> int | None:
+        number = value if type(value) is int else as_integer(value)
+        if not smallest <= number <= largest:
+            raise Refused
+        return number if keeps_zero else number or None
+
+    return accept
+
+
+def _boolean(keeps_zero: bool) -> Accept:
+    def accept(value: Any) -> bool | None:
+        if type(value) is not bool:
+            raise Refused
+        return value if keeps_zero else value or None
+
+    return accept
+
+
+def _quantity(value: Any) -> str:
+    try:
+        return canonical(value if type(value) is str else text_or_integer(value))
+    except ValueError:
+        raise Refused from None
+
+
+def _int_or_string(key: str, release: str) -> Accept:
+    smallest, largest = integer_bounds(key, release)
+
+    def accept(value: Any) -> int | str:
+        if isinstance(value, str):
+            return str(value)
+        number = as_integer(value)
+        if not smallest <= number <= largest:
+            raise Refused
+        return number
+
+    return accept
+
+
+def _time(value: Any) -> str:
+    text = as_text(value)
+    if not is_time(text):
+        raise Refused
+    return text
+
+
+def _anything(value: Any) -> Any:
+    return value

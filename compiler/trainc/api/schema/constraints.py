@@ -6,8 +6,13 @@ kubernetes-sigs/jobset at the tags that PORT.yaml pins. Rules that look at more 
 
 from __future__ import annotations
 
+from functools import cache
+
 from trainc.api.releases import Since
-from trainc.api.schema.shapes import API_VERSIONS, ROOTS
+from trainc.api.schema.cel import ML_POLICY, RULES, Rule, one_framework
+from trainc.api.schema.defaults import DEFAULTS, Default
+from trainc.api.schema.shapes import API_VERSIONS, ROOTS, Struct, definition
+from trainc.startup.records import dataclass
 
 # Integers are int32 but for these: int64 in the CRD, or a Go `int`, which has no format there.
 INT64 = frozenset(
@@ -164,3 +169,55 @@ MIN_PROPERTIES = Since[int](
         },
     }
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one release demands of single values, by "group.Definition.field"."""
+
+    minimum: dict[str, int]
+    enum: dict[str, tuple[str, ...]]
+    min_length: dict[str, int]
+    max_length: dict[str, int]
+    min_items: dict[str, int]
+    max_items: dict[str, int]
+    min_properties: dict[str, int]
+
+
+@cache
+def limits(release: str) -> Limits:
+    """The tables above as they hold in `release`."""
+    return Limits(
+        MINIMUM.at(release),
+        ENUM.at(release),
+        MIN_LENGTH.at(release),
+        MAX_LENGTH.at(release),
+        MIN_ITEMS.at(release),
+        MAX_ITEMS.at(release),
+        MIN_PROPERTIES.at(release),
+    )
+
+
+def integer_bounds(key: str, release: str) -> tuple[int, int]:
+    """The smallest and the largest integer that the field `key` takes."""
+    bits = 63 if key in INT64 else 31
+    return limits(release).minimum.get(key, -(1 << bits)), (1 << bits) - 1
+
+
+@cache
+def rules_of(release: str) -> dict[str, tuple[Rule, ...]]:
+    """The rules of `release` by definition. Every struct in an MLPolicy is a framework's, and they exclude each other."""
+    rules = RULES.at(release)
+    fields = definition(release, ML_POLICY).fields
+    frameworks = frozenset(field for field, shape in fields.items() if isinstance(shape, Struct))
+    return {**rules, ML_POLICY: (one_framework(frameworks), *rules.get(ML_POLICY, ()))}
+
+
+@cache
+def defaults_of(release: str) -> dict[str, dict[str, Default]]:
+    """The defaults of `release` by definition and field."""
+    grouped: dict[str, dict[str, Default]] = {}
+    for key, value in DEFAULTS.at(release).items():
+        name, _, field = key.rpartition(".")
+        grouped.setdefault(name, {})[field] = value
+    return grouped

@@ -1,7 +1,8 @@
-"""Defaults that the CRDs of Trainer and JobSet declare; one takes effect only where its parent object is present.
+"""What a release fills in where a document is silent, and which zero values its Go types write.
 
-Source: manifests/base/crds of kubeflow/trainer and config/components/crd/bases of kubernetes-sigs/jobset, at the
-tags that PORT.yaml pins.
+Defaults are those that the CRDs of Trainer and JobSet declare; one takes effect only where its parent object is
+present. Source: manifests/base/crds of kubeflow/trainer and config/components/crd/bases of kubernetes-sigs/jobset,
+at the tags that PORT.yaml pins.
 """
 
 from __future__ import annotations
@@ -58,3 +59,98 @@ DEFAULTS = Since[Default](
         },
     }
 )
+
+
+# What survives Go: which fields keep a zero value ("", 0, false) when a release's types marshal the object.
+#
+# Runtime templates, overrides and JobSets pass through Go types, whose `omitempty` drops the zero value of every
+# optional field that is no pointer, and every empty list and map. The fields below are pointers. `spec.trainer` and
+# `spec.initializer` of a TrainJob are only read, never marshalled, so there `args: []` and `image: ""` still say
+# something. Source: k8s.io/api core/v1, batch/v1 and autoscaling/v2, jobset v1alpha2, trainer v1alpha1, volcano
+# scheduling v1beta1 Go types at the versions each release pins; pointers do not differ between them.
+
+
+_POINTERS: dict[str, str] = {
+    "autoscaling.MetricTarget": "averageUtilization",
+    "batch.JobSpec": "activeDeadlineSeconds backoffLimit backoffLimitPerIndex completionMode completions managedBy"
+    " manualSelector maxFailedIndexes parallelism podReplacementPolicy suspend ttlSecondsAfterFinished",
+    "batch.PodFailurePolicyOnExitCodesRequirement": "containerName",
+    "batch.SuccessPolicyRule": "succeededCount succeededIndexes",
+    "core.AppArmorProfile": "localhostProfile",
+    "core.AzureDiskVolumeSource": "cachingMode fsType kind readOnly",
+    "core.CSIVolumeSource": "fsType readOnly",
+    "core.ClusterTrustBundleProjection": "name optional signerName",
+    "core.ConfigMapEnvSource": "optional",
+    "core.ConfigMapKeySelector": "optional",
+    "core.ConfigMapProjection": "optional",
+    "core.ConfigMapVolumeSource": "defaultMode optional",
+    "core.Container": "restartPolicy",
+    "core.DownwardAPIVolumeFile": "mode",
+    "core.DownwardAPIVolumeSource": "defaultMode",
+    "core.EphemeralContainer": "restartPolicy",
+    "core.FCVolumeSource": "lun",
+    "core.FileKeySelector": "optional",
+    "core.GRPCAction": "service",
+    "core.HostPathVolumeSource": "type",
+    "core.ISCSIVolumeSource": "initiatorName",
+    "core.KeyToPath": "mode",
+    "core.Lifecycle": "stopSignal",
+    "core.PersistentVolumeClaimSpec": "storageClassName volumeAttributesClassName volumeMode",
+    "core.PersistentVolumeClaimStatus": "currentVolumeAttributesClassName",
+    "core.PodCertificateProjection": "maxExpirationSeconds",
+    "core.PodDNSConfigOption": "value",
+    "core.PodResourceClaim": "resourceClaimName resourceClaimTemplateName",
+    "core.PodSchedulingGroup": "podGroupName",
+    "core.PodSecurityContext": "fsGroup fsGroupChangePolicy runAsGroup runAsNonRoot runAsUser seLinuxChangePolicy"
+    " supplementalGroupsPolicy",
+    "core.PodSpec": "activeDeadlineSeconds automountServiceAccountToken enableServiceLinks hostUsers hostnameOverride"
+    " preemptionPolicy priority runtimeClassName setHostnameAsFQDN shareProcessNamespace terminationGracePeriodSeconds",
+    "core.Probe": "terminationGracePeriodSeconds",
+    "core.ProjectedVolumeSource": "defaultMode",
+    "core.SeccompProfile": "localhostProfile",
+    "core.SecretEnvSource": "optional",
+    "core.SecretKeySelector": "optional",
+    "core.SecretProjection": "optional",
+    "core.SecretVolumeSource": "defaultMode optional",
+    "core.SecurityContext": "allowPrivilegeEscalation privileged procMount readOnlyRootFilesystem runAsGroup"
+    " runAsNonRoot runAsUser",
+    "core.ServiceAccountTokenProjection": "expirationSeconds",
+    "core.Toleration": "tolerationSeconds",
+    "core.TopologySpreadConstraint": "minDomains nodeAffinityPolicy nodeTaintsPolicy",
+    "core.TypedLocalObjectReference": "apiGroup",
+    "core.TypedObjectReference": "apiGroup namespace",
+    "core.VolumeMount": "mountPropagation recursiveReadOnly",
+    "core.WindowsSecurityContextOptions": "gmsaCredentialSpec gmsaCredentialSpecName hostProcess runAsUserName",
+    "jobset.JobSetSpec": "managedBy suspend ttlSecondsAfterFinished",
+    "jobset.Network": "enableDNSHostnames publishNotReadyAddresses",
+    "jobset.VolumeRetentionPolicy": "whenDeleted",
+    "meta.ObjectMeta": "deletionGracePeriodSeconds deletionTimestamp",
+    "trainer.CoschedulingPodGroupPolicySource": "scheduleTimeoutSeconds",
+    "trainer.FluxMLPolicySource": "numProcPerNode",
+    "trainer.MLPolicy": "numNodes",
+    "trainer.MPIMLPolicySource": "mpiImplementation numProcPerNode runLauncherAsNode sshAuthMountPath",
+    "trainer.PodSpecOverride": "serviceAccountName",
+    "trainer.PodSpecPatch": "serviceAccountName terminationGracePeriodSeconds",
+    "trainer.PodTemplateSpecOverride": "serviceAccountName",
+    "trainer.RuntimePatch": "time",
+    "trainer.RuntimeRef": "apiGroup kind",
+    "trainer.TorchElasticPolicy": "maxNodes maxRestarts minNodes",
+    "trainer.TorchMLPolicySource": "numProcPerNode",
+    "trainer.TrainJobSpec": "managedBy suspend",
+    "volcano.NetworkTopologySpec": "highestTierAllowed",
+}
+
+KEEPS_ZERO = frozenset(f"{definition}.{field}" for definition, fields in _POINTERS.items() for field in fields.split())
+
+# Structs that are no pointers: Go writes them even when empty, the API ignores them then, and so they are left out.
+EMPTY_STRUCT_DROPPED = frozenset({"metadata", "resources", "status"})
+
+# Fields that no Go type leaves out, with what it writes for a missing one.
+EMPTY = object()  # a struct without fields, made anew for each document
+ALWAYS_WRITTEN: dict[str, object] = {
+    "core.PersistentVolumeClaim.spec": EMPTY,
+    "core.ResourceFieldSelector.divisor": "0",
+}
+
+# TrainJob fields that the controller reads and never marshals: nothing inside them is dropped.
+NEVER_MARSHALLED = frozenset({"trainer.TrainJobSpec.trainer", "trainer.TrainJobSpec.initializer"})

@@ -5,12 +5,11 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from trainc.api.merge_keys import SETS
 from trainc.api.releases import Since
+from trainc.api.schema.constraints import Limits, defaults_of, integer_bounds, limits
 from trainc.api.schema.descriptions import DESCRIPTIONS
-from trainc.api.schema.limits import Limits, integer_bounds, limits
-from trainc.api.schema.list_keys import SETS
 from trainc.api.schema.shapes import ROOTS, Definition, ListOf, MapOf, Scalar, Shape, Struct, definition
-from trainc.api.schema.tables import defaults_of
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 QUANTITY_FORMAT = "quantity"

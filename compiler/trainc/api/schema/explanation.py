@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from trainc.api.merge_keys import LIST_MAP_KEYS, SETS
 from trainc.api.quantity import canonical
-from trainc.api.schema.list_keys import LIST_MAP_KEYS, SETS
+from trainc.api.schema.constraints import defaults_of, rules_of
 from trainc.api.schema.scalars import Refused, is_time, shown, text_or_integer
 from trainc.api.schema.shapes import ROOTS, ListOf, MapOf, Scalar, Struct
 from trainc.api.schema.structure import structural_findings
-from trainc.api.schema.tables import defaults_of, rules_of
 from trainc.api.schema.unknown_fields import indent_hint, unknown_fields
 from trainc.api.schema.walking import Node, nodes, well_typed, without_nulls, without_unknown
 from trainc.diagnostics import Finding, Path, Severity
@@ -62,14 +62,16 @@ def _value_findings(node: Node, release: str) -> Iterator[Finding]:
             yield from _quantity(node.value, node.path)
         case Scalar("time"), str() if not is_time(node.value):
             hint = "write it as 2026-01-31T12:00:00Z"
-            yield Finding("InvalidTime", "error", f"{shown(node.value)} is no RFC 3339 time", hint, node.path)
+            yield Finding("InvalidTime", "error", f"{shown(node.value)} is no RFC 3339 time", hint=hint, path=node.path)
         case ListOf(item), list():
             yield from _duplicates(node, item, release)
         case MapOf(), dict():
             for name in node.value:
                 if not isinstance(name, str):
                     path = (*node.path, str(name))
-                    yield Finding("WrongType", "error", "expected a string as key", f'quote it: "{name}"', path)
+                    yield Finding(
+                        "WrongType", "error", "expected a string as key", hint=f'quote it: "{name}"', path=path
+                    )
 
 
 def _quantity(value: Any, path: Path) -> Iterator[Finding]:
@@ -78,7 +80,9 @@ def _quantity(value: Any, path: Path) -> Iterator[Finding]:
     except Refused:
         return  # jsonschema says that the type is wrong
     except ValueError as error:
-        yield Finding("InvalidQuantity", "error", str(error), 'write an amount such as "500m", 4 or 16Gi', path)
+        yield Finding(
+            "InvalidQuantity", "error", str(error), hint='write an amount such as "500m", 4 or 16Gi', path=path
+        )
 
 
 def _duplicates(node: Node, item: object, release: str) -> Iterator[Finding]:
@@ -96,7 +100,9 @@ def _duplicates(node: Node, item: object, release: str) -> Iterator[Finding]:
                 f"{name} {shown(str(part))}" for name, part in zip(names or ("item",), identity, strict=True)
             )
             message = f"{label} occurs twice in this list; the first is item {first[identity]}"
-            yield Finding("DuplicateItem", "error", message, "remove or rename one of them", (*node.path, index))
+            yield Finding(
+                "DuplicateItem", "error", message, hint="remove or rename one of them", path=(*node.path, index)
+            )
         first.setdefault(identity, index)
 
 

@@ -5,10 +5,10 @@ Metadata inside templates is not checked by anybody until Jobs are created from 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
 
+from trainc.api.documents import Json
 from trainc.api.name_forms import (
     LABEL_LIMIT,
     SUBDOMAIN_LIMIT,
@@ -20,8 +20,6 @@ from trainc.api.name_forms import (
 )
 from trainc.api.schema.scalars import shown
 from trainc.diagnostics import Finding, Path
-
-Json = Mapping[str, Any]
 
 _ANNOTATIONS_TOTAL = 256 * 1024
 
@@ -39,11 +37,15 @@ def trainjob_metadata(trainjob: Json) -> Iterator[Finding]:
     name = metadata.get("name")
     if name and len(name) > LABEL_LIMIT:
         yield Finding(
-            "InvalidName", "error", f"the name has {len(name)} characters; 63 are allowed", "shorten it", _NAME
+            "InvalidName",
+            "error",
+            f"the name has {len(name)} characters; 63 are allowed",
+            hint="shorten it",
+            path=_NAME,
         )
     if name and not is_dns1035_label(name):
         hint = "use lowercase letters, digits and '-', starting with a letter and ending with a letter or digit"
-        yield Finding("InvalidName", "error", f"{shown(name)} is no RFC 1035 label", hint, _NAME)
+        yield Finding("InvalidName", "error", f"{shown(name)} is no RFC 1035 label", hint=hint, path=_NAME)
     yield from _object_meta(metadata)
 
 
@@ -66,27 +68,29 @@ def jobset_metadata(jobset: Json) -> Iterator[Finding]:
 
 def _required_name(metadata: Json, hint: str) -> Iterator[Finding]:
     if not metadata.get("name"):
-        yield Finding("MissingRequired", "error", "metadata.name is missing", hint, _NAME)
+        yield Finding("MissingRequired", "error", "metadata.name is missing", hint=hint, path=_NAME)
 
 
 def _subdomain_name(metadata: Json) -> Iterator[Finding]:
     name = metadata.get("name")
     if name and not (len(name) <= SUBDOMAIN_LIMIT and is_dns1123_subdomain(name)):
-        yield Finding("InvalidName", "error", f"{shown(name)} is no RFC 1123 subdomain", f"{_LOWERCASE}, or '.'", _NAME)
+        yield Finding(
+            "InvalidName", "error", f"{shown(name)} is no RFC 1123 subdomain", hint=f"{_LOWERCASE}, or '.'", path=_NAME
+        )
 
 
 def _object_meta(metadata: Json) -> Iterator[Finding]:
     namespace = metadata.get("namespace")
     if namespace and not (is_dns1123_label(namespace) and len(namespace) <= LABEL_LIMIT):
         message = f"{shown(namespace)} is no RFC 1123 label of at most 63 characters"
-        yield Finding("InvalidName", "error", message, _LOWERCASE, ("metadata", "namespace"))
+        yield Finding("InvalidName", "error", message, hint=_LOWERCASE, path=("metadata", "namespace"))
     for key, value in (metadata.get("labels") or {}).items():
         if not _is_key(key):
             yield _malformed_key(("metadata", "labels", key))
         if value and not (is_label_value(value) and len(value) <= LABEL_LIMIT):
             message = f"{shown(value)} cannot be the value of a label"
             hint = "at most 63 letters, digits, '-', '_' and '.'; put longer or free text into an annotation"
-            yield Finding("InvalidLabel", "error", message, hint, ("metadata", "labels", key))
+            yield Finding("InvalidLabel", "error", message, hint=hint, path=("metadata", "labels", key))
     annotations = metadata.get("annotations") or {}
     for key in annotations:
         if not _is_key(key.lower()):
@@ -94,7 +98,7 @@ def _object_meta(metadata: Json) -> Iterator[Finding]:
     size = sum(len(key.encode()) + len((value or "").encode()) for key, value in annotations.items())
     if size > _ANNOTATIONS_TOTAL:
         message = f"the annotations have {size} bytes; {_ANNOTATIONS_TOTAL} are allowed"
-        yield Finding("TooLong", "error", message, "move data into a ConfigMap", ("metadata", "annotations"))
+        yield Finding("TooLong", "error", message, hint="move data into a ConfigMap", path=("metadata", "annotations"))
 
 
 @lru_cache(maxsize=4096)  # The same few stand in all documents.
@@ -107,4 +111,4 @@ def _is_key(key: str) -> bool:
 def _malformed_key(path: Path) -> Finding:
     message = f"{shown(str(path[-1]))} cannot be the key of a label or annotation"
     hint = "write an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.'"
-    return Finding("InvalidLabel", "error", message, hint, path)
+    return Finding("InvalidLabel", "error", message, hint=hint, path=path)

@@ -5,14 +5,12 @@ Source: kubeflow/trainer pkg/webhooks/trainingruntime_webhook.go and clustertrai
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
+from trainc.api.documents import Json
 from trainc.api.names import ANCESTOR_LABEL, DATASET_INITIALIZER, LAUNCHER, MODEL_INITIALIZER, NODE, TRAINER
 from trainc.api.releases import Since
 from trainc.diagnostics import Finding, Path
-
-Json = Mapping[str, Any]
 
 # The container that a job of each ancestor step must have.
 REQUIRED_CONTAINER = Since[str](
@@ -61,7 +59,7 @@ def _job_rules(job: Json, path: Path, release: str) -> Iterator[Finding]:
     if single and replicas not in (None, 1):
         message = f"job {job['name']} has {replicas} replicas; only 1 is supported"
         hint = "use mlPolicy.numNodes or the TrainJob's numNodes for more pods"
-        yield Finding("ReplicasNotOne", "error", message, hint, (*path, "replicas"), "runtime")
+        yield Finding("ReplicasNotOne", "error", message, hint=hint, path=(*path, "replicas"), about="runtime")
     wanted = REQUIRED_CONTAINER.at(release).get(ancestor)
     if wanted is not None:
         yield from _container_rule(job, ancestor, wanted, path)
@@ -73,4 +71,4 @@ def _container_rule(job: Json, ancestor: str, wanted: str, path: Path) -> Iterat
         message = f"job {job['name']} is labelled {ancestor} but has no container {wanted}"
         where = (*path, "template", "spec", "template", "spec", "containers")
         hint = f"name its main container {wanted}, or remove the label"
-        yield Finding("MissingAncestorContainer", "error", message, hint, where, "runtime")
+        yield Finding("MissingAncestorContainer", "error", message, hint=hint, path=where, about="runtime")

@@ -72,12 +72,12 @@ def _type(failure: _Failure) -> Iterator[Finding]:
     wanted, value = failure.wanted, failure.value
     if failure.schema.get("format") == QUANTITY_FORMAT:
         message = f"{described(value)} is no quantity"
-        yield Finding("InvalidQuantity", "error", message, _quantity_hint(failure.path, value), failure.path)
+        yield Finding("InvalidQuantity", "error", message, hint=_quantity_hint(failure.path, value), path=failure.path)
         return
     names = [wanted] if isinstance(wanted, str) else wanted
     expected = " or ".join(_EXPECTED[name] for name in names)
     hint = _FIELD_HINTS.get(failure.path) or _type_hint(names, value)
-    yield Finding("WrongType", "error", f"expected {expected}, got {described(value)}", hint, failure.path)
+    yield Finding("WrongType", "error", f"expected {expected}, got {described(value)}", hint=hint, path=failure.path)
 
 
 def _quantity_hint(path: Path, value: Any) -> str:
@@ -109,40 +109,48 @@ def _enum(failure: _Failure) -> Iterator[Finding]:
     if isinstance(failure.value, str):
         allowed = " or ".join(repr(value) for value in failure.wanted)
         yield Finding(
-            "UnsupportedValue", "error", f"{shown(failure.value)} is not supported", f"use {allowed}", failure.path
+            "UnsupportedValue",
+            "error",
+            f"{shown(failure.value)} is not supported",
+            hint=f"use {allowed}",
+            path=failure.path,
         )
 
 
 def _range(failure: _Failure) -> Iterator[Finding]:
     smallest, largest = failure.schema["minimum"], failure.schema["maximum"]
     message = f"{described(failure.value)} is out of range"
-    yield Finding("OutOfRange", "error", message, f"use a whole number from {smallest} to {largest}", failure.path)
+    yield Finding(
+        "OutOfRange", "error", message, hint=f"use a whole number from {smallest} to {largest}", path=failure.path
+    )
 
 
 def _too_long(failure: _Failure) -> Iterator[Finding]:
     message = f"the text has {len(failure.value)} characters; {failure.wanted} are allowed"
-    yield Finding("TooLong", "error", message, "shorten it", failure.path)
+    yield Finding("TooLong", "error", message, hint="shorten it", path=failure.path)
 
 
 def _too_short(failure: _Failure) -> Iterator[Finding]:
-    yield Finding("TooShort", "error", "the text is empty", "write a value, or remove the item", failure.path)
+    yield Finding("TooShort", "error", "the text is empty", hint="write a value, or remove the item", path=failure.path)
 
 
 def _too_many(failure: _Failure) -> Iterator[Finding]:
     message = f"the list has {len(failure.value)} items; {failure.wanted} are allowed"
-    yield Finding("TooMany", "error", message, "remove some", failure.path)
+    yield Finding("TooMany", "error", message, hint="remove some", path=failure.path)
 
 
 def _too_few(failure: _Failure) -> Iterator[Finding]:
     noun = "item" if isinstance(failure.value, list) else "field"
     message = f"at least {failure.wanted} {noun} is needed"
-    yield Finding("TooFew", "error", message, "fill it, or remove the whole entry", failure.path)
+    yield Finding("TooFew", "error", message, hint="fill it, or remove the whole entry", path=failure.path)
 
 
 def _required(failure: _Failure) -> Iterator[Finding]:
     for name in failure.wanted:
         if name not in failure.value:
-            yield Finding("MissingRequired", "error", f"{name} is missing", f"add {name}", (*failure.path, name))
+            yield Finding(
+                "MissingRequired", "error", f"{name} is missing", hint=f"add {name}", path=(*failure.path, name)
+            )
 
 
 _EXPLANATIONS: dict[str, Callable[[_Failure], Iterator[Finding]]] = {

@@ -45,7 +45,7 @@ def _explained(node: Node, owner: str, unknown: list[Any], release: str, severit
     pod_field = next((name for name in _POD_FIELDS if name in unknown), None)
     if owner in _NOT_A_POD_SPEC and pod_field is not None:
         code, message, hint = _NOT_A_POD_SPEC[owner]
-        yield Finding(code, severity, message, hint, (*node.path, pod_field))
+        yield Finding(code, severity, message, hint=hint, path=(*node.path, pod_field))
         pod_fields = definition(release, "core.PodSpec").fields
         unknown = [name for name in unknown if name not in pod_fields]
     for name in unknown[:_MOST_HINTS]:
@@ -53,7 +53,11 @@ def _explained(node: Node, owner: str, unknown: list[Any], release: str, severit
     for name in unknown[_MOST_HINTS:]:
         message = f"Trainer {release} has no field {name} here"
         yield Finding(
-            "UnknownField", severity, message, "see the fields that are explained first", (*node.path, str(name))
+            "UnknownField",
+            severity,
+            message,
+            hint="see the fields that are explained first",
+            path=(*node.path, str(name)),
         )
 
 
@@ -62,7 +66,7 @@ def _explain_one(node: Node, owner: str, name: str, release: str, severity: Seve
     if owner == "trainer.MLPolicy" and name == "tensorflow":
         message = "no Trainer release has a TensorFlow policy"
         hint = "remove it and set TF_CONFIG in the command, or use torch, jax, xgboost or mpi (Horovod)"
-        return Finding("UnsupportedFramework", severity, message, hint, path)
+        return Finding("UnsupportedFramework", severity, message, hint=hint, path=path)
     dropped = "; it is dropped" if severity == "warning" else ""
     hint = (
         _inner_hint(node, owner, name, release)
@@ -72,7 +76,9 @@ def _explain_one(node: Node, owner: str, name: str, release: str, severity: Seve
         or _deeper_hint(owner, name, release)
         or _known_hint(owner, release)
     )
-    return Finding("UnknownField", severity, f"Trainer {release} has no field {name} here{dropped}", hint, path)
+    return Finding(
+        "UnknownField", severity, f"Trainer {release} has no field {name} here{dropped}", hint=hint, path=path
+    )
 
 
 def _inner_hint(node: Node, owner: str, name: str, release: str) -> str:

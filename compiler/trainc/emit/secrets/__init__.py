@@ -10,13 +10,14 @@ from trainc.ir.trainjob import TrainJob
 from trainc.options import Options, SecretsMode
 
 if TYPE_CHECKING:
-    from trainc.emit.secrets.mode import Json, Mode, Provision
+    from trainc.api.documents import Json
+    from trainc.emit.secrets.mode import Mode, Provision
     from trainc.ir.provided_secret import ProvidedSecret
 
 # The module of each mode beside this one, imported where a job has a Secret, and its function.
 _MODES: Mapping[SecretsMode, tuple[str, str]] = {
-    "existing": ("existing", "refer"),
-    "external-secrets": ("external_secrets", "generate"),
+    "existing": ("mode", "refer"),
+    "external-secrets": ("mode", "generate"),
     "sealed": ("sealed", "pass_sealed"),
     "presync-job": ("presync_job", "make_before_sync"),
 }

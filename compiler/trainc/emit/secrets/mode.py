@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
+from trainc.api.documents import Json, Manifest
 from trainc.diagnostics import Finding
 from trainc.ir.provided_secret import ProvidedSecret
 from trainc.ir.trainjob import TrainJob
 from trainc.options import Options
 from trainc.startup.records import dataclass
-
-Json: TypeAlias = Mapping[str, Any]
-Manifest: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +22,60 @@ class Provision:
 
 
 Mode: TypeAlias = Callable[[TrainJob, ProvidedSecret, Sequence[Json], Options], Provision]
+
+
+# Mode `existing`: the Secret is referred to, and whoever looks after the cluster makes it.
+
+
+def refer(job: TrainJob, secret: ProvidedSecret, others: Sequence[Json], options: Options) -> Provision:
+    """No object; an info says what the Secret has to hold and how one is made."""
+    message = f"pods mount the Secret {secret.name!r} of type {secret.type} with {' and '.join(secret.keys)}: "
+    hint = f"where it does not exist yet: {secret.make} && {secret.create(job.namespace)}"
+    return Provision(
+        findings=(
+            Finding("SecretNeeded", "info", f"{message}{secret.purpose}; it is not part of the output", hint=hint),
+        )
+    )
+
+
+# Mode `external-secrets`: the External Secrets Operator makes the key pair in the cluster, once.
+#
+# Source: external-secrets/external-secrets generators v1alpha1 SSHKey (since 0.19; ECDSA since 1.1) and ExternalSecret v1.
+
+
+_GENERATORS_API = "generators.external-secrets.io/v1alpha1"
+
+
+def generate(job: TrainJob, secret: ProvidedSecret, others: Sequence[Json], options: Options) -> Provision:
+    """A generator and the ExternalSecret that asks it. What it makes is never read back and never changed."""
+    generator: Manifest = {
+        "apiVersion": _GENERATORS_API,
+        "kind": "SSHKey",
+        "metadata": job.named(secret.name),
+        "spec": {"keyType": "ecdsa", "keySize": 521},
+    }
+    return Provision((generator, _external_secret(job, secret)))
+
+
+def _external_secret(job: TrainJob, secret: ProvidedSecret) -> Manifest:
+    private_key, public_key = secret.keys
+    source = {"generatorRef": {"apiVersion": _GENERATORS_API, "kind": "SSHKey", "name": secret.name}}
+    return {
+        "apiVersion": "external-secrets.io/v1",
+        "kind": "ExternalSecret",
+        "metadata": job.named(secret.name),
+        "spec": {
+            # A generator makes a new key at every refresh; running pods would no longer reach each other.
+            "refreshPolicy": "CreatedOnce",
+            "target": {
+                "name": secret.name,
+                "creationPolicy": "Owner",
+                "immutable": True,
+                "template": {
+                    "type": secret.type,
+                    "data": {private_key: "{{ .privateKey }}", public_key: "{{ .publicKey }}"},
+                },
+            },
+            "dataFrom": [{"sourceRef": source}],
+        },
+    }

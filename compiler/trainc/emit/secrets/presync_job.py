@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from trainc.api.documents import Json, Manifest
 from trainc.diagnostics import Finding
-from trainc.emit.secrets.mode import Json, Manifest, Provision
+from trainc.emit.secrets.mode import Provision
 from trainc.ir.provided_secret import ProvidedSecret
 from trainc.ir.trainjob import TrainJob
 from trainc.options import Options
@@ -59,22 +60,22 @@ def _problems(job: TrainJob, options: Options) -> Iterator[Finding]:
             "KeygenImageMissing",
             "error",
             "secrets mode presync-job needs an image that has ssh-keygen and kubectl, and none is named",
-            "name one with --keygen-image, or choose another --secrets mode",
+            hint="name one with --keygen-image, or choose another --secrets mode",
         )
     if options.delivery != "argocd":
         yield Finding(
             "PreSyncNeedsArgoCD",
             "error",
             f"presync-job makes the key pair in a hook of Argo CD, which {options.delivery} does not run",
-            "use --delivery argocd, or choose another --secrets mode",
+            hint="use --delivery argocd, or choose another --secrets mode",
         )
     if not job.namespace:
         yield Finding(
             "NamespaceMissing",
             "error",
             "presync-job binds a role to a service account, which has to be named with its namespace",
-            "set metadata.namespace, or --namespace",
-            ("metadata",),
+            hint="set metadata.namespace, or --namespace",
+            path=("metadata",),
         )
 
 

@@ -11,8 +11,9 @@ import binascii
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from trainc.api.documents import Json, Manifest
 from trainc.diagnostics import Finding
-from trainc.emit.secrets.mode import Json, Manifest, Provision
+from trainc.emit.secrets.mode import Provision
 from trainc.ir.provided_secret import ProvidedSecret
 from trainc.ir.trainjob import TrainJob
 from trainc.options import Options
@@ -46,7 +47,7 @@ def _missing(job: TrainJob, secret: ProvidedSecret) -> Finding:
         "SealedSecretMissing",
         "error",
         f"there is no SealedSecret {secret.name!r}{place} in the input; it holds {secret.purpose}",
-        f"run: {_seal(job, secret)}",
+        hint=f"run: {_seal(job, secret)}",
     )
 
 
@@ -103,7 +104,7 @@ def _left_out(document: Json, secret: ProvidedSecret) -> Iterator[Finding]:
                 "SealedSecretTrimmed",
                 "info",
                 f"{', '.join(lost)} of {place}metadata of the SealedSecret {secret.name!r} is left out",
-                "nothing to do; only what is ciphertext for certain is passed on",
+                hint="nothing to do; only what is ciphertext for certain is passed on",
             )
 
 
@@ -112,7 +113,7 @@ def _unusable(secret: ProvidedSecret, job: TrainJob, why: str) -> Finding:
         "SealedSecretUnusable",
         "error",
         f"the SealedSecret {secret.name!r} cannot be passed on: {why}",
-        f"seal it anew: {_seal(job, secret)}",
+        hint=f"seal it anew: {_seal(job, secret)}",
     )
 
 

@@ -8,14 +8,15 @@ Source: argoproj/argo-cd docs/operator-manual/config-management-plugins.md.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, TypeAlias, get_args
 
 from trainc.api.releases import RELEASES, normalize_release
 from trainc.diagnostics import CompileError, Diagnostic
 from trainc.diagnostics.near_names import did_you_mean
-from trainc.integrations.argocd.paths import leads_outside
 from trainc.options import SecretsMode, Semantics, checked_cluster_domain, checked_namespace
+from trainc.reading.confinement import is_inside
 from trainc.startup.records import dataclass, field
 
 Kind: TypeAlias = Literal["text", "truth", "list", "paths"]
@@ -187,4 +188,25 @@ def _shouted(name: str) -> str:
 
 
 def _wrong(name: str, what: str, hint: str, severity: Literal["error", "warning"] = "error") -> Diagnostic:
-    return Diagnostic("InvalidParameter", severity, f"{name} {what}", hint, "Application", "spec.source.plugin")
+    return Diagnostic(
+        "InvalidParameter", severity, f"{name} {what}", hint=hint, object="Application", path="spec.source.plugin"
+    )
+
+
+# Whether a path that an Application names stays inside its repository.
+
+
+def leads_outside(path: str, environment: Mapping[str, str]) -> bool:
+    """Whether `path`, from the Application's folder, leaves the repository as far as its depth is known; links count."""
+    if os.path.isabs(path):
+        return True
+    inside = environment.get("ARGOCD_APP_SOURCE_PATH")
+    if inside is None:
+        return False
+    depth = len([step for step in _steps(inside) if step not in ("", os.curdir)])
+    top = os.path.realpath(os.path.join(os.curdir, *[os.pardir] * depth))
+    return _steps(os.path.normpath(path)).count(os.pardir) > depth or not is_inside(path, top)
+
+
+def _steps(path: str) -> list[str]:
+    return path.split("/")

@@ -9,12 +9,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from trainc.api.documents import Json
 from trainc.api.names import RUNTIME_KINDS
-from trainc.ir.carried_metadata import carried
+from trainc.ir.trainjob import carried
 from trainc.reading.document import Document
 from trainc.startup.patterns import pattern
-
-Json = Mapping[str, Any]
 
 _PREVIOUS_NAMES = "internal.config.kubernetes.io/previousNames"
 _ORIGIN = "config.kubernetes.io/origin"

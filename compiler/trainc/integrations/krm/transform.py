@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trainc.compilation import Manifest
+from trainc.api.documents import Manifest
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
 from trainc.dialects import is_ours
 from trainc.integrations.krm.tool_metadata import as_written
 from trainc.integrations.python import compile_documents
 from trainc.options import Limits, Options
 from trainc.overlays.load import load_overlay
+from trainc.overlays.loaded import overlaid_options
 from trainc.overlays.read import is_overlay
-from trainc.overlays.settings import overlaid_options
 from trainc.pipeline.inputs import read_inputs
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass
@@ -89,5 +89,5 @@ _NO_TRAINJOB = Diagnostic(
     "NoTrainJob",
     "error",
     "there is no TrainJob among the resources; with pruning on, empty output deletes what runs",
-    "list the files of TrainJobs under `resources`, and trainc under `transformers`, which come before `validators`",
+    hint="list the files of TrainJobs under `resources`, and trainc under `transformers`, which come before `validators`",
 )

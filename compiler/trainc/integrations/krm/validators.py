@@ -35,9 +35,9 @@ def _refusal(file: str) -> Diagnostic:
         "UsedAsValidator",
         "error",
         f"{file} lists trainc under `validators`, which may change nothing; trainc replaces TrainJobs",
-        "move the entry to `transformers`",
-        "Kustomization",
-        "validators",
+        hint="move the entry to `transformers`",
+        object="Kustomization",
+        path="validators",
     )
 
 

@@ -9,7 +9,6 @@ from textwrap import indent
 from typing import Literal, TypeAlias
 
 from trainc.api.releases import NEWEST_RELEASE
-from trainc.integrations.github import workflow
 from trainc.integrations.health import flux_health_checks
 
 GitOps: TypeAlias = Literal["argocd", "flux"]
@@ -54,3 +53,11 @@ def _health_checks() -> str:
     """The health checks as they stand in the spec of a Kustomization, without the comment that says so."""
     lines = flux_health_checks().splitlines(keepends=True)
     return indent("".join(line for line in lines if not line.startswith("#")), "  ").rstrip()
+
+
+# The workflow with which GitHub Actions checks a repository of TrainJobs.
+
+
+def workflow(version: str) -> str:
+    """The workflow's text, for a version of trainc."""
+    return Template(files(__package__).joinpath("workflow.yaml").read_text("utf-8")).substitute(version=version)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trainc.plugins.plugin import Gang, Json, Plugin
+from trainc.api.documents import Json
+from trainc.plugins.plugin import Gang, Plugin
 
 if TYPE_CHECKING:
     from trainc.ir.info import Info

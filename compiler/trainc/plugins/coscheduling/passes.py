@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trainc.api.documents import Json, Manifest
 from trainc.api.quantity import format_resources
 from trainc.ir import gang
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.coscheduling import POD_GROUP_LABEL
-from trainc.plugins.plugin import Json, Manifest, Passes
+from trainc.plugins.plugin import Passes
 
 
 def enforce_pod_group_policy(job: TrainJob, policy: Json, info: Info) -> Info:

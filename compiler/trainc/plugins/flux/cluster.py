@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from trainc.api import names
 from trainc.ir.devices import gpus, resources_per_node
+from trainc.ir.env import subdomain
 from trainc.ir.info import Info
-from trainc.ir.rendezvous import subdomain
 from trainc.ir.trainjob import TrainJob
 from trainc.startup.records import dataclass
 

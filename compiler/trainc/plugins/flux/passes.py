@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainc.api import names
+from trainc.api.documents import Json, Manifest
 from trainc.diagnostics import Finding
-from trainc.ir.container import Container
 from trainc.ir.devices import ambiguous_gpus
 from trainc.ir.info import Info
-from trainc.ir.panics import controller_panics
-from trainc.ir.podset import PodSet
+from trainc.ir.podset import Container, PodSet
 from trainc.ir.provided_secret import ProvidedSecret
+from trainc.ir.release import controller_panics
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.flux import scripts, volumes
 from trainc.plugins.flux.cluster import Cluster, cluster
-from trainc.plugins.plugin import Json, Manifest, Passes
+from trainc.plugins.plugin import Passes
 from trainc.startup.records import replace
 
 INSTALLER = "flux-installer"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainc.ir.keyed import Item
+from trainc.ir.podset import Item
 from trainc.ir.provided_secret import ProvidedSecret
 from trainc.ir.release import Release
 from trainc.ir.trainjob import TrainJob

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainc.api import names
-from trainc.plugins.plugin import Json, Lint, Plugin
+from trainc.api.documents import Json
+from trainc.plugins.plugin import Lint, Plugin
 
 if TYPE_CHECKING:
     from trainc.ir.info import Info

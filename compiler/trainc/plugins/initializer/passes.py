@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainc.api import names
+from trainc.api.documents import Json
 from trainc.diagnostics import Finding
-from trainc.ir.container import Container
 from trainc.ir.env import carried, literal
 from trainc.ir.info import Info
-from trainc.ir.podset import PodSet
+from trainc.ir.podset import Container, PodSet
 from trainc.ir.trainjob import InitializerStep, TrainJob
 from trainc.plugins.initializer import STEPS
-from trainc.plugins.plugin import Json, Passes
+from trainc.plugins.plugin import Passes
 from trainc.startup.records import replace
 
 

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from trainc.api import names
+from trainc.api.documents import Json, Manifest
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.jobset.replicated_job import replicated_job
 from trainc.plugins.jobset.validation import validate
-from trainc.plugins.plugin import Json, Manifest, Passes
+from trainc.plugins.plugin import Passes
 
 
 def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:

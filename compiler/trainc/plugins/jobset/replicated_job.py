@@ -5,18 +5,15 @@ Source: kubeflow/trainer pkg/runtime/framework/plugins/jobset (Build in jobset.g
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from trainc.api import names
-from trainc.ir.container import Container
+from trainc.api.documents import Json
 from trainc.ir.env import trainer_env
 from trainc.ir.info import Info
-from trainc.ir.keyed import controller_port_match
-from trainc.ir.podset import PodSet
+from trainc.ir.podset import Container, PodSet, controller_port_match
 from trainc.ir.trainjob import TrainJob
 
-Json = Mapping[str, Any]
 _STEPS = (names.TRAINER, names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
 
 

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from trainc.api import names
 from trainc.diagnostics import Finding, Path
 from trainc.ir.info import Info
-from trainc.ir.patch import Patch, PatchedJob
-from trainc.ir.trainjob import TrainJob
+from trainc.ir.trainjob import Patch, PatchedJob, TrainJob
 from trainc.plugins.plugin import Json
 from trainc.startup.patterns import pattern
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from trainc.api import names
+from trainc.api.documents import Manifest
+from trainc.ir.env import endpoints
 from trainc.ir.info import Info
-from trainc.ir.keyed import Item
-from trainc.ir.rendezvous import endpoints
+from trainc.ir.podset import Item
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.mpi.implementations import HOSTFILE_DIR, HOSTFILE_NAME, implementation
-from trainc.plugins.plugin import Manifest
 
 # kubernetes/kubernetes pkg/apis/core/validation: MaxSecretSize, which bounds ConfigMaps too.
 CONFIG_MAP_BYTES = 1024 * 1024

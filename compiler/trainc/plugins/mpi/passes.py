@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 
 from trainc.api import names
+from trainc.api.documents import Json, Manifest
 from trainc.diagnostics import Finding
-from trainc.ir.container import Container
 from trainc.ir.devices import ambiguous_gpus
 from trainc.ir.info import Info
-from trainc.ir.podset import PodSet
+from trainc.ir.podset import Container, PodSet
 from trainc.ir.provided_secret import ProvidedSecret
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.mpi import hostfile, ssh
@@ -21,7 +21,7 @@ from trainc.plugins.mpi.implementations import implementation
 from trainc.plugins.mpi.policy_checks import nameless_launcher, unheeded
 from trainc.plugins.mpi.search_domain import missing_namespace, with_search_domain
 from trainc.plugins.mpi.slots import counts_gpus, slots_per_node
-from trainc.plugins.plugin import Json, Manifest, Passes
+from trainc.plugins.plugin import Passes
 
 
 def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:

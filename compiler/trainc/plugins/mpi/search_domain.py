@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainc.diagnostics import Finding
+from trainc.ir.env import subdomain
 from trainc.ir.info import Info
 from trainc.ir.podset import PodSet
-from trainc.ir.rendezvous import subdomain
 from trainc.ir.trainjob import TrainJob
 
 

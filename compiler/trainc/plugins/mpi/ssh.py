@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trainc.ir.info import Info
-from trainc.ir.keyed import Item
+from trainc.ir.podset import Item
 from trainc.ir.provided_secret import ProvidedSecret
 from trainc.ir.trainjob import TrainJob
 

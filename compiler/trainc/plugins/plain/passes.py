@@ -5,10 +5,11 @@ Source: kubeflow/trainer pkg/runtime/framework/plugins/plainml.
 
 from __future__ import annotations
 
+from trainc.api.documents import Json
 from trainc.ir.env import trainer_env
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.plugins.plugin import Json, Passes
+from trainc.plugins.plugin import Passes
 
 
 def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:

@@ -11,9 +11,8 @@ from typing import Any
 
 from trainc.api import names
 from trainc.diagnostics import Finding, Path
-from trainc.ir.env import EnvVar, literal
+from trainc.ir.env import EnvVar, literal, master_host
 from trainc.ir.info import Info
-from trainc.ir.rendezvous import master_host
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.plugin import Detect
 from trainc.startup.records import dataclass, replace

@@ -6,11 +6,11 @@ Source: kubeflow/trainer pkg/runtime/framework/plugins/torch/torch.go.
 from __future__ import annotations
 
 from trainc.api import names
-from trainc.ir.env import EnvVar, completion_index, literal, trainer_env
+from trainc.api.documents import Json
+from trainc.ir.env import EnvVar, completion_index, literal, master_host, trainer_env, with_rendezvous
 from trainc.ir.info import Info
-from trainc.ir.rendezvous import master_host, with_rendezvous
 from trainc.ir.trainjob import TrainJob
-from trainc.plugins.plugin import Json, Passes
+from trainc.plugins.plugin import Passes
 from trainc.plugins.torch import torchtune
 from trainc.plugins.torch.elastic import elastic_range, environment, sized
 from trainc.plugins.torch.processes import processes_per_node

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from trainc.api import names
 from trainc.ir.devices import gpus, resources_per_node
+from trainc.ir.env import master_host
 from trainc.ir.info import Info
-from trainc.ir.rendezvous import master_host
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.torch.processes import processes_per_node
 

@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from trainc.diagnostics import Finding
 from trainc.ir.devices import ambiguous_gpus, gpus, resources_per_node
 from trainc.ir.info import Info
-from trainc.ir.panics import controller_panics
+from trainc.ir.release import controller_panics
 from trainc.ir.trainjob import Trainer, TrainJob
 from trainc.plugins.plugin import Json
 from trainc.plugins.torch import RESERVED, elastic, torchtune

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from trainc.api.documents import Json, Manifest
 from trainc.api.quantity import format_resources
 from trainc.diagnostics import Finding
 from trainc.ir import gang
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.plugins.plugin import Json, Manifest, Passes
+from trainc.plugins.plugin import Passes
 from trainc.plugins.volcano import GROUP_ANNOTATION, SCHEDULER
 
 QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"

@@ -1,11 +1,13 @@
-"""Lists that the API server treats as maps or sets: two items with one key are refused.
+"""What tells the items of a list apart: keys that the API server holds unique, and those that patches merge by.
 
-Source: x-kubernetes-list-type and x-kubernetes-list-map-keys in the CRDs of kubeflow/trainer and jobset. The keys are
-the same in every release; fields that a release does not have simply never occur.
+Source: x-kubernetes-list-type and x-kubernetes-list-map-keys in the CRDs of kubeflow/trainer and jobset; the
+patchMergeKey tags of core/v1, batch/v1, meta/v1 and jobset v1alpha2, each of which is the first of those keys. The keys
+are the same in every release; fields that a release does not have simply never occur.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeAlias
 
 _Keys: TypeAlias = tuple[str, ...]
@@ -67,3 +69,21 @@ SETS = frozenset(
         "trainer.EnvInjectionTarget.containerNames",
     }
 )
+
+
+def _first_keys(*definitions: str) -> dict[str, str]:
+    """The first key of each list of `definitions`, by the name of the field alone."""
+    return {field: keys[0] for definition in definitions for field, keys in _BY_DEFINITION[definition].items()}
+
+
+# What a strategic merge goes by, field by field; a list that has no key here is replaced whole.
+MERGE_KEYS: Mapping[str, str] = {
+    **_first_keys("core.PodSpec", "core.Container", "jobset.JobSetSpec", "jobset.ReplicatedJob"),
+    "ownerReferences": "uid",
+}
+# Lists that a strategic merge takes for sets.
+MERGED_SETS = frozenset({"finalizers"})
+# An overlay's merge reaches the TrainJob too.
+OVERLAY_KEYS: Mapping[str, str] = {**MERGE_KEYS, **_first_keys("trainer.TrainJobSpec")}
+# What items are called by in field paths: lists that no patch reaches as well.
+ITEM_KEYS: Mapping[str, str] = {**OVERLAY_KEYS, **_first_keys("core.ResourceRequirements", "trainer.EnvInjection")}

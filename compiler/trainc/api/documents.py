@@ -1,13 +1,15 @@
-"""Values inside nested mappings: read, left out and put in by path, the given document unchanged."""
+"""Documents as data: the types of their values, and values read, left out and put in by path."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from trainc.diagnostics import Path
 
-Json = Mapping[str, Any]
+# What is only read, and an object that is being built. Neither is changed once it has been handed on.
+Json: TypeAlias = Mapping[str, Any]
+Manifest: TypeAlias = dict[str, Any]
 
 
 def value_at(document: Any, path: Path) -> Any:

@@ -1,0 +1,195 @@
+"""The ways in which a manifest reaches a cluster, as a table: what each sends, and what it does when that is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from trainc.api.documents import Manifest
+from trainc.api.merge_keys import MERGE_KEYS
+from trainc.diff.changes import identities
+from trainc.options import Options
+from trainc.startup.records import dataclass, replace
+
+Tool: TypeAlias = Literal["kubectl", "argocd", "flux", "any"]
+# When a refused or unwanted object is deleted and created again: never, when it is refused, at every sync.
+Force: TypeAlias = Literal["never", "if refused", "always"]
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryMethod:
+    """One way of delivery. `id` is for machines, `label` for people.
+
+    `prunes` says whether an object that has left git is deleted, where the tool's pruning is on. Under
+    `hashes_names` a job whose content changes gets a new name, whatever applies it.
+    """
+
+    id: str
+    label: str
+    tool: Tool
+    apply: Apply
+    force: Force = "never"
+    prunes: bool = True
+    hashes_names: bool = False
+
+
+KUBECTL = DeliveryMethod("kubectl", "kubectl apply", "kubectl", "client", prunes=False)
+ARGOCD = DeliveryMethod("argocd", "Argo CD, client-side", "argocd", "client")
+ARGOCD_SERVER_SIDE = DeliveryMethod("argocd-server-side", "Argo CD, server-side", "argocd", "server")
+ARGOCD_REPLACE = DeliveryMethod("argocd-force-replace", "Argo CD, Force+Replace", "argocd", "replace", "always")
+FLUX = DeliveryMethod("flux", "Flux", "flux", "server")
+FLUX_FORCE = DeliveryMethod("flux-force", "Flux, force", "flux", "server", "if refused")
+NAME_HASH = DeliveryMethod("name-hash", "name hash", "any", "server", hashes_names=True)
+
+DELIVERY_METHODS: tuple[DeliveryMethod, ...] = (
+    KUBECTL,
+    ARGOCD,
+    ARGOCD_SERVER_SIDE,
+    ARGOCD_REPLACE,
+    FLUX,
+    FLUX_FORCE,
+    NAME_HASH,
+)
+
+
+def chosen_method(options: Options) -> DeliveryMethod:
+    """The way that the options of a compilation choose."""
+    told = options.sync_options
+    if options.name_hash:
+        return NAME_HASH
+    if options.delivery == "kubectl":
+        return KUBECTL
+    if options.delivery == "flux":
+        return FLUX_FORCE if "force=enabled" in told else FLUX
+    if {"Force=true", "Replace=true"} <= {*told}:
+        return ARGOCD_REPLACE
+    return ARGOCD_SERVER_SIDE if "ServerSideApply=true" in told else ARGOCD
+
+
+# What an object's own annotations tell Argo CD and Flux: they win over how everything else is delivered.
+#
+# Sources: argoproj/argo-cd gitops-engine pkg/sync/sync_context.go (applyObject); fluxcd/pkg ssa/manager_apply.go.
+
+
+_ARGO = "argocd.argoproj.io/sync-options"
+_FLUX = "kustomize.toolkit.fluxcd.io/"
+
+
+def effective_method(way: DeliveryMethod, live: Manifest | None, manifest: Manifest | None) -> DeliveryMethod:
+    """`way` as it goes for one object, of which the cluster has `live` and git has `manifest`."""
+    if way.tool == "argocd":
+        return _argocd(way, live, manifest)
+    if way.tool == "flux":
+        told = {**_metadata(live), **_metadata(manifest)}
+        force = "if refused" if told.get(f"{_FLUX}force") == "enabled" else way.force
+        return replace(way, force=force, prunes=_metadata(live).get(f"{_FLUX}prune") != "disabled")
+    return way
+
+
+def is_left_alone(way: DeliveryMethod, live: Manifest, manifest: Manifest) -> bool:
+    """Whether the tool never touches the object once it exists."""
+    if way.tool != "flux":
+        return False
+    wanted, told = _metadata(manifest), {**_metadata(live), **_metadata(manifest)}
+    disabled = told.get(f"{_FLUX}reconcile") == "disabled" or told.get(f"{_FLUX}ssa") == "Ignore"
+    return disabled or wanted.get(f"{_FLUX}ssa") == "IfNotPresent"
+
+
+def _argocd(way: DeliveryMethod, live: Manifest | None, manifest: Manifest | None) -> DeliveryMethod:
+    wanted, either = _argo_options(manifest), _argo_options(live) | _argo_options(manifest)
+    # The way's own Force+Replace is an annotation of the JobSet, and of nothing else that belongs to a job.
+    if way.force == "always" and _kind(live or manifest) != "JobSet":
+        way = replace(way, apply="client", force="never")
+    if "Replace=true" in either:
+        way = replace(way, apply="replace", force="always" if "Force=true" in either else way.force)
+    elif way.apply != "replace":
+        if "ServerSideApply=true" in wanted:
+            way = replace(way, apply="server")
+        elif "ServerSideApply=false" in wanted:
+            way = replace(way, apply="client")
+        if "Force=true" in either and way.apply == "client":
+            way = replace(way, force="if refused")
+    return replace(way, prunes=not {"Prune=false", "Prune=confirm"} & _argo_options(live))
+
+
+def _argo_options(manifest: Manifest | None) -> set[str]:
+    return {option.strip() for option in str(_own(manifest, "annotations").get(_ARGO, "")).split(",")}
+
+
+def _metadata(manifest: Manifest | None) -> dict[str, str]:
+    """Labels and annotations as one, for Flux reads either."""
+    return {**_own(manifest, "labels"), **_own(manifest, "annotations")}
+
+
+def _own(manifest: Manifest | None, field: str) -> dict[str, str]:
+    found = (manifest or {}).get("metadata", {}).get(field)
+    return found if isinstance(found, dict) else {}
+
+
+def _kind(manifest: Manifest | None) -> str:
+    return str((manifest or {}).get("kind", ""))
+
+
+# What the API server is sent, as far as it decides about an update: the two ways to apply a manifest.
+#
+# Client-side apply sends a JSON merge patch for kinds that are no built-ins, in which a list is whole: what a webhook
+# has filled in inside a list is taken away (kubernetes/kubectl pkg/cmd/apply/patcher.go). Server-side apply merges
+# lists by their keys, and takes away only what the same applier set before (structured-merge-diff).
+# Both are modelled with one applier, and no one else who owns a field.
+
+
+Apply: TypeAlias = Literal["client", "server", "replace"]
+_NOTHING: Mapping[str, Any] = {}
+
+
+def submitted(apply: Apply, live: Manifest, applied: Manifest, manifest: Manifest) -> Manifest:
+    """The object that results from applying `manifest` over `live`, where `applied` was applied before."""
+    if apply == "replace":
+        return manifest
+    if apply == "client":
+        return _merge_patched(live, applied, manifest)
+    return _merged(live, applied, manifest)
+
+
+def _merge_patched(live: Mapping[str, Any], applied: Mapping[str, Any], manifest: Mapping[str, Any]) -> Manifest:
+    result = {key: value for key, value in live.items() if key in manifest or key not in applied}
+    for key, value in manifest.items():
+        if isinstance(value, dict) and isinstance(live.get(key), dict):
+            before = applied.get(key)
+            result[key] = _merge_patched(live[key], before if isinstance(before, dict) else _NOTHING, value)
+        else:
+            result[key] = value
+    return result
+
+
+def _merged(live: Mapping[str, Any], applied: Mapping[str, Any], manifest: Mapping[str, Any]) -> Manifest:
+    result: Manifest = {}
+    for key in dict.fromkeys((*live, *manifest)):
+        value = _merged_value(key, live.get(key), applied.get(key), manifest.get(key))
+        if value is not None:
+            result[key] = value
+    return result
+
+
+def _merged_value(field: str, live: Any, applied: Any, manifest: Any) -> Any:
+    """One field: as the manifest has it, as it stands where nobody applied it, or what is left without it."""
+    if isinstance(manifest, dict) and isinstance(live, dict):
+        return _merged(live, applied if isinstance(applied, dict) else _NOTHING, manifest)
+    if isinstance(manifest, list) and isinstance(live, list):
+        return _merged_list(field, live, applied if isinstance(applied, list) else [], manifest)
+    if manifest is not None or applied is None:
+        return live if manifest is None else manifest
+    if isinstance(live, dict) and isinstance(applied, dict) and applied:
+        return _merged(live, applied, _NOTHING) or None
+    return None
+
+
+def _merged_list(field: str, live: Sequence[Any], applied: Sequence[Any], manifest: Sequence[Any]) -> list[Any]:
+    names = [identities(field, items) for items in (live, applied, manifest)]
+    if field not in MERGE_KEYS or any(name is None for name in names):
+        return list(manifest)
+    stands, was, wanted = (
+        dict(zip(name or (), items, strict=True)) for name, items in zip(names, (live, applied, manifest), strict=True)
+    )
+    merged = [_merged_value(field, stands.get(name), was.get(name), item) for name, item in wanted.items()]
+    return merged + [item for name, item in stands.items() if name not in was and name not in wanted]

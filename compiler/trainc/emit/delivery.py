@@ -1,0 +1,192 @@
+"""Delivery: the annotations by which a GitOps tool applies a job's objects in order and without harm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from trainc.api.documents import Manifest
+from trainc.api.sync_options import SyncOption, sync_options_of
+from trainc.diagnostics import Finding
+from trainc.options import Options
+from trainc.startup.patterns import pattern
+
+__all__ = ["deliver"]
+
+
+def deliver(manifests: Sequence[Manifest], options: Options) -> tuple[list[Manifest], list[About]]:
+    """A job's objects as the tool wants them, and what there is to say about which of them.
+
+    An annotation that the TrainJob's author has written stays. kubectl needs none: it applies in the order written.
+    """
+    if options.delivery == "argocd":
+        return for_argocd(manifests, options.sync_options), []
+    if options.delivery == "flux":
+        delivered = for_flux(manifests, options.sync_options)
+        return delivered, list(substitution_findings(delivered))
+    return list(manifests), []
+
+
+# Annotations of a whole object, added without touching what its author wrote.
+
+
+# An object's label, as diagnostics write it, and a finding about it.
+About: TypeAlias = tuple[str, Finding]
+
+
+def annotations_of(manifest: Manifest) -> Mapping[str, str]:
+    """The object's annotations, empty where it has none."""
+    found: Mapping[str, str] = manifest["metadata"].get("annotations") or {}
+    return found
+
+
+def with_annotations(manifest: Manifest, added: Mapping[str, str]) -> Manifest:
+    """The object with annotations added; one that it has already is kept as it is."""
+    if not added:
+        return manifest
+    return {
+        **manifest,
+        "metadata": {**manifest["metadata"], "annotations": {**added, **annotations_of(manifest)}},
+    }
+
+
+# Argo CD: sync waves, so that what pods mount and their gang are there first, and the sync options of one's choice.
+#
+# Inside a wave Argo CD orders by kind, and takes all custom kinds for one: PodGroup and JobSet of one name would have no
+# order. The next wave starts when the last one is healthy (argo-cd docs/user-guide/sync-waves.md).
+
+
+_WAVE = "argocd.argoproj.io/sync-wave"
+_HOOK = "argocd.argoproj.io/hook"
+# Relative to the JobSet's wave, which is 0 unless the TrainJob names another.
+_WAVES = {"SSHKey": -3, "ExternalSecret": -2, "SealedSecret": -2, "ConfigMap": -2, "PodGroup": -1, "JobSet": 0}
+_HOOK_WAVE = -5
+
+
+def for_argocd(manifests: Sequence[Manifest], chosen: Sequence[str]) -> list[Manifest]:
+    """The objects with waves and sync options."""
+    base = next((_wave(m) for m in manifests if m["kind"] == "JobSet"), 0)
+    options = [option for option in sync_options_of("argocd") if option.name in chosen] if chosen else []
+    return [_in_waves(manifest, base, options) for manifest in manifests]
+
+
+def _wave(jobset: Manifest) -> int:
+    try:
+        return int(annotations_of(jobset).get(_WAVE, "0"))
+    except ValueError:
+        return 0
+
+
+def _in_waves(manifest: Manifest, base: int, options: Sequence[SyncOption]) -> Manifest:
+    if _HOOK in annotations_of(manifest) and manifest["kind"] != "JobSet":
+        return with_annotations(manifest, {_WAVE: str(base + _HOOK_WAVE)})
+    waved = with_annotations(manifest, {_WAVE: str(base + _WAVES.get(manifest["kind"], 0))})
+    for option in options:
+        if option.scope == "all" or manifest["kind"] == "JobSet":
+            waved = _with_option(waved, option.annotation, option.value)
+    return waved
+
+
+def _with_option(manifest: Manifest, key: str, value: str) -> Manifest:
+    """One annotation holds all options; what the author says about the same one stands."""
+    written = [text.strip() for text in annotations_of(manifest).get(key, "").split(",") if text.strip()]
+    if value.partition("=")[0] in {text.partition("=")[0] for text in written}:
+        return manifest
+    metadata = manifest["metadata"]
+    joined = {**annotations_of(manifest), key: ",".join([*written, value])}
+    return {**manifest, "metadata": {**metadata, "annotations": joined}}
+
+
+# Flux CD: no waves, but two dangers to keep away from a job: variable substitution and forced re-creation.
+#
+# Flux applies a Kustomization's objects together, in its own order of kinds, and orders whole Kustomizations by
+# `dependsOn` (fluxcd/kustomize-controller docs/spec/v1/kustomizations.md).
+
+
+def for_flux(manifests: Sequence[Manifest], chosen: Sequence[str]) -> list[Manifest]:
+    """The objects with the chosen options; those with `${VAR}` in them are exempt from substitution."""
+    return [_exempt(manifest, chosen) for manifest in manifests]
+
+
+def _exempt(manifest: Manifest, chosen: Sequence[str]) -> Manifest:
+    added = {
+        option.annotation: option.value
+        for option in sync_options_of("flux")
+        if option.name in chosen and (option.scope == "all" or manifest["kind"] == "JobSet")
+    }
+    if variables_of(manifest):
+        added[SUBSTITUTE] = "disabled"
+    return with_annotations(manifest, added)
+
+
+# Flux's variable substitution: once a Kustomization substitutes anything, every `${VAR}` it does not know becomes "".
+#
+# Training commands are full of them.
+
+
+SUBSTITUTE = "kustomize.toolkit.fluxcd.io/substitute"
+# `$${VAR}` is escaped already. The name ends where a default or an operation on it begins.
+_VARIABLE = pattern(r"(?<!\$)\$\{(\w+)")
+
+
+def variables_of(manifest: Manifest) -> list[str]:
+    """Names of the variables that substitution would replace, in the order they occur."""
+    return list(dict.fromkeys(name for text in _texts(manifest) for name in _VARIABLE.findall(text)))
+
+
+def substitution_findings(manifests: Sequence[Manifest]) -> Iterator[About]:
+    """What was done about variables in each object, or what the author's own annotation will do to them."""
+    for manifest in manifests:
+        names = variables_of(manifest)
+        if names:
+            metadata = manifest["metadata"]
+            place = "/".join(metadata[part] for part in ("namespace", "name") if part in metadata)
+            yield f"{manifest['kind']} {place}", _finding(names, annotations_of(manifest).get(SUBSTITUTE))
+
+
+def _finding(names: Sequence[str], setting: str | None) -> Finding:
+    shown = ", ".join(f"${{{name}}}" for name in names[:3]) + (" and others" if names[3:] else "")
+    path = ("metadata", "annotations", SUBSTITUTE)
+    if setting == "disabled":
+        message = f"Flux would replace {shown}; the object is exempt from substitution"
+        hint = "nothing to do; where substitution is meant, render the value with an overlay"
+        return Finding("FluxSubstitution", "info", message, hint=hint, path=path)
+    message = (
+        f"Flux replaces {shown} as soon as its Kustomization substitutes anything, by nothing if it knows no value"
+    )
+    hint = f"drop the annotation {SUBSTITUTE}: {setting}, or write $${{...}} for what the pod's shell is to see"
+    return Finding("FluxSubstitution", "warning", message, hint=hint, path=path)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+
+
+# The order in which objects are applied: what provides Secrets, what pods mount, their gang, and the job itself.
+
+
+_KINDS = (
+    "ServiceAccount",
+    "Role",
+    "RoleBinding",
+    "Job",
+    "SSHKey",
+    "SealedSecret",
+    "ExternalSecret",
+    "ConfigMap",
+    "PodGroup",
+    "JobSet",
+)
+_RANK = {kind: rank for rank, kind in enumerate(_KINDS)}
+
+
+def in_apply_order(manifests: Iterable[Manifest]) -> list[Manifest]:
+    """By kind, then by API group and name."""
+    return sorted(manifests, key=lambda m: (_RANK.get(m["kind"], len(_KINDS)), m["apiVersion"], m["metadata"]["name"]))

@@ -1,0 +1,201 @@
+"""GitOps shaping: what the TrainJob alone carries moves to the objects that will exist in the cluster without it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeAlias
+
+from trainc.api import names
+from trainc.api.documents import Manifest
+from trainc.diagnostics import Finding
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob, carried
+from trainc.startup.records import dataclass
+
+Shaped: TypeAlias = tuple[list[Manifest], list[Finding]]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """`id` is the deviation's (ir.deviations); `apply` returns new objects and changes none it was given."""
+
+    id: str
+    apply: Callable[[TrainJob, Info, list[Manifest]], Shaped]
+
+
+def on_jobset(manifests: list[Manifest], change: Callable[[Manifest], Manifest]) -> list[Manifest]:
+    """The objects with `change` applied to the JobSet."""
+    return [change(manifest) if manifest["kind"] == "JobSet" else manifest for manifest in manifests]
+
+
+def with_spec(jobset: Manifest, **fields: Any) -> Manifest:
+    """The JobSet with fields of its spec set."""
+    return {**jobset, "spec": {**jobset["spec"], **fields}}
+
+
+# The TrainJob's labels and annotations, moved to the JobSet: Kueue's queue above all.
+#
+# In a cluster Kueue reads them from the TrainJob, and the controller copies none of them to the JobSet
+# (kubeflow/trainer pkg/runtime/core/trainingruntime.go builds its metadata from template and patches alone).
+
+
+def move_metadata(job: TrainJob, info: Info, manifests: list[Manifest]) -> Shaped:
+    """The TrainJob's metadata wins over the runtime's template; what its own patches say of the JobSet stays."""
+    findings: list[Finding] = []
+    for field, own in (("labels", job.labels), ("annotations", job.annotations)):
+        if not own:
+            continue
+        kept = _patched(job, field)
+        moved = {key: value for key, value in carried(own).items() if key not in kept}
+        before: Mapping[str, str] = info.labels if field == "labels" else info.annotations
+        findings.extend(_overridden(field, moved, before))
+        if moved:
+            manifests = on_jobset(manifests, partial(_with_metadata, field, moved))
+    return manifests, findings
+
+
+def _patched(job: TrainJob, field: str) -> set[str]:
+    """Keys that the TrainJob itself has set on the JobSet, in its spec or in a patch."""
+    if field == "labels":
+        return {*job.spec_labels, *(key for patch in job.patches for key in patch.labels)}
+    return {*job.spec_annotations, *(key for patch in job.patches for key in patch.annotations)}
+
+
+def _with_metadata(field: str, values: Mapping[str, str], jobset: Manifest) -> Manifest:
+    metadata = jobset["metadata"]
+    return {**jobset, "metadata": {**metadata, field: {**metadata.get(field, {}), **values}}}
+
+
+def _overridden(field: str, moved: Mapping[str, str], before: Mapping[str, str]) -> Iterator[Finding]:
+    for key, value in moved.items():
+        if before.get(key, value) != value:
+            yield Finding(
+                "LabelOverridden",
+                "info",
+                f"{value!r} takes the place of {before[key]!r}, which the runtime's template gives the JobSet",
+                hint="drop one of the two, if they were not meant to differ",
+                path=("metadata", field, key),
+            )
+
+
+METADATA = Shape("metadata-moves-to-jobset", move_metadata)
+
+
+# `managedBy` for MultiKueue, moved to the JobSet: the object that is dispatched to another cluster.
+
+
+def move_managed_by(job: TrainJob, info: Info, manifests: list[Manifest]) -> Shaped:
+    """Trainer's own controller is no value for a JobSet, so that only MultiKueue's moves."""
+    if job.managed_by != names.MULTIKUEUE_MANAGED_BY:
+        return manifests, []
+    return on_jobset(manifests, lambda jobset: with_spec(jobset, managedBy=job.managed_by)), []
+
+
+MANAGED_BY = Shape("managed-by-moves-to-jobset", move_managed_by)
+
+
+# `activeDeadlineSeconds`, moved to the trainer's Job: Trainer's controller enforces it, and will not be there.
+#
+# Source: kubeflow/trainer pkg/controller/trainjob_controller.go v2.3.0 (the TrainJob's deadline).
+
+
+_PATH = ("spec", "activeDeadlineSeconds")
+
+
+def move_deadline(job: TrainJob, info: Info, manifests: list[Manifest]) -> Shaped:
+    """The trainer's Job gets the deadline, whatever the runtime's template had."""
+    seconds = job.active_deadline_seconds
+    if not seconds:
+        return manifests, []
+    if info.trainer is None:
+        return manifests, [_DROPPED]
+    name = info.trainer.name
+    return on_jobset(manifests, lambda jobset: _with_deadline(jobset, name, seconds)), [_moved(name)]
+
+
+def _with_deadline(jobset: Manifest, trainer: str, seconds: int) -> Manifest:
+    jobs = [_limited(j, seconds) if j["name"] == trainer else j for j in jobset["spec"]["replicatedJobs"]]
+    return with_spec(jobset, replicatedJobs=jobs)
+
+
+def _limited(replicated_job: Manifest, seconds: int) -> Manifest:
+    template = replicated_job["template"]
+    spec = {**template["spec"], "activeDeadlineSeconds": seconds}
+    return {**replicated_job, "template": {**template, "spec": spec}}
+
+
+def _moved(trainer: str) -> Finding:
+    return Finding(
+        "DeadlineMoved",
+        "info",
+        f"the deadline is now that of the Job {trainer!r}: initializers do not count, and a restart begins it anew",
+        hint="allow for the difference, or set activeDeadlineSeconds in the runtime's jobs yourself",
+        path=_PATH,
+    )
+
+
+_DROPPED = Finding(
+    "DeadlineDropped",
+    "warning",
+    "no job is the trainer, so that nothing can carry the deadline",
+    hint="label the job that trains, or set activeDeadlineSeconds in the runtime's job",
+    path=_PATH,
+)
+
+DEADLINE = Shape("deadline-moves-to-trainer", move_deadline)
+
+
+# No `suspend` beside a Kueue queue label: Kueue sets the field itself, and git would set it back.
+
+
+def leave_suspend_to_kueue(job: TrainJob, info: Info, manifests: list[Manifest]) -> Shaped:
+    """A TrainJob that asks to be suspended is told that the queue decides."""
+    queued = any(names.QUEUE_LABEL in _labels(m) for m in manifests if m["kind"] == "JobSet")
+    if not queued:
+        return manifests, []
+    return on_jobset(manifests, _without_suspend), [_FIGHTS_KUEUE] if job.suspend else []
+
+
+def _labels(manifest: Manifest) -> dict[str, str]:
+    labels: dict[str, str] = manifest["metadata"].get("labels", {})
+    return labels
+
+
+def _without_suspend(jobset: Manifest) -> Manifest:
+    return {**jobset, "spec": {key: value for key, value in jobset["spec"].items() if key != "suspend"}}
+
+
+_FIGHTS_KUEUE = Finding(
+    "SuspendFightsKueue",
+    "warning",
+    f"suspend is left out: with the label {names.QUEUE_LABEL} Kueue suspends and resumes the job",
+    hint="drop suspend; to hold the job back, stop the queue (spec.stopPolicy of the LocalQueue) or drop the label",
+    path=("spec", "suspend"),
+)
+
+SUSPEND = Shape("no-suspend-beside-queue", leave_suspend_to_kueue)
+
+
+# Order matters once: a queue label has to reach the JobSet before `suspend` is judged by it.
+SHAPES: tuple[Shape, ...] = (METADATA, MANAGED_BY, DEADLINE, SUSPEND)
+
+Observer: TypeAlias = Callable[[str, list[Manifest]], None]
+
+
+def shape(
+    job: TrainJob, info: Info, manifests: Sequence[Manifest], observe: Observer | None = None
+) -> tuple[list[Manifest], list[Finding]]:
+    """The objects of a job with every deviation of `gitops` that concerns objects applied, and what there is to say.
+
+    `observe(deviation, objects)` is told of each one that changed something.
+    """
+    shaped = list(manifests)
+    findings: list[Finding] = []
+    for deviation in SHAPES:
+        after, found = deviation.apply(job, info, shaped)
+        findings.extend(found)
+        if observe is not None and after != shaped:
+            observe(deviation.id, after)
+        shaped = after
+    return shaped, findings
