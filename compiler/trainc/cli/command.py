@@ -10,20 +10,21 @@ import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
-from typing import BinaryIO, Protocol, TextIO, cast
+from typing import TYPE_CHECKING, BinaryIO, Protocol, TextIO, cast
 
 from trainc.startup.records import dataclass
+
+if TYPE_CHECKING:
+
+    class CommandModule(Protocol):
+        """What the module of a command offers."""
+
+        add_arguments: Callable[[ArgumentParser], None]
+        run: Callable[[Arguments, Streams], Status]
 
 
 class Arguments(SimpleNamespace):
     """The arguments of a command, by name."""
-
-
-class CommandModule(Protocol):
-    """What the module of a command offers."""
-
-    add_arguments: Callable[[ArgumentParser], None]
-    run: Callable[[Arguments, Streams], Status]
 
 
 class Status(int):
