@@ -84,11 +84,11 @@ def _read_both(arguments: Arguments, streams: Streams) -> tuple[ReadSide | None,
         and first.revision is None
         and before
     ):
-        return _beside_one(before, second, arguments, streams, diagnostics)
+        return _against_output(before, second, arguments, streams, diagnostics)
     return before, _read(second, arguments, streams, diagnostics), diagnostics
 
 
-def _beside_one(
+def _against_output(
     given: ReadSide, second: Side, arguments: Arguments, streams: Streams, diagnostics: list[Diagnostic]
 ) -> tuple[ReadSide | None, ReadSide | None, list[Diagnostic]]:
     """One side was named: output is what was before, sources are what comes after the output that trainc.yaml names."""
