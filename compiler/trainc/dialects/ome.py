@@ -12,7 +12,7 @@ from trainc.api import names
 from trainc.api.documents import Json
 from trainc.diagnostics import Finding, Path
 from trainc.dialects import OME_API, OME_GROUP
-from trainc.dialects.dialect import Conversion, Move, Surroundings
+from trainc.dialects.dialect import Conversion, DialectContext, Move
 from trainc.dialects.runtime import (
     OBJECT,
     RUNTIME_REF,
@@ -29,7 +29,7 @@ _RUNTIME: Shape = {**OBJECT, "spec": {**RUNTIME_SPEC, "labels": ANY, "annotation
 _RUNTIME_TYPE = "ome.io/training-runtime-type"
 
 
-def convert(document: Json, kind: str, surroundings: Surroundings) -> Conversion:
+def convert(document: Json, kind: str, surroundings: DialectContext) -> Conversion:
     """A document of OME's as trainer.kubeflow.org/v1alpha1 would have it."""
     is_job = kind == "TrainJob"
     converted = converted_job(document, OME_API, OME_GROUP, surroundings) if is_job else _runtime(document, kind)
@@ -101,7 +101,7 @@ _INPUT_MODEL: Path = (*_MODEL, "inputModel")
 _INITIALIZER: Path = ("spec", "initializer")
 
 
-def converted_job(document: Json, api: str, group: str, surroundings: Surroundings) -> Conversion:
+def converted_job(document: Json, api: str, group: str, surroundings: DialectContext) -> Conversion:
     """A TrainingJob as a TrainJob. What OME itself never read is left out with a warning."""
     fitting, findings = conform(document, {**OBJECT, "spec": _SPEC}, api)
     data = {**fitting, "apiVersion": names.TRAINER_API, "kind": "TrainJob"}
@@ -146,7 +146,7 @@ def _text(value: str | float) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _model(name: str | None, surroundings: Surroundings) -> tuple[dict[str, Any], Sequence[Move], list[Finding]]:
+def _model(name: str | None, surroundings: DialectContext) -> tuple[dict[str, Any], Sequence[Move], list[Finding]]:
     """The model initializer: the model's name, and where it is if the input says so."""
     if name is None:
         return {}, (), []

@@ -53,7 +53,7 @@ def _repetitions(*sides: Side) -> list[str]:
 
 def _job_diff(group: JobPairs, rules: ClusterRules) -> JobDiff:
     objects = [_object_diff(pair, rules) for pair in group.pairs if pair.before != pair.after]
-    objects = group_by_outcome(with_new_names(group, objects, rules))
+    objects = hold_back_others(with_new_names(group, objects, rules))
     shown = tuple(o for o in objects if o.status != "unchanged" or _is_refused(o))
     steps = [steps_of(jobset) if jobset else () for jobset in _jobsets(group)]
     job = JobDiff(
@@ -134,7 +134,7 @@ def _sum(totals: Iterable[Totals | None]) -> Totals:
 _STOPS: tuple[Outcome, ...] = ("needs-suspend", "immutable", "invalid", "lost")
 
 
-def group_by_outcome(objects: Sequence[ObjectDiff]) -> list[ObjectDiff]:
+def hold_back_others(objects: Sequence[ObjectDiff]) -> list[ObjectDiff]:
     """The objects of a job as Flux leaves them: as they were, all of them, if one is refused."""
     for way in DELIVERY_METHODS:
         if way.tool == "flux" and any(diff.verdicts[way.id].outcome in _STOPS for diff in objects):

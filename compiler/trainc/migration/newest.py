@@ -9,7 +9,7 @@ from typing import TypeAlias
 from trainc.api import names
 from trainc.api.documents import Json, value_at
 from trainc.diagnostics import Finding, Path
-from trainc.dialects import Surroundings, dialect_of, surroundings_of
+from trainc.dialects import DialectContext, dialect_context, dialect_of
 from trainc.migration.inexpressible import cannot, refusals
 from trainc.migration.renaming import NewNames, with_renamed_target, with_standard_names
 from trainc.startup.records import dataclass
@@ -29,7 +29,7 @@ class Around:
     of those whose migration renames jobs what these are called then.
     """
 
-    surroundings: Surroundings = Surroundings()
+    surroundings: DialectContext = DialectContext()
     counting: frozenset[_Runtime] = frozenset()
     renamed: Mapping[_Runtime, Mapping[str, NewNames]] = MappingProxyType({})
 
@@ -37,7 +37,7 @@ class Around:
 def around_of(documents: Iterable[Json]) -> Around:
     """What these documents say that the migration of one of them may need."""
     known = list(documents)
-    surroundings = surroundings_of(known)
+    surroundings = dialect_context(known)
     counting = {
         _runtime_of(document) for document in known if value_at(document, _TORCH_PROCESSES) not in (None, "auto")
     }
