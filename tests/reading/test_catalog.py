@@ -104,7 +104,7 @@ def test_a_file_begins_by_saying_what_the_runtime_is_for(file: str) -> None:
 )
 def test_a_miss_says_what_there_is_instead(name: str, release: str, said: str) -> None:
     miss = missed(name, release)
-    text = f"{miss.instead} {miss.mend}".strip()
+    text = f"{miss.instead} {miss.hint}".strip()
     assert said in text
     assert bool(said) == bool(text)
 

@@ -18,7 +18,7 @@ __all__ = [
     "V2ALPHA1_GROUP",
     "Conversion",
     "Dialect",
-    "Surroundings",
+    "DialectContext",
     "claimed_by",
     "dialect_of",
     "is_ours",

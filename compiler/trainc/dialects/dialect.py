@@ -108,9 +108,9 @@ class Dialect:
     naming: NamingConvention = NAMED
     needs_initializers: bool = False
 
-    def convert(self, document: Json, kind: str, surroundings: DialectContext) -> Conversion:
+    def convert(self, document: Json, kind: str, context: DialectContext) -> Conversion:
         """A document of this dialect, of `kind` in trainer.kubeflow.org, as that API would have it."""
-        return self._module().convert(document, kind, surroundings)
+        return self._module().convert(document, kind, context)
 
     def _module(self) -> DialectModule:
         return cast("DialectModule", import_module(f"trainc.dialects.{self.module}"))

@@ -41,7 +41,7 @@ _TRAINJOB: Shape = {
 _NOT_PATCHABLE = ("command", "args", "envFrom")
 
 
-def convert(document: Json, kind: str, surroundings: DialectContext) -> Conversion:
+def convert(document: Json, kind: str, context: DialectContext) -> Conversion:
     """A document of v2alpha1 as trainer.kubeflow.org/v1alpha1 would have it."""
     api = str(document.get("apiVersion"))
     converted = _trainjob(document, api) if kind == "TrainJob" else converted_runtime(document, kind, api, _RUNTIME)

@@ -29,7 +29,7 @@ class Around:
     of those whose migration renames jobs what these are called then.
     """
 
-    surroundings: DialectContext = DialectContext()
+    context: DialectContext = DialectContext()
     counting: frozenset[_Runtime] = frozenset()
     renamed: Mapping[_Runtime, Mapping[str, NewNames]] = MappingProxyType({})
 
@@ -37,13 +37,13 @@ class Around:
 def around_of(documents: Iterable[Json]) -> Around:
     """What these documents say that the migration of one of them may need."""
     known = list(documents)
-    surroundings = dialect_context(known)
+    context = dialect_context(known)
     counting = {
         _runtime_of(document) for document in known if value_at(document, _TORCH_PROCESSES) not in (None, "auto")
     }
-    migrated = ((document, in_newest_api(document, Around(surroundings))) for document in known)
+    migrated = ((document, in_newest_api(document, Around(context))) for document in known)
     renamed = {_runtime_of(document): result.renamed for document, result in migrated if result.renamed}
-    return Around(surroundings, frozenset(counting), renamed)
+    return Around(context, frozenset(counting), renamed)
 
 
 def _runtime_of(document: Json) -> _Runtime:
@@ -76,7 +76,7 @@ def in_newest_api(document: Json, around: Around = Around()) -> Migrated:
     renamed: Mapping[str, NewNames] = {}
     if dialect is not None:
         kind = dialect.kinds[document["kind"]]
-        conversion = dialect.convert(document, kind, around.surroundings)
+        conversion = dialect.convert(document, kind, around.context)
         problems = [f for f in conversion.findings if f.severity == "error"]
         refused = list(refusals(document, conversion))
         if problems or refused:

@@ -40,11 +40,11 @@ def index_documents(
     sources: Sequence[Sequence[Document]],
     release: str,
     options: Options,
-    surroundings: DialectContext | None = None,
+    context: DialectContext | None = None,
 ) -> InputIndex:
     """Check every TrainJob and runtime of the input, and every runtime of the further sources, in that order.
 
-    `surroundings` are those of the documents unless they are part of a larger input.
+    `context` are those of the documents unless they are part of a larger input.
     """
     diagnostics: list[Diagnostic] = []
     others: list[Document] = []
@@ -52,15 +52,15 @@ def index_documents(
     runtimes: dict[Key, ValidDocument] = {}
     refused: set[Key] = set()
     references: list[tuple[Document, Mapping[str, Any]]] = []
-    if surroundings is None:
-        surroundings = dialect_context(document.data for source in (documents, *sources) for document in source)
+    if context is None:
+        context = dialect_context(document.data for source in (documents, *sources) for document in source)
     for depth, source in enumerate((documents, *sources)):
         known_before = dict(runtimes)
         for document in source:
             if not is_ours(document.data):
                 others.append(document)
                 continue
-            checked, found = check_document(document, release, options, surroundings)
+            checked, found = check_document(document, release, options, context)
             diagnostics += found
             if checked is None:
                 refused.add(_intended_key(document.data, options))
@@ -80,7 +80,7 @@ def index_documents(
         tuple(others),
         refused=frozenset(refused),
         references=tuple(references),
-        dialect_context=surroundings,
+        dialect_context=context,
     )
 
 

@@ -118,7 +118,7 @@ def _mend(known: list[Key], kind: str, namespace: str, name: str, catalog_miss: 
     candidates = [n for k, ns, n in known if k == kind and ns == namespace]
     from trainc.diagnostics.near_names import did_you_mean
 
-    near = did_you_mean(name, candidates, 0.5) or (catalog_miss.mend if catalog_miss else "")
+    near = did_you_mean(name, candidates, 0.5) or (catalog_miss.hint if catalog_miss else "")
     add = "add the runtime to the input, or name a folder that has it with --runtimes"
     return f"{near}{' otherwise ' if near.endswith('?') else ', or '}{add}" if near else add
 

@@ -72,18 +72,18 @@ class ValidDocument:
 
 
 def check_document(
-    document: Document, release: str, options: Options, surroundings: DialectContext
+    document: Document, release: str, options: Options, context: DialectContext
 ) -> tuple[ValidDocument | None, list[Diagnostic]]:
     """A document that `is_ours`, valid; None with at least one error."""
     dialect = dialect_of(document.data)
     wrong = list(_wrong_dialect(document.data, dialect, options))
     if wrong:
         meant = _as_meant(document, wrong)
-        _, more = check_document(meant, release, options, surroundings) if meant else (None, [])
+        _, more = check_document(meant, release, options, context) if meant else (None, [])
         return None, [*(document.place(f) for f in wrong), *(d for d in more if d.severity == "error")]
     converted = Conversion(dict(document.data))
     if dialect is not None:
-        converted = dialect.convert(document.data, dialect.kinds[document.data["kind"]], surroundings)
+        converted = dialect.convert(document.data, dialect.kinds[document.data["kind"]], context)
     data, findings = _schema(converted.data, dialect, release, options)
     diagnostics: list[Diagnostic] = []
     if converted.findings or findings:

@@ -27,7 +27,7 @@ class NotFound:
     """What a catalog has instead of a runtime, if anything, and how to come by what was meant."""
 
     instead: str = ""
-    mend: str = ""
+    hint: str = ""
 
 
 # name, release -> the catalog's runtime document, or a function that says why it has none
