@@ -7,6 +7,7 @@ Absent values read as the CRD's defaults, so that a rule gives the same answer b
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import starmap
 from typing import Any, Literal, TypeAlias
 
 from trainc.api.documents import Json
@@ -77,7 +78,7 @@ class JobSet:
 def read_jobset(document: Json) -> JobSet:
     """The rules' view of a JobSet document."""
     spec = mapping(document.get("spec"))
-    jobs = tuple(_replicated_job(i, mapping(job)) for i, job in enumerate(items(spec.get("replicatedJobs"))))
+    jobs = tuple(starmap(_replicated_job, enumerate(objects(spec.get("replicatedJobs")))))
     metadata = mapping(document.get("metadata"))
     return JobSet(text(metadata.get("name")), bool(metadata.get("generateName")), spec, jobs)
 
@@ -104,8 +105,8 @@ def _replicated_job(index: int, job: Json) -> ReplicatedJob:
 def containers(job: ReplicatedJob) -> Iterator[tuple[Path, Json]]:
     """A job's init containers and containers with their paths in the JobSet, in the order in which they start."""
     for field in ("initContainers", "containers"):
-        for i, container in enumerate(items(job.pod_spec.get(field))):
-            yield (*job.pod_path, field, i), mapping(container)
+        for i, container in enumerate(objects(job.pod_spec.get(field))):
+            yield (*job.pod_path, field, i), container
 
 
 def mapping(value: object) -> Json:
@@ -116,6 +117,11 @@ def mapping(value: object) -> Json:
 def items(value: object) -> list[Any]:
     """`value` where it is a list, else an empty one."""
     return value if isinstance(value, list) else []
+
+
+def objects(value: object) -> list[Json]:
+    """The items of `value` where it is a list of mappings; what is none of these reads as empty."""
+    return [mapping(item) for item in value] if isinstance(value, list) else []
 
 
 def text(value: object, default: str = "") -> str:
@@ -222,9 +228,9 @@ def coordinator_label(jobset: JobSet) -> DerivedName | None:
 
 def claim_templates(jobset: JobSet) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """Every volume claim template with its path."""
-    for i, policy in enumerate(items(jobset.spec.get("volumeClaimPolicies"))):
-        for k, template in enumerate(items(mapping(policy).get("templates"))):
-            yield ("spec", "volumeClaimPolicies", i, "templates", k), mapping(template)
+    for i, policy in enumerate(objects(jobset.spec.get("volumeClaimPolicies"))):
+        for k, template in enumerate(objects(policy.get("templates"))):
+            yield ("spec", "volumeClaimPolicies", i, "templates", k), template
 
 
 def claim_name(jobset: JobSet, path: Path, template: Mapping[str, Any]) -> DerivedName:
@@ -258,7 +264,7 @@ def _written_names(job: ReplicatedJob) -> Iterator[tuple[Use, str, int, Path]]:
     labels_path, volumes_path = (*job.job_path, "template", "metadata", "labels"), (*job.pod_path, "volumes")
     for key, value in mapping(job.pod_metadata.get("labels")).items():
         yield "label", text(value), LABEL_LIMIT, (*labels_path, key)
-    for i, volume in enumerate(map(mapping, items(job.pod_spec.get("volumes")))):
+    for i, volume in enumerate(objects(job.pod_spec.get("volumes"))):
         path = (*volumes_path, i)
         yield "volume", text(volume.get("name")), LABEL_LIMIT, (*path, "name")
         if config_map := mapping(volume.get("configMap")).get("name"):

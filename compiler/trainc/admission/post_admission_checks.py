@@ -10,7 +10,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainc.admission.creation import coordinator_label_problem, shorter_name, to_shorten
-from trainc.admission.jobset import JobSet, ReplicatedJob, containers, items, mapping, text, too_long_in_pod_template
+from trainc.admission.jobset import (
+    JobSet,
+    ReplicatedJob,
+    containers,
+    items,
+    mapping,
+    objects,
+    text,
+    too_long_in_pod_template,
+)
 from trainc.admission.versions import JobSetVersion
 from trainc.api.documents import Json
 from trainc.api.name_forms import LABEL_VALUE_FORM, is_label_value
@@ -107,7 +116,7 @@ def _pod_template(jobset: JobSet, job: ReplicatedJob, severity: Severity) -> Ite
 
 
 def _volumes(job: ReplicatedJob, severity: Severity) -> Iterator[Finding]:
-    for i, volume in enumerate(map(mapping, items(job.pod_spec.get("volumes")))):
+    for i, volume in enumerate(objects(job.pod_spec.get("volumes"))):
         sources = [source for source, value in volume.items() if source != "name" and value is not None]
         if len(sources) > 1:
             message = f"volume {text(volume.get('name'))!r} has {len(sources)} sources: {', '.join(sources)}"
@@ -117,7 +126,7 @@ def _volumes(job: ReplicatedJob, severity: Severity) -> Iterator[Finding]:
 
 
 def _env(container_path: Path, container: Mapping[str, Any], severity: Severity) -> Iterator[Finding]:
-    for i, variable in enumerate(map(mapping, items(container.get("env")))):
+    for i, variable in enumerate(objects(container.get("env"))):
         if variable.get("value") and variable.get("valueFrom") is not None:
             message = f"variable {text(variable.get('name'))!r} has both value and valueFrom"
             yield Finding(

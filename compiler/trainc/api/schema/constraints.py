@@ -10,7 +10,6 @@ from functools import cache
 
 from trainc.api.releases import Rows, in_force
 from trainc.api.schema.cel import RULES, Rule
-from trainc.api.schema.defaults import DEFAULTS, Default
 from trainc.api.schema.shapes import API_VERSIONS, ROOTS
 from trainc.startup.records import dataclass
 
@@ -183,7 +182,7 @@ MIN_PROPERTIES: Rows[int] = (
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one release demands of single values, by "group.Definition.field"; see py."""
+    """What one release demands of single values, by "group.Definition.field"."""
 
     minimum: dict[str, int]
     enum: dict[str, tuple[str, ...]]
@@ -196,7 +195,7 @@ class Limits:
 
 @cache
 def limits(release: str) -> Limits:
-    """The tables of py as they hold in `release`."""
+    """The tables above as they hold in `release`."""
     return Limits(
         in_force(MINIMUM, release),
         in_force(ENUM, release),
@@ -218,13 +217,3 @@ def integer_bounds(key: str, release: str) -> tuple[int, int]:
 def rules_of(release: str) -> dict[str, tuple[Rule, ...]]:
     """The rules of `release` by definition."""
     return in_force(RULES, release)
-
-
-@cache
-def defaults_of(release: str) -> dict[str, dict[str, Default]]:
-    """The defaults of `release` by definition and field."""
-    grouped: dict[str, dict[str, Default]] = {}
-    for key, value in in_force(DEFAULTS, release).items():
-        name, _, field = key.rpartition(".")
-        grouped.setdefault(name, {})[field] = value
-    return grouped
