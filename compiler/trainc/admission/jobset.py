@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
-from trainc.api.documents import Json
+from trainc.api.documents import Json, items, mapping
 from trainc.api.name_forms import LABEL_LIMIT, SUBDOMAIN_LIMIT, length
 from trainc.diagnostics import Path
 from trainc.startup.records import dataclass, replace
-
-_NOTHING: Json = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +27,7 @@ class ReplicatedJob:
     completions: int | None
     indexed: bool
     depends_on: tuple[str, ...] | None
+    template: Json
     job_spec: Json
     pod_metadata: Json
     pod_spec: Json
@@ -83,7 +82,8 @@ def read_jobset(document: Json) -> JobSet:
 
 
 def _replicated_job(index: int, job: Json) -> ReplicatedJob:
-    job_spec = mapping(mapping(job.get("template")).get("spec"))
+    template = mapping(job.get("template"))
+    job_spec = mapping(template.get("spec"))
     pod = mapping(job_spec.get("template"))
     depends_on = job.get("dependsOn")
     return ReplicatedJob(
@@ -95,6 +95,7 @@ def _replicated_job(index: int, job: Json) -> ReplicatedJob:
         completions=number(job_spec["completions"], 1) if job_spec.get("completions") is not None else None,
         indexed=job_spec.get("completionMode") == "Indexed",
         depends_on=tuple(text(mapping(d).get("name")) for d in depends_on) if isinstance(depends_on, list) else None,
+        template=template,
         job_spec=job_spec,
         pod_metadata=mapping(pod.get("metadata")),
         pod_spec=mapping(pod.get("spec")),
@@ -106,16 +107,6 @@ def containers(job: ReplicatedJob) -> Iterator[tuple[Path, Json]]:
     for field in ("initContainers", "containers"):
         for i, container in enumerate(items(job.pod_spec.get(field))):
             yield (*job.pod_path, field, i), mapping(container)
-
-
-def mapping(value: object) -> Json:
-    """`value` where it is a mapping, else an empty one."""
-    return value if isinstance(value, dict) else _NOTHING
-
-
-def items(value: object) -> list[Any]:
-    """`value` where it is a list, else an empty one."""
-    return value if isinstance(value, list) else []
 
 
 def text(value: object, default: str = "") -> str:
