@@ -33,7 +33,7 @@ def check_metadata(metadata: Json, path: Path) -> Iterator[Finding]:
 
 def _annotations(annotations: Json, path: Path) -> Iterator[Finding]:
     for key in annotations:
-        if isinstance(key, str) and not is_key(key.lower()):
+        if not is_key(str(key).lower()):
             message = f"{key!r} cannot be the key of an annotation"
             yield mistakes.bad_annotation((*path, "annotations", key), message, f"use {_KEY_FORM}")
     size = sum(len(str(key).encode()) + len(str(value).encode()) for key, value in annotations.items())

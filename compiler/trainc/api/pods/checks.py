@@ -201,6 +201,15 @@ def address(value: Any, path: Path) -> Iterable[Finding]:
     return (mistakes.bad_address(path, value),) if strange else ()
 
 
+def unless_empty(check: Check) -> Check:
+    """A value whose zero counts as absent."""
+
+    def check_set(value: Any, path: Path) -> Iterable[Finding]:
+        return check(value, path) if value else ()
+
+    return check_set
+
+
 def each(check: Check) -> Check:
     """A list whose items `check` looks at."""
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from trainc.api.documents import items, mapping
 from trainc.api.pods import mistakes
-from trainc.api.pods.checks import Json, dns_label, duplicates, each, number, one_of, port_name, struct
+from trainc.api.pods.checks import Json, dns_label, duplicates, each, number, one_of, port_name, struct, unless_empty
 from trainc.api.pods.environment import check_env, check_env_from
 from trainc.api.pods.mounts import check_devices, check_mounts
-from trainc.api.pods.resources import check_resources
+from trainc.api.pods.resources import check_resize_policy, check_resources
 from trainc.api.pods.volumes import PULL_POLICY
 from trainc.diagnostics import Finding, Path
 from trainc.startup.records import dataclass
@@ -77,7 +77,7 @@ def _container(container: Json, path: Path, pod: Pod) -> Iterator[Finding]:
     if container.get("resources"):
         yield from check_resources(container["resources"], (*path, "resources"), pod.claims)
     if container.get("ports"):
-        yield from _PORTS(container["ports"], (*path, "ports"))
+        yield from _ports(container["ports"], (*path, "ports"))
     if container.get("volumeMounts"):
         yield from check_mounts(container, path, pod.volumes)
     if container.get("volumeDevices"):
@@ -96,8 +96,6 @@ def _rarely_set(container: Json, path: Path, pod: Pod) -> Iterator[Finding]:
         context = container["securityContext"]
         yield from check_container_security(context, (*path, "securityContext"), host_users=pod.host_users)
     if container.get("resizePolicy"):
-        from trainc.api.pods.resources import check_resize_policy
-
         yield from check_resize_policy(container["resizePolicy"], (*path, "resizePolicy"), pod.restart_policy)
     if container.get("restartPolicyRules"):
         yield from _restart_rules(container, path)
@@ -132,14 +130,13 @@ def _ports(value: Any, path: Path) -> Iterator[Finding]:
 
 _PORT_FIELDS = struct(
     {
-        "name": lambda value, path: port_name(value, path) if value else (),
-        "containerPort": lambda value, path: _PORT(value, path) if value else (),
-        "hostPort": lambda value, path: _PORT(value, path) if value else (),
+        "name": unless_empty(port_name),
+        "containerPort": unless_empty(_PORT),
+        "hostPort": unless_empty(_PORT),
         "protocol": one_of("", "TCP", "UDP", "SCTP"),
     },
     also=_numbered,
 )
-_PORTS = _ports
 _FIELDS = struct(
     {
         "imagePullPolicy": PULL_POLICY,

@@ -50,7 +50,7 @@ def out_of_range(path: Path, value: Any, smallest: int, largest: int | None = No
 def malformed(path: Path, value: str, form: str, suggestion: str = "") -> Finding:
     """A name that breaks the form of its kind; `suggestion` is one like it that does not."""
     hint = f"use {form}" + (f", such as {suggestion}" if suggestion and suggestion != value else "")
-    return Finding("InvalidName", "error", f"{shown(value)} cannot be a {_kind(path)}", hint=hint, path=path)
+    return Finding("InvalidName", "error", f"{_field(path)} cannot be {shown(value)}", hint=hint, path=path)
 
 
 def bad_label(path: Path, value: str, form: str, what: str) -> Finding:
@@ -126,8 +126,9 @@ def as_label(value: str) -> str:
     return kept.strip("-")
 
 
-def _kind(path: Path) -> str:
-    """What the name at `path` names: "volume name", "claimName"."""
-    field = next(step for step in reversed(path) if isinstance(step, str))
-    holders = [step for step in path[:-1] if isinstance(step, str)]
-    return f"name in {holders[-1]}" if field == "name" and holders else field
+def _field(path: Path) -> str:
+    """The field at `path` as a message calls it: "claimName", "a name in volumes", "an item of namespaces"."""
+    fields = [step for step in path if isinstance(step, str)]
+    if isinstance(path[-1], int):
+        return f"an item of {fields[-1]}"
+    return f"a name in {fields[-2]}" if fields[-1] == "name" and len(fields) > 1 else fields[-1]

@@ -19,7 +19,6 @@ _LONGEST_SEARCHES = 2048
 _LONGEST_HOSTNAME = 64
 _SEARCH_FORM = "lower-case letters, digits, '-', '_' and '.', with a letter or digit first and last in every part"
 
-dns_policy_words = ("", "ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 host_aliases = each(
     struct({"hostnames": each(dns_subdomain)}, also=lambda value, path: address(value.get("ip") or "", (*path, "ip")))
 )

@@ -11,7 +11,7 @@ from typing import Any
 from trainc.api.documents import items, mapping
 from trainc.api.name_forms import LABEL_LIMIT, is_label_value, length
 from trainc.api.pods import mistakes
-from trainc.api.pods.checks import each, label_key, number, one_of, qualified_name, struct
+from trainc.api.pods.checks import each, label_key, number, one_of, qualified_name, struct, unless_empty
 from trainc.api.pods.selectors import check_label_keys, label_selector
 from trainc.diagnostics import Finding, Path
 
@@ -45,7 +45,7 @@ def _toleration(value: Any, path: Path) -> Iterator[Finding]:
 tolerations = each(
     struct(
         {
-            "key": lambda value, path: label_key(value, path) if value else (),
+            "key": unless_empty(label_key),
             "effect": one_of("", "NoSchedule", "PreferNoSchedule", "NoExecute"),
         },
         also=_toleration,

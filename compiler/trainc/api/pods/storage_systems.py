@@ -10,7 +10,7 @@ from typing import Any
 
 from trainc.api.documents import mapping
 from trainc.api.pods import mistakes
-from trainc.api.pods.checks import Check, below, dns_label, number, one_of, struct
+from trainc.api.pods.checks import Check, below, dns_label, number, one_of, struct, unless_empty
 from trainc.diagnostics import Finding, Path
 from trainc.startup.patterns import pattern
 
@@ -113,7 +113,7 @@ SYSTEMS: dict[str, Check] = {
     "rbd": struct({}, needs=("monitors", "image")),
     "scaleIO": struct({}, needs=("gateway", "system", "volumeName")),
     "storageos": struct(
-        {"volumeName": dns_label, "volumeNamespace": lambda v, p: dns_label(v, p) if v else (), "secretRef": _SECRET},
+        {"volumeName": dns_label, "volumeNamespace": unless_empty(dns_label), "secretRef": _SECRET},
         needs=("volumeName",),
     ),
     "vsphereVolume": struct({}, needs=("volumePath",)),

@@ -11,7 +11,7 @@ from typing import Any
 from trainc.api.documents import items, mapping
 from trainc.api.pods import mistakes
 from trainc.api.pods.annotations import check_metadata
-from trainc.api.pods.checks import Json, dns_subdomain, is_subdomain, one_of, struct
+from trainc.api.pods.checks import Json, dns_subdomain, is_subdomain, one_of, struct, unless_empty
 from trainc.api.pods.selectors import label_selector
 from trainc.api.quantity import parse_quantity
 from trainc.diagnostics import Finding, Path
@@ -90,8 +90,8 @@ def _data_source(source: Json, path: Path) -> Iterator[Finding]:
 _SPEC = struct(
     {
         "selector": label_selector,
-        "storageClassName": lambda value, path: dns_subdomain(value, path) if value else (),
-        "volumeAttributesClassName": lambda value, path: dns_subdomain(value, path) if value else (),
+        "storageClassName": unless_empty(dns_subdomain),
+        "volumeAttributesClassName": unless_empty(dns_subdomain),
         "volumeMode": one_of("Block", "Filesystem"),
     },
     needs=("accessModes",),
