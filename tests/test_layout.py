@@ -161,7 +161,7 @@ def test_nothing_is_at_the_top_that_does_not_belong_there() -> None:
 
 
 def test_a_module_earns_its_file() -> None:
-    importers = {module: 0 for module in MODULES}
+    importers = dict.fromkeys(MODULES, 0)
     for module in MODULES:
         for name in modules_imported(module) - {module}:
             importers[name] += 1

@@ -10,12 +10,10 @@ from collections.abc import Iterator, Mapping
 from itertools import starmap
 from typing import Any, Literal, TypeAlias
 
-from trainc.api.documents import Json
+from trainc.api.documents import Json, mapping, objects
 from trainc.api.name_forms import LABEL_LIMIT, SUBDOMAIN_LIMIT, length
 from trainc.diagnostics import Path
 from trainc.startup.records import dataclass, replace
-
-_NOTHING: Json = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +28,7 @@ class ReplicatedJob:
     completions: int | None
     indexed: bool
     depends_on: tuple[str, ...] | None
+    template: Json
     job_spec: Json
     pod_metadata: Json
     pod_spec: Json
@@ -84,7 +83,8 @@ def read_jobset(document: Json) -> JobSet:
 
 
 def _replicated_job(index: int, job: Json) -> ReplicatedJob:
-    job_spec = mapping(mapping(job.get("template")).get("spec"))
+    template = mapping(job.get("template"))
+    job_spec = mapping(template.get("spec"))
     pod = mapping(job_spec.get("template"))
     depends_on = job.get("dependsOn")
     return ReplicatedJob(
@@ -96,6 +96,7 @@ def _replicated_job(index: int, job: Json) -> ReplicatedJob:
         completions=number(job_spec["completions"], 1) if job_spec.get("completions") is not None else None,
         indexed=job_spec.get("completionMode") == "Indexed",
         depends_on=tuple(text(mapping(d).get("name")) for d in depends_on) if isinstance(depends_on, list) else None,
+        template=template,
         job_spec=job_spec,
         pod_metadata=mapping(pod.get("metadata")),
         pod_spec=mapping(pod.get("spec")),
@@ -107,21 +108,6 @@ def containers(job: ReplicatedJob) -> Iterator[tuple[Path, Json]]:
     for field in ("initContainers", "containers"):
         for i, container in enumerate(objects(job.pod_spec.get(field))):
             yield (*job.pod_path, field, i), container
-
-
-def mapping(value: object) -> Json:
-    """`value` where it is a mapping, else an empty one."""
-    return value if isinstance(value, dict) else _NOTHING
-
-
-def items(value: object) -> list[Any]:
-    """`value` where it is a list, else an empty one."""
-    return value if isinstance(value, list) else []
-
-
-def objects(value: object) -> list[Json]:
-    """The items of `value` where it is a list of mappings; what is none of these reads as empty."""
-    return [mapping(item) for item in value] if isinstance(value, list) else []
 
 
 def text(value: object, default: str = "") -> str:

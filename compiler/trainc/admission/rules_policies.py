@@ -9,9 +9,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from trainc.admission.jobset import JobSet, items, mapping, objects, service_name, text
+from trainc.admission.jobset import JobSet, service_name, text
 from trainc.admission.versions import JobSetVersion
-from trainc.api.documents import Json
+from trainc.api.documents import Json, items, mapping, objects
 from trainc.api.name_forms import (
     DNS_1035_FORM,
     LABEL_LIMIT,
