@@ -34,7 +34,9 @@ def written_amount(name: str, count: int) -> str:
     """`count` of the resource `name` as a person would write it: 1500m, 512Gi, 8."""
     if name == "cpu":
         return str(Quantity(count * 10**6))
-    family = "binary" if name in ("memory", "ephemeral-storage", "storage") or name.startswith("hugepages-") else "decimal"
+    family = (
+        "binary" if name in ("memory", "ephemeral-storage", "storage") or name.startswith("hugepages-") else "decimal"
+    )
     return str(Quantity(count * 10**9, "binary" if family == "binary" else "decimal"))
 
 

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from trainc.diagnostics import Diagnostic
+from trainc.fits.assignment import TOPOLOGY, Assignment
 from trainc.fits.cluster import Cluster, ClusterQueue
-from trainc.fits.flavors import TOPOLOGY, Assignment
-from trainc.fits.scheduling import ADMITTED, Entry, Facts, Scheduler, facts_of
+from trainc.fits.flavors import State
+from trainc.fits.scheduling import ADMITTED, Entry, Scheduler, idle
 from trainc.fits.snapshot import read_cluster
 from trainc.fits.webhooks import refusals
 from trainc.fits.workload import Workload, job_name, place, queue_of, workload_of
@@ -56,10 +57,10 @@ def fits(jobsets: Sequence[Json], cluster: Sequence[Json]) -> Fits:
     `cluster` holds what `kubectl get -o yaml` prints, Lists or single objects; other kinds are ignored.
     """
     read, problems = read_cluster(cluster)
-    facts = facts_of(read)
+    state = idle(read)
     jobs = [_job(jobset, read) for jobset in jobsets]
-    alone = [_alone(job, facts) for job in jobs]
-    return Fits(alone, _together(jobs, alone, facts), problems)
+    alone = [_alone(job, state) for job in jobs]
+    return Fits(alone, _together(jobs, alone, state), problems)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,19 +94,19 @@ def _job(jobset: Json, cluster: Cluster) -> _Job:
     return _Job(job, workload, behind)
 
 
-def _alone(job: _Job, facts: Facts) -> Fit:
+def _alone(job: _Job, state: State) -> Fit:
     if job.workload is None or job.queue is None:
         return _fit(job, job.verdict, job.cause, None)
     entry = Entry(0, job.workload)
-    Scheduler(facts).submit(entry, job.queue)
+    Scheduler(state).submit(entry, job.queue)
     if entry.cause == ADMITTED:
         return _fit(job, "fits", None, entry.assignment)
     return _fit(job, "never", entry.cause, None)
 
 
-def _together(jobs: Sequence[_Job], alone: Sequence[Fit], facts: Facts) -> list[Fit]:
+def _together(jobs: Sequence[_Job], alone: Sequence[Fit], state: State) -> list[Fit]:
     """All jobs, submitted one after the other. One that waits may be admitted in the course of a later one."""
-    everyone = Scheduler(facts)
+    everyone = Scheduler(state)
     entries: dict[int, Entry] = {}
     for order, job in enumerate(jobs):
         if job.workload and job.queue:

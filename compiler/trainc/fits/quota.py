@@ -122,8 +122,10 @@ def use(node: QuotaNode, key: FlavorResource, amount: int, used: Used) -> None:
 
 
 def borrow_level(queue: QuotaNode, key: FlavorResource, amount: int, used: Used) -> tuple[int, bool]:
-    """The height of the lowest subtree that holds `amount` more, 0 within the queue's own quota; and whether a cohort
-    stands above that subtree, from which it could be reclaimed."""
+    """The height of the lowest subtree that holds `amount` more: 0 within the queue's own quota.
+
+    And whether a cohort stands above that subtree, from which it could be reclaimed.
+    """
     nominal = queue.limits.get(key, _NOTHING).nominal
     if queue.parent is None or used.get((queue, key), 0) + amount <= nominal:
         return 0, queue.parent is not None

@@ -113,7 +113,9 @@ def out_of_range(pod: Json, limits: Mapping[str, Limits]) -> Iterator[tuple[Plac
         yield from _outside((), counted, counted, limits["Pod"])
 
 
-def _outside(place: Place, largest: Amounts, smallest: Amounts, bounds: Limits) -> Iterator[tuple[Place, list[str], str]]:
+def _outside(
+    place: Place, largest: Amounts, smallest: Amounts, bounds: Limits
+) -> Iterator[tuple[Place, list[str], str]]:
     above, below = exceeding(largest, amounts(bounds.highest)), exceeding(amounts(bounds.lowest), smallest)
     if above:
         yield place, above, "max"

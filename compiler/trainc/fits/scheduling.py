@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
 
-from trainc.fits.cluster import Cluster, ClusterQueue
-from trainc.fits.flavors import Assigner, Assignment, Mode, Progress
-from trainc.fits.quota import QuotaNode, Used, available, quota_tree, use
+from trainc.fits.assigner import Assigner
+from trainc.fits.assignment import QUOTA_TAKEN, Assignment, Mode, Progress
+from trainc.fits.cluster import Cluster, ClusterQueue, FlavorResource
+from trainc.fits.flavors import State
+from trainc.fits.quota import available, quota_tree, use
 from trainc.fits.requests import out_of_range, over_limit
 from trainc.fits.selectors import MalformedSelector, selects
-from trainc.fits.topology import Occupancy, Tree, still_fits, topology_trees
+from trainc.fits.topology import Occupancy, still_fits, topology_trees
 from trainc.fits.workload import Workload
-from trainc.records import dataclass, field
+from trainc.records import dataclass, field, replace
 
 NAMESPACE, RESOURCES, LIMIT_RANGE = "namespace", "resources", "limit-range"
 NO_LONGER, BEHIND, ADMITTED = "no-longer-fits", "behind", "admitted"
@@ -25,18 +27,9 @@ NO_LONGER, BEHIND, ADMITTED = "no-longer-fits", "behind", "admitted"
 _MOST_IDLE_CYCLES = 14
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What does not change while jobs are scheduled: the cluster, its quota tree and the topologies of its flavors."""
-
-    cluster: Cluster
-    nodes: Mapping[str, QuotaNode]
-    trees: Mapping[str, Tree]
-
-
-def facts_of(cluster: Cluster) -> Facts:
-    """The facts of a cluster."""
-    return Facts(cluster, quota_tree(cluster), topology_trees(cluster))
+def idle(cluster: Cluster) -> State:
+    """A cluster with nothing running."""
+    return State(cluster, quota_tree(cluster), topology_trees(cluster), {}, Occupancy())
 
 
 @dataclass(slots=True)
@@ -61,10 +54,8 @@ class _Line:
 class Scheduler:
     """The state of all queues, quota and nodes, from idle on. Jobs are submitted one after the other."""
 
-    def __init__(self, facts: Facts) -> None:
-        self.facts = facts
-        self.used: Used = {}
-        self.occupied = Occupancy(facts.trees)
+    def __init__(self, state: State) -> None:
+        self.state = replace(state, used=dict(state.used), occupied=state.occupied.copy())
         self.lines: dict[str, _Line] = {}
         self.looks = 0
 
@@ -90,16 +81,16 @@ class Scheduler:
         return [len(line.active) for line in self.lines.values()]
 
     def _heads(self) -> list[tuple[ClusterQueue, Entry]]:
-        queues = self.facts.cluster.cluster_queues
+        queues = self.state.cluster.cluster_queues
         return [(queues[name], heappop(line.active)[1]) for name, line in self.lines.items() if line.active]
 
     def _cycle(self, heads: Iterable[tuple[ClusterQueue, Entry]]) -> bool:
         """One scheduling cycle; whether a job was admitted."""
-        cycle = _Cycle(self)
+        cycle = _Cycle(self.state)
         looked = []
         for queue, entry in heads:
             self.looks += 1
-            cause = inadmissible(entry.workload, queue, self.facts.cluster)
+            cause = inadmissible(entry.workload, queue, self.state.cluster)
             if cause:
                 entry.cause, entry.assignment, entry.progress = cause, None, ()
                 self._requeue(queue, entry, again=queue.strict and cause != NAMESPACE, shape=False)
@@ -128,21 +119,15 @@ class Scheduler:
 class _Cycle:
     """One cycle: the state at its start, and what its jobs take or reserve on top of it."""
 
-    def __init__(self, scheduler: Scheduler) -> None:
-        self.scheduler = scheduler
-        self.facts = scheduler.facts
-        self.used = dict(scheduler.used)
-        self.occupied = scheduler.occupied.copy()
-
-    def _assigner(self, queue: ClusterQueue) -> Assigner:
-        facts = self.facts
-        return Assigner(facts.cluster, facts.trees, queue, facts.nodes[queue.name], self.used, self.occupied)
+    def __init__(self, lasting: State) -> None:
+        self.lasting = lasting
+        self.state = replace(lasting, used=dict(lasting.used), occupied=lasting.occupied.copy())
 
     def look(self, queue: ClusterQueue, entry: Entry) -> Assignment:
         """Find flavors for a job, from where its last look stopped."""
-        assigner = self._assigner(queue)
+        assigner = Assigner(self.state, queue)
         found = assigner.assign(entry.workload, entry.progress)
-        assigner.reserve_places(entry.workload, found)
+        assigner.reserve_places(found)
         return found
 
     def process(self, queue: ClusterQueue, entry: Entry) -> str:
@@ -158,60 +143,57 @@ class _Cycle:
             return found.cause(queue)
         if found.mode == Mode.WAITS:
             if not queue.reclaims_any:
-                self._take(queue, found, self._reserved(queue, found))
-            return "waiting-for-quota"
+                _take(self.state, queue, found, self._reserved(queue, found), shared=False)
+            return QUOTA_TAKEN
         if not fits:
             return NO_LONGER
-        self._take(queue, found, found.used)
-        self.scheduler_takes(queue, found)
+        _take(self.state, queue, found, found.used, shared=False)
+        _take(self.lasting, queue, found, found.used, shared=True)
         return ADMITTED
 
     def _look_again(self, queue: ClusterQueue, entry: Entry, found: Assignment) -> Assignment:
         """The places found at the start of the cycle are gone: look for others, in the same flavors."""
-        assigner = self._assigner(queue)
+        assigner = Assigner(self.state, queue)
         again = assigner.assign(entry.workload, (), found.chosen)
-        assigner.reserve_places(entry.workload, again)
+        assigner.reserve_places(again)
         entry.assignment, entry.progress = again, again.progress
         return again
 
     def _fits_quota(self, queue: ClusterQueue, found: Assignment) -> bool:
-        node = self.facts.nodes[queue.name]
-        return all(max(0, available(node, key, self.used)) >= amount for key, amount in found.used.items())
+        node, used = self.state.nodes[queue.name], self.state.used
+        return all(max(0, available(node, key, used)) >= amount for key, amount in found.used.items())
 
     def _fits_places(self, found: Assignment) -> bool:
-        return all(
-            still_fits(self.facts.trees[one.tree], one.placement, one.pod_set.one, self.occupied.taken(one.tree))
-            for one in found.pod_sets
-            if one.placement is not None
-        )
+        for one in found.pod_sets:
+            if one.placement is not None:
+                tree = self.state.trees[one.tree]
+                if not still_fits(tree, one.placement, one.pod_set.one, self.state.occupied.taken(tree)):
+                    return False
+        return True
 
-    def _reserved(self, queue: ClusterQueue, found: Assignment) -> dict[tuple[str, str], int]:
+    def _reserved(self, queue: ClusterQueue, found: Assignment) -> dict[FlavorResource, int]:
         """What a job that waits keeps others from taking in this cycle."""
-        node = self.facts.nodes[queue.name]
+        node = self.state.nodes[queue.name]
         reserved = {}
         for key, amount in found.used.items():
             quota = queue.quotas[key]
-            rest = quota.nominal - self.used.get((node, key), 0)
+            rest = quota.nominal - self.state.used.get((node, key), 0)
             if not found.level:
                 reserved[key] = max(0, min(amount, rest))
             else:
                 reserved[key] = amount if quota.borrowing is None else min(amount, rest + quota.borrowing)
         return reserved
 
-    def _take(self, queue: ClusterQueue, found: Assignment, amounts: Mapping[tuple[str, str], int]) -> None:
-        for key, amount in amounts.items():
-            use(self.facts.nodes[queue.name], key, amount, self.used)
-        for one in found.pod_sets:
-            if one.placement is not None:
-                self.occupied.add(one.tree, one.placement, one.pod_set.one, shared=False)
 
-    def scheduler_takes(self, queue: ClusterQueue, found: Assignment) -> None:
-        """Charge an admitted job for good."""
-        for key, amount in found.used.items():
-            use(self.facts.nodes[queue.name], key, amount, self.scheduler.used)
-        for one in found.pod_sets:
-            if one.placement is not None:
-                self.scheduler.occupied.add(one.tree, one.placement, one.pod_set.one, shared=True)
+def _take(
+    state: State, queue: ClusterQueue, found: Assignment, amounts: Mapping[FlavorResource, int], *, shared: bool
+) -> None:
+    """Charge quota and nodes with a job. What other flavors see of shared nodes, they see from the next cycle on."""
+    for key, amount in amounts.items():
+        use(state.nodes[queue.name], key, amount, state.used)
+    for one in found.pod_sets:
+        if one.placement is not None:
+            state.occupied.add(state.trees[one.tree], one.placement, one.pod_set.one, shared=shared)
 
 
 def inadmissible(workload: Workload, queue: ClusterQueue, cluster: Cluster) -> str:

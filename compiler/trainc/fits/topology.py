@@ -15,7 +15,6 @@ from trainc.fits.selectors import MalformedSelector, barring_taint, node_matches
 Values: TypeAlias = tuple[str, ...]
 # Pods per lowest domain, which is named by its values, or by its hostname alone where that is the lowest level.
 Placement: TypeAlias = tuple[tuple[Values, int], ...]
-Room: TypeAlias = Mapping[Values, Mapping[str, int]]
 
 
 class Domain:
@@ -133,29 +132,32 @@ def topology_trees(cluster: Cluster) -> dict[str, Tree]:
 
 
 class Occupancy:
-    """What placed pods take of the lowest domains. Flavors whose lowest level is the hostname share their nodes."""
+    """What placed pods take of the lowest domains.
 
-    def __init__(self, trees: Mapping[str, Tree]) -> None:
-        self._trees = trees
-        self.by_flavor: dict[str, dict[Values, Amounts]] = {}
+    `on_hosts` is seen by all flavors whose lowest level is the hostname, for they share their nodes; `apart` by one.
+    """
+
+    def __init__(self) -> None:
+        self.on_hosts: dict[Values, Amounts] = {}
+        self.apart: dict[str, dict[Values, Amounts]] = {}
 
     def copy(self) -> Occupancy:
         """The same, to be changed apart from this one."""
-        other = Occupancy(self._trees)
-        other.by_flavor = {flavor: dict(taken) for flavor, taken in self.by_flavor.items()}
+        other = Occupancy()
+        other.on_hosts = dict(self.on_hosts)
+        other.apart = {flavor: dict(taken) for flavor, taken in self.apart.items()}
         return other
 
-    def taken(self, flavor: str) -> Mapping[Values, Amounts]:
-        """What is taken of each lowest domain of a flavor; domains of which nothing is are not named."""
-        return self.by_flavor.get(flavor, {})
+    def taken(self, tree: Tree) -> Sequence[Mapping[Values, Amounts]]:
+        """What is taken of the lowest domains of a flavor, in parts to be added up."""
+        own = self.apart.get(tree.flavor.name)
+        parts = (self.on_hosts,) if tree.by_hostname and self.on_hosts else ()
+        return (*parts, own) if own else parts
 
-    def add(self, flavor: str, placement: Placement, one: Amounts, *, shared: bool) -> None:
-        """Take what pods need that are placed in a flavor; `shared` shows it to all flavors of the same nodes."""
-        targets = [flavor]
-        if shared and self._trees[flavor].by_hostname:
-            targets = [name for name, tree in self._trees.items() if tree.by_hostname]
-        for target in targets:
-            take(self.by_flavor.setdefault(target, {}), placement, one)
+    def add(self, tree: Tree, placement: Placement, one: Amounts, *, shared: bool) -> None:
+        """Take what pods need that are placed in a flavor; with `shared`, other flavors of the same nodes see it."""
+        on_hosts = shared and tree.by_hostname
+        take(self.on_hosts if on_hosts else self.apart.setdefault(tree.flavor.name, {}), placement, one)
 
 
 def take(room: dict[Values, Amounts], placement: Placement, one: Amounts) -> None:
@@ -180,10 +182,10 @@ def left(leaf: Leaf, *taken: Mapping[Values, Mapping[str, int]]) -> Mapping[str,
     return rest
 
 
-def still_fits(tree: Tree, placement: Placement, one: Amounts, taken: Mapping[Values, Amounts]) -> bool:
+def still_fits(tree: Tree, placement: Placement, one: Amounts, taken: Sequence[Mapping[Values, Amounts]]) -> bool:
     """Whether each domain of a placement has room for its pods. Pods that ask for nothing never pass, as in Kueue."""
     for key, count in placement:
         leaf = tree.leaf(key)
-        if leaf is None or times_in(one.items(), left(leaf, taken)) < count:
+        if leaf is None or times_in(one.items(), left(leaf, *taken)) < count:
             return False
     return True

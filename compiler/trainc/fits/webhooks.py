@@ -7,11 +7,21 @@ apis/kueue/v1beta2/workload_types.go.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 from trainc.fits import workload
 from trainc.fits.selectors import is_label_name, is_label_value, is_subdomain
-from trainc.fits.workload import GROUP, PREFERRED, PREFIX, REQUIRED, SLICE_LAYERS, SLICE_LEVEL, SLICE_SIZE, UNCONSTRAINED
+from trainc.fits.workload import (
+    GROUP,
+    PREFERRED,
+    PREFIX,
+    REQUIRED,
+    SLICE_LAYERS,
+    SLICE_LEVEL,
+    SLICE_SIZE,
+    UNCONSTRAINED,
+)
 from trainc.ir.quantity import parse_quantity
 from trainc.patterns import pattern
 
@@ -65,7 +75,10 @@ def _pods(i: int) -> Place:
 def _metadata(labels: Annotations, annotations: Annotations) -> Iterator[tuple[Place, str]]:
     queue, seconds = labels.get(workload.QUEUE), labels.get(_MAX_SECONDS)
     if queue is not None and not is_subdomain(str(queue)):
-        yield ("metadata", "labels", workload.QUEUE), f"{queue!r} is not the name of a LocalQueue (a lowercase DNS name)"
+        yield (
+            ("metadata", "labels", workload.QUEUE),
+            f"{queue!r} is not the name of a LocalQueue (a lowercase DNS name)",
+        )
     if seconds is not None and not _positive(str(seconds)):
         yield ("metadata", "labels", _MAX_SECONDS), f"{seconds!r} is not a number of seconds above 0"
     yield from _prebuilt(labels, annotations)
@@ -104,7 +117,7 @@ def _topology(written: Annotations, count: int) -> Iterator[tuple[str, str]]:
         if key in written and not is_label_name(written[key]):
             yield key, f"{written[key]!r} is not the label of a topology level"
     if UNCONSTRAINED in written and written[UNCONSTRAINED] not in workload.BOOLEANS:
-        yield UNCONSTRAINED, f"{written[UNCONSTRAINED]!r} is not a boolean: write \"true\""
+        yield UNCONSTRAINED, f"{written[UNCONSTRAINED]!r} is not a boolean, such as true"
     if GROUP in written:
         yield from _group_alone(written)
     yield from _slices(written, count)
@@ -149,21 +162,18 @@ def _layers(written: Annotations, count: int) -> Iterator[tuple[str, str]]:
     if not 1 <= len(layers) <= _MOST_LAYERS:
         yield SLICE_LAYERS, f"it needs one to three layers, not {len(layers)}"
         return
-    for i, (level, size) in enumerate(layers):
+    for level, size in layers:
         if not is_label_name(level):
             yield SLICE_LAYERS, f"{level!r} is not the label of a topology level"
         if size < 1:
-            yield SLICE_LAYERS, f"layer {i + 1} has a size of {size}: a slice has at least one pod"
-        if i and size > 0 and _remainder(layers[i - 1][1], size):
-            yield SLICE_LAYERS, f"{size} pods do not divide the {layers[i - 1][1]} pods of the layer around them"
+            yield SLICE_LAYERS, f"a layer has a size of {size}: a slice has at least one pod"
+    for (_, outer), (_, inner) in pairwise(layers):
+        if inner > 0 and abs(outer) % inner:
+            yield SLICE_LAYERS, f"{inner} pods do not divide the {outer} pods of the layer around them"
     if len({level for level, _ in layers}) != len(layers):
         yield SLICE_LAYERS, "two layers are of one level"
     if layers[0][1] > count:
         yield SLICE_LAYERS, f"a slice of {layers[0][1]} pods is larger than the {count} pods there are"
-
-
-def _remainder(left: int, right: int) -> int:
-    return abs(left) % right
 
 
 def _groups(jobs: list[Json]) -> Iterator[tuple[Place, str]]:
@@ -194,7 +204,11 @@ def _workload_schema(jobset: Json) -> Iterator[tuple[Place, str]]:
         yield ("spec", "replicatedJobs"), f"{len(jobs)} replicated jobs: a Workload has 1 to {MOST_POD_SETS} pod sets"
     for i, job in enumerate(jobs):
         asked = workload.topology_request(workload.annotations(job))
-        levels = {REQUIRED: [asked.required], PREFERRED: [asked.preferred], SLICE_LEVEL: [level for level, _ in asked.slices]}
+        levels = {
+            REQUIRED: [asked.required],
+            PREFERRED: [asked.preferred],
+            SLICE_LEVEL: [level for level, _ in asked.slices],
+        }
         for key, names in levels.items():
             if any(name and len(name) > _LONGEST_LEVEL for name in names):
                 yield (*_pods(i), "metadata", "annotations", key), "a topology level has at most 63 characters"

@@ -20,7 +20,9 @@ Json: TypeAlias = Mapping[str, Any]
 
 PREFIX = "kueue.x-k8s.io/"
 QUEUE = f"{PREFIX}queue-name"
-REQUIRED, PREFERRED, UNCONSTRAINED = (f"{PREFIX}podset-{kind}-topology" for kind in ("required", "preferred", "unconstrained"))
+REQUIRED, PREFERRED, UNCONSTRAINED = (
+    f"{PREFIX}podset-{kind}-topology" for kind in ("required", "preferred", "unconstrained")
+)
 SLICE_LEVEL, SLICE_SIZE = f"{PREFIX}podset-slice-required-topology", f"{PREFIX}podset-slice-size"
 SLICE_LAYERS, GROUP = f"{PREFIX}podset-slice-required-topology-constraints", f"{PREFIX}podset-group-name"
 DEFAULT_QUEUE = "default"
@@ -143,7 +145,9 @@ def _pod_set(replicated_job: Json, namespace: str, cluster: Cluster) -> PodSet:
     pod = charged_pod(written, cluster.limits.get(namespace, {}), cluster.overheads)
     count, one = pod_count(replicated_job), pod_amounts(pod)
     total = {name: amount * count for name, amount in one.items()}
-    return PodSet(str(replicated_job.get("name")), count, pod, one, total, topology_request(annotations(replicated_job)))
+    return PodSet(
+        str(replicated_job.get("name")), count, pod, one, total, topology_request(annotations(replicated_job))
+    )
 
 
 def topology_request(written: Mapping[str, str]) -> TopologyRequest:
@@ -182,7 +186,7 @@ def slice_layers(text: str) -> list[tuple[str, int]]:
     if layers is None:
         return []
     if not isinstance(layers, list):
-        raise ValueError("it is not a JSON array")
+        raise ValueError("it is not a JSON array")  # noqa: TRY004 - a text that cannot be read
     return [_layer(layer) for layer in layers]
 
 
@@ -191,11 +195,16 @@ def _layer(layer: Any) -> tuple[str, int]:
     if layer is None:
         return "", 0
     if not isinstance(layer, dict):
-        raise ValueError("an entry is not a JSON object")
+        raise ValueError("an entry is not a JSON object")  # noqa: TRY004 - as above
     known = {key.lower(): value for key, value in layer.items()}
     level, size = known.get("topology"), known.get("size")
     level, size = "" if level is None else level, 0 if size is None else size
-    if not isinstance(level, str) or isinstance(size, bool) or not isinstance(size, int) or not -(2**31) <= size < 2**31:
+    if (
+        not isinstance(level, str)
+        or isinstance(size, bool)
+        or not isinstance(size, int)
+        or not -(2**31) <= size < 2**31
+    ):
         raise ValueError("an entry needs a topology (a string) and a size (an integer)")
     return level, size
 
