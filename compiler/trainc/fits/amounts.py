@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from trainc.ir.quantity import Quantity, parse_quantity
+from trainc.api.quantity import Quantity, parse_quantity
 
 Amounts: TypeAlias = dict[str, int]
 Written: TypeAlias = Mapping[str, str | float]

@@ -11,7 +11,7 @@ from trainc.fits.cluster import ClusterQueue, FlavorResource
 from trainc.fits.placement import NoPlace
 from trainc.fits.topology import Placement
 from trainc.fits.workload import PodSet
-from trainc.records import dataclass, field
+from trainc.startup.records import dataclass, field
 
 # Pod set by pod set: resource -> the index of the flavor at which the search stopped, -1 where it read the whole list.
 Progress: TypeAlias = tuple[Mapping[str, int], ...]

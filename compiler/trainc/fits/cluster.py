@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from trainc.fits.amounts import Amounts, Written
 from trainc.fits.requests import Limits
-from trainc.records import dataclass, field
+from trainc.startup.records import dataclass, field
 
 Json: TypeAlias = Mapping[str, Any]
 FlavorResource: TypeAlias = tuple[str, str]

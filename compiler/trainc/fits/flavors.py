@@ -16,7 +16,7 @@ from trainc.fits.quota import QuotaNode, Used, available, borrow_level
 from trainc.fits.selectors import MalformedSelector, barring_taint, flavor_matches
 from trainc.fits.topology import Occupancy, Tree
 from trainc.fits.workload import PodSet
-from trainc.records import dataclass, field
+from trainc.startup.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from trainc.fits.amounts import PODS, Amounts, times_in
 from trainc.fits.selectors import readable
 from trainc.fits.topology import Domain, Leaf, Placement, Tree, Values, left
 from trainc.fits.workload import PodSet, TopologyRequest
-from trainc.records import dataclass, field
+from trainc.startup.records import dataclass, field
 
 Taken: TypeAlias = Sequence[Mapping[Values, Amounts]]
 

@@ -18,7 +18,7 @@ from trainc.fits.requests import out_of_range, over_limit
 from trainc.fits.selectors import MalformedSelector, selects
 from trainc.fits.topology import Occupancy, still_fits, topology_trees
 from trainc.fits.workload import Workload
-from trainc.records import dataclass, field, replace
+from trainc.startup.records import dataclass, field, replace
 
 NAMESPACE, RESOURCES, LIMIT_RANGE = "namespace", "resources", "limit-range"
 NO_LONGER, BEHIND, ADMITTED = "no-longer-fits", "behind", "admitted"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.patterns import pattern
+from trainc.startup.patterns import pattern
 
 Json: TypeAlias = Mapping[str, Any]
 Labels: TypeAlias = Mapping[str, str]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from trainc.api.quantity import parse_quantity
 from trainc.diagnostics import Diagnostic
 from trainc.fits.amounts import amount, amounts
 from trainc.fits.cluster import (
@@ -19,7 +20,6 @@ from trainc.fits.cluster import (
     Quota,
 )
 from trainc.fits.requests import merged_limits
-from trainc.ir.quantity import parse_quantity
 
 Json: TypeAlias = Mapping[str, Any]
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any, TypeAlias
 
+from trainc.api.quantity import parse_quantity
 from trainc.fits import workload
 from trainc.fits.selectors import is_label_name, is_label_value, is_subdomain
 from trainc.fits.workload import (
@@ -22,8 +23,7 @@ from trainc.fits.workload import (
     SLICE_SIZE,
     UNCONSTRAINED,
 )
-from trainc.ir.quantity import parse_quantity
-from trainc.patterns import pattern
+from trainc.startup.patterns import pattern
 
 Json: TypeAlias = Mapping[str, Any]
 Annotations: TypeAlias = Mapping[str, str]
@@ -42,20 +42,28 @@ _UNSIGNED = pattern(r"[0-9]+")
 _ANNOTATIONS_SIZE = 256 * 1024
 
 
-def refusals(jobset: Json) -> list[Refusal]:
-    """Every reason why a JobSet that has a queue is refused: the cause, the path in the JobSet, and the message.
+def refusals(jobset: Json, queue: str) -> list[Refusal]:
+    """Every reason why a JobSet is refused: the cause, the path in the JobSet, and the message.
 
-    The cause is "jobset-webhook", "workload-webhook" or "workload-schema"; a later one shows only where no earlier does.
+    The cause is "jobset-webhook", "workload-schema" or "workload-webhook"; a later one shows only where no earlier does.
+    Only a JobSet that has a `queue` becomes a Workload.
     """
-    for cause, rules in (
+    stages = (
         ("jobset-webhook", _jobset_webhook),
         ("workload-schema", _workload_schema),
         ("workload-webhook", _workload_webhook),
-    ):
-        found = [(cause, place, message) for place, message in rules(jobset)]
+    )
+    for cause, rules in stages if queue else stages[:1]:
+        found = [(cause, place, message) for place, message in rules(jobset) if not _defaulted(place, jobset, queue)]
         if found:
             return found
     return []
+
+
+def _defaulted(place: Place, jobset: Json, queue: str) -> bool:
+    """Whether a remark is about an empty queue name, which Kueue replaces by the queue `default` where there is one."""
+    labels = (jobset.get("metadata") or {}).get("labels") or {}
+    return bool(queue) and place == ("metadata", "labels", workload.QUEUE) and not labels.get(workload.QUEUE)
 
 
 def _jobset_webhook(jobset: Json) -> Iterator[tuple[Place, str]]:
@@ -162,18 +170,23 @@ def _layers(written: Annotations, count: int) -> Iterator[tuple[str, str]]:
     if not 1 <= len(layers) <= _MOST_LAYERS:
         yield SLICE_LAYERS, f"it needs one to three layers, not {len(layers)}"
         return
-    for level, size in layers:
-        if not is_label_name(level):
-            yield SLICE_LAYERS, f"{level!r} is not the label of a topology level"
-        if size < 1:
-            yield SLICE_LAYERS, f"a layer has a size of {size}: a slice has at least one pod"
-    for (_, outer), (_, inner) in pairwise(layers):
-        if inner > 0 and abs(outer) % inner:
-            yield SLICE_LAYERS, f"{inner} pods do not divide the {outer} pods of the layer around them"
-    if len({level for level, _ in layers}) != len(layers):
-        yield SLICE_LAYERS, "two layers are of one level"
+    for message in _layer_faults(layers):
+        yield SLICE_LAYERS, message
     if layers[0][1] > count:
         yield SLICE_LAYERS, f"a slice of {layers[0][1]} pods is larger than the {count} pods there are"
+
+
+def _layer_faults(layers: list[tuple[str, int]]) -> Iterator[str]:
+    for level, size in layers:
+        if not is_label_name(level):
+            yield f"{level!r} is not the label of a topology level"
+        if size < 1:
+            yield f"a layer has a size of {size}: a slice has at least one pod"
+    for (_, outer), (_, inner) in pairwise(layers):
+        if inner > 0 and abs(outer) % inner:
+            yield f"{inner} pods do not divide the {outer} pods of the layer around them"
+    if len({level for level, _ in layers}) != len(layers):
+        yield "two layers are of one level"
 
 
 def _groups(jobs: list[Json]) -> Iterator[tuple[Place, str]]:

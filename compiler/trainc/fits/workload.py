@@ -10,16 +10,17 @@ import json
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
+from trainc.api import names
+from trainc.api.quantity import canonical
 from trainc.fits.amounts import Amounts
 from trainc.fits.cluster import Cluster
 from trainc.fits.requests import charged_pod, pod_amounts
-from trainc.ir.quantity import canonical
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 Json: TypeAlias = Mapping[str, Any]
 
 PREFIX = "kueue.x-k8s.io/"
-QUEUE = f"{PREFIX}queue-name"
+QUEUE = names.QUEUE_LABEL
 REQUIRED, PREFERRED, UNCONSTRAINED = (
     f"{PREFIX}podset-{kind}-topology" for kind in ("required", "preferred", "unconstrained")
 )
@@ -54,7 +55,11 @@ class TopologyRequest:
 
 @dataclass(frozen=True, slots=True)
 class PodSet:
-    """The pods of one replicated job. `pod` is the pod spec as charged, `one` what a pod of it asks, `total` all of them."""
+    """The pods of one replicated job.
+
+    `pod` is the pod spec as charged, `one` what a pod of it asks, `total` all of them; `step` the part that it plays in
+    the TrainJob that it was compiled from, `index` its place in the JobSet.
+    """
 
     name: str
     count: int
@@ -62,6 +67,8 @@ class PodSet:
     one: Amounts
     total: Amounts
     topology: TopologyRequest
+    step: str = ""
+    index: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,18 +142,25 @@ def workload_of(jobset: Json, queue: str, cluster: Cluster) -> Workload:
     """The Workload that Kueue makes of a JobSet that its webhooks accept, with what it will be charged."""
     namespace, name = place(jobset)
     jobs = replicated_jobs(jobset)
-    pod_sets = tuple(_pod_set(one, namespace, cluster) for one in jobs)
+    pod_sets = tuple(_pod_set(one, i, namespace, cluster) for i, one in enumerate(jobs))
     replicas = [_number(one.get("replicas"), 1) for one in jobs]
     return Workload(namespace, name, queue, pod_sets, _shape(pod_sets, replicas))
 
 
-def _pod_set(replicated_job: Json, namespace: str, cluster: Cluster) -> PodSet:
+def _pod_set(replicated_job: Json, index: int, namespace: str, cluster: Cluster) -> PodSet:
     written = pod_template(replicated_job).get("spec") or {}
     pod = charged_pod(written, cluster.limits.get(namespace, {}), cluster.overheads)
     count, one = pod_count(replicated_job), pod_amounts(pod)
-    total = {name: amount * count for name, amount in one.items()}
+    labels = ((replicated_job.get("template") or {}).get("metadata") or {}).get("labels") or {}
     return PodSet(
-        str(replicated_job.get("name")), count, pod, one, total, topology_request(annotations(replicated_job))
+        str(replicated_job.get("name")),
+        count,
+        pod,
+        one,
+        {name: amount * count for name, amount in one.items()},
+        topology_request(annotations(replicated_job)),
+        str(labels.get(names.ANCESTOR_LABEL) or ""),
+        index,
     )
 
 
