@@ -21,9 +21,9 @@ from trainc.fits.assignment import (
     Progress,
 )
 from trainc.fits.cluster import ClusterQueue
-from trainc.fits.flavors import GroupSearch, QueueView, State, merge_attempts
-from trainc.fits.placement import NoPlace, Request, find_place
-from trainc.fits.topology import Placement, Values, take
+from trainc.fits.flavors import GroupSearch, Places, QueueView, State, merge_attempts
+from trainc.fits.placement import NoPlace, Placements, Request, find_place
+from trainc.fits.topology import Values, take
 from trainc.fits.workload import PodSet, Workload
 
 _FNV_OFFSET, _FNV_PRIME, _MASK = 0xCBF29CE484222325, 0x100000001B3, 2**64 - 1
@@ -40,18 +40,18 @@ class Assigner:
     def assign(self, workload: Workload, progress: Progress = (), held: Chosen | None = None) -> Assignment:
         """The best assignment from where the search stopped before, nothing but `held` where that is given."""
         found = Assignment()
-        for members in _grouped(workload):
-            if not self._assign_group(workload, members, progress, held, found):
-                found.settle()
-                return found
-        if found.settle() != Mode.NO:
-            self._place(found)
+        whole = all(self._assign_group(workload, one, progress, held, found) for one in _grouped(workload))
+        if found.settle() != Mode.NO and whole:
+            self._place(workload, found)
+        self._reserve(workload, found)
         return found
 
-    def reserve_places(self, found: Assignment) -> None:
+    def _reserve(self, workload: Workload, found: Assignment) -> None:
         """Write down where a job that waits would be placed on empty nodes, so that these are kept for it."""
         if found.mode == Mode.WAITS:
-            self._search(self._requests(found), found, empty=True, keep=True)
+            result = self._search(workload, self._requests(found), empty=True)
+            if isinstance(result, dict):
+                found.put(result)
 
     # Flavors, group of pod sets by group.
 
@@ -102,21 +102,24 @@ class Assigner:
 
     # Places on the topology.
 
-    def _place(self, found: Assignment) -> None:
+    def _place(self, workload: Workload, found: Assignment) -> None:
         requests = self._requests(found)
-        if found.settle() == Mode.FITS:
-            failed = self._search(requests, found, empty=False, keep=True)
-            if failed:
-                found.lower(failed[0], Mode.WAITS)
+        if found.settle() == Mode.FITS and requests:
+            found.saw_nodes = True
+            result = self._search(workload, requests, empty=False)
+            if isinstance(result, dict):
+                found.put(result)
+                return
+            found.lower(_named(found, result[0]), Mode.WAITS)
         if found.mode == Mode.WAITS:
-            failed = self._search(requests, found, empty=True, keep=False)
-            if failed:
-                found.lower(failed[0], Mode.NO)
-                failed[0].no_place = failed[1]
+            result = self._search(workload, requests, empty=True)
+            if isinstance(result, dict):
+                for name in result:
+                    found.lower(_named(found, name), Mode.WAITS)
             else:
-                for _, request in requests:
-                    for one in _members(request, found):
-                        found.lower(one, Mode.WAITS)
+                failed = _named(found, result[0])
+                failed.no_place = result[1]
+                found.lower(failed, Mode.NO)
 
     def _requests(self, found: Assignment) -> list[tuple[str, Request]]:
         """The pod sets to be placed, by flavor; a pod set that cannot be is given its error."""
@@ -133,27 +136,38 @@ class Assigner:
             by_flavor.setdefault(one.tree, []).append(one.pod_set)
         return [(name, request) for name in sorted(by_flavor) for request in _paired(by_flavor[name])]
 
-    def _search(
-        self, requests: Sequence[tuple[str, Request]], found: Assignment, *, empty: bool, keep: bool
-    ) -> tuple[Assigned, NoPlace] | None:
-        """Look for a place for every request; the first pod set without one. With `keep` the places are written down."""
-        places: dict[str, Placement] = {}
+    def _search(self, workload: Workload, requests: Sequence[tuple[str, Request]], *, empty: bool) -> Places:
+        """Places for every request, on the nodes as they are or as if nothing ran there."""
+        known, occupied = self.view.state.places, self.view.state.occupied
+        if not (empty or any(occupied.taken(self.trees[name]) for name, _ in requests)):
+            empty = True
+        key = (workload.shape, tuple((name, request.workers.name) for name, request in requests))
+        if empty and key in known:
+            return known[key]
+        result = self._found(requests, empty=empty)
+        if empty:
+            known[key] = result
+        return result
+
+    def _found(self, requests: Sequence[tuple[str, Request]], *, empty: bool) -> Places:
+        places: Placements = {}
         on_hosts: dict[Values, Amounts] = {}
         apart: dict[str, dict[Values, Amounts]] = {}
         for name, request in requests:
             tree = self.trees[name]
             assumed = on_hosts if tree.by_hostname else apart.setdefault(name, {})
-            taken = (assumed,) if empty else (*self.view.state.occupied.taken(tree), assumed)
-            result = find_place(tree, request, taken)
+            taken = () if empty else self.view.state.occupied.taken(tree)
+            result = find_place(tree, request, (*taken, assumed) if assumed else taken)
             if isinstance(result, NoPlace):
-                return _members(request, found)[0], result
-            for one in _members(request, found):
-                take(assumed, result[one.pod_set.name], one.pod_set.one)
+                return request.workers.name, result
+            for one in (request.workers, *((request.leader,) if request.leader else ())):
+                take(assumed, result[one.name], one.one)
             places |= result
-        if keep:
-            for one in found.pod_sets:
-                one.placement = places.get(one.pod_set.name, one.placement)
-        return None
+        return places
+
+
+def _named(found: Assignment, name: str) -> Assigned:
+    return next(one for one in found.pod_sets if one.pod_set.name == name)
 
 
 def _sum(parts: Sequence[Amounts]) -> Amounts:
@@ -203,8 +217,3 @@ def _paired(pod_sets: Sequence[PodSet]) -> Iterator[Request]:
         if leader and leader.count > workers.count:
             workers, leader = leader, workers
         yield Request(workers, leader, not workers.topology.explicit)
-
-
-def _members(request: Request, found: Assignment) -> list[Assigned]:
-    names = {request.workers.name, request.leader.name if request.leader else request.workers.name}
-    return [one for one in found.pod_sets if one.pod_set.name in names]

@@ -95,12 +95,16 @@ class Assigned:
 
 @dataclass(slots=True)
 class Assignment:
-    """The outcome for a job: its pod sets as far as the search came. `level` is how far quota is borrowed from."""
+    """The outcome for a job: its pod sets as far as the search came. `level` is how far quota is borrowed from.
+
+    `saw_nodes` says that it depends on what is placed on the nodes.
+    """
 
     pod_sets: list[Assigned] = field(default_factory=list)
     used: dict[FlavorResource, int] = field(default_factory=dict)
     level: int = 0
     mode: Mode = Mode.NO
+    saw_nodes: bool = False
 
     @property
     def progress(self) -> Progress:
@@ -124,6 +128,11 @@ class Assignment:
         """Set the mode to the worst of the pod sets."""
         self.mode = min((one.mode for one in self.pod_sets), default=Mode.NO)
         return self.mode
+
+    def put(self, places: Mapping[str, Placement]) -> None:
+        """Write down where pod sets go."""
+        for one in self.pod_sets:
+            one.placement = places.get(one.pod_set.name, one.placement)
 
     def lower(self, one: Assigned, mode: Mode) -> None:
         """Set the mode of a pod set's flavors, and of the whole."""

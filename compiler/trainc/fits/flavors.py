@@ -7,27 +7,36 @@ Nobody is preempted here: what could only be had that way has mode WAITS.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from trainc.fits.amounts import Amounts
 from trainc.fits.assignment import NO_MATCH, QUOTA_TAKEN, TOO_MUCH, Attempt, Attempts, Choice, Mode, graver
 from trainc.fits.cluster import Cluster, ClusterQueue, FlavorResource, Group
-from trainc.fits.placement import has_levels
+from trainc.fits.placement import NoPlace, Placements, has_levels
 from trainc.fits.quota import QuotaNode, Used, available, borrow_level
 from trainc.fits.selectors import MalformedSelector, barring_taint, flavor_matches
 from trainc.fits.topology import Occupancy, Tree
 from trainc.fits.workload import PodSet
 from trainc.startup.records import dataclass, field
 
+PlacesKey: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
+# The places of each pod set, or the pod set that finds none.
+Places: TypeAlias = "Placements | tuple[str, NoPlace]"
+
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The cluster as the scheduler sees it at one moment: what is there, and what of the quota and the nodes is taken."""
+    """The cluster as the scheduler sees it at one moment: what is there, and what of the quota and the nodes is taken.
+
+    `places` remembers where jobs would go on empty nodes, by their shape and the flavors they are placed in.
+    """
 
     cluster: Cluster
     nodes: Mapping[str, QuotaNode]
     trees: Mapping[str, Tree]
     used: Used
     occupied: Occupancy
+    places: dict[PlacesKey, Places] = field(default_factory=dict)
 
 
 class QueueView:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from trainc.fits.amounts import PODS, Amounts, times_in
 from trainc.fits.selectors import readable
-from trainc.fits.topology import Domain, Leaf, Placement, Tree, Values, left
+from trainc.fits.topology import Domain, Placement, Tree, Values, left
 from trainc.fits.workload import PodSet, TopologyRequest
 from trainc.startup.records import dataclass, field
 
@@ -140,8 +140,9 @@ class _Search:
         self.wanted = wanted
         self.pods = [0] * tree.size
         self.slices = [0] * tree.size
-        self.pods_led = [0] * tree.size
-        self.slices_led = [0] * tree.size
+        # Without a leader there is no difference.
+        self.pods_led = [0] * tree.size if wanted.leaders else self.pods
+        self.slices_led = [0] * tree.size if wanted.leaders else self.slices
         self.leaders = [0] * tree.size
 
     # Counting, from the nodes up.
@@ -149,59 +150,63 @@ class _Search:
     def count(self, request: Request, taken: Taken) -> None:
         """Count what each domain holds."""
         worker = (*request.workers.one.items(), (PODS, 1))
-        leader = (*request.leader.one.items(), (PODS, 1)) if request.leader else None
-        seen: dict[tuple[int, ...], int] = {}
+        leader = dict((*request.leader.one.items(), (PODS, 1))) if request.leader else None
+        untouched: dict[int, int] = {}
         for leaf in self.tree.matching(request.workers.pod):
-            self._count_leaf(leaf, left(leaf, *taken), worker, leader, seen)
+            room = left(leaf, taken)
+            i = leaf.domain.index
+            if room is leaf.capacity:
+                if leaf.kind not in untouched:
+                    untouched[leaf.kind] = times_in(worker, room)
+                self.pods[i] = untouched[leaf.kind]
+            else:
+                self.pods[i] = times_in(worker, room)
+            if leader is not None:
+                self._count_led(i, room, worker, leader)
         for level in range(len(self.tree.levels) - 1, -1, -1):
             self._add_up(level)
 
-    def _count_leaf(
-        self,
-        leaf: Leaf,
-        room: Mapping[str, int],
-        worker: Sequence[tuple[str, int]],
-        leader: Sequence[tuple[str, int]] | None,
-        seen: dict[tuple[int, ...], int],
+    def _count_led(
+        self, i: int, room: Mapping[str, int], worker: Sequence[tuple[str, int]], leader: Mapping[str, int]
     ) -> None:
-        i = leaf.domain.index
-        alike = tuple([room.get(name, 0) for name, _ in worker])
-        if alike not in seen:
-            seen[alike] = times_in(worker, room)
-        self.pods[i] = self.pods_led[i] = seen[alike]
-        if leader and times_in(leader, room):
+        self.pods_led[i] = self.pods[i]
+        if times_in(leader.items(), room):
             self.leaders[i] = 1
-            asked = dict(leader)
-            self.pods_led[i] = times_in(worker, {name: n - asked.get(name, 0) for name, n in room.items()})
+            self.pods_led[i] = times_in(worker, {name: n - leader.get(name, 0) for name, n in room.items()})
 
     def _add_up(self, level: int) -> None:
-        size, sliced = self.wanted.size, level == self.wanted.slice_level
+        wanted = self.wanted
+        size, sliced, inner = wanted.size, level == wanted.slice_level, wanted.inner.get(level + 1, 1)
+        pods, slices = self.pods, self.slices
         for domain in self.tree.by_level[level]:
-            if domain.children:
-                self._add_children(domain, self.wanted.inner.get(level + 1, 1))
+            i = domain.index
+            if domain.children and not wanted.leaders:
+                pods[i] = sum([pods[child.index] // inner * inner for child in domain.children])
+                slices[i] = sum([slices[child.index] for child in domain.children])
+            elif domain.children:
+                self._add_children(domain, inner)
             if sliced:
-                self.slices[domain.index] = self.pods[domain.index] // size
-                self.slices_led[domain.index] = self.pods_led[domain.index] // size
+                self.slices_led[i] = self.pods_led[i] // size
+                slices[i] = pods[i] // size
 
     def _add_children(self, domain: Domain, inner: int) -> None:
+        """Add up domains of which one is to hold a leader: it is the one where that costs the least."""
         pods = slices = leaders = 0
         pod_cost = slice_cost = -1
         for child in domain.children:
             i = child.index
-            held, led = self.pods[i], self.pods_led[i]
-            if inner > 1:
-                held, led = held // inner * inner, led // inner * inner
+            held, led = self.pods[i] // inner * inner, self.pods_led[i] // inner * inner
             pods += held
             slices += self.slices[i]
-            if not self.wanted.leaders or self.leaders[i]:
-                pod_cost = held - led if pod_cost < 0 else min(pod_cost, held - led)
+            if self.leaders[i]:
                 cost = self.slices[i] - self.slices_led[i]
+                pod_cost = held - led if pod_cost < 0 else min(pod_cost, held - led)
                 slice_cost = cost if slice_cost < 0 else min(slice_cost, cost)
-            leaders = max(leaders, self.leaders[i])
+                leaders = 1
         i = domain.index
         self.pods[i], self.slices[i], self.leaders[i] = pods, slices, leaders
-        self.pods_led[i] = pods - pod_cost if pod_cost >= 0 else 0
-        self.slices_led[i] = slices - slice_cost if slice_cost >= 0 else 0
+        self.pods_led[i] = pods - pod_cost if leaders else 0
+        self.slices_led[i] = slices - slice_cost if leaders else 0
 
     # Choosing the level and its domains.
 

@@ -13,7 +13,7 @@ from trainc.fits.assigner import Assigner
 from trainc.fits.assignment import QUOTA_TAKEN, Assignment, Mode, Progress
 from trainc.fits.cluster import Cluster, ClusterQueue, FlavorResource
 from trainc.fits.flavors import State
-from trainc.fits.quota import available, quota_tree, use
+from trainc.fits.quota import QuotaNode, available, quota_tree, use
 from trainc.fits.requests import out_of_range, over_limit
 from trainc.fits.selectors import MalformedSelector, selects
 from trainc.fits.topology import Occupancy, still_fits, topology_trees
@@ -34,13 +34,18 @@ def idle(cluster: Cluster) -> State:
 
 @dataclass(slots=True)
 class Entry:
-    """A job in the queues. `cause` is what the last look at it said, `assignment` what it found."""
+    """A job in the queues. `cause` is what the last look at it said, `assignment` what it found.
+
+    `barred` is why there is no use in looking. `seen` is what the last look depended on, so that it need not be repeated.
+    """
 
     order: int
     workload: Workload
     cause: str = BEHIND
     assignment: Assignment | None = None
     progress: Progress = ()
+    barred: str = ""
+    seen: tuple[Progress, int, int] | None = None
 
 
 @dataclass(slots=True)
@@ -58,13 +63,22 @@ class Scheduler:
         self.state = replace(state, used=dict(state.used), occupied=state.occupied.copy())
         self.lines: dict[str, _Line] = {}
         self.looks = 0
+        self.admissions = _Admissions()
+        self._settled = False
 
     def submit(self, entry: Entry, queue: ClusterQueue) -> None:
         """Queue a job and let the scheduler run until nothing moves."""
         line = self.lines.setdefault(queue.name, _Line())
         if not queue.strict and entry.workload.shape in line.refused_shapes:
             return
+        entry.barred = inadmissible(entry.workload, queue, self.state.cluster)
         heappush(line.active, (entry.order, entry))
+        if self._settled and line.active[0][1] is not entry:
+            return
+        self._settled = self._run()
+
+    def _run(self) -> bool:
+        """Cycle after cycle; whether a further one would be as the last one was."""
         idle, before = 0, None
         while idle < _MOST_IDLE_CYCLES:
             heads = self._heads()
@@ -74,8 +88,9 @@ class Scheduler:
             idle += 1
             after = [(head.order, head.progress, head.cause) for _, head in heads], self._sizes()
             if after == before or not any(line.active for line in self.lines.values()):
-                return
+                return True
             before = after
+        return False
 
     def _sizes(self) -> list[int]:
         return [len(line.active) for line in self.lines.values()]
@@ -86,26 +101,22 @@ class Scheduler:
 
     def _cycle(self, heads: Iterable[tuple[ClusterQueue, Entry]]) -> bool:
         """One scheduling cycle; whether a job was admitted."""
-        cycle = _Cycle(self.state)
+        cycle = _Cycle(self)
         looked = []
         for queue, entry in heads:
-            self.looks += 1
-            cause = inadmissible(entry.workload, queue, self.state.cluster)
-            if cause:
-                entry.cause, entry.assignment, entry.progress = cause, None, ()
-                self._requeue(queue, entry, again=queue.strict and cause != NAMESPACE, shape=False)
+            if entry.barred:
+                entry.cause = entry.barred
+                self._requeue(queue, entry, again=queue.strict and entry.barred != NAMESPACE, shape=False)
             else:
-                entry.assignment = cycle.look(queue, entry)
-                entry.progress = entry.assignment.progress
-                looked.append((queue, entry))
-        looked.sort(key=lambda pair: (pair[1].assignment.level if pair[1].assignment else 0, pair[1].order))
-        for queue, entry in looked:
-            entry.cause = cycle.process(queue, entry)
-        for queue, entry in looked:
+                looked.append((queue, entry, cycle.look(queue, entry)))
+        looked.sort(key=lambda one: (one[2].level, one[1].order))
+        for queue, entry, found in looked:
+            entry.cause = cycle.process(queue, entry, found)
+        for queue, entry, _ in looked:
             if entry.cause != ADMITTED:
                 skipped = entry.cause == NO_LONGER
                 self._requeue(queue, entry, again=queue.strict or skipped, shape=not skipped)
-        return any(entry.cause == ADMITTED for _, entry in looked)
+        return any(entry.cause == ADMITTED for _, entry, _ in looked)
 
     def _requeue(self, queue: ClusterQueue, entry: Entry, *, again: bool, shape: bool) -> None:
         line = self.lines[queue.name]
@@ -116,24 +127,42 @@ class Scheduler:
             line.active = [pair for pair in line.active if pair[1].workload.shape != entry.workload.shape]
 
 
+class _Admissions:
+    """How often something was admitted: in each tree of cohorts, and at all."""
+
+    def __init__(self) -> None:
+        self.by_root: dict[QuotaNode, int] = {}
+        self.all = 0
+
+    def count(self, root: QuotaNode) -> None:
+        """Count one more."""
+        self.by_root[root] = self.by_root.get(root, 0) + 1
+        self.all += 1
+
+
 class _Cycle:
     """One cycle: the state at its start, and what its jobs take or reserve on top of it."""
 
-    def __init__(self, lasting: State) -> None:
-        self.lasting = lasting
-        self.state = replace(lasting, used=dict(lasting.used), occupied=lasting.occupied.copy())
+    def __init__(self, scheduler: Scheduler) -> None:
+        self.scheduler = scheduler
+        self.lasting = scheduler.state
+        self.state = replace(self.lasting, used=dict(self.lasting.used), occupied=self.lasting.occupied.copy())
 
     def look(self, queue: ClusterQueue, entry: Entry) -> Assignment:
-        """Find flavors for a job, from where its last look stopped."""
-        assigner = Assigner(self.state, queue)
-        found = assigner.assign(entry.workload, entry.progress)
-        assigner.reserve_places(found)
+        """Find flavors for a job, from where its last look stopped; what was found then, if nothing has changed since."""
+        admissions = self.scheduler.admissions
+        in_tree = admissions.by_root.get(self.state.nodes[queue.name].root, 0)
+        found = entry.assignment
+        if found is None or entry.seen != (entry.progress, in_tree, admissions.all if found.saw_nodes else 0):
+            self.scheduler.looks += 1
+            start = entry.progress
+            found = Assigner(self.state, queue).assign(entry.workload, start)
+            entry.seen = start, in_tree, admissions.all if found.saw_nodes else 0
+        entry.assignment, entry.progress = found, found.progress
         return found
 
-    def process(self, queue: ClusterQueue, entry: Entry) -> str:
+    def process(self, queue: ClusterQueue, entry: Entry, found: Assignment) -> str:
         """Admit a job, or say why not; a job that waits may reserve what it waits for until the cycle ends."""
-        found = entry.assignment
-        assert found is not None
         fits_quota = self._fits_quota(queue, found)
         fits = fits_quota and self._fits_places(found)
         if fits_quota and not fits:
@@ -149,14 +178,14 @@ class _Cycle:
             return NO_LONGER
         _take(self.state, queue, found, found.used, shared=False)
         _take(self.lasting, queue, found, found.used, shared=True)
+        self.scheduler.admissions.count(self.state.nodes[queue.name].root)
         return ADMITTED
 
     def _look_again(self, queue: ClusterQueue, entry: Entry, found: Assignment) -> Assignment:
         """The places found at the start of the cycle are gone: look for others, in the same flavors."""
         assigner = Assigner(self.state, queue)
         again = assigner.assign(entry.workload, (), found.chosen)
-        assigner.reserve_places(again)
-        entry.assignment, entry.progress = again, again.progress
+        entry.assignment, entry.progress, entry.seen = again, again.progress, None
         return again
 
     def _fits_quota(self, queue: ClusterQueue, found: Assignment) -> bool:

@@ -31,15 +31,19 @@ class Domain:
 
 
 class Leaf:
-    """A lowest domain: what its nodes can allocate together; `node` where it is a single one."""
+    """A lowest domain: what its nodes can allocate together; `node` where it is a single one.
 
-    __slots__ = ("capacity", "domain", "key", "node")
+    Those of one `kind` have the same capacity.
+    """
+
+    __slots__ = ("capacity", "domain", "key", "kind", "node")
 
     def __init__(self, domain: Domain, key: Values, node: Node | None) -> None:
         self.domain = domain
         self.key = key
         self.node = node
         self.capacity: Amounts = {}
+        self.kind = 0
 
 
 class Tree:
@@ -56,6 +60,9 @@ class Tree:
         self._matching: dict[str, list[Leaf]] = {}
         for node in nodes:
             self._add(node)
+        kinds: dict[tuple[tuple[str, int], ...], int] = {}
+        for leaf in self.leaves:
+            leaf.kind = kinds.setdefault(tuple(sorted(leaf.capacity.items())), len(kinds))
         for level in self.by_level:
             level.sort(key=lambda domain: domain.values)
         for domain in self._domain_of.values():
@@ -170,22 +177,21 @@ def take(room: dict[Values, Amounts], placement: Placement, one: Amounts) -> Non
         room[key] = taken
 
 
-def left(leaf: Leaf, *taken: Mapping[Values, Mapping[str, int]]) -> Mapping[str, int]:
-    """What is left of a lowest domain after everything that is taken of it."""
-    parts = [part[leaf.key] for part in taken if leaf.key in part]
-    if not parts:
-        return leaf.capacity
-    rest = dict(leaf.capacity)
-    for part in parts:
-        for name, amount in part.items():
-            rest[name] = rest.get(name, 0) - amount
-    return rest
+def left(leaf: Leaf, taken: Sequence[Mapping[Values, Mapping[str, int]]]) -> Mapping[str, int]:
+    """What is left of a lowest domain after everything that is taken of it; its `capacity` itself where nothing is."""
+    rest: Amounts | None = None
+    for part in taken:
+        if leaf.key in part:
+            rest = dict(leaf.capacity) if rest is None else rest
+            for name, amount in part[leaf.key].items():
+                rest[name] = rest.get(name, 0) - amount
+    return leaf.capacity if rest is None else rest
 
 
 def still_fits(tree: Tree, placement: Placement, one: Amounts, taken: Sequence[Mapping[Values, Amounts]]) -> bool:
     """Whether each domain of a placement has room for its pods. Pods that ask for nothing never pass, as in Kueue."""
     for key, count in placement:
         leaf = tree.leaf(key)
-        if leaf is None or times_in(one.items(), left(leaf, *taken)) < count:
+        if leaf is None or times_in(one.items(), left(leaf, taken)) < count:
             return False
     return True

@@ -46,11 +46,13 @@ def with_tolerations(workload: Workload, added: Iterable[Mapping[str, Any]]) -> 
         replace(one, pod={**one.pod, "tolerations": [*(one.pod.get("tolerations") or ()), *more]})
         for one in workload.pod_sets
     )
-    return replace(workload, pod_sets=pod_sets)
+    return replace(workload, pod_sets=pod_sets, shape=f"{workload.shape} {more}")
 
 
 def _changed(workload: Workload, name: str, change: Callable[[PodSet], PodSet]) -> Workload:
-    return replace(workload, pod_sets=tuple(change(one) if one.name == name else one for one in workload.pod_sets))
+    pod_sets = tuple(change(one) if one.name == name else one for one in workload.pod_sets)
+    changed = [(one.count, one.topology) for one in pod_sets]
+    return replace(workload, pod_sets=pod_sets, shape=f"{workload.shape} {changed}")
 
 
 def _times(one: PodSet, count: int) -> dict[str, int]:
