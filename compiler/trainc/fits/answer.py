@@ -79,7 +79,9 @@ def fits(jobsets: Sequence[Json], cluster: Sequence[Json]) -> Fits:
     state = idle(read)
     jobs = [_job(jobset, read) for jobset in jobsets]
     alone = _alone_each(jobs, state)
-    return Fits(alone, _together(jobs, alone, state), [*problems, *remarks.missing_kinds(read)])
+    queued = {bool(fit.queue) for fit in alone if fit.verdict != "refused"}
+    problems += remarks.missing_kinds(read, queued=True in queued, unqueued=False in queued)
+    return Fits(alone, _together(jobs, alone, state), problems)
 
 
 @dataclass(frozen=True, slots=True)

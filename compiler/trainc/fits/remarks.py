@@ -68,13 +68,17 @@ def _fetch_hint() -> str:
     return f"fetch all kinds: {FETCH}"
 
 
-def missing_kinds(cluster: Cluster) -> Iterator[Diagnostic]:
-    """What a snapshot lacks: an error for a kind that others in it refer to, an info for the rest."""
-    for kind, needed in _needed(cluster).items():
+def missing_kinds(cluster: Cluster, *, queued: bool, unqueued: bool) -> Iterator[Diagnostic]:
+    """What a snapshot lacks: an error for a kind that is referred to, an info for the rest.
+
+    `queued` and `unqueued` say whether there are jobs with a queue, and jobs without one.
+    """
+    needs = _needed(cluster, queued=queued, unqueued=unqueued)
+    for kind, needed in needs.items():
         if needed and not cluster.kinds.get(kind):
             message = f"the snapshot has no {kind}, and {needed}"
             yield Diagnostic("SnapshotIncomplete", "error", message, _fetch_hint(), kind)
-    absent = [kind for kind in KINDS if not cluster.kinds.get(kind) and not _needed(cluster).get(kind)]
+    absent = [kind for kind in KINDS if not cluster.kinds.get(kind) and not needs.get(kind)]
     if absent:
         message = f"the snapshot has no {', '.join(absent)}: taken as the cluster having none"
         yield Diagnostic("SnapshotIncomplete", "info", message, _fetch_hint())
@@ -84,15 +88,15 @@ def missing_kinds(cluster: Cluster) -> Iterator[Diagnostic]:
             yield Diagnostic("AdmissionCheckUnknown", "info", message, "", f"ClusterQueue {queue.name}")
 
 
-def _needed(cluster: Cluster) -> dict[str, str]:
+def _needed(cluster: Cluster, *, queued: bool, unqueued: bool) -> dict[str, str]:
     """Kind -> why a snapshot without any object of it cannot be right; empty where it can."""
     queues = cluster.cluster_queues.values()
     topologies = any(flavor.topology for flavor in cluster.flavors.values())
     return {
-        "ClusterQueue": "no job has a quota without one",
-        "LocalQueue": "jobs name LocalQueues" if queues else "",
+        "ClusterQueue": "there are jobs with a queue" if queued else "",
+        "LocalQueue": "there are jobs with a queue" if queued else "",
         "ResourceFlavor": "the ClusterQueues name flavors" if any(queue.flavors for queue in queues) else "",
         "Topology": "its flavors name topologies" if topologies else "",
-        "Node": "its flavors place pods on nodes" if topologies else "",
+        "Node": "its flavors place pods on nodes" if topologies else "jobs without a queue go to them" if unqueued else "",
         "Namespace": "the ClusterQueues select namespaces" if queues else "",
     }
