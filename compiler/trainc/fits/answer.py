@@ -77,7 +77,7 @@ def fits(jobsets: Sequence[Json], cluster: Sequence[Json]) -> Fits:
     """
     read, problems = read_cluster(cluster)
     state = idle(read)
-    jobs = [_job(jobset, read) for jobset in jobsets]
+    jobs = [_readable_job(jobset, read) for jobset in jobsets]
     alone = _alone_each(jobs, state)
     queued = {bool(fit.queue) for fit in alone if fit.verdict != "refused"}
     problems += remarks.missing_kinds(read, queued=True in queued, unqueued=False in queued)
@@ -94,6 +94,16 @@ class _Job:
     verdict: Verdict = "fits"
     cause: str | None = None
     remarks: tuple[Diagnostic, ...] = ()
+
+
+def _readable_job(jobset: Json, cluster: Cluster) -> _Job:
+    """The job of a JobSet; one whose fields are not what the schema says is refused."""
+    try:
+        return _job(jobset, cluster)
+    except (ValueError, TypeError, AttributeError, KeyError):
+        name = job_name(*place(jobset)) if isinstance(jobset.get("metadata"), Mapping) else ""
+        found = ("jobset-schema", (), "the JobSet has fields of the wrong type; `trainc check` names them")
+        return _Job(name, verdict="refused", cause="jobset-schema", remarks=tuple(remarks.refused(name, [found])))
 
 
 def _job(jobset: Json, cluster: Cluster) -> _Job:

@@ -97,6 +97,10 @@ def _needed(cluster: Cluster, *, queued: bool, unqueued: bool) -> dict[str, str]
         "LocalQueue": "there are jobs with a queue" if queued else "",
         "ResourceFlavor": "the ClusterQueues name flavors" if any(queue.flavors for queue in queues) else "",
         "Topology": "its flavors name topologies" if topologies else "",
-        "Node": "its flavors place pods on nodes" if topologies else "jobs without a queue go to them" if unqueued else "",
+        "Node": "its flavors place pods on nodes"
+        if topologies
+        else "jobs without a queue go to them"
+        if unqueued
+        else "",
         "Namespace": "the ClusterQueues select namespaces" if queues else "",
     }

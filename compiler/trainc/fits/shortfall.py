@@ -210,7 +210,7 @@ class _Looker:
         if fewer:
             size = self._size(*fewer)
             return Shortfall(
-                f"{message}; {counted_pods(fewer[1])} would fit: {size}", f"write {size}", one.pod_set.name
+                f"{message}; {counted_pods(fewer[1])} would fit: {size}", self._reduced(*fewer), one.pod_set.name
             )
         return Shortfall(message, "the nodes of the flavor have no room for such a pod", one.pod_set.name)
 

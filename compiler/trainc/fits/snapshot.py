@@ -62,7 +62,9 @@ def objects(documents: Iterable[Any]) -> Iterator[Json]:
         if not isinstance(document, Mapping):
             continue
         kind = document.get("kind")
-        if isinstance(kind, str) and kind.endswith("List") and isinstance(document.get("items"), list):
+        if not isinstance(kind, str):
+            continue
+        if kind.endswith("List") and isinstance(document.get("items"), list):
             yield from objects(document["items"])
         elif kind in KINDS:
             yield document
