@@ -135,10 +135,3 @@ def looks(count: int) -> int:
 
 def test_twice_the_jobs_queues_and_nodes_take_twice_the_looks() -> None:
     assert looks(80) <= 2.2 * looks(40)
-
-
-def test_every_kind_that_is_read_is_in_the_command_that_fetches_them() -> None:
-    from trainc.cli import fits as command
-    from trainc.fits.snapshot import FETCH
-
-    assert f"{FETCH} >" in (command.__doc__ or "")

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from trainc.api.quantity import Quantity, parse_quantity
+from trainc.api.quantity import Quantity, parse_quantity, pod_requests
 from trainc.fits.amounts import Amounts, Written, amount, amounts, exceeding
-from trainc.ir.requests import pod_requests
 from trainc.startup.records import dataclass, field
 
 Json: TypeAlias = Mapping[str, Any]
