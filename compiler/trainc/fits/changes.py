@@ -48,13 +48,14 @@ _BLOCK_WORDS = {
 def _queues(before: Cluster, after: Cluster, old: Mapping[str, Fit], found: Fits) -> Iterator[str]:
     """What changes about each queue, and how many of its jobs can never be admitted after it."""
     for name in sorted({*before.cluster_queues, *after.cluster_queues}):
-        queues = before.cluster_queues.get(name), after.cluster_queues.get(name)
-        changes = list(_quota(*queues)) if queues[0] and queues[1] else []
-        if queues[0] and not queues[1]:
+        was, now = before.cluster_queues.get(name), after.cluster_queues.get(name)
+        if was and not now:
             yield f"ClusterQueue {name} is removed{_consequence(name, before, old, found)}."
-        elif queues[0] and queues[1] and queues[1].stopped and not queues[0].stopped:
-            yield f"ClusterQueue {name} is stopped{_consequence(name, before, old, found)}."
-        for change in changes:
+        if not was or not now:
+            continue
+        if now.stopped and not was.stopped:
+            yield f"ClusterQueue {name} is stopped{_consequence(name, after, old, found)}."
+        for change in _quota(was, now):
             yield f"quota of {name}: {change}{_consequence(name, after, old, found)}."
 
 

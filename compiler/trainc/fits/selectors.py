@@ -157,7 +157,7 @@ def _any_term(terms: Iterable[Json], labels: Labels, name: str) -> bool:
 def _fields_hold(term: Json, name: str) -> bool:
     holds = True
     for one in term.get("matchFields") or ():
-        values = one.get("values") or ()
+        values: Sequence[str] = one.get("values") or ()
         if one.get("operator") not in ("In", "NotIn") or len(values) != 1:
             raise MalformedSelector(str(one))
         actual = name if one.get("key") == "metadata.name" else ""

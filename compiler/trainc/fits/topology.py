@@ -134,7 +134,7 @@ def topology_trees(cluster: Cluster) -> dict[str, Tree]:
     return {
         name: Tree(flavor, cluster.topologies[flavor.topology], cluster.nodes)
         for name, flavor in cluster.flavors.items()
-        if flavor.topology in cluster.topologies
+        if flavor.topology is not None and flavor.topology in cluster.topologies
     }
 
 

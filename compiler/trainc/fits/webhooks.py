@@ -71,7 +71,7 @@ def _jobset_webhook(jobset: Json) -> Iterator[tuple[Place, str]]:
     yield from _metadata(metadata.get("labels") or {}, metadata.get("annotations") or {})
     jobs = workload.replicated_jobs(jobset)
     for i, job in enumerate(jobs):
-        for key, message in _topology(workload.annotations(job), workload.pod_count(job)):
+        for key, message in _topology(workload.pod_annotations(job), workload.pod_count(job)):
             yield (*_pods(i), "metadata", "annotations", *((key,) if key else ())), message
     yield from _groups(jobs)
 
@@ -192,7 +192,7 @@ def _layer_faults(layers: list[tuple[str, int]]) -> Iterator[str]:
 def _groups(jobs: list[Json]) -> Iterator[tuple[Place, str]]:
     groups: dict[str, list[int]] = {}
     for i, job in enumerate(jobs):
-        written = workload.annotations(job)
+        written = workload.pod_annotations(job)
         if GROUP in written and (REQUIRED in written or PREFERRED in written):
             groups.setdefault(written[GROUP], []).append(i)
     for name, members in groups.items():
@@ -202,7 +202,7 @@ def _groups(jobs: list[Json]) -> Iterator[tuple[Place, str]]:
             continue
         if all(workload.pod_count(jobs[i]) != 1 for i in members):
             yield place, f"one of the two replicated jobs of group {name!r} must have a single pod"
-        first, second = (_wanted(workload.annotations(jobs[i])) for i in members)
+        first, second = (_wanted(workload.pod_annotations(jobs[i])) for i in members)
         if first != second:
             yield place, f"both replicated jobs of group {name!r} must ask for the same topology"
 
@@ -216,8 +216,8 @@ def _workload_schema(jobset: Json) -> Iterator[tuple[Place, str]]:
     if not 1 <= len(jobs) <= MOST_POD_SETS:
         yield ("spec", "replicatedJobs"), f"{len(jobs)} replicated jobs: a Workload has 1 to {MOST_POD_SETS} pod sets"
     for i, job in enumerate(jobs):
-        asked = workload.topology_request(workload.annotations(job))
-        levels = {
+        asked = workload.topology_request(workload.pod_annotations(job))
+        levels: dict[str, list[str | None]] = {
             REQUIRED: [asked.required],
             PREFERRED: [asked.preferred],
             SLICE_LEVEL: [level for level, _ in asked.slices],

@@ -50,7 +50,8 @@ class TopologyRequest:
     @property
     def explicit(self) -> bool:
         """Whether anything is asked at all."""
-        return bool(self.slices) or not (self.required is self.preferred is self.unconstrained is None)
+        asked = (self.required, self.preferred, self.unconstrained)
+        return bool(self.slices) or any(one is not None for one in asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,7 @@ def pod_template(replicated_job: Json) -> Json:
     return template
 
 
-def annotations(replicated_job: Json) -> Mapping[str, str]:
+def pod_annotations(replicated_job: Json) -> Mapping[str, str]:
     """The annotations of the pods of a replicated job."""
     return (pod_template(replicated_job).get("metadata") or {}).get("annotations") or {}
 
@@ -158,7 +159,7 @@ def _pod_set(replicated_job: Json, index: int, namespace: str, cluster: Cluster)
         pod,
         one,
         {name: amount * count for name, amount in one.items()},
-        topology_request(annotations(replicated_job)),
+        topology_request(pod_annotations(replicated_job)),
         str(labels.get(names.ANCESTOR_LABEL) or ""),
         index,
     )
