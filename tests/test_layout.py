@@ -43,10 +43,11 @@ EDGES = {
     "diff": "startup diagnostics api options reading dialects ir admission emit pipeline explain graph",
     "graph": "startup api ir",
     "report": "startup diagnostics api explain graph",
+    "fits": "startup diagnostics api reading",
     "integrations": "startup diagnostics api options compilation reading dialects overlays ir emit pipeline explain",
     "testing": "startup diagnostics api options compilation reading emit integrations",
-    "cli": "startup diagnostics api options compilation reading dialects overlays admission emit pipeline batch output migration explain diff graph report integrations",
-    "__init__": "diagnostics options compilation admission integrations",
+    "cli": "startup diagnostics api options compilation reading dialects overlays admission emit pipeline batch output migration explain diff graph report fits integrations",
+    "__init__": "diagnostics options compilation admission fits integrations",
     "__main__": "cli",
 }
 # Arrows that point down the table, each with its reason above.

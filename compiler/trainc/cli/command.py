@@ -71,6 +71,7 @@ class Command:
 COMMANDS: tuple[Command, ...] = (
     Command("build", "compile TrainJobs into manifests", "build"),
     Command("check", "validate and lint, and write nothing", "check"),
+    Command("fits", "say whether Kueue's queues can ever admit each job", "fits"),
     Command("explain", "say which file, patch or plugin set each field of the output", "explain"),
     Command("graph", "show the steps, pods, addresses and GPUs of a job as a picture", "graph"),
     Command("migrate", "rewrite older releases and dialects in the newest API", "migrate"),

@@ -35,6 +35,7 @@ class Configuration:
     name_hash: bool | None = None
     sync_options: tuple[str, ...] | None = None
     output: str | None = None
+    cluster: str | None = None
 
 
 def read_configuration(paths: Sequence[str], named: str | None, limits: Limits = Limits()) -> Configuration:
@@ -64,8 +65,9 @@ def read_configuration(paths: Sequence[str], named: str | None, limits: Limits =
             values[key] = tuple(os.path.join(folder, path) for path in paths)
     if "syncOptions" in data:
         values["sync_options"] = tuple(data["syncOptions"])
-    if "output" in values:
-        values["output"] = os.path.join(folder, values["output"])
+    for key in _PLACES:
+        if key in values:
+            values[key] = os.path.join(folder, values[key])
     return Configuration(file, **values)
 
 
@@ -83,7 +85,7 @@ def _search(paths: Sequence[str]) -> str | None:
 
 def _leading_outside(document: Document, folder: str, root: str) -> Iterator[Diagnostic]:
     """What the paths of a valid trainc.yaml have wrong."""
-    for key in (*_PATHS, "output"):
+    for key in (*_PATHS, *_PLACES):
         value = document.data.get(key, ())
         for path in [value] if isinstance(value, str) else value:
             if not is_inside(os.path.join(folder, path), root):
@@ -167,8 +169,10 @@ _SCALARS: Mapping[str, Callable[[Any], str]] = {
     "keygenImage": _a_text,
     "nameHash": _a_truth,
     "output": _a_path,
+    "cluster": _a_path,
 }
 _PATHS = ("sources", "runtimes", "overlay")
+_PLACES = ("output", "cluster")
 _KEYS = (*_PATHS, "syncOptions", *_SCALARS)
 # Keys whose field of Options is spelled otherwise.
 _FIELDS = {"keygenImage": "keygen_image", "nameHash": "name_hash"}
