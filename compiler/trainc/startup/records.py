@@ -203,7 +203,7 @@ class _Methods:
     def __eq__(self: Any, other: object) -> Any:
         if other.__class__ is not self.__class__:
             return NotImplemented
-        compared: Callable[[object], Any] = self._record.compared
+        compared: Callable[[object], Any] = self.__class__._record.compared
         return compared(self) == compared(other)
 
     def __hash__(self: Any) -> int:
