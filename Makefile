@@ -22,7 +22,7 @@ SECONDS ?= 60
 TARGETS ?= reader quantity merge pipeline
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format golden schemas diagnostics conformance dist lock sbom test-bounds bench fuzz coverage mutants clean
+.PHONY: help setup demo test test-quick lint format golden schemas diagnostics conformance dist lock sbom test-bounds bench fuzz coverage mutants clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ demo: $(INSTALLED) ## compile a realistic TrainJob of 16 nodes with 8 GPUs each,
 
 test: lint $(READY) ## run every check and every test
 	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup
+
+test-quick: $(READY) ## run the tests that are neither slow nor about other programs, in a minute
+	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -q -n $(PROCESSES) --dist loadgroup -m 'not slow and not tools'
 
 lint: $(READY) ## check style and types
 	@$(BIN)/ruff check --quiet .

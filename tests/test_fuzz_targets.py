@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 from trainc.reading.scalars import NotFiniteError, plain
 
+pytestmark = pytest.mark.slow
+
 TARGETS = ("merge", "pipeline", "quantity", "reader")
 FINDINGS = sorted(path for path in (Path(__file__).parents[1] / "fuzz" / "findings").rglob("*") if path.is_file())
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -43,15 +44,42 @@ EDGES = {
     "diff": "startup diagnostics api options reading dialects ir admission emit pipeline explain graph",
     "graph": "startup api ir plugins",
     "report": "startup diagnostics api explain graph",
+    "fits": "startup diagnostics api reading",
     "integrations": "startup diagnostics api options compilation reading dialects overlays ir emit pipeline explain",
     "testing": "startup diagnostics api options compilation reading emit integrations",
-    "cli": "startup diagnostics api options compilation reading dialects overlays plugins admission emit pipeline batch output migration explain diff graph report integrations",
-    "__init__": "diagnostics options compilation admission integrations",
+    "cli": "startup diagnostics api options compilation reading dialects overlays plugins admission emit pipeline batch output migration explain diff graph report fits integrations",
+    "__init__": "diagnostics options compilation admission fits integrations",
     "__main__": "cli",
 }
 # Arrows that point down the table, each with its reason above.
 DOWNWARD = {("compilation", "emit"), ("diff", "graph")}
 PRINTING = {"__main__", "cli", "integrations"}
+# A module earns its file: two importers, or lines of its own; and nobody reads more than a few screens.
+FEWEST_LINES, MOST_LINES, FEWEST_IMPORTERS = 60, 280, 2
+# What is smaller all the same. Loaded by name, by a table or from outside:
+LOADED_BY_NAME = {
+    "__main__.py",
+    "cli/completion.py",
+    "cli/rule.py",
+    "testing/plugin.py",
+}
+# By the registry of plugins, and by that of lints.
+NAMED_BY_A_REGISTRY = re.compile(r"plugins/\w+/(passes|explain|lints)\.py|lints/\w+\.py")
+# Not merged yet: to be taken away, never added to.
+TOO_SMALL = {
+    "batch/identity.py",
+    "cli/shells/fish.py",
+    "plugins/mpi/hostfile.py",
+    "plugins/mpi/policy_checks.py",
+    "plugins/mpi/search_domain.py",
+    "plugins/mpi/slots.py",
+    "plugins/mpi/ssh.py",
+    "reading/careful.py",
+    "reading/event_parser.py",
+    "reading/flattened.py",
+    "reading/misplaced_keys.py",
+}
+TOO_LONG = ["startup/records.py"]
 VAGUE = {"base", "common", "core", "helper", "helpers", "misc", "shared", "tools", "util", "utils"}
 
 
@@ -81,6 +109,22 @@ def _imports(tree: ast.Module) -> Iterator[str]:
             yield str(node.module)
 
 
+def lines(module: str) -> int:
+    return len((PACKAGE / module).read_text(encoding="utf-8").splitlines())
+
+
+def modules_imported(module: str) -> set[str]:
+    """The files of the modules that `module` imports, whole or in part."""
+    parts = {
+        f"{node.module}.{alias.name}"
+        for node in ast.walk(tree(module))
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    }
+    paths = {name.removeprefix("trainc.").replace(".", "/") for name in (*parts, *imported(module))}
+    return {path for name in paths for path in (f"{name}.py", f"{name}/__init__.py") if path in MODULES}
+
+
 def arrows() -> dict[str, set[str]]:
     """What each home imports of the others."""
     found: dict[str, set[str]] = {home(module): set() for module in MODULES}
@@ -107,6 +151,24 @@ def test_nothing_is_at_the_top_that_does_not_belong_there() -> None:
     assert {module.removesuffix(".py") for module in MODULES if "/" not in module} == TOP
     files = {path.name for path in PACKAGE.iterdir() if path.is_file()}
     assert files == {f"{name}.py" for name in TOP} | {"PORT.yaml", "py.typed"}
+
+
+def test_a_module_earns_its_file() -> None:
+    importers = dict.fromkeys(MODULES, 0)
+    for module in MODULES:
+        for name in modules_imported(module) - {module}:
+            importers[name] += 1
+    small = {
+        module
+        for module in MODULES
+        if not module.endswith("__init__.py") and lines(module) < FEWEST_LINES and importers[module] < FEWEST_IMPORTERS
+        if not NAMED_BY_A_REGISTRY.fullmatch(module)
+    }
+    assert small == LOADED_BY_NAME | TOO_SMALL
+
+
+def test_no_module_is_longer_than_a_few_screens() -> None:
+    assert [module for module in MODULES if lines(module) > MOST_LINES] == TOO_LONG
 
 
 def test_plugins_never_import_each_other() -> None:

@@ -16,6 +16,8 @@ from packaging.requirements import Requirement
 import trainc
 from trainc.cli.command import COMMANDS
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 JOB = str(ROOT / "tests" / "cases" / "torch-distributed.yaml")
 OLD = str(ROOT / "tests" / "cases" / "v2alpha1-mpich.yaml")

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from trainc.admission.admit import admit, refusals
     from trainc.compilation import Compilation, CompiledJob
     from trainc.diagnostics import CompileError, Diagnostic, Source
+    from trainc.fits.answer import Fit, Fits, fits
     from trainc.integrations.python import compile_paths, compile_trainjob
     from trainc.integrations.sweep import JobResult, compile_many
     from trainc.options import Limits, Options
@@ -20,6 +21,8 @@ _HOMES = {
     "CompiledJob": "trainc.compilation",
     "CompileError": "trainc.diagnostics",
     "Diagnostic": "trainc.diagnostics",
+    "Fit": "trainc.fits.answer",
+    "Fits": "trainc.fits.answer",
     "JobResult": "trainc.integrations.sweep",
     "Source": "trainc.diagnostics",
     "Limits": "trainc.options",
@@ -28,6 +31,7 @@ _HOMES = {
     "compile_many": "trainc.integrations.sweep",
     "compile_paths": "trainc.integrations.python",
     "compile_trainjob": "trainc.integrations.python",
+    "fits": "trainc.fits.answer",
     "refusals": "trainc.admission.admit",
 }
 
@@ -36,6 +40,8 @@ __all__ = [
     "CompileError",
     "CompiledJob",
     "Diagnostic",
+    "Fit",
+    "Fits",
     "JobResult",
     "Limits",
     "Options",
@@ -44,6 +50,7 @@ __all__ = [
     "compile_many",
     "compile_paths",
     "compile_trainjob",
+    "fits",
     "refusals",
 ]
 

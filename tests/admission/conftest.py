@@ -13,7 +13,7 @@ Bend = Callable[..., dict[str, Any]]
 
 
 def _job(name: str, **fields: Any) -> dict[str, Any]:
-    container = {"name": name, "image": "busybox", "volumeMounts": [{"name": "work", "mountPath": "/work"}]}
+    container = {"name": name, "image": "busybox"}
     pod = {"metadata": {"labels": {"app": "x"}}, "spec": {"containers": [container]}}
     return {"name": name, "template": {"spec": {"completions": 1, "parallelism": 1, "template": pod}}, **fields}
 

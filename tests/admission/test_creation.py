@@ -23,6 +23,15 @@ LONGEST_PREPARE = 45  # "<name>-prepare-0-0-abcde" has 63 characters
 RULE = {"name": "rule", "action": "FailJobSet"}
 
 
+# What a claim called `work` needs: JobSet adds its volume to the pods that mount it.
+MOUNTED = {
+    f"spec.replicatedJobs[{i}].template.spec.template.spec.containers[0].volumeMounts": [
+        {"name": "work", "mountPath": "/work"}
+    ]
+    for i in (0, 1)
+}
+
+
 def claim(name: Any = "work", **metadata: Any) -> dict[str, Any]:
     return {"templates": [{"metadata": {"name": name, **metadata}, "spec": {}}]}
 
@@ -70,12 +79,13 @@ ADMITTED = {
     ),
     "an init container's mount of a claim": (
         {
+            **MOUNTED,
             "spec.volumeClaimPolicies": [claim("other")],
             f"{NODE_JOB}.template.spec.initContainers": [{"name": "i", "volumeMounts": [{"name": "other"}]}],
         },
         {},
     ),
-    "a claim that one job mounts": ({"spec.volumeClaimPolicies": [claim()]}, {}),
+    "a claim that one job mounts": ({**MOUNTED, "spec.volumeClaimPolicies": [claim()]}, {}),
 }
 
 
@@ -315,13 +325,14 @@ REFUSED = {
         [("InvalidCoordinatorLabel", ("spec", "coordinator"))],
     ),
     "two claim templates of one name": (
-        {"spec.volumeClaimPolicies": [claim(), claim()]},
+        {**MOUNTED, "spec.volumeClaimPolicies": [claim(), claim()]},
         "job",
         SINCE_CLAIMS,
         [("DuplicateVolumeClaim", ("spec", "volumeClaimPolicies", 1, "templates", 0, "metadata", "name"))],
     ),
     "a claim template whose name no claim can have": (
         {
+            **MOUNTED,
             "spec.volumeClaimPolicies": [claim("Work")],
             f"{NODE_JOB}.template.spec.containers[0].volumeMounts[0].name": "Work",
         },
@@ -331,6 +342,7 @@ REFUSED = {
     ),
     "a claim whose name has 64 characters": (
         {
+            **MOUNTED,
             "spec.volumeClaimPolicies": [claim("w" * 60)],
             f"{NODE_JOB}.template.spec.containers[0].volumeMounts[0].name": "w" * 60,
         },
@@ -339,13 +351,14 @@ REFUSED = {
         [("VolumeClaimNameTooLong", (*CLAIM, "name"))],
     ),
     "a claim that nothing mounts": (
-        {"spec.volumeClaimPolicies": [claim("other")]},
+        {**MOUNTED, "spec.volumeClaimPolicies": [claim("other")]},
         "job",
         SINCE_CLAIMS,
         [("VolumeClaimNotMounted", (*CLAIM, "name"))],
     ),
     "a claim beside a volume of its name": (
         {
+            **MOUNTED,
             "spec.volumeClaimPolicies": [claim()],
             f"{NODE_JOB}.template.spec.volumes": [{"name": "work", "emptyDir": {}}],
         },

@@ -14,6 +14,8 @@ from trainc.cli.batching import processes
 from trainc.explain import place
 from trainc.options import Options
 
+pytestmark = pytest.mark.slow
+
 JOB = """apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
 metadata: {{name: j{n}, namespace: team-{team}}}

@@ -93,7 +93,7 @@ def test_it_is_no_document_of_the_input(repository: Path) -> None:
     [
         ("relase: '2.3'\n", "trainc.yaml:1:1: error[InvalidConfiguration] relase: trainc.yaml has no such key"),
         ("relase: '2.3'\n", "help: did you mean release?"),
-        ("colour: blue\n", "help: the keys are sources, runtimes, "),
+        ("weather: fine\n", "help: the keys are sources, runtimes, "),
         ("release: 2.3\n", 'help: write it in quotes: "2.3"'),
         ("release: '1.9'\n", "unknown Trainer release '1.9'"),
         ("semantics: git\n", "help: choose gitops or controller"),

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from commands import run
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("watchfiles", reason="the extra `watch` is not installed")
 
 JOB = """apiVersion: trainer.kubeflow.org/v1alpha1

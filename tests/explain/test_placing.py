@@ -83,6 +83,38 @@ def test_what_a_patch_says_is_at_the_patchs_line() -> None:
     assert place_of(diagnosed(JOB + patch, RUNTIME + CONTAINER), "TwoVolumeSources") == "job.yaml:18:24"
 
 
+def test_a_value_inside_a_field_that_the_api_server_refuses_is_at_its_own_line() -> None:
+    patch = """\
+  runtimePatches:
+  - manager: example.com/a
+    trainingRuntimeSpec:
+      template:
+        spec:
+          replicatedJobs:
+          - name: node
+            template:
+              spec:
+                template:
+                  spec:
+                    tolerations:
+                    - key: nvidia.com/gpu
+                      operator: Equals
+                    containers:
+                    - name: node
+                      volumeMounts: [{name: data, mountPath: /data}]
+"""
+    found = diagnosed(JOB + patch, RUNTIME + CONTAINER)
+    assert place_of(found, "UnsupportedValue") == "job.yaml:19:23"
+    assert place_of(found, "NotInPod") == "job.yaml:22:39"
+
+
+def test_under_the_controllers_semantics_what_the_api_server_refuses_is_a_warning() -> None:
+    documents = read(JOB, "job.yaml") + read(RUNTIME + "                hostname: Node_1\n" + CONTAINER, "rt.yaml")
+    compilation = compile_documents(documents, (), Options(release="2.3", semantics="controller"))
+    (found,) = [d for d in compilation.diagnostics if d.code == "InvalidName"]
+    assert (found.severity, found.source and found.source.line) == ("warning", 15)
+
+
 def test_what_the_trainer_of_the_job_says_is_at_its_line() -> None:
     trainer = "  trainer:\n    resourcesPerNode: {limits: {nvidia.com/gpu: 2}, requests: {nvidia.com/gpu: 1}}\n"
     assert place_of(diagnosed(JOB + trainer, RUNTIME + CONTAINER), "ExtendedResourceUnequal") == "job.yaml:7:64"

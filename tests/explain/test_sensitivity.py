@@ -22,11 +22,14 @@ from trainc.options import Limits
 from trainc.pipeline.inputs import Inputs
 from trainc.reading.yaml_reader import read_documents
 
+pytestmark = pytest.mark.slow
+
 CASES = {path.stem: path for path in sorted((Path(__file__).parents[1] / "cases").glob("*.yaml"))}
 MPI = (job("launcher"), job("node", None))
 FILLS_VOLUME = container("dataset-initializer", volumeMounts=[{"name": "initializer", "mountPath": "/workspace"}])
+VOLUME = {"volumes": [{"name": "initializer", "persistentVolumeClaim": {"claimName": "data"}}]}
 INITIALIZED = (
-    job("dataset-initializer", "dataset-initializer", [FILLS_VOLUME]),
+    job("dataset-initializer", "dataset-initializer", [FILLS_VOLUME], pod=VOLUME),
     job(dependsOn=[{"name": "dataset-initializer", "status": "Complete"}]),
 )
 

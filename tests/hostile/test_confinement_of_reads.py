@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from commands import Result, run
 
+pytestmark = pytest.mark.slow
+
 JOB = """apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
 metadata: {name: llm, namespace: team-a}

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from hostile_inputs import HEAD, LARGE, SMALL
 
+pytestmark = pytest.mark.slow
+
 LIMITED = Path(__file__).with_name("limited.py")
 FLAGS = ["--release", "2.3"]
 # What each command is told, less the file. Those that read TrainJobs from files refuse what `build` refuses.

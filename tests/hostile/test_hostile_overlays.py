@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from hostile_inputs import HEAD
 
+pytestmark = pytest.mark.slow
+
 LIMITED = Path(__file__).with_name("limited.py")
 OVERLAY = "apiVersion: trainc/v1alpha1\nkind: Overlay\n"
 BUILD = ["build", "--release", "2.3"]

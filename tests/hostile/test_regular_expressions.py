@@ -11,6 +11,8 @@ import pytest
 
 import trainc
 
+pytestmark = pytest.mark.slow
+
 PUMPED = Path(__file__).with_name("pumped.py")
 PACKAGE = Path(trainc.__file__).parent
 

@@ -18,6 +18,8 @@ import pytest
 import trainc
 from trainc.reading.catalog import catalog_folder
 
+pytestmark = pytest.mark.slow
+
 WATCHED = Path(__file__).with_name("watched.py")
 JOB = """apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob

@@ -14,6 +14,8 @@ import pytest
 import yaml
 from commands import run
 
+pytestmark = pytest.mark.slow
+
 REPOSITORY = Path(__file__).parents[2]
 HOOKS = REPOSITORY / ".pre-commit-hooks.yaml"
 SECOND = """\

@@ -14,6 +14,8 @@ import pytest
 
 from trainc.output.folder import carry_out, first_line, plan
 
+pytestmark = pytest.mark.slow
+
 MARK = first_line("jobs.yaml")
 
 OLD = {

@@ -15,6 +15,8 @@ import pytest
 
 from trainc.output.folder import first_line
 
+pytestmark = pytest.mark.slow
+
 # How often a build is killed; the figure in docs/reliability.md comes from a run with more.
 KILLS = int(os.environ.get("TRAINC_KILLS", "3"))
 TRAINC = [sys.executable, "-m", "trainc", "build", "--release", "2.3", "--quiet", "--prune"]

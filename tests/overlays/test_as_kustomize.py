@@ -14,7 +14,7 @@ from kubectl import Kubectl
 from trainc.options import Limits
 from trainc.overlays.load import load_overlays
 from trainc.overlays.stack import apply_overlays
-from trainc.reading.catalog import Miss
+from trainc.reading.catalog import NotFound
 
 JOB: dict[str, Any] = {
     "apiVersion": "trainer.kubeflow.org/v1alpha1",
@@ -142,7 +142,7 @@ def by_trainc(folder: Path, fields: dict[str, Any]) -> list[dict[str, Any]]:
     (folder / "overlay.yaml").write_text(json.dumps({**head, **fields}), encoding="utf-8")
     overlays, problems = load_overlays([folder], Limits())
     assert problems == []
-    result = apply_overlays(overlays, [], [], lambda *_: Miss, "2.3")
+    result = apply_overlays(overlays, [], [], lambda *_: NotFound, "2.3")
     assert result.diagnostics == []
     return [document.data for document in result.documents]
 

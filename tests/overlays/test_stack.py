@@ -12,7 +12,7 @@ from trainc.overlays.loaded import Loaded, values_of
 from trainc.overlays.overlay import ImageChange, Overlay, Patch, PatchEntry
 from trainc.overlays.selectors import Target, exact_target, target_of
 from trainc.overlays.stack import Stack
-from trainc.reading.catalog import Miss
+from trainc.reading.catalog import NotFound
 from trainc.reading.document import Document
 
 API = "trainer.kubeflow.org/v1alpha1"
@@ -43,7 +43,7 @@ def catalog(name: str, release: str) -> Any:
     return (
         document("ClusterTrainingRuntime", name, made="shipped")
         if name == "shipped"
-        else lambda: Miss(f"no {name} in {release}")
+        else lambda: NotFound(f"no {name} in {release}")
     )
 
 
@@ -81,11 +81,11 @@ def test_a_shipped_runtime_passes_through_when_it_is_asked_for() -> None:
     assert result.catalog("shipped", "2.3") is found
     missing = result.catalog("gone", "2.3")
     assert not isinstance(missing, Document)
-    assert missing() == Miss("no gone in 2.3")
+    assert missing() == NotFound("no gone in 2.3")
     assert result.diagnostics() == []
     deleted = stack(loaded(patch({"$patch": "delete"}, name="shipped"))).catalog("shipped", "2.3")
     assert not isinstance(deleted, Document)
-    assert deleted() == Miss("an overlay deletes it")
+    assert deleted() == NotFound("an overlay deletes it")
 
 
 @pytest.mark.parametrize(
@@ -235,5 +235,5 @@ def test_values_and_settings_of_later_overlays_win_and_mappings_merge() -> None:
     assert top.settings == {"release": "2.3", "secrets": "existing"}
     assert top.all_runtimes == ("top/s", "r")
     assert top.in_order == (base, top)
-    assert not top.brings_input
+    assert not top.has_resources
     assert loaded(bases=(loaded(resources=(job("x"),)),)).resource_files == {""}

@@ -8,11 +8,12 @@ import pytest
 from builders import compiled, container, env, job, main, refused, runtime, trainjob
 
 MOUNT = {"volumeMounts": [{"name": "initializer", "mountPath": "/workspace"}]}
+POD = {"volumes": [{"name": "initializer", "persistentVolumeClaim": {"claimName": "data"}}]}
 STEPS = ("dataset-initializer", "model-initializer")
 
 
 def initializing(step: str, **fields: Any) -> Any:
-    return runtime(job(step, step, [container(step, **{**MOUNT, **fields}), container("side")]), job())
+    return runtime(job(step, step, [container(step, **{**MOUNT, **fields}), container("side")], pod=POD), job())
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -63,7 +64,7 @@ def test_until_2_2_nobody_asks_for_the_mount() -> None:
 
 
 def test_a_step_that_nobody_asks_for_is_left_alone() -> None:
-    rt = runtime(*(job(step, step, [container(step, **MOUNT)]) for step in STEPS), job())
+    rt = runtime(*(job(step, step, [container(step, **MOUNT)], pod=POD) for step in STEPS), job())
     result = compiled(trainjob({}, initializer={"model": {"storageUri": "hf://x"}}), rt)
     assert env(result, STEPS[0], STEPS[0]) == {}
     assert env(result, STEPS[1], STEPS[1]) == {"STORAGE_URI": "hf://x"}

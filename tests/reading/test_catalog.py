@@ -10,7 +10,7 @@ import pytest
 from trainc.api.releases import RELEASES
 from trainc.api.schema import check
 from trainc.api.schema.runtime_rules import runtime_rules
-from trainc.reading.catalog import SHOWN_FOLDER, Miss, find, names, releases, releases_of, text_of
+from trainc.reading.catalog import SHOWN_FOLDER, NotFound, find, names, releases, releases_of, text_of
 from trainc.reading.document import Document
 
 RUNTIMES = Path(__file__).parents[2] / "runtimes"
@@ -30,7 +30,7 @@ def found(name: str, release: str) -> Document:
     return document
 
 
-def missed(name: str, release: str) -> Miss:
+def missed(name: str, release: str) -> NotFound:
     miss = find(name, release)
     assert not isinstance(miss, Document)
     return miss()
@@ -104,7 +104,7 @@ def test_a_file_begins_by_saying_what_the_runtime_is_for(file: str) -> None:
 )
 def test_a_miss_says_what_there_is_instead(name: str, release: str, said: str) -> None:
     miss = missed(name, release)
-    text = f"{miss.instead} {miss.mend}".strip()
+    text = f"{miss.instead} {miss.hint}".strip()
     assert said in text
     assert bool(said) == bool(text)
 

@@ -15,9 +15,10 @@ MPIRUN = shutil.which("mpirun")
 JOBS = (job("launcher"), job("node", None, [container()]))
 _NODE = re.compile(r"Data for node: (\S+)\s+Num slots: (\d+)\s.*?Num procs: (\d+)")
 
-pytestmark = pytest.mark.skipif(
-    MPIRUN is None, reason="mpirun is not installed; `apt-get install openmpi-bin` brings it"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(MPIRUN is None, reason="mpirun is not installed; `apt-get install openmpi-bin` brings it"),
+]
 
 
 def mapped(hostfile: str, variables: dict[str, str], processes: int, tmp_path: Path) -> dict[str, tuple[int, int]]:

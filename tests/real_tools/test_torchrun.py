@@ -29,10 +29,13 @@ print(json.dumps({
 }))
 """
 
-pytestmark = pytest.mark.skipif(
-    "TRAINC_TORCH_PYTHON" not in os.environ and importlib.util.find_spec("torch") is None,
-    reason="torch is not installed; install it, or name an interpreter that has it in TRAINC_TORCH_PYTHON",
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        "TRAINC_TORCH_PYTHON" not in os.environ and importlib.util.find_spec("torch") is None,
+        reason="torch is not installed; install it, or name an interpreter that has it in TRAINC_TORCH_PYTHON",
+    ),
+]
 
 
 def read_by_torchrun(variables: dict[str, Any], rank: int) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 EXAMPLE = Path(__file__).parent / "example"
 JOB = EXAMPLE / "jobs" / "llm.yaml"
 

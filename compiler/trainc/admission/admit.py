@@ -55,7 +55,15 @@ def validate_admission(
     # The webhook's defaults come before the CRD's validation, which may require what they fill in.
     baked = bake_defaults(jobset, release.jobset)
     stored, findings = check(baked, _KIND, release.minor, prune=True)
-    return stored, findings + admission_errors(baked, release.jobset, later)
+    return stored, findings + _untold(admission_errors(baked, release.jobset, later), findings)
+
+
+def _untold(findings: Sequence[Finding], told: Sequence[Finding]) -> list[Finding]:
+    """Those of `findings` that are about other values than what the schema has `told` of: a list's item, a field."""
+    if not told:
+        return list(findings)
+    places = {finding.path for finding in told}
+    return [f for f in findings if f.path not in places and f.path[:-1] not in places]
 
 
 def refusals(old: dict[str, Any], new: dict[str, Any], options: Options = Options()) -> list[Diagnostic]:
@@ -132,7 +140,7 @@ def admit_compiled(
     baked = bake_defaults(jobset, release.jobset)
     stored, findings = check(baked, _KIND, release.minor)
     gitops = semantics == "gitops"
-    findings += admission_errors(baked, release.jobset, "error" if gitops else "warning")
+    findings += _untold(admission_errors(baked, release.jobset, "error" if gitops else "warning"), findings)
     if gitops:
         return stored, findings
     return jobset, [replace(f, severity="warning") if f.severity == "error" else f for f in findings]

@@ -12,16 +12,15 @@ from trainc.admission.jobset import (
     claim_templates,
     containers,
     coordinator_label,
-    items,
     job_name,
     longest_name,
-    mapping,
     number,
     pod_name,
     text,
 )
 from trainc.admission.rules_policies import check_depends_on, check_managed_by, check_network, check_policies
 from trainc.admission.versions import JobSetVersion
+from trainc.api.documents import items, mapping
 from trainc.api.name_forms import (
     DNS_1035_FORM,
     DNS_1123_FORM,

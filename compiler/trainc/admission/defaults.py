@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from trainc.admission.jobset import mapping
 from trainc.admission.versions import jobset_version
+from trainc.api.documents import mapping
 
 
 def bake_defaults(jobset: Mapping[str, Any], version: str) -> dict[str, Any]:

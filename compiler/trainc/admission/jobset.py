@@ -7,14 +7,13 @@ Absent values read as the CRD's defaults, so that a rule gives the same answer b
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import starmap
 from typing import Any, Literal, TypeAlias
 
-from trainc.api.documents import Json
+from trainc.api.documents import Json, mapping, objects
 from trainc.api.name_forms import LABEL_LIMIT, SUBDOMAIN_LIMIT, length
 from trainc.diagnostics import Path
 from trainc.startup.records import dataclass, replace
-
-_NOTHING: Json = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +28,7 @@ class ReplicatedJob:
     completions: int | None
     indexed: bool
     depends_on: tuple[str, ...] | None
+    template: Json
     job_spec: Json
     pod_metadata: Json
     pod_spec: Json
@@ -77,13 +77,14 @@ class JobSet:
 def read_jobset(document: Json) -> JobSet:
     """The rules' view of a JobSet document."""
     spec = mapping(document.get("spec"))
-    jobs = tuple(_replicated_job(i, mapping(job)) for i, job in enumerate(items(spec.get("replicatedJobs"))))
+    jobs = tuple(starmap(_replicated_job, enumerate(objects(spec.get("replicatedJobs")))))
     metadata = mapping(document.get("metadata"))
     return JobSet(text(metadata.get("name")), bool(metadata.get("generateName")), spec, jobs)
 
 
 def _replicated_job(index: int, job: Json) -> ReplicatedJob:
-    job_spec = mapping(mapping(job.get("template")).get("spec"))
+    template = mapping(job.get("template"))
+    job_spec = mapping(template.get("spec"))
     pod = mapping(job_spec.get("template"))
     depends_on = job.get("dependsOn")
     return ReplicatedJob(
@@ -95,6 +96,7 @@ def _replicated_job(index: int, job: Json) -> ReplicatedJob:
         completions=number(job_spec["completions"], 1) if job_spec.get("completions") is not None else None,
         indexed=job_spec.get("completionMode") == "Indexed",
         depends_on=tuple(text(mapping(d).get("name")) for d in depends_on) if isinstance(depends_on, list) else None,
+        template=template,
         job_spec=job_spec,
         pod_metadata=mapping(pod.get("metadata")),
         pod_spec=mapping(pod.get("spec")),
@@ -104,18 +106,8 @@ def _replicated_job(index: int, job: Json) -> ReplicatedJob:
 def containers(job: ReplicatedJob) -> Iterator[tuple[Path, Json]]:
     """A job's init containers and containers with their paths in the JobSet, in the order in which they start."""
     for field in ("initContainers", "containers"):
-        for i, container in enumerate(items(job.pod_spec.get(field))):
-            yield (*job.pod_path, field, i), mapping(container)
-
-
-def mapping(value: object) -> Json:
-    """`value` where it is a mapping, else an empty one."""
-    return value if isinstance(value, dict) else _NOTHING
-
-
-def items(value: object) -> list[Any]:
-    """`value` where it is a list, else an empty one."""
-    return value if isinstance(value, list) else []
+        for i, container in enumerate(objects(job.pod_spec.get(field))):
+            yield (*job.pod_path, field, i), container
 
 
 def text(value: object, default: str = "") -> str:
@@ -222,9 +214,9 @@ def coordinator_label(jobset: JobSet) -> DerivedName | None:
 
 def claim_templates(jobset: JobSet) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """Every volume claim template with its path."""
-    for i, policy in enumerate(items(jobset.spec.get("volumeClaimPolicies"))):
-        for k, template in enumerate(items(mapping(policy).get("templates"))):
-            yield ("spec", "volumeClaimPolicies", i, "templates", k), mapping(template)
+    for i, policy in enumerate(objects(jobset.spec.get("volumeClaimPolicies"))):
+        for k, template in enumerate(objects(policy.get("templates"))):
+            yield ("spec", "volumeClaimPolicies", i, "templates", k), template
 
 
 def claim_name(jobset: JobSet, path: Path, template: Mapping[str, Any]) -> DerivedName:
@@ -258,7 +250,7 @@ def _written_names(job: ReplicatedJob) -> Iterator[tuple[Use, str, int, Path]]:
     labels_path, volumes_path = (*job.job_path, "template", "metadata", "labels"), (*job.pod_path, "volumes")
     for key, value in mapping(job.pod_metadata.get("labels")).items():
         yield "label", text(value), LABEL_LIMIT, (*labels_path, key)
-    for i, volume in enumerate(map(mapping, items(job.pod_spec.get("volumes")))):
+    for i, volume in enumerate(objects(job.pod_spec.get("volumes"))):
         path = (*volumes_path, i)
         yield "volume", text(volume.get("name")), LABEL_LIMIT, (*path, "name")
         if config_map := mapping(volume.get("configMap")).get("name"):

@@ -9,9 +9,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from trainc.admission.jobset import JobSet, items, mapping, service_name, text
+from trainc.admission.jobset import JobSet, service_name, text
 from trainc.admission.versions import JobSetVersion
-from trainc.api.documents import Json
+from trainc.api.documents import Json, items, mapping, objects
 from trainc.api.name_forms import (
     DNS_1035_FORM,
     LABEL_LIMIT,
@@ -43,7 +43,7 @@ def check_policies(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding]:
     if not isinstance(policy := jobset.spec.get("failurePolicy"), dict):
         return
     yield from _feature_gates(policy, version)
-    rules = [mapping(rule) for rule in items(policy.get("rules"))]
+    rules = objects(policy.get("rules"))
     for i, rule in enumerate(rules):
         path = ("spec", "failurePolicy", "rules", i)
         yield from _rule_name(text(rule.get("name")), (*path, "name"))

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainc.admission.defaults import bake_defaults
-from trainc.admission.jobset import items, mapping, text
+from trainc.admission.jobset import text
 from trainc.admission.versions import jobset_version
-from trainc.api.documents import Json
+from trainc.api.documents import Json, items, mapping
 from trainc.api.quantity import parse_quantity
 from trainc.diagnostics import Finding, Path
 from trainc.startup.records import dataclass

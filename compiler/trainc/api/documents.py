@@ -11,6 +11,8 @@ from trainc.diagnostics import Path
 Json: TypeAlias = Mapping[str, Any]
 Manifest: TypeAlias = dict[str, Any]
 
+_NOTHING: Json = {}
+
 
 def value_at(document: Any, path: Path) -> Any:
     """The value at `path`; None where a mapping on the way, or the last key, is missing."""
@@ -33,3 +35,18 @@ def put(document: Json, path: Path, value: Any) -> dict[str, Any]:
         return {**document, key: value}
     inner = document.get(key)
     return {**document, key: put(inner if isinstance(inner, Mapping) else {}, path[1:], value)}
+
+
+def mapping(value: object) -> Json:
+    """`value` where it is a mapping, else an empty one."""
+    return value if isinstance(value, dict) else _NOTHING
+
+
+def items(value: object) -> list[Any]:
+    """`value` where it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def objects(value: object) -> list[Json]:
+    """The items of `value` where it is a list of mappings; what is none of these reads as empty."""
+    return [mapping(item) for item in value] if isinstance(value, list) else []

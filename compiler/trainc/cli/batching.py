@@ -10,7 +10,7 @@ from typing import Self
 from trainc.batch.context import UnusualError
 from trainc.batch.run import Batch, JobText, Request, run_batch
 from trainc.batch.spool import Spool
-from trainc.cli.compiling import concerning_others
+from trainc.cli.compiling import skipped_documents
 from trainc.cli.report_text import Files
 from trainc.cli.settings import Settings
 from trainc.cli.terminal import Progress
@@ -61,15 +61,15 @@ def run_apart(request: Request, settings: Settings, progress: Progress) -> Batch
     """Build as `request` says. UnusualError where the input is to be compiled as a whole."""
     with ExitStack() as unless_done:
         batch = run_batch(request, unless_done.enter_context(closing(Spool())), progress.step, place)
-        others = concerning_others(batch.documents, settings)
+        others = skipped_documents(batch.documents, settings)
         unless_done.pop_all()
     return BatchRun(settings, batch, Files(request.stdin), [*batch.diagnostics, *others])
 
 
-def processes(wanted: int) -> int:
+def processes(requested: int) -> int:
     """How many processes `-j` stands for: 0 is one for each core that trainc may use."""
-    if wanted:
-        return wanted
+    if requested:
+        return requested
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -43,14 +43,14 @@ def to_folder(
     from trainc.output.folder import carry_out, file_name, first_line, plan
 
     home = _home_of(compilation.settings)
-    wanted = {
+    files = {
         file_name(namespace, name): first_line(_source(file, home)) + text.decode()
         for namespace, name, text, file in compilation.texts("yaml")
     }
     progress.clear()
     if _is_refused(compilation, arguments):
         return refuse(compilation.diagnostics, compilation.files, arguments, streams)
-    planned = plan(target, wanted, prune=arguments.prune or compilation.settings.whole)
+    planned = plan(target, files, prune=arguments.prune or compilation.settings.whole)
     if not arguments.check:
         planned = carry_out(planned)
     compilation.diagnostics += [*planned.refused, *(planned.interrupted if arguments.check else ())]
@@ -62,7 +62,7 @@ def to_folder(
     for path, text in planned.new.items() if arguments.check else ():
         streams.out.write(_difference(f"{target}/{path}", planned.old[path], text).encode())
     if not arguments.quiet:
-        _say_changes(list(planned.described()), target, arguments, streams)
+        _print_changes(list(planned.described()), target, arguments, streams)
     differs = planned.changes and (arguments.check or arguments.exit_code)
     return Status.DIAGNOSED if differs else Status.DONE
 
@@ -96,13 +96,13 @@ def _source(file: str, home: str) -> str:
     return os.path.basename(file)
 
 
-def _say_changes(changes: list[tuple[str, str]], target: str, arguments: Arguments, streams: Streams) -> None:
+def _print_changes(changes: list[tuple[str, str]], target: str, arguments: Arguments, streams: Streams) -> None:
     verbs = [verb for verb, _ in changes]
     for verb, path in changes if arguments.verbose else ():
         streams.err.write(f"{verb} {target}/{path}\n")
     counts = [f"{counted_noun(verbs.count(verb), 'file')} {verb}" for verb in ("created", "changed", "removed")]
-    said = ", ".join(count for count in counts if not count.startswith("0 ")) or "nothing to do"
-    streams.err.write(f"{target}: {said}{' (not written: --check)' if arguments.check and changes else ''}\n")
+    summary = ", ".join(count for count in counts if not count.startswith("0 ")) or "nothing to do"
+    streams.err.write(f"{target}: {summary}{' (not written: --check)' if arguments.check and changes else ''}\n")
 
 
 def _is_refused(compilation: Run | BatchRun, arguments: Arguments) -> bool:

@@ -2,7 +2,8 @@
 
 TrainJobs are compiled as `trainc build` would; a runtime that none of them uses is tried with the smallest job there
 is; JobSets that are there already are checked for what JobSet's admission would refuse and for names that lead nowhere;
-a fragment, such as `mlPolicy:` alone, is checked in its parent's place.
+a fragment, such as `mlPolicy:` alone, is checked in its parent's place. Where trainc.yaml has `cluster:`, a job that the
+cluster can never admit is an error, too (`trainc fits`).
 
 Examples:
   trainc check jobs/ runtimes/
@@ -47,13 +48,17 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         return _report(error.diagnostics, Files(), arguments, streams)
     progress = Progress(streams.err)
     checking = start(settings, read_stdin(settings, streams), checks_fragments=True, step=progress.step)
-    for _ in checking.jobs():
-        pass
+    cluster = settings.configuration.cluster
+    manifests = [manifest for job in checking.jobs() if cluster for manifest in job.manifests]
     inputs = checking.inputs
     tried = list(check_unused_runtimes(checking.session))
     checking.diagnostics += [diagnostic for found in tried for diagnostic in found]
     checking.diagnostics += check_fragments(inputs.documents, settings.options)
     checking.diagnostics += check_rendered(inputs.documents, settings.options)
+    if cluster and not has_errors(checking.diagnostics):
+        from trainc.cli.cluster import judged
+
+        checking.diagnostics += judged(manifests, inputs.documents, cluster, settings.options).diagnostics
     progress.clear()
     status = _report(checking.diagnostics, checking.files, arguments, streams)
     if arguments.format == "text" and not arguments.quiet and not has_errors(checking.diagnostics):

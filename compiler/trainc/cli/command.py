@@ -10,20 +10,21 @@ import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
-from typing import BinaryIO, Protocol, TextIO, cast
+from typing import TYPE_CHECKING, BinaryIO, Protocol, TextIO, cast
 
 from trainc.startup.records import dataclass
+
+if TYPE_CHECKING:
+
+    class CommandModule(Protocol):
+        """What the module of a command offers."""
+
+        add_arguments: Callable[[ArgumentParser], None]
+        run: Callable[[Arguments, Streams], Status]
 
 
 class Arguments(SimpleNamespace):
     """The arguments of a command, by name."""
-
-
-class CommandModule(Protocol):
-    """What the module of a command offers."""
-
-    add_arguments: Callable[[ArgumentParser], None]
-    run: Callable[[Arguments, Streams], Status]
 
 
 class Status(int):
@@ -70,6 +71,7 @@ class Command:
 COMMANDS: tuple[Command, ...] = (
     Command("build", "compile TrainJobs into manifests", "build"),
     Command("check", "validate and lint, and write nothing", "check"),
+    Command("fits", "say whether Kueue's queues can ever admit each job", "fits"),
     Command("explain", "say which file, patch or plugin set each field of the output", "explain"),
     Command("graph", "show the steps, pods, addresses and GPUs of a job as a picture", "graph"),
     Command("migrate", "rewrite older releases and dialects in the newest API", "migrate"),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _JOB_KINDS = ("TrainJob", "TrainingJob")
 
 
-def _nobody_watches(what: str, done: int, total: int | None) -> None:
+def _ignore_progress(what: str, done: int, total: int | None) -> None:
     pass
 
 
@@ -44,7 +44,7 @@ class Run:
     inputs: Inputs
     session: Session
     files: Files
-    step: Step = _nobody_watches
+    step: Step = _ignore_progress
     diagnostics: list[Diagnostic] = field(default_factory=list)
     compiled: int = 0
 
@@ -88,7 +88,7 @@ def start(
     skip: str | None = None,
     *,
     checks_fragments: bool = False,
-    step: Step = _nobody_watches,
+    step: Step = _ignore_progress,
 ) -> Run:
     """Read the input of a command; the folder `skip` is not entered. Fragments may be the command's own concern.
 
@@ -105,7 +105,7 @@ def start(
     )
     session = Session.of(inputs.documents, inputs.runtime_sources, settings.options, inputs.catalog, place)
     run = Run(settings, inputs, session, Files(stdin), step, list(inputs.diagnostics))
-    run.diagnostics += concerning_others(inputs.documents, settings, checks_fragments=checks_fragments)
+    run.diagnostics += skipped_documents(inputs.documents, settings, checks_fragments=checks_fragments)
     return run
 
 
@@ -114,14 +114,14 @@ def paint_for(arguments: Arguments, streams: Streams) -> Paint:
     return Paint(arguments.color, streams.err)
 
 
-def concerning_others(
+def skipped_documents(
     documents: Sequence[Document], settings: Settings, *, checks_fragments: bool = False
 ) -> Iterator[Diagnostic]:
     """Documents that are not compiled: a warning each where the file was named, else one info for all."""
     from trainc.dialects import is_ours
 
     named = {path.removeprefix("./") for path in settings.paths}
-    passed_over = 0
+    skipped = 0
     for document in documents:
         if is_ours(document.data) or document.data.get("kind") in _USED_KINDS:
             continue
@@ -135,9 +135,9 @@ def concerning_others(
         if document.file in named:
             yield _skipped(document, fragment)
         else:
-            passed_over += 1
-    if passed_over:
-        yield Diagnostic("SkippedDocument", "info", f"{counted_noun(passed_over, 'document')} of other kinds skipped")
+            skipped += 1
+    if skipped:
+        yield Diagnostic("SkippedDocument", "info", f"{counted_noun(skipped, 'document')} of other kinds skipped")
 
 
 def _skipped(document: Document, fragment: Fragment | None) -> Diagnostic:

@@ -36,6 +36,7 @@ class Configuration:
     sync_options: tuple[str, ...] | None = None
     plugins: tuple[str, ...] | None = None
     output: str | None = None
+    cluster: str | None = None
 
 
 def read_configuration(paths: Sequence[str], named: str | None, limits: Limits = Limits()) -> Configuration:
@@ -63,12 +64,10 @@ def read_configuration(paths: Sequence[str], named: str | None, limits: Limits =
         if key in data:
             paths = [data[key]] if isinstance(data[key], str) else data[key]
             values[key] = tuple(os.path.join(folder, path) for path in paths)
-    if "syncOptions" in data:
-        values["sync_options"] = tuple(data["syncOptions"])
-    if "plugins" in data:
-        values["plugins"] = tuple(data["plugins"])
-    if "output" in values:
-        values["output"] = os.path.join(folder, values["output"])
+    values |= {_FIELDS.get(key, key): tuple(data[key]) for key in _LISTS if key in data}
+    for key in _PLACES:
+        if key in values:
+            values[key] = os.path.join(folder, values[key])
     return Configuration(file, **values)
 
 
@@ -86,7 +85,7 @@ def _search(paths: Sequence[str]) -> str | None:
 
 def _leading_outside(document: Document, folder: str, root: str) -> Iterator[Diagnostic]:
     """What the paths of a valid trainc.yaml have wrong."""
-    for key in (*_PATHS, "output"):
+    for key in (*_PATHS, *_PLACES):
         value = document.data.get(key, ())
         for path in [value] if isinstance(value, str) else value:
             if not is_inside(os.path.join(folder, path), root):
@@ -170,8 +169,11 @@ _SCALARS: Mapping[str, Callable[[Any], str]] = {
     "keygenImage": _a_text,
     "nameHash": _a_truth,
     "output": _a_path,
+    "cluster": _a_path,
 }
 _PATHS = ("sources", "runtimes", "overlay")
-_KEYS = (*_PATHS, "syncOptions", "plugins", *_SCALARS)
+_PLACES = ("output", "cluster")
+_LISTS = ("syncOptions", "plugins")
+_KEYS = (*_PATHS, *_LISTS, *_SCALARS)
 # Keys whose field of Options is spelled otherwise.
-_FIELDS = {"keygenImage": "keygen_image", "nameHash": "name_hash"}
+_FIELDS = {"syncOptions": "sync_options", "keygenImage": "keygen_image", "nameHash": "name_hash"}

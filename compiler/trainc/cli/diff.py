@@ -4,6 +4,7 @@ A and B are folders, files, - for stdin, or git:REV[:PATH]; TrainJobs are compil
 Without B, a revision is compared with the working tree, output with what the sources would give now, and sources with
 the output that trainc.yaml names; without A too, git:HEAD with the working tree. Revisions are read by running `git`.
 Every change is judged for each way of delivery: nothing, in-place, needs suspend, refused as immutable, re-created.
+Where trainc.yaml has `cluster:`, it says which jobs Kueue can never admit any more, and what a change of the queues does.
 
 Examples:
   trainc diff
@@ -27,6 +28,7 @@ from trainc.cli.report_text import Files, text_report
 from trainc.cli.terminal import Paint, Part
 from trainc.diagnostics import CompileError, Diagnostic
 from trainc.diff.model import Diff
+from trainc.startup.records import replace
 
 FORMATS = ("text", "json", "markdown")
 # Green is harmless, yellow is refused, red restarts or ends a training.
@@ -84,11 +86,11 @@ def _read_both(arguments: Arguments, streams: Streams) -> tuple[ReadSide | None,
         and first.revision is None
         and before
     ):
-        return _beside_one(before, second, arguments, streams, diagnostics)
+        return _against_output(before, second, arguments, streams, diagnostics)
     return before, _read(second, arguments, streams, diagnostics), diagnostics
 
 
-def _beside_one(
+def _against_output(
     given: ReadSide, second: Side, arguments: Arguments, streams: Streams, diagnostics: list[Diagnostic]
 ) -> tuple[ReadSide | None, ReadSide | None, list[Diagnostic]]:
     """One side was named: output is what was before, sources are what comes after the output that trainc.yaml names."""
@@ -119,13 +121,27 @@ def _compared(before: ReadSide, after: ReadSide) -> Diff:
     from trainc.diff.model import Side as Compared
 
     release = after.options.release or NEWEST_RELEASE
-    return compare(
+    found = compare(
         Compared(_label(before, after), before.found.manifests),
         Compared(_label(after, before), after.found.manifests),
         JobSetRules(release),
         chosen_method(after.options),
         release,
     )
+    notes = _admission(before, after)
+    return replace(found, notes=(*notes, *found.notes)) if notes else found
+
+
+def _admission(before: ReadSide, after: ReadSide) -> list[str]:
+    """What changes about the jobs that the cluster of trainc.yaml can admit; a side without one is asked of the other's."""
+    snapshot = after.cluster if after.cluster is not None else before.cluster
+    if snapshot is None:
+        return []
+    from trainc.fits.changes import fit_changes
+
+    jobsets = [[one for one in side.found.manifests if one["kind"] == "JobSet"] for side in (before, after)]
+    was = snapshot if before.cluster is None else before.cluster
+    return fit_changes((jobsets[0], was), (jobsets[1], snapshot))
 
 
 def _label(side: ReadSide, other: ReadSide) -> str:

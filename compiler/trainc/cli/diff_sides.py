@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import chdir, contextmanager
+from typing import Any
 
 from trainc.api.releases import RELEASES, normalize_release
 from trainc.cli.command import Arguments, Streams, UsageError
@@ -42,12 +43,16 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class ReadSide:
-    """A side that has been read: its manifests, how they were compiled and are delivered, and where output belongs."""
+    """A side that has been read: its manifests, how they were compiled and are delivered, and where output belongs.
+
+    `cluster` holds the objects of the snapshot that trainc.yaml names; None where it names none.
+    """
 
     label: str
     found: ManifestSet
     options: Options
     output: str | None
+    cluster: list[dict[str, Any]] | None = None
 
 
 def sides_of(arguments: Arguments) -> tuple[Side, Side]:
@@ -180,7 +185,11 @@ def _read(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
     )
     if side.runtime:
         inputs = with_runtime(inputs, side.runtime[0], _one_runtime(side.runtime[1], settings.options))
-    return ReadSide(side.label, manifest_set(inputs, settings.options), settings.options, output)
+    cluster = settings.configuration.cluster
+    snapshot = None
+    if cluster is not None and os.path.exists(cluster):
+        snapshot = [document.data for document in read_paths([cluster], settings.options.limits)[0]]
+    return ReadSide(side.label, manifest_set(inputs, settings.options), settings.options, output, snapshot)
 
 
 def _unless_named(output: str | None, paths: Sequence[str]) -> str | None:

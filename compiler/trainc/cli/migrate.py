@@ -79,17 +79,17 @@ def _texts(
         for file in walk.files(path):
             if file.endswith(TEMPLATE_SUFFIXES):
                 hint = "change it by hand: `trainc migrate - --diff` shows the changes of what it renders to"
-                diagnostics.append(_passed_over(f"{shown_path(file)} is a template", hint, is_named=file == path))
+                diagnostics.append(_skipped(f"{shown_path(file)} is a template", hint, is_named=file == path))
             elif (data := walk.read(file, streams.stdin)) is not None:
                 yield file, decode(data)
     overlays = map(shown_path, walk.overlays)
     diagnostics += (
-        _passed_over(f"{folder} holds an overlay", f"name it: `trainc migrate {folder}`") for folder in overlays
+        _skipped(f"{folder} holds an overlay", f"name it: `trainc migrate {folder}`") for folder in overlays
     )
     diagnostics += walk.diagnostics
 
 
-def _passed_over(what: str, hint: str, *, is_named: bool = False) -> Diagnostic:
+def _skipped(what: str, hint: str, *, is_named: bool = False) -> Diagnostic:
     severity: Severity = "warning" if is_named else "info"
     return Diagnostic("SkippedDocument", severity, f"{what}; it is not migrated", hint)
 
@@ -106,12 +106,12 @@ def _deliver(file: str, text: str, migrated: MigratedFile, arguments: Arguments,
 
 
 def _replace(file: str, text: str) -> None:
-    """Write a file whole or not at all: beside it first, then in its place. A link stays one, to the new text."""
+    """Write a file whole or not at all: as a temporary file first, then in its place. A link stays one, to the new text."""
     file = os.path.realpath(file)
-    beside = f"{file}.trainc-migrate"
+    temporary = f"{file}.trainc-migrate"
     with suppress(FileNotFoundError):
-        os.remove(beside)  # Whatever lies there, a link included, is not to be written through.
-    with open(beside, "x", encoding="utf-8", newline="") as stream:
+        os.remove(temporary)  # Whatever lies there, a link included, is not to be written through.
+    with open(temporary, "x", encoding="utf-8", newline="") as stream:
         stream.write(text)
-    os.chmod(beside, os.stat(file).st_mode)
-    os.replace(beside, file)
+    os.chmod(temporary, os.stat(file).st_mode)
+    os.replace(temporary, file)

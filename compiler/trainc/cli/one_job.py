@@ -29,7 +29,7 @@ def add_job(parser: ArgumentParser) -> None:
 
 def compiled_job(arguments: Arguments, streams: Streams) -> tuple[OneJob, Settings] | None:
     """The compiled job; None where the input was refused, which has then been said. UsageError if there is no such job."""
-    path, wanted = split_job(arguments.job)
+    path, chosen = split_job(arguments.job)
     arguments.paths = [path]
     # Kept, since a diagnostic may show a line of it.
     stdin = read_bounded(streams.stdin, limits_of(arguments)) if path == STDIN else b""
@@ -38,7 +38,7 @@ def compiled_job(arguments: Arguments, streams: Streams) -> tuple[OneJob, Settin
         inputs = read_inputs(
             settings.paths, settings.runtimes, settings.options, overlays=settings.overlays, stdin=BytesIO(stdin)
         )
-        return compile_one(inputs, wanted, settings.options), settings
+        return compile_one(inputs, chosen, settings.options), settings
     except CompileError as error:
         paint = Paint(arguments.color, streams.err)
         streams.err.write(text_report(error.diagnostics, Files(stdin), paint, quiet=arguments.quiet))

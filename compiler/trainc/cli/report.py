@@ -47,13 +47,13 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         inputs = read_inputs(
             settings.paths, settings.runtimes, settings.options, overlays=settings.overlays, stdin=streams.stdin
         )
-        compiled, beside = compile_every(inputs, settings.options)
+        compiled, remarks = compile_every(inputs, settings.options)
         jobs = [_job(number, one, settings.options) for number, one in enumerate(compiled)]
     except CompileError as error:
         paint = Paint(arguments.color, streams.err)
         streams.err.write(text_report(error.diagnostics, Files(), paint, quiet=arguments.quiet))
         return Status.DIAGNOSED
-    text = page(jobs, beside, _printable(arguments.title))
+    text = page(jobs, remarks, _printable(arguments.title))
     if arguments.output == "-":
         streams.out.write(text.encode())
         return Status.DONE

@@ -41,7 +41,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     found = catalog.find(arguments.name, release)
     if not isinstance(found, Document):
         miss = found()
-        why = miss.instead or miss.mend or "see trainc runtimes list"
+        why = miss.instead or miss.hint or "see trainc runtimes list"
         streams.err.write(f"trainc runtimes: there is no runtime {arguments.name!r} for Trainer {release}; {why}\n")
         return Status.DIAGNOSED
     streams.out.write(catalog.text_of(found.file).encode())

@@ -38,10 +38,10 @@ def settings_of(arguments: Arguments) -> Settings:
     chosen = [*named, *(arguments.overlay or ())]
     overlays = _overlays(chosen or configuration.overlay or (), limits_of(arguments))
     # An overlay with resources says itself what there is to compile, as a kustomization does.
-    brings_input = any(overlay.brings_input for overlay in overlays)
-    paths = given or ([] if named and brings_input else configuration.sources)
+    has_resources = any(overlay.has_resources for overlay in overlays)
+    paths = given or ([] if named and has_resources else configuration.sources)
     if paths is None:
-        paths = [] if brings_input else ["."]
+        paths = [] if has_resources else ["."]
     runtimes = arguments.runtimes or configuration.runtimes or ()
     options = _options(arguments, configuration, overlays)
     # The folder in trainc.yaml is for the overlay in trainc.yaml; what another one makes has no place there.

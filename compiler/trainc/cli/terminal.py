@@ -48,9 +48,9 @@ _CODES: dict[Part, str] = {
 class Paint:
     """Colours a part of a text, or leaves it as it is."""
 
-    def __init__(self, wanted: str, stream: TextIO | BinaryIO) -> None:
-        """`wanted` is always, never, or auto: then NO_COLOR, FORCE_COLOR and the stream decide, in this order."""
-        self._on = wanted == "always" or (wanted == "auto" and _automatic(stream))
+    def __init__(self, mode: str, stream: TextIO | BinaryIO) -> None:
+        """`mode` is always, never, or auto: then NO_COLOR, FORCE_COLOR and the stream decide, in this order."""
+        self._on = mode == "always" or (mode == "auto" and _automatic(stream))
 
     def __call__(self, part: Part, text: str) -> str:
         """`text` as `part` is shown."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from trainc.api.documents import Json, value_at
 from trainc.api.names import KINDS, RUNTIME_KINDS, TRAINER_GROUP
-from trainc.dialects.dialect import Conversion, Dialect, Surroundings
+from trainc.dialects.dialect import Conversion, Dialect, DialectContext
 
 __all__ = [
     "DIALECTS",
@@ -18,7 +18,7 @@ __all__ = [
     "V2ALPHA1_GROUP",
     "Conversion",
     "Dialect",
-    "Surroundings",
+    "DialectContext",
     "claimed_by",
     "dialect_of",
     "is_ours",
@@ -64,7 +64,7 @@ def is_ours(document: Json) -> bool:
     return claimed_by(document) is not None
 
 
-def surroundings_of(documents: Iterable[Json]) -> Surroundings:
+def dialect_context(documents: Iterable[Json]) -> DialectContext:
     """What the input says that a conversion of one of its documents may need."""
     models: dict[str, str] = {}
     for document in documents:
@@ -73,4 +73,4 @@ def surroundings_of(documents: Iterable[Json]) -> Surroundings:
             name = value_at(document, ("metadata", "name"))
             if isinstance(name, str) and isinstance(uri, str):
                 models[name] = uri
-    return Surroundings(models)
+    return DialectContext(models)

@@ -13,7 +13,7 @@ from trainc.startup.records import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
-class Naming:
+class NamingConvention:
     """The names that tell which replicated job trains, and which of its containers.
 
     `trainer_jobs` and `containers` are in order of preference; `contract` is the job name that the dialect itself
@@ -28,10 +28,12 @@ class Naming:
 
 
 # trainer.kubeflow.org/v1alpha1: the label decides, and only the names that the API knows may stand in for it.
-LABELLED = Naming((names.NODE,), (names.NODE,))
+LABELLED = NamingConvention((names.NODE,), (names.NODE,))
 
 # kubeflow.org/v2alpha1 and OME: the API fixed the names trainer-node and trainer, its documents use others.
-NAMED = Naming(("trainer-node", names.NODE, "worker"), ("trainer", names.NODE), contract="trainer-node", guesses=True)
+NAMED = NamingConvention(
+    ("trainer-node", names.NODE, "worker"), ("trainer", names.NODE), contract="trainer-node", guesses=True
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ def moved(finding: Finding, moves: Sequence[Move]) -> Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class DialectContext:
     """What a conversion may know of the rest of the input: where each base model is stored, by name."""
 
     base_models: Mapping[str, str] = field(default_factory=dict)
@@ -79,7 +81,7 @@ class Conversion:
     findings: tuple[Finding, ...] = ()
 
 
-Convert: TypeAlias = Callable[[Json, str, Surroundings], Conversion]
+Convert: TypeAlias = Callable[[Json, str, DialectContext], Conversion]
 
 
 if TYPE_CHECKING:
@@ -103,12 +105,12 @@ class Dialect:
     group: str
     api_versions: tuple[str, ...]
     kinds: Mapping[str, str]
-    naming: Naming = NAMED
+    naming: NamingConvention = NAMED
     needs_initializers: bool = False
 
-    def convert(self, document: Json, kind: str, surroundings: Surroundings) -> Conversion:
+    def convert(self, document: Json, kind: str, context: DialectContext) -> Conversion:
         """A document of this dialect, of `kind` in trainer.kubeflow.org, as that API would have it."""
-        return self._module().convert(document, kind, surroundings)
+        return self._module().convert(document, kind, context)
 
     def _module(self) -> DialectModule:
         return cast("DialectModule", import_module(f"trainc.dialects.{self.module}"))

@@ -12,7 +12,7 @@ from trainc.api import names
 from trainc.api.documents import Json
 from trainc.diagnostics import Finding, Path
 from trainc.dialects import OME_API, OME_GROUP
-from trainc.dialects.dialect import Conversion, Move, Surroundings
+from trainc.dialects.dialect import Conversion, DialectContext, Move
 from trainc.dialects.runtime import (
     OBJECT,
     RUNTIME_REF,
@@ -29,10 +29,10 @@ _RUNTIME: Shape = {**OBJECT, "spec": {**RUNTIME_SPEC, "labels": ANY, "annotation
 _RUNTIME_TYPE = "ome.io/training-runtime-type"
 
 
-def convert(document: Json, kind: str, surroundings: Surroundings) -> Conversion:
+def convert(document: Json, kind: str, context: DialectContext) -> Conversion:
     """A document of OME's as trainer.kubeflow.org/v1alpha1 would have it."""
     is_job = kind == "TrainJob"
-    converted = converted_job(document, OME_API, OME_GROUP, surroundings) if is_job else _runtime(document, kind)
+    converted = converted_job(document, OME_API, OME_GROUP, context) if is_job else _runtime(document, kind)
     notice = Finding(
         "UnreleasedAPI",
         "warning",
@@ -101,7 +101,7 @@ _INPUT_MODEL: Path = (*_MODEL, "inputModel")
 _INITIALIZER: Path = ("spec", "initializer")
 
 
-def converted_job(document: Json, api: str, group: str, surroundings: Surroundings) -> Conversion:
+def converted_job(document: Json, api: str, group: str, context: DialectContext) -> Conversion:
     """A TrainingJob as a TrainJob. What OME itself never read is left out with a warning."""
     fitting, findings = conform(document, {**OBJECT, "spec": _SPEC}, api)
     data = {**fitting, "apiVersion": names.TRAINER_API, "kind": "TrainJob"}
@@ -115,7 +115,7 @@ def converted_job(document: Json, api: str, group: str, surroundings: Surroundin
         spec["trainer"], found = converted_trainer(old["trainer"])
         findings += found
     dataset, moves = _dataset(old.get("datasets") or {})
-    model, model_moves, found = _model((old.get("modelConfig") or {}).get("inputModel"), surroundings)
+    model, model_moves, found = _model((old.get("modelConfig") or {}).get("inputModel"), context)
     initializer = {step: value for step, value in (("dataset", dataset), ("model", model)) if value}
     if initializer:
         spec["initializer"] = initializer
@@ -146,14 +146,14 @@ def _text(value: str | float) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _model(name: str | None, surroundings: Surroundings) -> tuple[dict[str, Any], Sequence[Move], list[Finding]]:
+def _model(name: str | None, context: DialectContext) -> tuple[dict[str, Any], Sequence[Move], list[Finding]]:
     """The model initializer: the model's name, and where it is if the input says so."""
     if name is None:
         return {}, (), []
     result: dict[str, Any] = {"env": [{"name": "MODEL_NAME", "value": name}]}
     moves = [Move((*_INITIALIZER, "model"), _INPUT_MODEL, whole=True)]
-    if name in surroundings.base_models:
-        return {"storageUri": surroundings.base_models[name], **result}, moves, []
+    if name in context.base_models:
+        return {"storageUri": context.base_models[name], **result}, moves, []
     message = f"no ClusterBaseModel {name!r} is in the input, so the model initializer is told its name and no address"
     hint = "add the ClusterBaseModel to the input, or use an initializer that knows the model by name"
     return result, moves, [Finding("BaseModelNotFound", "warning", message, hint=hint, path=_INPUT_MODEL)]

@@ -12,7 +12,7 @@ from trainc.api import names
 from trainc.api.documents import Json
 from trainc.diagnostics import Finding, Path
 from trainc.dialects import V2ALPHA1_API, V2ALPHA1_GROUP
-from trainc.dialects.dialect import Conversion, Move, Surroundings
+from trainc.dialects.dialect import Conversion, DialectContext, Move
 from trainc.dialects.runtime import (
     OBJECT,
     RUNTIME_REF,
@@ -41,7 +41,7 @@ _TRAINJOB: Shape = {
 _NOT_PATCHABLE = ("command", "args", "envFrom")
 
 
-def convert(document: Json, kind: str, surroundings: Surroundings) -> Conversion:
+def convert(document: Json, kind: str, context: DialectContext) -> Conversion:
     """A document of v2alpha1 as trainer.kubeflow.org/v1alpha1 would have it."""
     api = str(document.get("apiVersion"))
     converted = _trainjob(document, api) if kind == "TrainJob" else converted_runtime(document, kind, api, _RUNTIME)

@@ -22,10 +22,10 @@ from trainc.startup.records import replace
 _QUIET: tuple[Outcome, ...] = ("nothing", "in-place")
 
 
-def compare(before: Side, after: Side, rules: ClusterRules, way: DeliveryMethod, release: str) -> Diff:
+def compare(before: Side, after: Side, rules: ClusterRules, method: DeliveryMethod, release: str) -> Diff:
     """What changes between two sets of manifests, and what the cluster that `rules` describe does about it.
 
-    JobSets have passed their schema; neither set is changed. `way` is the one that the reader uses; `release` is the
+    JobSets have passed their schema; neither set is changed. `method` is the one that the reader uses; `release` is the
     Trainer release that the rules are of.
     """
     groups = by_job(match(before.manifests, after.manifests))
@@ -35,7 +35,7 @@ def compare(before: Side, after: Side, rules: ClusterRules, way: DeliveryMethod,
         before.label,
         after.label,
         release,
-        way,
+        method,
         shown,
         len(jobs) - len(shown),
         Versions(_sum(job.totals.before for job in jobs), _sum(job.totals.after for job in jobs)),
@@ -53,7 +53,7 @@ def _repetitions(*sides: Side) -> list[str]:
 
 def _job_diff(group: JobPairs, rules: ClusterRules) -> JobDiff:
     objects = [_object_diff(pair, rules) for pair in group.pairs if pair.before != pair.after]
-    objects = group_by_outcome(with_new_names(group, objects, rules))
+    objects = hold_back_others(with_new_names(group, objects, rules))
     shown = tuple(o for o in objects if o.status != "unchanged" or _is_refused(o))
     steps = [steps_of(jobset) if jobset else () for jobset in _jobsets(group)]
     job = JobDiff(
@@ -62,7 +62,7 @@ def _job_diff(group: JobPairs, rules: ClusterRules) -> JobDiff:
         name=group.name,
         status=_status(group, shown),
         objects=shown,
-        outcomes={way.id: worst(o.verdicts[way.id].outcome for o in shown) for way in DELIVERY_METHODS},
+        outcomes={method.id: worst(o.verdicts[method.id].outcome for o in shown) for method in DELIVERY_METHODS},
         totals=Versions(*(_totals(group, side, steps[i]) for i, side in enumerate(("before", "after")))),
         steps_before=steps[0],
         steps_after=steps[1],
@@ -134,20 +134,20 @@ def _sum(totals: Iterable[Totals | None]) -> Totals:
 _STOPS: tuple[Outcome, ...] = ("needs-suspend", "immutable", "invalid", "lost")
 
 
-def group_by_outcome(objects: Sequence[ObjectDiff]) -> list[ObjectDiff]:
+def hold_back_others(objects: Sequence[ObjectDiff]) -> list[ObjectDiff]:
     """The objects of a job as Flux leaves them: as they were, all of them, if one is refused."""
-    for way in DELIVERY_METHODS:
-        if way.tool == "flux" and any(diff.verdicts[way.id].outcome in _STOPS for diff in objects):
-            objects = [_held_back(diff, way.id) for diff in objects]
+    for method in DELIVERY_METHODS:
+        if method.tool == "flux" and any(diff.verdicts[method.id].outcome in _STOPS for diff in objects):
+            objects = [_held_back(diff, method.id) for diff in objects]
     return list(objects)
 
 
-def _held_back(diff: ObjectDiff, way: str) -> ObjectDiff:
+def _held_back(diff: ObjectDiff, method: str) -> ObjectDiff:
     """An object that would be updated or created is not. What is pruned is pruned after the apply, and so stays too."""
-    verdict = diff.verdicts[way]
+    verdict = diff.verdicts[method]
     if verdict.outcome in _STOPS or verdict.outcome == "re-created":
         return diff
-    return replace(diff, verdicts={**diff.verdicts, way: Verdict("nothing", verdict.per_change)})
+    return replace(diff, verdicts={**diff.verdicts, method: Verdict("nothing", verdict.per_change)})
 
 
 # What a content hash in the names does: a job whose content changes is another job, and the old one goes.

@@ -1,4 +1,4 @@
-"""The ways in which a manifest reaches a cluster, as a table: what each sends, and what it does when that is refused."""
+"""Delivery methods: how a manifest reaches a cluster, as a table: what each sends, and what it does when that is refused."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Force: TypeAlias = Literal["never", "if refused", "always"]
 
 @dataclass(frozen=True, slots=True)
 class DeliveryMethod:
-    """One way of delivery. `id` is for machines, `label` for people.
+    """One method of delivery. `id` is for machines, `label` for people.
 
     `prunes` says whether an object that has left git is deleted, where the tool's pruning is on. Under
     `hashes_names` a job whose content changes gets a new name, whatever applies it.
@@ -53,7 +53,7 @@ DELIVERY_METHODS: tuple[DeliveryMethod, ...] = (
 
 
 def chosen_method(options: Options) -> DeliveryMethod:
-    """The way that the options of a compilation choose."""
+    """The method that the options of a compilation choose."""
     told = options.sync_options
     if options.name_hash:
         return NAME_HASH
@@ -75,41 +75,41 @@ _ARGO = "argocd.argoproj.io/sync-options"
 _FLUX = "kustomize.toolkit.fluxcd.io/"
 
 
-def effective_method(way: DeliveryMethod, live: Manifest | None, manifest: Manifest | None) -> DeliveryMethod:
-    """`way` as it goes for one object, of which the cluster has `live` and git has `manifest`."""
-    if way.tool == "argocd":
-        return _argocd(way, live, manifest)
-    if way.tool == "flux":
+def effective_method(method: DeliveryMethod, live: Manifest | None, manifest: Manifest | None) -> DeliveryMethod:
+    """`method` as it goes for one object, of which the cluster has `live` and git has `manifest`."""
+    if method.tool == "argocd":
+        return _argocd(method, live, manifest)
+    if method.tool == "flux":
         told = {**_metadata(live), **_metadata(manifest)}
-        force = "if refused" if told.get(f"{_FLUX}force") == "enabled" else way.force
-        return replace(way, force=force, prunes=_metadata(live).get(f"{_FLUX}prune") != "disabled")
-    return way
+        force = "if refused" if told.get(f"{_FLUX}force") == "enabled" else method.force
+        return replace(method, force=force, prunes=_metadata(live).get(f"{_FLUX}prune") != "disabled")
+    return method
 
 
-def is_left_alone(way: DeliveryMethod, live: Manifest, manifest: Manifest) -> bool:
+def is_left_alone(method: DeliveryMethod, live: Manifest, manifest: Manifest) -> bool:
     """Whether the tool never touches the object once it exists."""
-    if way.tool != "flux":
+    if method.tool != "flux":
         return False
     wanted, told = _metadata(manifest), {**_metadata(live), **_metadata(manifest)}
     disabled = told.get(f"{_FLUX}reconcile") == "disabled" or told.get(f"{_FLUX}ssa") == "Ignore"
     return disabled or wanted.get(f"{_FLUX}ssa") == "IfNotPresent"
 
 
-def _argocd(way: DeliveryMethod, live: Manifest | None, manifest: Manifest | None) -> DeliveryMethod:
+def _argocd(method: DeliveryMethod, live: Manifest | None, manifest: Manifest | None) -> DeliveryMethod:
     wanted, either = _argo_options(manifest), _argo_options(live) | _argo_options(manifest)
-    # The way's own Force+Replace is an annotation of the JobSet, and of nothing else that belongs to a job.
-    if way.force == "always" and _kind(live or manifest) != "JobSet":
-        way = replace(way, apply="client", force="never")
+    # The method's own Force+Replace is an annotation of the JobSet, and of nothing else that belongs to a job.
+    if method.force == "always" and _kind(live or manifest) != "JobSet":
+        method = replace(method, apply="client", force="never")
     if "Replace=true" in either:
-        way = replace(way, apply="replace", force="always" if "Force=true" in either else way.force)
-    elif way.apply != "replace":
+        method = replace(method, apply="replace", force="always" if "Force=true" in either else method.force)
+    elif method.apply != "replace":
         if "ServerSideApply=true" in wanted:
-            way = replace(way, apply="server")
+            method = replace(method, apply="server")
         elif "ServerSideApply=false" in wanted:
-            way = replace(way, apply="client")
-        if "Force=true" in either and way.apply == "client":
-            way = replace(way, force="if refused")
-    return replace(way, prunes=not {"Prune=false", "Prune=confirm"} & _argo_options(live))
+            method = replace(method, apply="client")
+        if "Force=true" in either and method.apply == "client":
+            method = replace(method, force="if refused")
+    return replace(method, prunes=not {"Prune=false", "Prune=confirm"} & _argo_options(live))
 
 
 def _argo_options(manifest: Manifest | None) -> set[str]:

@@ -29,8 +29,8 @@ def _diff(diff: Diff) -> dict[str, Any]:
         "before": diff.before,
         "after": diff.after,
         "release": diff.release,
-        "delivery": diff.way.id,
-        "deliveries": {way.id: way.label for way in DELIVERY_METHODS},
+        "delivery": diff.method.id,
+        "deliveries": {method.id: method.label for method in DELIVERY_METHODS},
         "changed": diff.has_changes,
         "unchangedJobs": diff.unchanged,
         "totals": _versions(diff.totals),
@@ -61,7 +61,7 @@ def _object(diff: ObjectDiff) -> dict[str, Any]:
         "name": diff.key.name,
         "status": diff.status,
         "renamed": list(diff.renamed) if diff.renamed else None,
-        "outcomes": {way: verdict.outcome for way, verdict in diff.verdicts.items()},
+        "outcomes": {method: verdict.outcome for method, verdict in diff.verdicts.items()},
         "refusals": _refusals(diff.verdicts),
         "changes": [
             {
@@ -83,12 +83,12 @@ def _object(diff: ObjectDiff) -> dict[str, Any]:
 def _refusals(verdicts: Mapping[str, Verdict]) -> list[dict[str, Any]]:
     """Each refusal once, with the ways in which it is met; paths have the indexes of the new object."""
     met: dict[Finding, list[str]] = {}
-    for way, verdict in verdicts.items():
+    for method, verdict in verdicts.items():
         for refusal in verdict.refusals:
-            met.setdefault(refusal, []).append(way)
+            met.setdefault(refusal, []).append(method)
     return [
-        {"code": refusal.code, "path": format_path(refusal.path), "message": refusal.message, "deliveries": ways}
-        for refusal, ways in met.items()
+        {"code": refusal.code, "path": format_path(refusal.path), "message": refusal.message, "deliveries": methods}
+        for refusal, methods in met.items()
     ]
 
 

@@ -40,7 +40,7 @@ def diff_markdown(diff: Diff, *, most: int = LONGEST_COMMENT) -> str:
         )
     text = "\n".join((f"### {title}", "", *_table(diff), "", *_reading(diff), ""))
     for number, job in enumerate(diff.jobs):
-        details = "\n".join(("", *_details(job, diff.way), ""))
+        details = "\n".join(("", *_details(job, diff.method), ""))
         if len(text) + len(details) > most:
             left = len(diff.jobs) - number
             return f"{text}\nThe details of {_jobs(left)} more do not fit into a comment: `trainc diff` prints them.\n"
@@ -49,10 +49,10 @@ def diff_markdown(diff: Diff, *, most: int = LONGEST_COMMENT) -> str:
 
 
 def _table(diff: Diff) -> Iterator[str]:
-    yield "| job | change | " + " | ".join((diff.way.label, *(name for name, _ in COLUMNS))) + " |"
+    yield "| job | change | " + " | ".join((diff.method.label, *(name for name, _ in COLUMNS))) + " |"
     yield "|---|---|---|" + "---:|" * len(COLUMNS)
     for job in diff.jobs:
-        outcome = job.outcomes[diff.way.id]
+        outcome = job.outcomes[diff.method.id]
         shown = f"**{LABELS[outcome]}**" if outcome in _HARMFUL else LABELS[outcome]
         yield f"| {_cell(job.label)} | {_status(job)} | {shown} | {_figures(job.totals)} |"
     yield f"| **all {diff.unchanged + len(diff.jobs)}** | | | {_figures(diff.totals)} |"
@@ -83,14 +83,14 @@ def _reading(diff: Diff) -> Iterator[str]:
         yield f"> {_cell(note)}"
 
 
-def _details(job: JobDiff, way: DeliveryMethod) -> Iterator[str]:
-    outcome = LABELS[job.outcomes[way.id]]
+def _details(job: JobDiff, method: DeliveryMethod) -> Iterator[str]:
+    outcome = LABELS[job.outcomes[method.id]]
     yield f"<details><summary><b>{escape(job.label)}</b>: {_status(job)}, {outcome}</summary>"
     yield ""
     yield "| outcome | delivery |"
     yield "|---|---|"
-    for found, ways in by_outcome(job.outcomes):
-        yield f"| {LABELS[found]} | {names_of(ways, way)} |"
+    for found, methods in by_outcome(job.outcomes):
+        yield f"| {LABELS[found]} | {names_of(methods, method)} |"
     for note in job.notes:
         yield ""
         yield f"> {_cell(note)}"
@@ -98,13 +98,13 @@ def _details(job: JobDiff, way: DeliveryMethod) -> Iterator[str]:
         yield from ("", "```mermaid", steps_diagram(job), "```")
     for diff in job.objects:
         yield ""
-        yield from _object(diff, way)
+        yield from _object(diff, method)
     yield ""
     yield "</details>"
 
 
-def _object(diff: ObjectDiff, way: DeliveryMethod) -> Iterator[str]:
-    outcome = diff.verdicts[way.id].outcome
+def _object(diff: ObjectDiff, method: DeliveryMethod) -> Iterator[str]:
+    outcome = diff.verdicts[method.id].outcome
     name = f"**{diff.key.kind}** {_code(' → '.join(diff.renamed) if diff.renamed else diff.key.name)}"
     yield f"{name}: {diff.status}, {LABELS[outcome]}"
     if not diff.changes:
@@ -114,7 +114,7 @@ def _object(diff: ObjectDiff, way: DeliveryMethod) -> Iterator[str]:
         if heading:
             lines.append(f"@@ {format_field(heading)} @@")
         for number, change in changes:
-            alone = diff.outcomes(number)[way.id]
+            alone = diff.outcomes(number)[method.id]
             remark = "" if alone == outcome else f"   # {LABELS[alone]}"
             lines += _change(change, format_field(change.path[len(heading) :]), remark)
     fence = "`" * max(3, 1 + _longest_run("\n".join(lines)))

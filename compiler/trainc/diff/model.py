@@ -40,7 +40,7 @@ class Versions:
 
 @dataclass(frozen=True, slots=True)
 class ObjectDiff:
-    """One object. `verdicts` is by way; `renamed` is the name before and after, where a content hash changed."""
+    """One object. `verdicts` is by method; `renamed` is the name before and after, where a content hash changed."""
 
     key: ObjectKey
     status: Status
@@ -50,15 +50,15 @@ class ObjectDiff:
     renamed: tuple[str, str] | None = None
 
     def outcomes(self, index: int) -> dict[str, Outcome]:
-        """What each way does about one change."""
-        return {way: verdict.per_change[index] for way, verdict in self.verdicts.items()}
+        """What each method does about one change."""
+        return {method: verdict.per_change[index] for method, verdict in self.verdicts.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class JobDiff:
     """One job with the objects that differ, or one object that belongs to none (`kind` is then not JobSet).
 
-    `outcomes` is the worst of its objects by way. `notes` are whole sentences.
+    `outcomes` is the worst of its objects by method. `notes` are whole sentences.
     """
 
     kind: str
@@ -83,14 +83,14 @@ class JobDiff:
 class Diff:
     """Two sets of manifests compared.
 
-    `jobs` are those that differ, by namespace and name; `unchanged` counts the others. `way` is the one that the
+    `jobs` are those that differ, by namespace and name; `unchanged` counts the others. `method` is the one that the
     options choose. `totals` are over all jobs, unchanged ones included.
     """
 
     before: str
     after: str
     release: str
-    way: DeliveryMethod
+    method: DeliveryMethod
     jobs: tuple[JobDiff, ...]
     unchanged: int
     totals: Versions

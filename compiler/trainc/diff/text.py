@@ -37,7 +37,7 @@ _TONE: dict[Outcome, Part] = {
 def diff_text(diff: Diff, paint: Paint) -> str:
     """The whole comparison; one line where nothing differs."""
     lines = [
-        paint("quiet", f"{diff.before} → {diff.after}, Trainer {diff.release}; (*) is how {diff.way.label}".rstrip())
+        paint("quiet", f"{diff.before} → {diff.after}, Trainer {diff.release}; (*) is how {diff.method.label}".rstrip())
     ]
     lines = [f"{paint('removed', diff.before)} → {paint('added', diff.after)}"]
     if not diff.jobs:
@@ -45,20 +45,20 @@ def diff_text(diff: Diff, paint: Paint) -> str:
         return "".join(f"{line}\n" for line in (f"{lines[0]}: no changes in {_jobs(diff.unchanged)}", *notes))
     lines.append(paint("quiet", f"judged for Trainer {diff.release}; (*) marks your way of delivery"))
     for job in diff.jobs:
-        lines += ["", *_job(job, diff.way, paint)]
+        lines += ["", *_job(job, diff.method, paint)]
     lines += ["", *_summary(diff, paint)]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _job(job: JobDiff, way: DeliveryMethod, paint: Paint) -> Iterator[str]:
-    outcome = job.outcomes[way.id]
+def _job(job: JobDiff, method: DeliveryMethod, paint: Paint) -> Iterator[str]:
+    outcome = job.outcomes[method.id]
     yield f"{paint('title', job.label)}  {_status(job)}: {paint(_tone(outcome), LABELS[outcome])}"
     if job.kind == "JobSet":
         yield f"  {_figures(job.totals, paint)}"
     for diff in job.objects:
-        yield from _object(diff, way, outcome, paint)
-    for found, ways in by_outcome(job.outcomes):
-        yield f"  {paint(_tone(found), f'{LABELS[found]:<22}')} {names_of(ways, way)}"
+        yield from _object(diff, method, outcome, paint)
+    for found, methods in by_outcome(job.outcomes):
+        yield f"  {paint(_tone(found), f'{LABELS[found]:<22}')} {names_of(methods, method)}"
     for note in job.notes:
         yield from _note(note, "  ", paint)
 
@@ -70,9 +70,9 @@ def _status(job: JobDiff) -> str:
     return "same fields, another order" if job.status == "unchanged" else job.status
 
 
-def _object(diff: ObjectDiff, way: DeliveryMethod, worst: Outcome, paint: Paint) -> Iterator[str]:
+def _object(diff: ObjectDiff, method: DeliveryMethod, worst: Outcome, paint: Paint) -> Iterator[str]:
     """An object with its changes; what becomes of it, and of each of them, where that is not what the line above says."""
-    outcome = diff.verdicts[way.id].outcome
+    outcome = diff.verdicts[method.id].outcome
     apart = "" if outcome == worst else f": {paint(_tone(outcome), LABELS[outcome])}"
     if diff.status != "changed":
         sign, part = _SIGNS.get(diff.status, (" ", "quiet"))
@@ -83,7 +83,7 @@ def _object(diff: ObjectDiff, way: DeliveryMethod, worst: Outcome, paint: Paint)
         if heading:
             yield f"    {paint('quiet', format_field(heading))}"
         for number, change in changes:
-            alone = diff.outcomes(number)[way.id]
+            alone = diff.outcomes(number)[method.id]
             remark = "" if alone == outcome else paint("quiet", f"  ({LABELS[alone]})")
             yield from _change(change, heading, remark, paint)
 

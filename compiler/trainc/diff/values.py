@@ -182,11 +182,11 @@ def _heading(path: FieldPath) -> FieldPath:
 
 
 def by_outcome(outcomes: Mapping[str, Outcome]) -> list[tuple[Outcome, list[DeliveryMethod]]]:
-    """Which ways have which outcome, from harmless to harmful."""
-    found = [(outcome, [way for way in DELIVERY_METHODS if outcomes[way.id] == outcome]) for outcome in LABELS]
-    return [(outcome, ways) for outcome, ways in found if ways]
+    """Which methods have which outcome, from harmless to harmful."""
+    found = [(outcome, [method for method in DELIVERY_METHODS if outcomes[method.id] == outcome]) for outcome in LABELS]
+    return [(outcome, methods) for outcome, methods in found if methods]
 
 
-def names_of(ways: Sequence[DeliveryMethod], chosen: DeliveryMethod) -> str:
-    """The ways' labels; the chosen one is marked."""
-    return "; ".join(f"{way.label} (*)" if way == chosen else way.label for way in ways)
+def names_of(methods: Sequence[DeliveryMethod], chosen: DeliveryMethod) -> str:
+    """The methods' labels; the chosen one is marked."""
+    return "; ".join(f"{method.label} (*)" if method == chosen else method.label for method in methods)

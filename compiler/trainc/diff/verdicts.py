@@ -1,4 +1,4 @@
-"""What a cluster does about one object, and about each of its changes, when it is delivered in one way.
+"""What a cluster does about one object, and about each of its changes, when it is delivered by one method.
 
 The object is judged by what the API server would be sent and would answer. A change is judged by the refusals that
 concern it; where an object is deleted and created again, every change is.
@@ -46,24 +46,24 @@ class Verdict:
 def verdict_on(
     before: Manifest | None, after: Manifest | None, changes: Sequence[Change], rules: ClusterRules
 ) -> dict[str, Verdict]:
-    """A verdict per way, by its id. The manifests are stripped (`normal`); a missing one is not in git."""
+    """A verdict per method, by its id. The manifests are stripped (`normal`); a missing one is not in git."""
     if before is None or after is None:
-        return {way.id: _one_sided(way, before, after, rules) for way in DELIVERY_METHODS}
+        return {method.id: _one_sided(method, before, after, rules) for method in DELIVERY_METHODS}
     if before["metadata"].get("name") != after["metadata"].get("name"):
         return dict.fromkeys(
-            (way.id for way in DELIVERY_METHODS),
+            (method.id for method in DELIVERY_METHODS),
             _all("invalid" if _refused_new(after, rules) else "re-created", changes),
         )
     update = JobSetUpdate(before, after, rules) if before["kind"] == "JobSet" else None
     verdicts = {}
-    for way in DELIVERY_METHODS:
-        own = effective_method(way, before, after)
-        if is_left_alone(own, before, after):
-            verdicts[way.id] = _all("nothing", changes)
+    for method in DELIVERY_METHODS:
+        effective = effective_method(method, before, after)
+        if is_left_alone(effective, before, after):
+            verdicts[method.id] = _all("nothing", changes)
         elif update is not None:
-            verdicts[way.id] = _judge_jobset(own, changes, update)
+            verdicts[method.id] = _judge_jobset(effective, changes, update)
         else:
-            verdicts[way.id] = _judge_other(own, before, changes)
+            verdicts[method.id] = _judge_other(effective, before, changes)
     return verdicts
 
 
@@ -71,9 +71,9 @@ def _all(outcome: Outcome, changes: Sequence[Change], refusals: Sequence[Finding
     return Verdict(outcome, (outcome,) * len(changes), tuple(refusals))
 
 
-def _one_sided(way: DeliveryMethod, before: Manifest | None, after: Manifest | None, rules: ClusterRules) -> Verdict:
+def _one_sided(method: DeliveryMethod, before: Manifest | None, after: Manifest | None, rules: ClusterRules) -> Verdict:
     if before is not None:
-        return Verdict("deleted" if effective_method(way, before, None).prunes else "nothing")
+        return Verdict("deleted" if effective_method(method, before, None).prunes else "nothing")
     assert after is not None
     return Verdict("invalid" if _refused_new(after, rules) else "created")
 
@@ -82,15 +82,15 @@ def _refused_new(manifest: Manifest, rules: ClusterRules) -> bool:
     return manifest["kind"] == "JobSet" and bool(rules.creation_refusals(manifest))
 
 
-def _judge_jobset(way: DeliveryMethod, changes: Sequence[Change], update: JobSetUpdate) -> Verdict:
-    if way.force == "always":
+def _judge_jobset(method: DeliveryMethod, changes: Sequence[Change], update: JobSetUpdate) -> Verdict:
+    if method.force == "always":
         return _all("lost" if update.invalid else "re-created", changes)
-    attempt = update.by(way.apply)
+    attempt = update.by(method.apply)
     alone = tuple(_of_change(change, attempt) for change in changes)
     if not attempt.refusals:
         return Verdict("in-place" if attempt.effective else "nothing", alone)
     # kubectl looks at the status alone, Flux at the message too, and every refusal of an update says "immutable".
-    if way.force == "if refused" and not (way.apply == "client" and update.is_forbidden(attempt.refusals)):
+    if method.force == "if refused" and not (method.apply == "client" and update.is_forbidden(attempt.refusals)):
         forced: Outcome = "lost" if update.invalid else "re-created"
         per_change = tuple(outcome if outcome in {"nothing", "in-place"} else forced for outcome in alone)
         return Verdict(forced, per_change, attempt.refusals)
@@ -124,8 +124,8 @@ def _related(left: Path, right: Path) -> bool:
     return left[:shorter] == right[:shorter]
 
 
-def _judge_other(way: DeliveryMethod, before: Manifest, changes: Sequence[Change]) -> Verdict:
-    if way.force == "always":
+def _judge_other(method: DeliveryMethod, before: Manifest, changes: Sequence[Change]) -> Verdict:
+    if method.force == "always":
         return _all("re-created", changes)
     if not changes:
         return Verdict("nothing")
@@ -133,7 +133,7 @@ def _judge_other(way: DeliveryMethod, before: Manifest, changes: Sequence[Change
         return _all("unknown", changes)
     if before["kind"] not in _FREEZABLE_KINDS or before.get("immutable") is not True:
         return _all("in-place", changes)
-    refused: Outcome = "re-created" if way.force == "if refused" else "immutable"
+    refused: Outcome = "re-created" if method.force == "if refused" else "immutable"
     per_change = tuple("in-place" if change.path[0] == "metadata" else refused for change in changes)
     return Verdict(refused if refused in per_change else "in-place", per_change)
 

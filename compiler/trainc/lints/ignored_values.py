@@ -24,7 +24,7 @@ def processes_ignored(job: TrainJob, info: Info) -> Iterator[Finding]:
         *others, last = (plugin.policy for plugin in several)
         message = f"numProcPerNode is not read here: the runtime's mlPolicy is none of {', '.join(others)} and {last}"
         hint = "remove it, or take a runtime of a framework that starts several processes per node"
-        yield Finding("FieldIgnored", "warning", message, hint, ("spec", "trainer", "numProcPerNode"))
+        yield Finding("FieldIgnored", "warning", message, hint=hint, path=("spec", "trainer", "numProcPerNode"))
 
 
 def values_overridden(job: TrainJob, info: Info) -> Iterator[Finding]:
@@ -35,11 +35,23 @@ def values_overridden(job: TrainJob, info: Info) -> Iterator[Finding]:
             f"suspend is {str(written).lower()} in the template and {str(bool(job.suspend)).lower()} in the JobSet"
         )
         hint = "set spec.suspend of the TrainJob, which decides; remove it here"
-        yield Finding("ValueOverridden", "info", message, hint, (*_TEMPLATE, "suspend"), about="runtime")
+        yield Finding("ValueOverridden", "info", message, hint=hint, path=(*_TEMPLATE, "suspend"), about="runtime")
     yield from _clamped(job, info)
     for index, (template, pod_set) in enumerate(zip(info.template["replicatedJobs"], info.pod_sets, strict=True)):
         path = (*_TEMPLATE, "replicatedJobs", index, "template", "spec")
-        yield from _sizes(template["template"].get("spec", {}), pod_set, path)
+        job_spec = template["template"].get("spec", {})
+        impossible = list(_below_zero(job_spec, path)) if info.gitops else []
+        yield from impossible or _sizes(job_spec, pod_set, path)
+
+
+def _below_zero(job_spec: Json, path: Path) -> Iterator[Finding]:
+    """Counts that no Job can have: a mistake, although another number takes their place."""
+    for name in ("parallelism", "completions"):
+        if isinstance(count := job_spec.get(name), int) and count < 0:
+            hint = "remove it: the number of nodes decides, numNodes of the TrainJob or the mlPolicy"
+            yield Finding(
+                "OutOfRange", "error", f"{name} cannot be {count}", hint=hint, path=(*path, name), about="runtime"
+            )
 
 
 def _clamped(job: TrainJob, info: Info) -> Iterator[Finding]:
@@ -52,7 +64,7 @@ def _clamped(job: TrainJob, info: Info) -> Iterator[Finding]:
         message = f"numNodes is {nodes} in the mlPolicy, and {info.trainer.count} in the output"
         hint = "write 1 or more; a TrainJob may ask for 0, or be held with suspend: true"
         path: Path = ("spec", "mlPolicy", "numNodes")
-        yield Finding("ValueOverridden", "warning", message, hint, path, about="runtime")
+        yield Finding("ValueOverridden", "warning", message, hint=hint, path=path, about="runtime")
 
 
 def _sizes(job_spec: Json, pod_set: PodSet, path: Path) -> Iterator[Finding]:
@@ -60,10 +72,10 @@ def _sizes(job_spec: Json, pod_set: PodSet, path: Path) -> Iterator[Finding]:
     if parallelism is not None and parallelism != pod_set.count:
         message = f"parallelism is {parallelism} in the template and {pod_set.count} in the output"
         hint = "the number of nodes decides: numNodes of the TrainJob or the mlPolicy; remove it here"
-        yield Finding("ValueOverridden", "info", message, hint, (*path, "parallelism"), about="runtime")
+        yield Finding("ValueOverridden", "info", message, hint=hint, path=(*path, "parallelism"), about="runtime")
     if completions is not None and completions != pod_set.count:
         # A job of many completions works them off with few pods; none of that is left.
         severity: Severity = "info" if completions == parallelism else "warning"
         message = f"completions is {completions} in the template and {pod_set.count} in the output"
         hint = "Trainer runs each pod once, all at the same time: completions is always their number; remove it here"
-        yield Finding("ValueOverridden", severity, message, hint, (*path, "completions"), about="runtime")
+        yield Finding("ValueOverridden", severity, message, hint=hint, path=(*path, "completions"), about="runtime")

@@ -9,8 +9,9 @@ from typing import TypeAlias
 from trainc.api import names
 from trainc.api.documents import Json, value_at
 from trainc.diagnostics import Finding, Path
-from trainc.dialects import Surroundings, dialect_of, surroundings_of
-from trainc.migration.inexpressible import cannot, refusals
+from trainc.dialects import Conversion, DialectContext, dialect_context, dialect_of
+from trainc.dialects.dialect import as_written
+from trainc.dialects.initializer_job import JOBS
 from trainc.migration.renaming import NewNames, with_renamed_target, with_standard_names
 from trainc.startup.records import dataclass
 
@@ -29,7 +30,7 @@ class Around:
     of those whose migration renames jobs what these are called then.
     """
 
-    surroundings: Surroundings = Surroundings()
+    context: DialectContext = DialectContext()
     counting: frozenset[_Runtime] = frozenset()
     renamed: Mapping[_Runtime, Mapping[str, NewNames]] = MappingProxyType({})
 
@@ -37,13 +38,13 @@ class Around:
 def around_of(documents: Iterable[Json]) -> Around:
     """What these documents say that the migration of one of them may need."""
     known = list(documents)
-    surroundings = surroundings_of(known)
+    context = dialect_context(known)
     counting = {
         _runtime_of(document) for document in known if value_at(document, _TORCH_PROCESSES) not in (None, "auto")
     }
-    migrated = ((document, in_newest_api(document, Around(surroundings))) for document in known)
+    migrated = ((document, in_newest_api(document, Around(context))) for document in known)
     renamed = {_runtime_of(document): result.renamed for document, result in migrated if result.renamed}
-    return Around(surroundings, frozenset(counting), renamed)
+    return Around(context, frozenset(counting), renamed)
 
 
 def _runtime_of(document: Json) -> _Runtime:
@@ -76,7 +77,7 @@ def in_newest_api(document: Json, around: Around = Around()) -> Migrated:
     renamed: Mapping[str, NewNames] = {}
     if dialect is not None:
         kind = dialect.kinds[document["kind"]]
-        conversion = dialect.convert(document, kind, around.surroundings)
+        conversion = dialect.convert(document, kind, around.context)
         problems = [f for f in conversion.findings if f.severity == "error"]
         refused = list(refusals(document, conversion))
         if problems or refused:
@@ -175,3 +176,53 @@ def _runtime(document: Json) -> tuple[Json, list[Finding]]:
         message = "Trainer has no elastic policy since 2.2"
         findings.append(cannot(("spec", "mlPolicy", "torch", "elasticPolicy"), message, hint))
     return {**document, "spec": {**spec, "mlPolicy": {**policy, "torch": kept}}}, findings
+
+
+# What the newest API cannot express of an older dialect, said of the document as it was written.
+
+
+_STEPS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
+
+
+def refusals(document: Json, conversion: Conversion) -> Iterator[Finding]:
+    """Why `document` must stay in its dialect: what Trainer's own API would refuse of its conversion."""
+    yield from _refused_elsewhere(document)
+    yield from _unfilled_volumes(conversion)
+
+
+def cannot(path: Path, message: str, hint: str) -> Finding:
+    """One thing that stays as it was written, and what to do about it."""
+    return Finding("CannotMigrate", "warning", message, hint=hint, path=path)
+
+
+def _refused_elsewhere(document: Json) -> Iterator[Finding]:
+    """What Trainer's own API would refuse, so that the document must stay in its dialect."""
+    spec = document.get("spec") or {}
+    policy, gang = spec.get("mlPolicy") or {}, spec.get("podGroupPolicy") or {}
+    implementation = (policy.get("mpi") or {}).get("mpiImplementation")
+    if implementation not in (None, "", "OpenMPI"):
+        message = f"Trainer runs OpenMPI only, not {implementation}"
+        hint = "keep the document as it is: trainc compiles it under gitops"
+        yield cannot(("spec", "mlPolicy", "mpi", "mpiImplementation"), message, hint)
+    for field in ("minMember", "queue", "priorityClassName"):
+        if field in (gang.get("volcano") or {}):
+            hint = "name the queue by annotation scheduling.volcano.sh/queue-name, the priority class in the pods"
+            message = f"Trainer's volcano policy has no {field}"
+            yield cannot(("spec", "podGroupPolicy", "volcano", field), message, hint)
+
+
+def _unfilled_volumes(conversion: Conversion) -> Iterator[Finding]:
+    """Initializers that Trainer's own API refuses: there they fill a volume called `initializer`, here one of any name."""
+    jobs = value_at(conversion.data, JOBS)
+    for index, job in enumerate(jobs if isinstance(jobs, list) else ()):
+        containers = value_at(job, ("template", "spec", "template", "spec", "containers"))
+        for at, container in enumerate(containers if isinstance(containers, list) else ()):
+            step = container.get("name") if isinstance(container, Mapping) else None
+            if step not in _STEPS or value_at(job, ("name",)) != step:
+                continue
+            mounts = container.get("volumeMounts") or ()
+            if not any(isinstance(mount, Mapping) and mount.get("name") == "initializer" for mount in mounts):
+                message = f"Trainer's {step} fills a volume called initializer, and this container mounts none"
+                hint = "call the volume initializer wherever it is mounted, then migrate"
+                path = (*JOBS, index, "template", "spec", "template", "spec", "containers", at)
+                yield cannot(as_written(path, conversion.moves), message, hint)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from trainc.api import names
 from trainc.api.documents import Json, put, value_at
 from trainc.diagnostics import Finding, Path
-from trainc.dialects.dialect import Naming
+from trainc.dialects.dialect import NamingConvention
 from trainc.pipeline.roles import Role, as_inferred
 from trainc.startup.records import dataclass
 
@@ -22,7 +22,7 @@ class NewNames:
     main: str
 
 
-def with_standard_names(runtime: Json, naming: Naming) -> tuple[Json, list[Finding], Mapping[str, NewNames]]:
+def with_standard_names(runtime: Json, naming: NamingConvention) -> tuple[Json, list[Finding], Mapping[str, NewNames]]:
     """A converted runtime with ancestor labels written out and its main jobs and containers renamed.
 
     The controller serves the jobs `node` and `launcher` and their container `node` only. The last result says by the

@@ -36,7 +36,7 @@ class Loaded:
         return (*(loaded for base in self.bases for loaded in base.in_order), self)
 
     @property
-    def brings_input(self) -> bool:
+    def has_resources(self) -> bool:
         """Whether it has resources, so that nothing else needs to be read."""
         return any(one.overlay.resources for one in self.in_order)
 

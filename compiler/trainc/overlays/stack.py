@@ -8,7 +8,7 @@ from trainc.diagnostics import Diagnostic
 from trainc.overlays.apply import Layer, Use
 from trainc.overlays.edited import Edited, identity
 from trainc.overlays.loaded import Loaded
-from trainc.reading.catalog import Catalog, Miss
+from trainc.reading.catalog import Catalog, NotFound
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass
 
@@ -69,7 +69,7 @@ class Stack:
         self._release = release
         self._layers: list[Layer] = []
         self._uses: set[Use] = set()
-        self._shipped: dict[str, tuple[Document | Callable[[], Miss], set[Use]]] = {}
+        self._shipped: dict[str, tuple[Document | Callable[[], NotFound], set[Use]]] = {}
         current = [Edited.of(document) for document in documents]
         further = [[Edited.of(document) for document in source] for source in sources]
         self._outermost: list[Layer] = []
@@ -89,7 +89,7 @@ class Stack:
         """The further sources of runtimes."""
         return [[document.finished() for document in source] for source in self._further]
 
-    def catalog(self, name: str, release: str) -> Document | Callable[[], Miss]:
+    def catalog(self, name: str, release: str) -> Document | Callable[[], NotFound]:
         """The catalog as seen through all layers, for the one release of the compilation."""
         assert release == self._release
         return self._through(name)[0]
@@ -130,7 +130,7 @@ class Stack:
         self._layers.append(layer)
         return layer.apply(gathered, self._uses), layer
 
-    def _through(self, name: str) -> tuple[Document | Callable[[], Miss], set[Use]]:
+    def _through(self, name: str) -> tuple[Document | Callable[[], NotFound], set[Use]]:
         """A runtime of the catalog after all layers, and what of them met it; each passes once."""
         if name not in self._shipped:
             answer, uses = self._catalog(name, self._release), set[Use]()
@@ -138,7 +138,7 @@ class Stack:
                 documents = [Edited.of(answer)]
                 for layer in self._layers:
                     documents = layer.apply(documents, uses)
-                answer = documents[0].finished() if documents else lambda: Miss(_DELETED)
+                answer = documents[0].finished() if documents else lambda: NotFound(_DELETED)
             self._shipped[name] = answer, uses
         return self._shipped[name]
 

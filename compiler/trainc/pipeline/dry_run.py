@@ -12,7 +12,7 @@ from trainc.api import names
 from trainc.api.releases import NEWEST_RELEASE
 from trainc.api.schema import check
 from trainc.diagnostics import Diagnostic, Finding, Path, has_errors
-from trainc.dialects import OME, V2ALPHA1, Surroundings
+from trainc.dialects import OME, V2ALPHA1, DialectContext
 from trainc.ir.entrypoints import entrypoints
 from trainc.ir.release import release_facts
 from trainc.lints.registry import lint
@@ -67,7 +67,7 @@ def _apis(fragment: Fragment, options: Options) -> Iterator[tuple[str, str]]:
 def _reading(fragment: Fragment, api: str, kind: str, options: Options) -> tuple[bool, list[Diagnostic]]:
     """Whether the fragment is valid as a piece of an API's document, and what there is to say of it."""
     whole = fragment.in_place(api, kind)
-    checked, found = check_document(whole, options.release or NEWEST_RELEASE, options, Surroundings())
+    checked, found = check_document(whole, options.release or NEWEST_RELEASE, options, DialectContext())
     own = fragment.own(found)
     if checked is None or checked.data["kind"] == "TrainJob":
         return not has_errors(own), own

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from trainc.diagnostics import Diagnostic, Finding
-from trainc.dialects import Surroundings, is_ours, surroundings_of
+from trainc.dialects import DialectContext, dialect_context, is_ours
 from trainc.options import Options
 from trainc.pipeline.resolve import Key, reference_alone, runtime_key, wanted_key
 from trainc.pipeline.valid_document import ValidDocument, check_document
-from trainc.reading.catalog import Catalog, Miss
+from trainc.reading.catalog import Catalog, NotFound
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass, field, replace
 
@@ -28,11 +28,11 @@ class InputIndex:
     runtimes: Mapping[Key, ValidDocument]
     diagnostics: tuple[Diagnostic, ...]
     others: tuple[Document, ...] = ()
-    catalog_misses: Mapping[Key, Miss] = field(default_factory=dict)
+    catalog_misses: Mapping[Key, NotFound] = field(default_factory=dict)
     shipped: Mapping[Key, ValidDocument] = field(default_factory=dict)
     refused: frozenset[Key] = frozenset()
     references: tuple[tuple[Document, Mapping[str, Any]], ...] = ()
-    dialect_context: Surroundings = field(default_factory=Surroundings)
+    dialect_context: DialectContext = field(default_factory=DialectContext)
 
 
 def index_documents(
@@ -40,11 +40,11 @@ def index_documents(
     sources: Sequence[Sequence[Document]],
     release: str,
     options: Options,
-    surroundings: Surroundings | None = None,
+    context: DialectContext | None = None,
 ) -> InputIndex:
     """Check every TrainJob and runtime of the input, and every runtime of the further sources, in that order.
 
-    `surroundings` are those of the documents unless they are part of a larger input.
+    `context` are those of the documents unless they are part of a larger input.
     """
     diagnostics: list[Diagnostic] = []
     others: list[Document] = []
@@ -52,15 +52,15 @@ def index_documents(
     runtimes: dict[Key, ValidDocument] = {}
     refused: set[Key] = set()
     references: list[tuple[Document, Mapping[str, Any]]] = []
-    if surroundings is None:
-        surroundings = surroundings_of(document.data for source in (documents, *sources) for document in source)
+    if context is None:
+        context = dialect_context(document.data for source in (documents, *sources) for document in source)
     for depth, source in enumerate((documents, *sources)):
         known_before = dict(runtimes)
         for document in source:
             if not is_ours(document.data):
                 others.append(document)
                 continue
-            checked, found = check_document(document, release, options, surroundings)
+            checked, found = check_document(document, release, options, context)
             diagnostics += found
             if checked is None:
                 refused.add(_intended_key(document.data, options))
@@ -80,7 +80,7 @@ def index_documents(
         tuple(others),
         refused=frozenset(refused),
         references=tuple(references),
-        dialect_context=surroundings,
+        dialect_context=context,
     )
 
 
@@ -91,9 +91,9 @@ class CatalogCache:
         self._catalog = catalog
         self._release = release
         self._options = options
-        self._known: dict[str, Mapping[Key, ValidDocument] | Callable[[], Miss]] = {}
+        self._known: dict[str, Mapping[Key, ValidDocument] | Callable[[], NotFound]] = {}
 
-    def look_up(self, name: str) -> Mapping[Key, ValidDocument] | Callable[[], Miss]:
+    def look_up(self, name: str) -> Mapping[Key, ValidDocument] | Callable[[], NotFound]:
         """The runtime called `name` by its key, or a function that says what the catalog has instead."""
         if name not in self._known:
             answer = self._catalog(name, self._release)
@@ -110,7 +110,7 @@ def with_catalog(index: InputIndex, cache: CatalogCache | None) -> InputIndex:
         return index
     asking = [*(job.data for job in index.jobs), *(reference for _, reference in index.references)]
     shipped: dict[Key, ValidDocument] = {}
-    misses: dict[Key, Miss] = {}
+    misses: dict[Key, NotFound] = {}
     shadowed: list[Diagnostic] = []
     for key in dict.fromkeys(map(wanted_key, asking)):
         kind, _, name = key

@@ -41,14 +41,14 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
     options: Options = Options(),
     *,
     overlays: Sequence[Loaded] = (),
-    handed_over: Sequence[Document] = (),
+    extra_documents: Sequence[Document] = (),
     stdin: BinaryIO | None = None,
     skip: AnyPath | None = None,
     step: Step | None = None,
 ) -> Inputs:
     """Read `paths`, then each folder of `runtimes` as a source of its own, then what `overlays` add, and apply them.
 
-    `handed_over` is input that stands in no file; `-` is `stdin`; `skip` is not entered; `step` is told
+    `extra_documents` is input that stands in no file; `-` is `stdin`; `skip` is not entered; `step` is told
     of each file of `paths`.
     """
     values: dict[str, Any] = {}
@@ -63,10 +63,10 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
         sources.append(found)
         diagnostics += problems
     if not overlays:
-        return Inputs([*handed_over, *documents], sources, diagnostics)
+        return Inputs([*extra_documents, *documents], sources, diagnostics)
     from trainc.overlays.stack import apply_overlays
 
-    documents = [*handed_over, *_less_resources(documents, overlays)]
+    documents = [*extra_documents, *_less_resources(documents, overlays)]
     overlaid = apply_overlays(overlays, documents, sources, find, options.release or NEWEST_RELEASE)
     diagnostics += overlaid.diagnostics
     return Inputs(overlaid.documents, overlaid.sources, diagnostics, overlaid.catalog)

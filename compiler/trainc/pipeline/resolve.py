@@ -12,7 +12,7 @@ from trainc.api import names
 from trainc.api.documents import Json
 from trainc.api.names import RUNTIME_KINDS
 from trainc.diagnostics import Finding
-from trainc.reading.catalog import Miss
+from trainc.reading.catalog import NotFound
 
 Key: TypeAlias = tuple[str, str, str]
 
@@ -91,7 +91,7 @@ def group_mismatch(job: Json, runtime: Json) -> Iterator[Finding]:
         )
 
 
-def not_found(job: Json, known: Iterable[Key], catalog_miss: Miss | None = None) -> Finding:
+def not_found(job: Json, known: Iterable[Key], catalog_miss: NotFound | None = None) -> Finding:
     """Why no runtime answers the reference, with the nearest that would."""
     kind, namespace, name = wanted_key(job)
     keys = sorted(known)
@@ -108,7 +108,7 @@ def not_found(job: Json, known: Iterable[Key], catalog_miss: Miss | None = None)
     )
 
 
-def _mend(known: list[Key], kind: str, namespace: str, name: str, catalog_miss: Miss | None) -> str:
+def _mend(known: list[Key], kind: str, namespace: str, name: str, catalog_miss: NotFound | None) -> str:
     for other_kind, other_namespace, other_name in known:
         if other_name == name and other_kind != kind:
             return f"a {other_kind} of that name exists: set runtimeRef.kind to {other_kind}"
@@ -118,7 +118,7 @@ def _mend(known: list[Key], kind: str, namespace: str, name: str, catalog_miss: 
     candidates = [n for k, ns, n in known if k == kind and ns == namespace]
     from trainc.diagnostics.near_names import did_you_mean
 
-    near = did_you_mean(name, candidates, 0.5) or (catalog_miss.mend if catalog_miss else "")
+    near = did_you_mean(name, candidates, 0.5) or (catalog_miss.hint if catalog_miss else "")
     add = "add the runtime to the input, or name a folder that has it with --runtimes"
     return f"{near}{' otherwise ' if near.endswith('?') else ', or '}{add}" if near else add
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from trainc.api import names
 from trainc.api.documents import Json
 from trainc.diagnostics import Finding, Path
-from trainc.dialects.dialect import LABELLED, Naming
+from trainc.dialects.dialect import LABELLED, NamingConvention
 from trainc.startup.records import dataclass
 
 
@@ -43,7 +43,7 @@ def as_named(spec: Json) -> Template:
     return Template(spec, {name: _NAMED[name] for name in called if name in _NAMED})
 
 
-def as_inferred(spec: Json, ml_policy: Json | None, naming: Naming) -> tuple[Template, list[Finding]]:
+def as_inferred(spec: Json, ml_policy: Json | None, naming: NamingConvention) -> tuple[Template, list[Finding]]:
     """A JobSetSpec with missing ancestor labels added and every role found, and what was guessed or could not be."""
     labelled, findings = infer_ancestor_labels(spec, ml_policy, naming)
     if not naming.guesses:
@@ -52,7 +52,7 @@ def as_inferred(spec: Json, ml_policy: Json | None, naming: Naming) -> tuple[Tem
     return Template(labelled, roles), findings + doubts
 
 
-def _roles(jobs: Sequence[Json], ml_policy: Json | None, naming: Naming) -> tuple[Roles, list[Finding]]:
+def _roles(jobs: Sequence[Json], ml_policy: Json | None, naming: NamingConvention) -> tuple[Roles, list[Finding]]:
     launcher = _launcher(jobs, naming) if "mpi" in (ml_policy or {}) else None
     node = _node(jobs, launcher, naming)
     roles: dict[str, Role] = {}
@@ -65,7 +65,7 @@ def _roles(jobs: Sequence[Json], ml_policy: Json | None, naming: Naming) -> tupl
     return roles, findings
 
 
-def _launcher(jobs: Sequence[Json], naming: Naming) -> Json | None:
+def _launcher(jobs: Sequence[Json], naming: NamingConvention) -> Json | None:
     """The job called launcher; else the trainer, where it stands alone or another job is plainly the nodes'."""
     by_name = next((job for job in jobs if job["name"] == names.LAUNCHER), None)
     if by_name is not None:
@@ -75,7 +75,7 @@ def _launcher(jobs: Sequence[Json], naming: Naming) -> Json | None:
     return trainer if not others or any(job["name"] in naming.trainer_jobs for job in others) else None
 
 
-def _node(jobs: Sequence[Json], launcher: Json | None, naming: Naming) -> Json | None:
+def _node(jobs: Sequence[Json], launcher: Json | None, naming: NamingConvention) -> Json | None:
     others = [job for job in jobs if job is not launcher]
     for name in naming.trainer_jobs:
         for job in others:
@@ -84,13 +84,13 @@ def _node(jobs: Sequence[Json], launcher: Json | None, naming: Naming) -> Json |
     return next((job for job in others if ancestor_of(job) == names.TRAINER), None)
 
 
-def _main(job: Json, naming: Naming) -> str:
+def _main(job: Json, naming: NamingConvention) -> str:
     containers = container_names(job)
     preferred = next((name for name in naming.containers if name in containers), None)
     return preferred or (containers[0] if containers else names.NODE)
 
 
-def _doubts(job: Json, index: int, part: str, naming: Naming) -> Iterator[Finding]:
+def _doubts(job: Json, index: int, part: str, naming: NamingConvention) -> Iterator[Finding]:
     path = (*JOBS, index)
     if part == names.NODE and ancestor_of(job) is None and job["name"] != naming.contract:
         yield Finding(
@@ -127,7 +127,7 @@ _INITIALIZERS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
 
 
 def infer_ancestor_labels(
-    template: Json, ml_policy: Json | None, naming: Naming = LABELLED
+    template: Json, ml_policy: Json | None, naming: NamingConvention = LABELLED
 ) -> tuple[Json, list[Finding]]:
     """The JobSetSpec with ancestor labels added where they are missing and plain, and what was added.
 
@@ -164,7 +164,7 @@ def container_names(job: Json) -> tuple[str, ...]:
     return tuple(container.get("name", "") for container in pod.get("containers", ()))
 
 
-def _candidates(step: str, jobs: Sequence[Json], ml_policy: Json | None, naming: Naming) -> list[int]:
+def _candidates(step: str, jobs: Sequence[Json], ml_policy: Json | None, naming: NamingConvention) -> list[int]:
     """Indexes of the unlabelled jobs that could do a step."""
     unlabelled = [i for i, job in enumerate(jobs) if ancestor_of(job) is None]
     if step != names.TRAINER:

@@ -10,8 +10,8 @@ from trainc.api.names import KINDS
 from trainc.api.schema import check
 from trainc.api.schema.runtime_rules import runtime_rules
 from trainc.diagnostics import Diagnostic, Finding, Path, Source, format_path, has_errors
-from trainc.dialects import Conversion, Dialect, Surroundings, claimed_by, dialect_of
-from trainc.dialects.dialect import LABELLED, Move, Naming, as_written, moved
+from trainc.dialects import Conversion, Dialect, DialectContext, claimed_by, dialect_of
+from trainc.dialects.dialect import LABELLED, Move, NamingConvention, as_written, moved
 from trainc.dialects.removed_fields import check_honouring
 from trainc.ir.release import Release
 from trainc.options import Options
@@ -38,7 +38,7 @@ class ValidDocument:
         return label_of({**self.data, "kind": self.document.data.get("kind")})
 
     @property
-    def naming(self) -> Naming:
+    def naming(self) -> NamingConvention:
         """What a runtime of this dialect calls the parts of a job."""
         return LABELLED if self.dialect is None else self.dialect.naming
 
@@ -72,18 +72,18 @@ class ValidDocument:
 
 
 def check_document(
-    document: Document, release: str, options: Options, surroundings: Surroundings
+    document: Document, release: str, options: Options, context: DialectContext
 ) -> tuple[ValidDocument | None, list[Diagnostic]]:
     """A document that `is_ours`, valid; None with at least one error."""
     dialect = dialect_of(document.data)
     wrong = list(_wrong_dialect(document.data, dialect, options))
     if wrong:
         meant = _as_meant(document, wrong)
-        _, more = check_document(meant, release, options, surroundings) if meant else (None, [])
+        _, more = check_document(meant, release, options, context) if meant else (None, [])
         return None, [*(document.place(f) for f in wrong), *(d for d in more if d.severity == "error")]
     converted = Conversion(dict(document.data))
     if dialect is not None:
-        converted = dialect.convert(document.data, dialect.kinds[document.data["kind"]], surroundings)
+        converted = dialect.convert(document.data, dialect.kinds[document.data["kind"]], context)
     data, findings = _schema(converted.data, dialect, release, options)
     diagnostics: list[Diagnostic] = []
     if converted.findings or findings:

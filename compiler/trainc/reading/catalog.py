@@ -23,18 +23,18 @@ _SUFFIX = ".yaml"
 
 
 @dataclass(frozen=True, slots=True)
-class Miss:
+class NotFound:
     """What a catalog has instead of a runtime, if anything, and how to come by what was meant."""
 
     instead: str = ""
-    mend: str = ""
+    hint: str = ""
 
 
 # name, release -> the catalog's runtime document, or a function that says why it has none
-Catalog: TypeAlias = Callable[[str, str], Document | Callable[[], Miss]]
+Catalog: TypeAlias = Callable[[str, str], Document | Callable[[], NotFound]]
 
 
-def find(name: str, release: str) -> Document | Callable[[], Miss]:
+def find(name: str, release: str) -> Document | Callable[[], NotFound]:
     """The runtime called `name` as it is in `release`, or a function that says what the catalog has instead.
 
     A function, because the answer takes many files, and nobody asks where the input has the runtime.
@@ -91,16 +91,16 @@ def _serving(name: str, release: str) -> list[str]:
     return started[-1:] if len(files) > 1 else files
 
 
-def _instead(name: str, release: str) -> Miss:
+def _instead(name: str, release: str) -> NotFound:
     serving = releases(name)
     if not serving:
         from trainc.diagnostics.near_names import did_you_mean
 
-        return Miss("", did_you_mean(name, names(release), 0.5))
+        return NotFound("", did_you_mean(name, names(release), 0.5))
     first, last = serving[0], serving[-1]
     if first > release:
-        return Miss(f"trainc's catalog has it since Trainer {first}", f"compile for Trainer {first} with --release")
-    return Miss(f"trainc's catalog has it only until Trainer {last}", f"compile for Trainer {last} with --release")
+        return NotFound(f"trainc's catalog has it since Trainer {first}", f"compile for Trainer {first} with --release")
+    return NotFound(f"trainc's catalog has it only until Trainer {last}", f"compile for Trainer {last} with --release")
 
 
 def _read(path: str) -> Document:

@@ -200,7 +200,7 @@ class _Methods:
         shown = (f"{part.name}={getattr(self, part.name)!r}" for part in self._record.parts if part.repr)
         return f"{self.__class__.__qualname__}({', '.join(shown)})"
 
-    def __eq__(self: Any, other: object) -> Any:
+    def __eq__(self: Any, other: Any) -> Any:  # noqa: PYI032 - mypy takes the class of an object for object
         if other.__class__ is not self.__class__:
             return NotImplemented
         compared = self._record.compared

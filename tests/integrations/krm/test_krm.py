@@ -312,6 +312,6 @@ def test_the_page_of_a_code_shows_what_is_refused_and_what_is_not() -> None:
 @pytest.mark.parametrize("called", ["Overlay", "/plugins/trainc/v1alpha1/overlay/Overlay"])
 def test_under_the_name_overlay_the_program_is_the_plugin(called: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", [called, "/tmp/config"])
-    assert main._own_words() == ["krm", "/tmp/config"]
+    assert main._process_words() == ["krm", "/tmp/config"]
     monkeypatch.setattr("sys.argv", ["/bin/trainc", "build"])
-    assert main._own_words() == ["build"]
+    assert main._process_words() == ["build"]

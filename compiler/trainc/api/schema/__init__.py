@@ -2,15 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from trainc.api.schema.checking import check
+from trainc.api.schema.acceptance import acceptor
+from trainc.api.schema.scalars import Refused
+from trainc.api.schema.shapes import ROOTS
+from trainc.diagnostics import Finding, has_errors
 
 if TYPE_CHECKING:
     from trainc.api.schema.editor_schema import json_schema
     from trainc.api.schema.known_fields import known_in
 
 __all__ = ["check", "json_schema", "known_in"]
+
+
+def check(
+    document: Mapping[str, Any], kind: str, release: str, *, prune: bool = False
+) -> tuple[dict[str, Any], list[Finding]]:
+    """`document` as the API server stores it and the Go types of `release` marshal it, and every problem with it.
+
+    `kind` is "TrainJob", "TrainingRuntime", "ClusterTrainingRuntime" or "JobSet" (of the JobSet minor that `release`
+    is built on). Defaults are filled in, nulls and the zero values that Go omits are gone, quantities are canonical.
+    Unknown fields are errors; with `prune` they are dropped, as the API server does, with a warning each. With errors
+    the returned document is only the input less nulls and pruned fields. The input is never changed.
+    """
+    accept = acceptor(release, ROOTS[kind])
+    try:
+        return accept(document), []
+    except Refused:
+        # Valid input must not pay for the import of jsonschema.
+        from trainc.api.schema.explanation import explain
+
+    findings, remaining = explain(document, kind, release, prune=prune)
+    return (remaining if has_errors(findings) else accept(remaining)), findings
 
 
 def __getattr__(name: str) -> Any:

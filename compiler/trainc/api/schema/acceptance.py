@@ -14,14 +14,13 @@ from typing import Any, TypeAlias
 from trainc.api.documents import Json
 from trainc.api.merge_keys import LIST_MAP_KEYS, SETS
 from trainc.api.quantity import canonical
-from trainc.api.schema.constraints import defaults_of, integer_bounds, limits, rules_of
+from trainc.api.schema.constraints import integer_bounds, limits, rules_of
 from trainc.api.schema.defaults import (
-    ALWAYS_WRITTEN,
     EMPTY,
     EMPTY_STRUCT_DROPPED,
     KEEPS_ZERO,
     NEVER_MARSHALLED,
-    Default,
+    added_values,
 )
 from trainc.api.schema.scalars import Refused, as_integer, as_text, is_time, text_or_integer
 from trainc.api.schema.shapes import Definition, ListOf, MapOf, Scalar, ScalarType, Shape, Struct, definition
@@ -70,7 +69,7 @@ def acceptor(release: str, name: str, marshalled: bool = True) -> Accept:
 
 def _completion(release: str, name: str, marshalled: bool) -> Callable[[Json, dict[str, Any]], None] | None:
     """What is left to do once a struct's fields are accepted: its defaults and its rules. None if there are none."""
-    added = _added(release, name, marshalled)
+    added = added_values(release, name, marshalled)
     rules = rules_of(release).get(name, ())
     if not added and not rules:
         return None
@@ -84,17 +83,6 @@ def _completion(release: str, name: str, marshalled: bool) -> Callable[[Json, di
                 raise Refused
 
     return complete
-
-
-def _added(release: str, name: str, marshalled: bool) -> tuple[tuple[str, Default | object], ...]:
-    """What a struct gets where the document is silent: CRD defaults, less the zero values that Go drops again."""
-    known = definition(release, name).fields
-    defaults = {field: value for field, value in defaults_of(release).get(name, {}).items() if field in known}
-    if not marshalled:
-        return tuple(defaults.items())
-    kept = {field: value for field, value in defaults.items() if value or f"{name}.{field}" in KEEPS_ZERO}
-    written = {key.rpartition(".")[2]: value for key, value in ALWAYS_WRITTEN.items() if key.startswith(f"{name}.")}
-    return tuple({**kept, **written}.items())
 
 
 def _accept_field(owner: Definition, field: str, release: str, marshalled: bool) -> Accept:

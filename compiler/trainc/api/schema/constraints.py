@@ -10,7 +10,6 @@ from functools import cache
 
 from trainc.api.releases import Since
 from trainc.api.schema.cel import ML_POLICY, RULES, Rule, one_framework
-from trainc.api.schema.defaults import DEFAULTS, Default
 from trainc.api.schema.shapes import API_VERSIONS, ROOTS, Struct, definition
 from trainc.startup.records import dataclass
 
@@ -211,13 +210,3 @@ def rules_of(release: str) -> dict[str, tuple[Rule, ...]]:
     fields = definition(release, ML_POLICY).fields
     frameworks = frozenset(field for field, shape in fields.items() if isinstance(shape, Struct))
     return {**rules, ML_POLICY: (one_framework(frameworks), *rules.get(ML_POLICY, ()))}
-
-
-@cache
-def defaults_of(release: str) -> dict[str, dict[str, Default]]:
-    """The defaults of `release` by definition and field."""
-    grouped: dict[str, dict[str, Default]] = {}
-    for key, value in DEFAULTS.at(release).items():
-        name, _, field = key.rpartition(".")
-        grouped.setdefault(name, {})[field] = value
-    return grouped

@@ -7,9 +7,11 @@ at the tags that PORT.yaml pins.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TypeAlias
 
 from trainc.api.releases import Since
+from trainc.api.schema.shapes import definition
 
 Default: TypeAlias = str | int | bool
 
@@ -154,3 +156,24 @@ ALWAYS_WRITTEN: dict[str, object] = {
 
 # TrainJob fields that the controller reads and never marshals: nothing inside them is dropped.
 NEVER_MARSHALLED = frozenset({"trainer.TrainJobSpec.trainer", "trainer.TrainJobSpec.initializer"})
+
+
+@cache
+def defaults_of(release: str) -> dict[str, dict[str, Default]]:
+    """The defaults of `release` by definition and field."""
+    grouped: dict[str, dict[str, Default]] = {}
+    for key, value in DEFAULTS.at(release).items():
+        name, _, field = key.rpartition(".")
+        grouped.setdefault(name, {})[field] = value
+    return grouped
+
+
+def added_values(release: str, name: str, marshalled: bool) -> tuple[tuple[str, Default | object], ...]:
+    """What a struct gets where the document is silent: CRD defaults, less the zero values that Go drops again."""
+    known = definition(release, name).fields
+    defaults = {field: value for field, value in defaults_of(release).get(name, {}).items() if field in known}
+    if not marshalled:
+        return tuple(defaults.items())
+    kept = {field: value for field, value in defaults.items() if value or f"{name}.{field}" in KEEPS_ZERO}
+    written = {key.rpartition(".")[2]: value for key, value in ALWAYS_WRITTEN.items() if key.startswith(f"{name}.")}
+    return tuple({**kept, **written}.items())

@@ -7,7 +7,8 @@ from typing import Any
 
 from trainc.api.merge_keys import SETS
 from trainc.api.releases import Since
-from trainc.api.schema.constraints import Limits, defaults_of, integer_bounds, limits
+from trainc.api.schema.constraints import Limits, integer_bounds, limits
+from trainc.api.schema.defaults import defaults_of
 from trainc.api.schema.descriptions import DESCRIPTIONS
 from trainc.api.schema.shapes import ROOTS, Definition, ListOf, MapOf, Scalar, Shape, Struct, definition
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from trainc.api.merge_keys import LIST_MAP_KEYS, SETS
 from trainc.api.quantity import canonical
-from trainc.api.schema.constraints import defaults_of, rules_of
+from trainc.api.schema.constraints import rules_of
+from trainc.api.schema.defaults import defaults_of
 from trainc.api.schema.scalars import Refused, is_time, shown, text_or_integer
 from trainc.api.schema.shapes import ROOTS, ListOf, MapOf, Scalar, Struct
 from trainc.api.schema.structure import structural_findings

@@ -77,7 +77,7 @@ class Definition:
 @cache
 def definition(release: str, name: str) -> Definition:
     """The definition `name` ("core.Container") in `release`. KeyError if the release has none."""
-    texts = _definition_texts(release)[name]
+    texts = definition_texts(release)[name]
     fields = {field: _shape(name, field, text.removesuffix("!")) for field, text in texts.items()}
     required = (field for field, text in texts.items() if text.endswith("!"))
     return Definition(name, fields, (*_REQUIRED_TOO.get(name, ()), *required))
@@ -85,11 +85,12 @@ def definition(release: str, name: str) -> Definition:
 
 def definition_names(release: str) -> tuple[str, ...]:
     """Every definition of `release`, sorted."""
-    return tuple(sorted(_definition_texts(release)))
+    return tuple(sorted(definition_texts(release)))
 
 
 @cache
-def _definition_texts(release: str) -> dict[str, dict[str, str]]:
+def definition_texts(release: str) -> dict[str, dict[str, str]]:
+    """Every definition of `release` in the notation of scripts/generate_schemas.py: field -> type."""
     from trainc.api.schema.definitions import DEFINITIONS
 
     texts: dict[str, dict[str, str]] = {}

@@ -50,7 +50,7 @@ def _compiled(
     options, contradictions = overlaid_options(Options(), overlays)
     if has_errors([*problems, *contradictions]):
         raise CompileError([*problems, *contradictions])
-    inputs = read_inputs((), (), options, overlays=overlays, handed_over=as_written(items))
+    inputs = read_inputs((), (), options, overlays=overlays, extra_documents=as_written(items))
     found = [*problems, *contradictions, *inputs.diagnostics]
     try:
         compilation = compile_documents(inputs.documents, inputs.runtime_sources, options, inputs.catalog)

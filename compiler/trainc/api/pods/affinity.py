@@ -1,0 +1,95 @@
+"""Affinity: which nodes and which neighbours a pod wants or shuns.
+
+Source: kubernetes pkg/apis/core/validation/validation.go, validateAffinity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from trainc.api.documents import items
+from trainc.api.pods import mistakes
+from trainc.api.pods.checks import Check, dns_label, dns_subdomain, each, label_key, label_value, number, struct
+from trainc.api.pods.selectors import check_label_keys, label_selector, needs_values, takes_no_values
+from trainc.diagnostics import Finding, Path
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+_WEIGHT = number(1, 100)
+
+
+def _node_requirement(value: Any, path: Path) -> Iterator[Finding]:
+    operator, values = value.get("operator"), items(value.get("values"))
+    if operator in ("In", "NotIn"):
+        if not values:
+            yield needs_values(path, operator)
+    elif operator in ("Exists", "DoesNotExist"):
+        if values:
+            yield takes_no_values(path, operator)
+    elif operator in ("Gt", "Lt"):
+        if len(values) != 1:
+            hint = 'write one number, in quotes: ["8"]'
+            yield mistakes.bad_selector((*path, "values"), f"operator {operator} compares with one value", hint)
+    elif isinstance(operator, str):
+        yield mistakes.unsupported((*path, "operator"), operator, _OPERATORS)
+    yield from label_key(value.get("key", ""), (*path, "key"))
+
+
+def _required_node_requirement(value: Any, path: Path) -> Iterator[Finding]:
+    yield from _node_requirement(value, path)
+    yield from each(label_value)(value.get("values"), (*path, "values"))
+
+
+def _node_field(value: Any, path: Path) -> Iterator[Finding]:
+    operator, values, key = value.get("operator"), items(value.get("values")), value.get("key")
+    if operator not in ("In", "NotIn"):
+        yield mistakes.unsupported((*path, "operator"), operator, ("In", "NotIn"))
+    elif len(values) != 1:
+        hint = "write one name; for more, add a term each"
+        yield mistakes.bad_selector((*path, "values"), f"operator {operator} compares a field with one value", hint)
+    if key != "metadata.name":
+        message = f"{key!r} is not a field that nodes are selected by"
+        hint = "use metadata.name; labels are selected by under matchExpressions"
+        yield mistakes.bad_selector((*path, "key"), message, hint)
+    else:
+        yield from each(dns_subdomain)(values, (*path, "values"))
+
+
+def _node_term(requirement: Check) -> Check:
+    expressions = each(struct({}, also=requirement))
+    return struct({"matchExpressions": expressions, "matchFields": each(struct({}, also=_node_field))})
+
+
+_POD_TERM = struct(
+    {
+        "labelSelector": label_selector,
+        "namespaceSelector": label_selector,
+        "namespaces": each(dns_label),
+        "topologyKey": label_key,
+    },
+    needs=("topologyKey",),
+    also=check_label_keys,
+)
+_POD_AFFINITY = struct(
+    {
+        _REQUIRED: each(_POD_TERM),
+        _PREFERRED: each(struct({"weight": _WEIGHT, "podAffinityTerm": _POD_TERM})),
+    }
+)
+affinity = struct(
+    {
+        "nodeAffinity": struct(
+            {
+                _REQUIRED: struct(
+                    {"nodeSelectorTerms": each(_node_term(_required_node_requirement))}, needs=("nodeSelectorTerms",)
+                ),
+                # Values that no label can have are tolerated here: the scheduler only prefers.
+                _PREFERRED: each(struct({"weight": _WEIGHT, "preference": _node_term(_node_requirement)})),
+            }
+        ),
+        "podAffinity": _POD_AFFINITY,
+        "podAntiAffinity": _POD_AFFINITY,
+    }
+)

@@ -1,0 +1,145 @@
+"""A Job as the API server validates it: counts, indexes, restarts, and the template of its pods.
+
+Source: kubernetes pkg/apis/batch/validation/validation.go, validateJobSpec, at 1.36, after pkg/apis/batch/v1/defaults.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainc.api.documents import mapping
+from trainc.api.name_forms import is_domain_prefixed_path, length
+from trainc.api.pods import mistakes
+from trainc.api.pods.annotations import check_metadata
+from trainc.api.pods.checks import Json, number, one_of, struct
+from trainc.api.pods.template import check_template
+from trainc.diagnostics import Finding, Path
+
+_COUNTS = (
+    *("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"),
+    *("backoffLimitPerIndex", "maxFailedIndexes"),
+)
+_RESTARTS = ("OnFailure", "Never")
+_MOST_INDEXED = 100_000
+_MOST_OF_MANY = 10_000
+_LONGEST_MANAGER = 63
+
+_FIELDS = struct({**dict.fromkeys(_COUNTS, number(0)), "completionMode": one_of("Indexed", "NonIndexed")})
+
+
+def validate_job(job: Json, path: Path = ()) -> list[Finding]:
+    """Why the API server would refuse the Jobs of a template: `{"metadata": ..., "spec": ...}`, as a JobSet has them.
+
+    The template holds the defaults of JobSet's webhook already; those of batch/v1 are taken as given. Paths begin with
+    `path`. All findings are errors. Values of a wrong type are passed over, as the schema stage reports them.
+    """
+    spec, place = mapping(job.get("spec")), (*path, "spec")
+    template = mapping(spec.get("template"))
+    return [
+        *check_metadata(mapping(job.get("metadata")), (*path, "metadata")),
+        *_FIELDS(spec, place),
+        *_indexes(spec, place),
+        *_rare(spec, template, place),
+        *_restarts(spec, template, place),
+        *check_template(template, (*place, "template")),
+    ]
+
+
+def _indexes(spec: Json, path: Path) -> Iterator[Finding]:
+    completions, parallelism = spec.get("completions"), spec.get("parallelism")
+    failed = spec.get("maxFailedIndexes")
+    if failed is not None and spec.get("backoffLimitPerIndex") is None:
+        yield mistakes.missing((*path, "backoffLimitPerIndex"), "maxFailedIndexes needs it")
+    if spec.get("completionMode") != "Indexed":
+        yield from _without_indexes(spec, path)
+        return
+    if completions is None and parallelism is not None:
+        message = "an Indexed Job says its parallelism, but not how many completions it has"
+        place = (*path, "completions")
+        hint = "set completions as well"
+        yield Finding("CompletionsMissing", "error", message, hint=hint, path=place, source_path=(*path, "parallelism"))
+    if isinstance(parallelism, int) and parallelism > _MOST_INDEXED:
+        yield mistakes.out_of_range((*path, "parallelism"), parallelism, 0, _MOST_INDEXED)
+    if isinstance(failed, int):
+        most = min(completions, _MOST_INDEXED) if isinstance(completions, int) else _MOST_INDEXED
+        if failed > max(most, 0):
+            yield mistakes.out_of_range((*path, "maxFailedIndexes"), failed, 0, max(most, 0))
+    if isinstance(completions, int) and completions > _MOST_INDEXED and spec.get("backoffLimitPerIndex") is not None:
+        if failed is None:
+            yield mistakes.missing((*path, "maxFailedIndexes"), f"more than {_MOST_INDEXED} completions need it")
+        for name in ("parallelism", "maxFailedIndexes"):
+            yield from number(0, _MOST_OF_MANY)(spec.get(name), (*path, name))
+
+
+def _without_indexes(spec: Json, path: Path) -> Iterator[Finding]:
+    for name in ("backoffLimitPerIndex", "maxFailedIndexes"):
+        if spec.get(name) is not None:
+            message = f"{name} counts per index, and the pods of this Job have none"
+            hint = "set completionMode: Indexed"
+            yield Finding("BackoffLimitPerIndexNeedsIndexed", "error", message, hint=hint, path=(*path, name))
+    if spec.get("successPolicy") is not None:
+        message = "a success policy counts indexes, and the pods of this Job have none"
+        yield mistakes.bad_policy((*path, "successPolicy"), message, "set completionMode: Indexed")
+
+
+def _rare(spec: Json, template: Json, path: Path) -> Iterator[Finding]:
+    manager = spec.get("managedBy")
+    if isinstance(manager, str):
+        yield from _manager(manager, (*path, "managedBy"))
+    if any(spec.get(name) is not None for name in ("podFailurePolicy", "successPolicy", "podReplacementPolicy")):
+        from trainc.api.pods.job_policies import check_policies
+
+        yield from check_policies(spec, template, path)
+    if spec.get("selector") is not None or spec.get("manualSelector") is True:
+        yield from _selector(spec, path)
+
+
+def _manager(value: str, path: Path) -> Iterator[Finding]:
+    if not is_domain_prefixed_path(value):
+        message = f"{value!r} does not name a controller"
+        yield Finding(
+            "InvalidManagedBy", "error", message, hint="write domain/name, as in kueue.x-k8s.io/multikueue", path=path
+        )
+    elif length(value) > _LONGEST_MANAGER:
+        yield mistakes.too_long(path, length(value), _LONGEST_MANAGER)
+
+
+def _selector(spec: Json, path: Path) -> Iterator[Finding]:
+    """The API server selects a Job's pods by a label that it makes up; another selector must be asked for."""
+    selector = mapping(spec.get("selector"))
+    if spec.get("manualSelector") is True:
+        if spec.get("selector") is None:
+            yield mistakes.missing((*path, "selector"), "manualSelector: true needs it; or remove manualSelector")
+        else:
+            yield from _matches_template(spec, path)
+    elif selector.get("matchLabels") or selector.get("matchExpressions"):
+        message, hint = "the API server makes up the selector of a Job", "remove selector"
+        yield mistakes.misplaced((*path, "selector"), message, hint)
+
+
+def _matches_template(spec: Json, path: Path) -> Iterator[Finding]:
+    from trainc.api.pods.selectors import label_selector
+
+    selector, place = spec["selector"], (*path, "selector")
+    yield from label_selector(selector, place)
+    labels = mapping(mapping(mapping(spec.get("template")).get("metadata")).get("labels"))
+    for key, value in mapping(mapping(selector).get("matchLabels")).items():
+        # JobSet labels the pods too.
+        if labels.get(key) != value and not str(key).startswith("jobset.sigs.k8s.io/"):
+            message = f"the pods of the Job do not carry the label {key}: {value}"
+            hint = "add it to the labels of the template, or remove selector and manualSelector"
+            yield mistakes.bad_selector((*place, "matchLabels", key), message, hint)
+
+
+def _restarts(spec: Json, template: Json, path: Path) -> Iterator[Finding]:
+    policy = mapping(template.get("spec")).get("restartPolicy")
+    place = (*path, "template", "spec", "restartPolicy")
+    if policy in (None, ""):
+        yield mistakes.missing(place, "the pods of a Job need it, OnFailure or Never")
+    elif isinstance(policy, str) and policy not in _RESTARTS:
+        message = f"a Job's pods cannot have restartPolicy {policy!r}"
+        yield Finding("InvalidRestartPolicy", "error", message, hint="choose Never or OnFailure", path=place)
+    elif spec.get("podFailurePolicy") is not None and policy != "Never":
+        message = f"podFailurePolicy needs pods that are not restarted, and restartPolicy is {policy!r}"
+        hint = "set restartPolicy: Never in the pod template"
+        yield Finding("PodFailurePolicyNeedsNever", "error", message, hint=hint, path=place)

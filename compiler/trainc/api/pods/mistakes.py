@@ -1,0 +1,134 @@
+"""How a mistake in a pod is told: for each kind of mistake its code, a message, and a hint that says what to write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from trainc.api.schema.scalars import shown
+from trainc.diagnostics import Finding, Path
+
+_LONGEST_NAME = 63
+
+
+def missing(path: Path, why: str = "") -> Finding:
+    """A field that is needed is absent or empty; `why` says when it is needed, where that is not always."""
+    return Finding(
+        "MissingRequired", "error", f"{path[-1]} is missing{why and f': {why}'}", hint=f"add {path[-1]}", path=path
+    )
+
+
+def missing_choice(path: Path, names: Sequence[str], where: str) -> Finding:
+    """None of the fields is there of which one is needed."""
+    return Finding("MissingRequired", "error", f"{where} needs {either(names)}", hint="add one of them", path=path)
+
+
+def conflict(path: Path, message: str, hint: str = "keep one of them") -> Finding:
+    """Two fields that exclude each other."""
+    return Finding("ConflictingFields", "error", message, hint=hint, path=path)
+
+
+def misplaced(path: Path, message: str, hint: str) -> Finding:
+    """A field that exists, and may not be set in such an object."""
+    return Finding("NotAllowedHere", "error", message, hint=hint, path=path)
+
+
+def unsupported(path: Path, value: Any, allowed: Iterable[str]) -> Finding:
+    """A word that is not among those of its field; empty words among `allowed` are not offered."""
+    words = sorted(word for word in allowed if word)
+    same = [word for word in words if word.lower() == str(value).lower()]
+    hint = f"write {same[0]}: capitals count" if same else f"use {either(words)}"
+    return Finding("UnsupportedValue", "error", f"{path[-1]} cannot be {shown(str(value))}", hint=hint, path=path)
+
+
+def out_of_range(path: Path, value: Any, smallest: int, largest: int | None = None) -> Finding:
+    """A number beyond the bounds of its field."""
+    bounds = f"{smallest} or more" if largest is None else f"a number from {smallest} to {largest}"
+    return Finding("OutOfRange", "error", f"{path[-1]} cannot be {value}", hint=f"use {bounds}", path=path)
+
+
+def malformed(path: Path, value: str, form: str, suggestion: str = "") -> Finding:
+    """A name that breaks the form of its kind; `suggestion` is one like it that does not."""
+    hint = f"use {form}" + (f", such as {suggestion}" if suggestion and suggestion != value else "")
+    return Finding("InvalidName", "error", f"{_field(path)} cannot be {shown(value)}", hint=hint, path=path)
+
+
+def bad_label(path: Path, value: str, form: str, what: str) -> Finding:
+    """A label's key or value, in labels or in whatever selects by them."""
+    return Finding("InvalidLabel", "error", f"{shown(value)} cannot be a label's {what}", hint=f"use {form}", path=path)
+
+
+def bad_selector(path: Path, message: str, hint: str) -> Finding:
+    """An operator that does not go with its values, in whatever selects nodes, pods or taints."""
+    return Finding("InvalidSelector", "error", message, hint=hint, path=path)
+
+
+def bad_path(path: Path, value: str, hint: str, source: Path | None = None) -> Finding:
+    """A path in a file system that leads where it may not."""
+    return Finding(
+        "InvalidPath", "error", f"{path[-1]} cannot be {shown(value)}", hint=hint, path=path, source_path=source
+    )
+
+
+def bad_address(path: Path, value: str) -> Finding:
+    """What should be an IP address."""
+    return Finding(
+        "InvalidAddress", "error", f"{shown(value)} is not an IP address", hint="write it as 10.0.0.10", path=path
+    )
+
+
+def bad_policy(path: Path, message: str, hint: str, source: Path | None = None) -> Finding:
+    """A rule about the success or failure of a Job that cannot be followed."""
+    return Finding("InvalidJobPolicy", "error", message, hint=hint, path=path, source_path=source)
+
+
+def bad_annotation(path: Path, message: str, hint: str) -> Finding:
+    """An annotation that Kubernetes reads, and cannot."""
+    return Finding("InvalidAnnotation", "error", message, hint=hint, path=path)
+
+
+def duplicate(path: Path, value: Any) -> Finding:
+    """A value that a list has already."""
+    return Finding(
+        "DuplicateItem", "error", f"{shown(str(value))} is there twice", hint="remove one of them", path=path
+    )
+
+
+def too_many(path: Path, count: int, most: int) -> Finding:
+    """A list that is longer than it may be."""
+    message = f"{path[-1]} has {count} items; {most} are allowed"
+    return Finding("TooMany", "error", message, hint="remove some", path=path)
+
+
+def too_long(path: Path, length: int, most: int) -> Finding:
+    """A text that is longer than it may be."""
+    message = f"{path[-1]} has {length} characters; {most} are allowed"
+    return Finding("TooLong", "error", message, hint="shorten it", path=path)
+
+
+def not_in_pod(path: Path, kind: str, name: str, known: Iterable[str]) -> Finding:
+    """A reference to a volume, a claim or a container that the pod does not have."""
+    from trainc.diagnostics.near_names import did_you_mean
+
+    known = sorted(word for word in known if word)
+    hint = did_you_mean(name, known) or (f"the pod has {', '.join(known)}" if known else f"add the {kind} to the pod")
+    return Finding("NotInPod", "error", f"the pod has no {kind} {shown(name)}", hint=hint, path=path)
+
+
+def either(words: Sequence[str]) -> str:
+    """`a, b or c`."""
+    return " or ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
+def as_label(value: str) -> str:
+    """A DNS label that reads like `value`; empty where nothing of it can stay."""
+    kept = "".join(c if c.isascii() and c.isalnum() else "-" for c in value.lower()[:_LONGEST_NAME])
+    return kept.strip("-")
+
+
+def _field(path: Path) -> str:
+    """The field at `path` as a message calls it: "claimName", "a name in volumes", "an item of namespaces"."""
+    fields = [step for step in path if isinstance(step, str)]
+    if isinstance(path[-1], int):
+        return f"an item of {fields[-1]}"
+    return f"a name in {fields[-2]}" if fields[-1] == "name" and len(fields) > 1 else fields[-1]

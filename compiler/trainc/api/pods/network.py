@@ -1,0 +1,80 @@
+"""How a pod is named and how it finds others: DNS, host aliases, host names.
+
+Source: kubernetes pkg/apis/core/validation/validation.go, validatePodDNSConfig and ValidateHostAliases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from trainc.api.documents import items, mapping
+from trainc.api.pods import mistakes
+from trainc.api.pods.checks import Json, address, dns_subdomain, each, is_subdomain, struct
+from trainc.diagnostics import Finding, Path
+
+_MOST_NAMESERVERS = 3
+_MOST_SEARCHES = 32
+_LONGEST_SEARCHES = 2048
+_LONGEST_HOSTNAME = 64
+_SEARCH_FORM = "lower-case letters, digits, '-', '_' and '.', with a letter or digit first and last in every part"
+
+host_aliases = each(
+    struct({"hostnames": each(dns_subdomain)}, also=lambda value, path: address(value.get("ip") or "", (*path, "ip")))
+)
+
+
+def own_nameservers(spec: Json, path: Path) -> Iterator[Finding]:
+    """`dnsPolicy: None` leaves a pod without any name server but its own."""
+    if spec.get("dnsPolicy") != "None":
+        return
+    config = spec.get("dnsConfig")
+    hint = "add dnsConfig: {nameservers: [10.0.0.10]}, or use dnsPolicy: ClusterFirst"
+    message = "dnsPolicy None leaves the pod without a name server"
+    if config is None:
+        yield Finding(
+            "MissingRequired", "error", message, hint=hint, path=(*path, "dnsConfig"), source_path=(*path, "dnsPolicy")
+        )
+    elif not items(mapping(config).get("nameservers")):
+        yield Finding("MissingRequired", "error", message, hint=hint, path=(*path, "dnsConfig", "nameservers"))
+
+
+def _amounts(value: Any, path: Path) -> Iterator[Finding]:
+    for name, most in (("nameservers", _MOST_NAMESERVERS), ("searches", _MOST_SEARCHES)):
+        if (count := len(items(value.get(name)))) > most:
+            yield mistakes.too_many((*path, name), count, most)
+    if (size := len(" ".join(map(str, items(value.get("searches")))).encode())) > _LONGEST_SEARCHES:
+        yield mistakes.too_long((*path, "searches"), size, _LONGEST_SEARCHES)
+    for i, option in enumerate(items(value.get("options"))):
+        if not mapping(option).get("name"):
+            yield mistakes.missing((*path, "options", i, "name"))
+
+
+def _search(value: Any, path: Path) -> Iterator[Finding]:
+    # An underscore counts as a letter or digit, a dot at the end marks an absolute name.
+    if isinstance(value, str) and value != "." and not is_subdomain(value.removesuffix(".").replace("_", "0")):
+        yield mistakes.malformed(path, value, _SEARCH_FORM)
+
+
+dns_config = struct({"nameservers": each(address), "searches": each(_search)}, also=_amounts)
+
+
+def hostname_override(spec: Json, path: Path) -> Iterator[Finding]:
+    """`hostnameOverride`, which takes the place of every other way to name a host."""
+    name, place = spec.get("hostnameOverride"), (*path, "hostnameOverride")
+    yield from dns_subdomain(name, place)
+    if isinstance(name, str) and len(name) > _LONGEST_HOSTNAME:
+        yield mistakes.too_long(place, len(name), _LONGEST_HOSTNAME)
+    for other in ("hostNetwork", "setHostnameAsFQDN"):
+        if spec.get(other) is True:
+            yield mistakes.conflict(place, f"hostnameOverride and {other} exclude each other")
+
+
+def host_ports(spec: Json, path: Path) -> Iterator[Finding]:
+    """On the host's network, a container's port is the host's port."""
+    for i, container in enumerate(map(mapping, items(spec.get("containers")))):
+        for k, port in enumerate(map(mapping, items(container.get("ports")))):
+            if port.get("hostPort") and port["hostPort"] != port.get("containerPort"):
+                message = f"hostPort is {port['hostPort']} and containerPort {port.get('containerPort')} on the host's network"
+                place = (*path, "containers", i, "ports", k, "hostPort")
+                yield mistakes.conflict(place, message, "remove hostPort, or make them equal")

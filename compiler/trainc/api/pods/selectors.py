@@ -1,0 +1,67 @@
+"""Label selectors: those of affinity, topology spread, claims and Jobs.
+
+Source: kubernetes/apimachinery pkg/apis/meta/v1/validation/validation.go, ValidateLabelSelector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from trainc.api.documents import items, mapping
+from trainc.api.pods import mistakes
+from trainc.api.pods.checks import Json, each, label_key, label_value, labels, struct
+from trainc.diagnostics import Finding, Path
+
+_WITH_VALUES = ("In", "NotIn")
+_WITHOUT_VALUES = ("Exists", "DoesNotExist")
+
+
+def _requirement(value: Any, path: Path) -> Iterator[Finding]:
+    operator, values = value.get("operator"), items(value.get("values"))
+    if operator in _WITH_VALUES:
+        if not values:
+            yield needs_values(path, operator)
+    elif operator in _WITHOUT_VALUES:
+        if values:
+            yield takes_no_values(path, operator)
+    elif isinstance(operator, str):
+        yield mistakes.unsupported((*path, "operator"), operator, (*_WITH_VALUES, *_WITHOUT_VALUES))
+    yield from label_key(value.get("key", ""), (*path, "key"))
+    yield from each(label_value)(values, (*path, "values"))
+
+
+def needs_values(path: Path, operator: str) -> Finding:
+    """An operator that compares with values, without any."""
+    return mistakes.bad_selector((*path, "values"), f"operator {operator} needs values", "list them under values")
+
+
+def takes_no_values(path: Path, operator: str) -> Finding:
+    """An operator that looks at the key alone, beside values."""
+    hint = "remove values, or use the operator In or NotIn"
+    return mistakes.bad_selector((*path, "values"), f"operator {operator} takes no values", hint)
+
+
+label_selector = struct({"matchLabels": labels, "matchExpressions": each(struct({}, also=_requirement))})
+
+
+def check_label_keys(value: Json, path: Path) -> Iterator[Finding]:
+    """`matchLabelKeys` and `mismatchLabelKeys`: keys of labels, beside a labelSelector that they add to.
+
+    A key may stand in labelSelector once: it is merged when a pod is made of the template. Source: the same package as
+    affinity, validateMatchLabelKeysAndMismatchLabelKeys.
+    """
+    selector = value.get("labelSelector")
+    for name in ("matchLabelKeys", "mismatchLabelKeys"):
+        if value.get(name) and selector is None:
+            yield mistakes.conflict((*path, name), f"{name} needs a labelSelector beside it", "add labelSelector")
+        elif value.get(name):
+            yield from each(label_key)(value[name], (*path, name))
+    taken = [*map(str, mapping(mapping(selector).get("matchLabels")))]
+    taken += [str(mapping(e).get("key")) for e in items(mapping(selector).get("matchExpressions"))]
+    for i, key in enumerate(items(value.get("matchLabelKeys"))):
+        if key in items(value.get("mismatchLabelKeys")):
+            yield mistakes.conflict((*path, "matchLabelKeys", i), f"{key} must match and must not")
+        if taken.count(str(key)) > 1:
+            message = f"{key} is in matchLabelKeys and twice in labelSelector"
+            yield mistakes.conflict((*path, "matchLabelKeys", i), message, "keep it in one of them")

@@ -1,0 +1,56 @@
+"""What `fits` and `check` share: the jobs of a run, asked of the cluster in a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from trainc.diagnostics import Diagnostic, has_errors
+from trainc.options import Options
+from trainc.reading.document import Document
+from trainc.reading.files import read_paths
+from trainc.startup.records import dataclass
+
+if TYPE_CHECKING:
+    from trainc.fits.answer import Fits
+
+_JOB_KINDS = ("TrainJob", "TrainingJob")
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The answers, None where the snapshot allows none, and what there is to say, at its place in the files."""
+
+    answers: Fits | None
+    diagnostics: list[Diagnostic]
+
+
+def judged(
+    manifests: Sequence[Mapping[str, Any]], documents: Sequence[Document], cluster: str, options: Options
+) -> Judged:
+    """Whether the JobSets of `manifests`, and those among `documents`, can be admitted by the cluster in a folder.
+
+    A JobSet of a name that is compiled, too, is the one that was compiled before.
+    """
+    from trainc.fits.answer import fits
+    from trainc.fits.located import in_input, in_snapshot
+    from trainc.fits.workload import job_name, place
+
+    snapshot, problems = read_paths([cluster], options.limits)
+    jobsets = {job_name(*place(one)): one for one in manifests if one.get("kind") == "JobSet"}
+    homes = {}
+    for document in documents:
+        namespace, name = place(document.data)
+        job = job_name(namespace or options.namespace or "", name)
+        if document.data.get("kind") in _JOB_KINDS:
+            homes[job] = document
+        elif document.data.get("kind") == "JobSet" and job not in jobsets:
+            jobsets[job] = document.data
+            homes.setdefault(job, document)
+    ordered = [jobsets[job] for job in sorted(jobsets)]
+    found = fits(ordered, [document.data for document in snapshot])
+    problems += in_snapshot(found.diagnostics, snapshot)
+    if has_errors(problems):
+        return Judged(None, problems)
+    remarks = [one for fit in found.alone for one in fit.diagnostics]
+    return Judged(found, [*problems, *in_input(remarks, homes, ordered)])

@@ -1,0 +1,219 @@
+"""One look at a job: flavors for its pod sets, one after the other, then places for those that need them.
+
+Source: kubernetes-sigs/kueue pkg/scheduler/flavorassigner/{flavorassigner,tas_flavorassigner}.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from trainc.fits.amounts import PODS, Amounts
+from trainc.fits.assignment import (
+    NO_MATCH,
+    NO_TOPOLOGY,
+    SEVERAL,
+    Assigned,
+    Assignment,
+    Attempts,
+    Choice,
+    Chosen,
+    Mode,
+    Progress,
+)
+from trainc.fits.cluster import ClusterQueue
+from trainc.fits.flavors import GroupSearch, Places, QueueView, State, merge_attempts
+from trainc.fits.placement import NoPlace, Placements, Request, find_place
+from trainc.fits.topology import Values, take
+from trainc.fits.workload import PodSet, Workload
+
+_FNV_OFFSET, _FNV_PRIME, _MASK = 0xCBF29CE484222325, 0x100000001B3, 2**64 - 1
+
+
+class Assigner:
+    """Looks for flavors and places in a queue, as the cluster is at one moment."""
+
+    def __init__(self, state: State, queue: ClusterQueue) -> None:
+        self.view = QueueView(state, queue)
+        self.queue = queue
+        self.trees = self.view.trees
+
+    def assign(self, workload: Workload, progress: Progress = (), held: Chosen | None = None) -> Assignment:
+        """The best assignment from where the search stopped before, nothing but `held` where that is given."""
+        found = Assignment()
+        whole = all(self._assign_group(workload, one, progress, held, found) for one in _grouped(workload))
+        if found.settle() != Mode.NO and whole:
+            self._place(workload, found)
+        self._reserve(workload, found)
+        return found
+
+    def _reserve(self, workload: Workload, found: Assignment) -> None:
+        """Write down where a job that waits would be placed on empty nodes, so that these are kept for it."""
+        if found.mode == Mode.WAITS:
+            result = self._search(workload, self._requests(found), empty=True)
+            if isinstance(result, dict):
+                found.put(result)
+
+    # Flavors, group of pod sets by group.
+
+    def _assign_group(
+        self, workload: Workload, members: Sequence[int], progress: Progress, held: Chosen | None, found: Assignment
+    ) -> bool:
+        """Assign flavors to pod sets that belong together; False where the search ends here."""
+        pod_sets = [workload.pod_sets[i] for i in members]
+        asked = [self._asked(one) for one in pod_sets]
+        total = _sum(asked)
+        flavors: dict[str, Choice] = {}
+        attempts: Attempts = {}
+        waiting, failed, error, uncovered = False, False, "", ""
+        for name in sorted(total, key=_kueue_order):
+            group = self.queue.group(name)
+            if name in flavors or (group is None and not total[name]):
+                continue
+            if group is None:
+                failed, uncovered = True, name
+                break
+            of_group = {name: amount for name, amount in total.items() if name in group.covered}
+            search = GroupSearch(self.view, group, pod_sets, of_group, found.used, _allowed(held, pod_sets, name))
+            best = search.run(_start(progress, members[0], name))
+            merge_attempts(attempts, search.attempts, group)
+            if not best:
+                failed, error = True, NO_MATCH if search.malformed else ""
+                break
+            flavors.update(best)
+            waiting |= search.mode != Mode.FITS
+        going_on = not error
+        for one, each in zip(pod_sets, asked, strict=True):
+            own = {} if failed else self._own(one, each, flavors)
+            found.add(Assigned(one, each, own, attempts, waiting, failed, error, uncovered))
+            going_on &= bool(own) or not each
+        return going_on
+
+    def _asked(self, one: PodSet) -> Amounts:
+        covered = self.queue.group(PODS) is not None
+        return {**one.total, PODS: one.count} if covered else one.total
+
+    def _own(self, one: PodSet, asked: Amounts, flavors: Mapping[str, Choice]) -> dict[str, Choice]:
+        """The flavors that a pod set takes of those of its group; one that asks for nothing takes those with a topology."""
+        if asked:
+            return {name: choice for name, choice in flavors.items() if name in asked}
+        if one.topology.group is not None:
+            return {name: choice for name, choice in flavors.items() if choice.flavor in self.trees}
+        return {}
+
+    # Places on the topology.
+
+    def _place(self, workload: Workload, found: Assignment) -> None:
+        requests = self._requests(found)
+        if found.settle() == Mode.FITS and requests:
+            found.saw_nodes = True
+            result = self._search(workload, requests, empty=False)
+            if isinstance(result, dict):
+                found.put(result)
+                return
+            found.lower(_named(found, result[0]), Mode.WAITS)
+        if found.mode == Mode.WAITS:
+            result = self._search(workload, requests, empty=True)
+            if isinstance(result, dict):
+                for name in result:
+                    found.lower(_named(found, name), Mode.WAITS)
+            else:
+                failed = _named(found, result[0])
+                failed.no_place = result[1]
+                found.lower(failed, Mode.NO)
+
+    def _requests(self, found: Assignment) -> list[tuple[str, Request]]:
+        """The pod sets to be placed, by flavor; a pod set that cannot be is given its error."""
+        by_flavor: dict[str, list[PodSet]] = {}
+        for one in found.pod_sets:
+            wanted = one.pod_set.topology.explicit or self.view.places_all
+            if not wanted or one.error or not one.pod_set.count or one.placement is not None:
+                continue
+            flavors = {choice.flavor for choice in one.flavors.values() if choice.flavor in self.trees}
+            if len(flavors) != 1:
+                one.error = SEVERAL if flavors else NO_TOPOLOGY
+                continue
+            one.tree = flavors.pop()
+            by_flavor.setdefault(one.tree, []).append(one.pod_set)
+        return [(name, request) for name in sorted(by_flavor) for request in _paired(by_flavor[name])]
+
+    def _search(self, workload: Workload, requests: Sequence[tuple[str, Request]], *, empty: bool) -> Places:
+        """Places for every request, on the nodes as they are or as if nothing ran there."""
+        known, occupied = self.view.state.places, self.view.state.occupied
+        if not (empty or any(occupied.taken(self.trees[name]) for name, _ in requests)):
+            empty = True
+        key = (workload.shape, tuple((name, request.workers.name) for name, request in requests))
+        if empty and key in known:
+            return known[key]
+        result = self._found(requests, empty=empty)
+        if empty:
+            known[key] = result
+        return result
+
+    def _found(self, requests: Sequence[tuple[str, Request]], *, empty: bool) -> Places:
+        places: Placements = {}
+        on_hosts: dict[Values, Amounts] = {}
+        apart: dict[str, dict[Values, Amounts]] = {}
+        for name, request in requests:
+            tree = self.trees[name]
+            assumed = on_hosts if tree.by_hostname else apart.setdefault(name, {})
+            taken = () if empty else self.view.state.occupied.taken(tree)
+            result = find_place(tree, request, (*taken, assumed) if assumed else taken)
+            if isinstance(result, NoPlace):
+                return request.workers.name, result
+            for one in (request.workers, *((request.leader,) if request.leader else ())):
+                take(assumed, result[one.name], one.one)
+            places |= result
+        return places
+
+
+def _named(found: Assignment, name: str) -> Assigned:
+    return next(one for one in found.pod_sets if one.pod_set.name == name)
+
+
+def _sum(parts: Sequence[Amounts]) -> Amounts:
+    total: Amounts = {}
+    for part in parts:
+        for name, amount in part.items():
+            total[name] = total.get(name, 0) + amount
+    return total
+
+
+def _kueue_order(resource: str) -> int:
+    """Kueue goes through resources in the order of a hash of their names (pkg/resources/slice_requests.go).
+
+    It decides which of several things that are wrong is reported, never the verdict.
+    """
+    value = _FNV_OFFSET
+    for byte in resource.encode():
+        value = (value ^ byte) * _FNV_PRIME & _MASK
+    return value
+
+
+def _start(progress: Progress, pod_set: int, resource: str) -> int:
+    return progress[pod_set].get(resource, -1) + 1 if pod_set < len(progress) else 0
+
+
+def _allowed(held: Chosen | None, pod_sets: Sequence[PodSet], resource: str) -> set[str | None] | None:
+    return None if not held else {held.get(one.name, {}).get(resource) for one in pod_sets}
+
+
+def _grouped(workload: Workload) -> list[list[int]]:
+    """The pod sets by index, those of one pod set group together, in the order of their first."""
+    return list(_by_group(enumerate(workload.pod_sets)))
+
+
+def _by_group(pod_sets: Iterator[tuple[int, PodSet]]) -> Iterator[list[int]]:
+    groups: dict[object, list[int]] = {}
+    for i, one in pod_sets:
+        name = one.topology.group
+        groups.setdefault(i if name is None else name, []).append(i)
+    yield from groups.values()
+
+
+def _paired(pod_sets: Sequence[PodSet]) -> Iterator[Request]:
+    """The placement requests of one flavor: each pod set alone, or the two of a group with the smaller as leader."""
+    for members in _by_group(iter(enumerate(pod_sets))):
+        workers, leader = pod_sets[members[0]], pod_sets[members[1]] if len(members) > 1 else None
+        if leader and leader.count > workers.count:
+            workers, leader = leader, workers
+        yield Request(workers, leader, not workers.topology.explicit)

@@ -1,0 +1,84 @@
+"""What a change does to the answers: jobs that can never be admitted any more, and what a change of the queues does to all jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from trainc.fits.answer import Fit, Fits, fits
+from trainc.fits.cluster import Cluster, ClusterQueue
+from trainc.fits.snapshot import read_cluster
+from trainc.fits.words import of_resource, plain
+
+Json: TypeAlias = Mapping[str, Any]
+# The JobSets and the cluster of one side.
+Side: TypeAlias = tuple[Sequence[Json], Sequence[Json]]
+
+_BLOCKED = ("never", "inactive", "refused")
+_MOST_NAMED = 5
+
+
+def fit_changes(before: Side, after: Side) -> list[str]:
+    """Sentences about jobs whose answer changes, and about quotas that change. Nothing where a snapshot is not whole."""
+    answers = fits(*before), fits(*after)
+    if any(one.severity == "error" for found in answers for one in found.diagnostics):
+        return []
+    old, new = ({fit.job: fit for fit in found.alone} for found in answers)
+    clusters = read_cluster(before[1])[0], read_cluster(after[1])[0]
+    return [*_jobs(old, new), *_queues(*clusters, old, answers[1])]
+
+
+def _jobs(old: Mapping[str, Fit], new: Mapping[str, Fit]) -> Iterator[str]:
+    for job, fit in new.items():
+        was = old.get(job)
+        if fit.verdict in _BLOCKED and (was is None or was.verdict not in _BLOCKED):
+            reason = "; ".join(one.message for one in fit.diagnostics)
+            yield f"{job} {_BLOCK_WORDS[fit.verdict]}{' any more' if was else ''}: {reason}."
+        elif fit.verdict == "fits" and was and was.verdict in _BLOCKED:
+            yield f"{job} can be admitted now; it could not before."
+
+
+_BLOCK_WORDS = {
+    "never": "can never be admitted",
+    "inactive": "is sent to a queue that does not admit jobs",
+    "refused": "is not accepted by Kueue",
+}
+
+
+def _queues(before: Cluster, after: Cluster, old: Mapping[str, Fit], found: Fits) -> Iterator[str]:
+    """What changes about each queue, and how many of its jobs can never be admitted after it."""
+    for name in sorted({*before.cluster_queues, *after.cluster_queues}):
+        was, now = before.cluster_queues.get(name), after.cluster_queues.get(name)
+        if was and not now:
+            yield f"ClusterQueue {name} is removed{_consequence(name, before, old, found)}."
+        if not was or not now:
+            continue
+        if now.stopped and not was.stopped:
+            yield f"ClusterQueue {name} is stopped{_consequence(name, after, old, found)}."
+        for change in _quota(was, now):
+            yield f"quota of {name}: {change}{_consequence(name, after, old, found)}."
+
+
+def _quota(before: ClusterQueue, after: ClusterQueue) -> Iterator[str]:
+    for key in sorted({*before.quotas, *after.quotas}):
+        flavor, resource = key
+        amounts = [queue.quotas[key].nominal if key in queue.quotas else 0 for queue in (before, after)]
+        if amounts[0] != amounts[1]:
+            where = f" in flavor {flavor}" if len({*before.flavors, *after.flavors}) > 1 else ""
+            yield f"{plain(resource, amounts[0])} -> {of_resource(resource, amounts[1])}{where}"
+
+
+def _consequence(name: str, cluster: Cluster, old: Mapping[str, Fit], found: Fits) -> str:
+    """How many of a queue's jobs, and of those that could be admitted before, can never be."""
+    of_queue = {place for place, local in cluster.local_queues.items() if local.cluster_queue == name}
+    blocked = [
+        fit.job
+        for fit in found.alone
+        if fit.verdict in _BLOCKED
+        and (fit.job.rpartition("/")[0], fit.queue) in of_queue
+        and (fit.job not in old or old[fit.job].verdict not in _BLOCKED)
+    ]
+    if not blocked:
+        return ""
+    some = ", ".join(blocked[:_MOST_NAMED]) + (", ..." if len(blocked) > _MOST_NAMED else "")
+    return f"; {len(blocked)} {'job' if len(blocked) == 1 else 'jobs'} can never be admitted any more ({some})"

@@ -1,0 +1,173 @@
+"""The search for a flavor: those of a resource group in order, for pod sets that belong together.
+
+Source: kubernetes-sigs/kueue pkg/scheduler/flavorassigner/{flavorassigner,tas_flavorassigner,flavor_assigner_attempts}.go.
+Nobody is preempted here: what could only be had that way has mode WAITS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from trainc.fits.amounts import Amounts
+from trainc.fits.assignment import NO_MATCH, QUOTA_TAKEN, TOO_MUCH, Attempt, Attempts, Choice, Mode, graver
+from trainc.fits.cluster import Cluster, ClusterQueue, FlavorResource, Group
+from trainc.fits.placement import NoPlace, Placements, has_levels
+from trainc.fits.quota import QuotaNode, Used, available, borrow_level
+from trainc.fits.selectors import MalformedSelector, barring_taint, flavor_matches
+from trainc.fits.topology import Occupancy, Tree
+from trainc.fits.workload import PodSet
+from trainc.startup.records import dataclass, field
+
+PlacesKey: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
+# The places of each pod set, or the pod set that finds none.
+Places: TypeAlias = "Placements | tuple[str, NoPlace]"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The cluster as the scheduler sees it at one moment: what is there, and what of the quota and the nodes is taken.
+
+    `places` remembers where jobs would go on empty nodes, by their shape and the flavors they are placed in.
+    """
+
+    cluster: Cluster
+    nodes: Mapping[str, QuotaNode]
+    trees: Mapping[str, Tree]
+    used: Used
+    occupied: Occupancy
+    places: dict[PlacesKey, Places] = field(default_factory=dict)
+
+
+class QueueView:
+    """A queue with the topologies of its flavors.
+
+    `places_all` says that every pod set is placed on domains, asked for or not: all flavors have a topology. A queue
+    without flavors counts as such a one.
+    """
+
+    def __init__(self, state: State, queue: ClusterQueue) -> None:
+        self.state = state
+        self.queue = queue
+        self.node = state.nodes[queue.name]
+        self.trees = {name: state.trees[name] for name in queue.flavors if name in state.trees}
+        self.places_all = all(name in self.trees for name in queue.flavors)
+
+    def mismatch(self, name: str, group: Group, one: PodSet) -> str:
+        """Why a pod set cannot use a flavor; empty where it can. MalformedSelector where its affinity is unreadable."""
+        flavor = self.state.cluster.flavors[name]
+        wrong = self._topology_mismatch(name, group, one)
+        if wrong:
+            return wrong
+        taint = barring_taint(flavor.taints, (*(one.pod.get("tolerations") or ()), *flavor.tolerations))
+        if taint:
+            value = f"={taint['value']}" if taint.get("value") else ""
+            return f"its taint {taint.get('key')}{value}:{taint.get('effect')} is not tolerated"
+        if not flavor_matches(one.pod, flavor.labels):
+            return "its node labels do not match the node selector or affinity of the pods"
+        return ""
+
+    def _topology_mismatch(self, name: str, group: Group, one: PodSet) -> str:
+        has_topology = self.state.cluster.flavors[name].topology is not None
+        if not one.topology.explicit:
+            return "" if self.places_all or not has_topology else "it only takes pods that ask for a topology"
+        if not has_topology:
+            return "it has no topology" if group.covered & one.one.keys() else ""
+        return "" if has_levels(self.trees[name], one.topology) else "its topology lacks the level that is asked for"
+
+
+@dataclass(slots=True)
+class GroupSearch:
+    """The search of one group for `pod_sets`, which ask for `asked` of it together.
+
+    `before` is what earlier pod sets of the job use; `allowed` the flavors that a second look of one cycle keeps to.
+    """
+
+    view: QueueView
+    group: Group
+    pod_sets: Sequence[PodSet]
+    asked: Amounts
+    before: Mapping[FlavorResource, int]
+    allowed: set[str | None] | None = None
+    attempts: Attempts = field(default_factory=dict)
+    mode: Mode = Mode.NO
+    malformed: bool = False
+
+    def run(self, start: int) -> dict[str, Choice]:
+        """The best flavor for each resource, from the flavor at index `start` on; nothing where there is none."""
+        best: dict[str, Choice] = {}
+        best_rank, last = (Mode.NO, 0), -1
+        for at in range(start, len(self.group.flavors)):
+            last, name = at, self.group.flavors[at]
+            if not self._usable(name):
+                if self.malformed:
+                    return {}
+                continue
+            choices, rank = self._try(name)
+            if rank[0] == Mode.FITS and (rank[1] == 0 or not self.view.queue.tries_next):
+                best, best_rank = choices, rank
+                break
+            if rank[0] != Mode.NO and rank > best_rank:
+                best, best_rank = choices, rank
+        for choice in best.values():
+            choice.tried = -1 if last == len(self.group.flavors) - 1 else last
+        self.mode = best_rank[0]
+        return best
+
+    def _usable(self, name: str) -> bool:
+        """Whether a flavor suits all pod sets, whatever is left of it."""
+        if self.allowed is not None and name not in self.allowed:
+            return False
+        try:
+            found = (self.view.mismatch(name, self.group, one) for one in self.pod_sets)
+            wrong = next(filter(None, found), "")
+        except MalformedSelector as error:
+            self.malformed, wrong = True, f"the affinity of the pods cannot be read: {error}"
+        if wrong:
+            self.attempts[name] = Attempt(Mode.NO, NO_MATCH, wrong)
+        return not wrong
+
+    def _try(self, name: str) -> tuple[dict[str, Choice], tuple[Mode, int]]:
+        """The choices of a flavor for all resources, and its rank: the worst mode, then the least borrowing."""
+        choices: dict[str, Choice] = {}
+        short: dict[str, tuple[int, int]] = {}
+        rank, cause = (Mode.FITS, 0), ""
+        for resource in self.asked:
+            mode, level, why = self._quota(name, resource, short)
+            cause = graver(cause, why)
+            rank = min(rank, (mode, -level))
+            choices[resource] = Choice(name, mode, level)
+        self.attempts[name] = Attempt(rank[0], cause, "", short)
+        return choices, rank
+
+    def _quota(self, name: str, resource: str, short: dict[str, tuple[int, int]]) -> tuple[Mode, int, str]:
+        """How a flavor's resource could be had, how far from home, and why not."""
+        node, queue, used = self.view.node, self.view.queue, self.view.state.used
+        key = (name, resource)
+        wanted, most = self.before.get(key, 0) + self.asked[resource], node.potential(key)
+        if wanted > most:
+            short[resource] = (wanted, most)
+            return Mode.NO, 0, TOO_MUCH
+        level, reclaimable = borrow_level(node, key, wanted, used)
+        if wanted <= max(0, available(node, key, used)):
+            return Mode.FITS, level, ""
+        quota = queue.quotas.get(key)
+        if (quota and quota.nominal >= wanted) or reclaimable or queue.preempts_borrowing:
+            return Mode.WAITS, level, ""
+        return Mode.NO, level, QUOTA_TAKEN
+
+
+def merge_attempts(attempts: Attempts, others: Mapping[str, Attempt], group: Group) -> None:
+    """Join what was found out about the flavors of a group for one more resource; the worse counts."""
+    for name, other in others.items():
+        known = attempts.get(name)
+        attempts[name] = _worse(known, other) if known else other
+    if others:
+        for name in group.flavors:
+            if name in attempts and name not in others:
+                attempts[name] = Attempt(Mode.NO, NO_MATCH, attempts[name].reason, attempts[name].short)
+
+
+def _worse(left: Attempt, right: Attempt) -> Attempt:
+    cause = graver(left.cause, right.cause)
+    return Attempt(min(left.mode, right.mode), cause, left.reason or right.reason, {**left.short, **right.short})

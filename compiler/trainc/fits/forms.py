@@ -1,0 +1,98 @@
+"""The answers as text for people and as JSON for programs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from trainc.fits.answer import Fit, Fits
+from trainc.fits.words import counted_pods
+
+VERSION = 1
+NOTE = "No answer says that a job would start now: what runs there, preemption, fair sharing and admission checks are not known."
+_MOST_DOMAINS = 8
+
+
+def fits_text(found: Fits) -> str:
+    """A line for each job, below it what its pods get, and how many there are of each verdict."""
+    width = max((len(fit.job) for fit in found.alone), default=0)
+    lines = []
+    for alone, together in zip(found.alone, found.together, strict=True):
+        lines.append(f"{alone.job:<{width}}  {_verdict(alone, together)}")
+        lines += [f"  {line}" for line in _pod_sets(alone)]
+    return "".join(f"{line}\n" for line in (*lines, "", *_counts(found), NOTE))
+
+
+def _verdict(alone: Fit, together: Fit) -> str:
+    if alone.scheduler != "kueue":
+        return "no queue: " + ("the nodes could hold it" if alone.verdict == "fits" else f"never ({alone.cause})")
+    said = alone.verdict if alone.cause is None else f"{alone.verdict} ({alone.cause})"
+    if alone.verdict == "fits" and alone.queue:
+        said += f" queue {alone.queue}" + (", borrowing from its cohort" if alone.borrows else "")
+    if together.verdict == "waits":
+        return f"{said}; with the jobs before it, it waits ({together.cause})"
+    if together.verdict == "admitted" and alone.verdict != "fits":
+        return f"{said}; with the jobs before it, it is admitted"
+    return said
+
+
+def _pod_sets(fit: Fit) -> Iterator[str]:
+    for name, flavors in fit.flavors.items():
+        chosen = ", ".join(f"{flavor} ({', '.join(of)})" for flavor, of in _by_flavor(flavors).items())
+        places = fit.places.get(name)
+        where = f"; on {_domains(places)}" if places else ""
+        yield f"{name}: {counted_pods(fit.pods[name])}, {chosen or 'nothing asked'}{where}"
+
+
+def _by_flavor(flavors: Any) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for resource, flavor in sorted(flavors.items()):
+        found.setdefault(flavor, []).append(resource)
+    return found
+
+
+def _domains(places: Any) -> str:
+    shown = [f"{domain}: {count}" for domain, count in list(places.items())[:_MOST_DOMAINS]]
+    more = len(places) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def _counts(found: Fits) -> Iterator[str]:
+    alone = Counter(fit.verdict for fit in found.alone)
+    together = Counter(fit.verdict for fit in found.together if fit.scheduler == "kueue")
+    yield f"Each alone on the idle cluster: {_counted(alone, ('fits', 'never', 'inactive', 'refused', 'unknown'))}."
+    yield f"All in this order, none of them ending: {_counted(together, ('admitted', 'waits'))}."
+
+
+def _counted(counts: Counter[Any], words: tuple[str, ...]) -> str:
+    return ", ".join(f"{counts[word]} {word}" for word in words if counts[word]) or "none"
+
+
+def fits_json(found: Fits) -> dict[str, Any]:
+    """The shape that docs/fits.md describes."""
+    jobs = [
+        {
+            "job": alone.job,
+            "queue": alone.queue,
+            "scheduler": alone.scheduler,
+            "alone": _entry(alone),
+            "together": _entry(both),
+        }
+        for alone, both in zip(found.alone, found.together, strict=True)
+    ]
+    return {"version": VERSION, "jobs": jobs, "note": NOTE}
+
+
+def _entry(fit: Fit) -> dict[str, Any]:
+    return {
+        "verdict": fit.verdict,
+        "cause": fit.cause,
+        "flavors": fit.flavors,
+        "borrows": fit.borrows,
+        "topology": fit.topology,
+        "places": fit.places,
+        "pods": fit.pods,
+        "requests": fit.requests,
+        "reasons": [{"code": one.code, "message": one.message, "hint": one.hint} for one in fit.diagnostics],
+    }

@@ -1,0 +1,131 @@
+"""What the pods of a job ask for, as Kueue charges it: RuntimeClass, LimitRange and limits taken into account.
+
+Source: kubernetes-sigs/kueue pkg/workload/resources.go, pkg/util/limitrange/limitrange.go; the defaults of a LimitRange
+are those of kubernetes/kubernetes pkg/apis/core/v1/defaults.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from trainc.api.quantity import Quantity, parse_quantity, pod_requests
+from trainc.fits.amounts import Amounts, Written, amount, amounts, exceeding
+from trainc.startup.records import dataclass, field
+
+Json: TypeAlias = Mapping[str, Any]
+Place: TypeAlias = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The LimitRanges of a namespace for one type, merged: the lowest maximum, the highest minimum, the first default."""
+
+    highest: Written = field(default_factory=dict)
+    lowest: Written = field(default_factory=dict)
+    default: Written = field(default_factory=dict)
+    default_request: Written = field(default_factory=dict)
+
+
+def merged_limits(limit_ranges: Sequence[Json]) -> dict[str, Limits]:
+    """The limits of a namespace by type (Container, Pod) from its LimitRanges, ordered by name as the API lists them."""
+    found: dict[str, Limits] = {}
+    for one in limit_ranges:
+        for item in (one.get("spec") or {}).get("limits") or ():
+            found[item["type"]] = _merged(found.get(item["type"], Limits()), item)
+    return found
+
+
+def _merged(limits: Limits, item: Json) -> Limits:
+    highest, lowest = item.get("max") or {}, item.get("min") or {}
+    default, request = dict(item.get("default") or {}), dict(item.get("defaultRequest") or {})
+    if item["type"] == "Container":
+        default = {**highest, **default}
+        request = {**lowest, **default, **request}
+    return Limits(
+        _kept(limits.highest, highest, largest=False),
+        _kept(limits.lowest, lowest, largest=True),
+        {**default, **limits.default},
+        {**request, **limits.default_request},
+    )
+
+
+def _kept(left: Written, right: Written, *, largest: bool) -> Written:
+    """Both lists in one; of a resource in both, the larger or the smaller amount."""
+    kept = dict(left)
+    for name, value in right.items():
+        if name not in kept or (_exact(value) > _exact(kept[name])) == largest:
+            kept[name] = value
+    return kept
+
+
+def _exact(value: str | float) -> int:
+    return parse_quantity(str(value)).nanos
+
+
+def charged_pod(pod: Json, limits: Mapping[str, Limits], overheads: Mapping[str, Written]) -> dict[str, Any]:
+    """The pod spec with what Kueue adds before it counts: overhead, LimitRange defaults, limits in place of requests."""
+    spec = dict(pod)
+    overhead = overheads.get(pod.get("runtimeClassName") or "")
+    if overhead and not pod.get("overhead"):
+        spec["overhead"] = overhead
+    for kind in ("initContainers", "containers"):
+        if pod.get(kind):
+            spec[kind] = [_filled(container, limits.get("Container", Limits())) for container in pod[kind]]
+    if pod.get("resources") is not None:
+        spec["resources"] = _filled(pod, limits.get("Pod", Limits()))["resources"]
+    return spec
+
+
+def _filled(holder: Json, limits: Limits) -> dict[str, Any]:
+    resources = holder.get("resources") or {}
+    most = {**limits.default, **(resources.get("limits") or {})}
+    asked = {**most, **limits.default_request, **(resources.get("requests") or {})}
+    return {**holder, "resources": {"limits": most, "requests": asked}}
+
+
+def pod_amounts(pod: Json) -> Amounts:
+    """What one pod asks for; never less than nothing."""
+    return {name: max(0, amount(name, asked)) for name, asked in pod_requests(pod).items()}
+
+
+def over_limit(pod: Json) -> Iterator[tuple[Place, list[str]]]:
+    """Each place in a charged pod spec where a request is above its limit, with the resources."""
+    for place, resources in _resources(pod):
+        names = exceeding(amounts(resources.get("requests")), amounts(resources.get("limits")))
+        if names:
+            yield place, names
+
+
+def out_of_range(pod: Json, limits: Mapping[str, Limits]) -> Iterator[tuple[Place, list[str], str]]:
+    """Each place in a charged pod spec that a LimitRange forbids, with the resources and "max" or "min"."""
+    if "Container" in limits:
+        bounds = limits["Container"]
+        for place, resources in _resources(pod):
+            if place:
+                asked, most = resources.get("requests") or {}, resources.get("limits") or {}
+                largest, smallest = _kept(asked, most, largest=True), _kept(asked, most, largest=False)
+                yield from _outside(place, amounts(largest), amounts(smallest), bounds)
+    if "Pod" in limits:
+        total: Mapping[str, Quantity] = pod_requests(pod)
+        counted = {name: amount(name, asked) for name, asked in total.items()}
+        yield from _outside((), counted, counted, limits["Pod"])
+
+
+def _outside(
+    place: Place, largest: Amounts, smallest: Amounts, bounds: Limits
+) -> Iterator[tuple[Place, list[str], str]]:
+    above, below = exceeding(largest, amounts(bounds.highest)), exceeding(amounts(bounds.lowest), smallest)
+    if above:
+        yield place, above, "max"
+    if below:
+        yield place, below, "min"
+
+
+def _resources(pod: Json) -> Iterator[tuple[Place, Json]]:
+    """The resources of a pod spec with the place of the container they are of; () for the pod's own."""
+    for kind in ("initContainers", "containers"):
+        for i, container in enumerate(pod.get(kind) or ()):
+            yield (kind, i), container.get("resources") or {}
+    if pod.get("resources") is not None:
+        yield (), pod["resources"]

@@ -1,0 +1,58 @@
+"""Jobs without a queue: what kube-scheduler needs of the nodes, as far as it is certain.
+
+A pod set of which the nodes, all of them empty, cannot hold every pod at one time will never meet. Nothing is said of what
+runs there now, of several jobs together, or of affinity between pods.
+Source: kubernetes/kubernetes pkg/scheduler/framework/plugins (nodeaffinity, tainttoleration, noderesources).
+"""
+
+from __future__ import annotations
+
+from trainc.fits.amounts import PODS, times_in
+from trainc.fits.cluster import Cluster, Node
+from trainc.fits.selectors import MalformedSelector, barring_taint, node_matches
+from trainc.fits.shortfall import Shortfall
+from trainc.fits.words import asking, counted_pods
+from trainc.fits.workload import PodSet, Workload
+
+NO_NODE, TOO_FEW_NODES = "no-node", "too-few-nodes"
+
+
+def node_shortfall(workload: Workload, cluster: Cluster) -> tuple[str, Shortfall] | None:
+    """The first pod set whose pods the nodes cannot hold: the cause, and why; None where all could be held."""
+    for one in workload.pod_sets:
+        held = [_held(one, node) for node in cluster.nodes]
+        if sum(held) >= one.count:
+            continue
+        if not any(held):
+            return NO_NODE, Shortfall(
+                _nowhere(one, cluster), "change what the pods ask for, or add such a node", one.name
+            )
+        message = (
+            f"the nodes hold {counted_pods(sum(held))} of {one.name}, even when they are empty: it has {one.count}"
+        )
+        return TOO_FEW_NODES, Shortfall(message, f"ask for {counted_pods(sum(held))} at most, or add nodes", one.name)
+    return None
+
+
+def _held(one: PodSet, node: Node) -> int:
+    return times_in((*one.one.items(), (PODS, 1)), node.allocatable) if not _keeps_out(one, node) else 0
+
+
+def _keeps_out(one: PodSet, node: Node) -> str:
+    """Why a node takes no pod of a pod set, whatever its size; empty where it would."""
+    if barring_taint(node.taints, one.pod.get("tolerations") or ()):
+        return "taints that it does not tolerate"
+    try:
+        matches = node_matches(one.pod, node.labels, node.name)
+    except MalformedSelector:
+        matches = False
+    return "" if matches else "node selector or affinity"
+
+
+def _nowhere(one: PodSet, cluster: Cluster) -> str:
+    reasons: dict[str, int] = {}
+    for node in cluster.nodes:
+        why = _keeps_out(one, node) or "too little room"
+        reasons[why] = reasons.get(why, 0) + 1
+    counts = ", ".join(f"{count} {'node' if count == 1 else 'nodes'}: {why}" for why, count in sorted(reasons.items()))
+    return f"no node takes a pod of {one.name} ({asking(1, one.one)}): {counts or 'no node is Ready'}"

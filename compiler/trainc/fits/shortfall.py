@@ -1,0 +1,266 @@
+"""Why a job can never be admitted, and the nearest thing that would do: the message and what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from trainc.api import names
+from trainc.fits.assignment import (
+    NO_MATCH,
+    NO_TOPOLOGY,
+    NOT_COVERED,
+    SEVERAL,
+    TOO_MUCH,
+    TOPOLOGY,
+    Assigned,
+    Assignment,
+)
+from trainc.fits.cluster import ClusterQueue
+from trainc.fits.flavors import State
+from trainc.fits.placement import NoPlace
+from trainc.fits.requests import out_of_range, over_limit
+from trainc.fits.scheduling import LIMIT_RANGE, NAMESPACE, NO_LONGER, RESOURCES, Entry
+from trainc.fits.trials import (
+    most_pods,
+    softer_topologies,
+    with_tolerations,
+    with_topology,
+    would_do,
+)
+from trainc.fits.words import asking, counted_pods, level_word, of_resource, plain
+from trainc.fits.workload import PodSet, Workload
+from trainc.startup.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """Why not, what to do about it, and the pod set it is about."""
+
+    message: str
+    hint: str
+    pod_set: str = ""
+
+
+def shortfall(entry: Entry, queue: ClusterQueue, state: State) -> Shortfall:
+    """What stands between a job and its queue."""
+    return _Looker(entry.workload, entry.assignment or Assignment(), queue, state).explained(entry.cause)
+
+
+@dataclass(frozen=True, slots=True)
+class _Looker:
+    workload: Workload
+    found: Assignment
+    queue: ClusterQueue
+    state: State
+
+    def explained(self, cause: str) -> Shortfall:
+        explain = {
+            NAMESPACE: self._namespace,
+            RESOURCES: self._over_limit,
+            LIMIT_RANGE: self._out_of_range,
+            NOT_COVERED: self._not_covered,
+            TOO_MUCH: self._too_much,
+            NO_MATCH: self._no_match,
+            TOPOLOGY: self._no_place,
+            NO_TOPOLOGY: self._no_topology,
+            SEVERAL: self._several,
+            NO_LONGER: self._asks_nothing,
+        }.get(cause)
+        return explain() if explain else Shortfall(f"Kueue never admits it ({cause})", "look at the ClusterQueue")
+
+    @property
+    def _named(self) -> str:
+        return f"ClusterQueue {self.queue.name}"
+
+    def _namespace(self) -> Shortfall:
+        name = self.workload.namespace
+        if name not in self.state.cluster.namespaces:
+            return Shortfall(f"there is no namespace {name}", "create it, or fetch the namespaces again")
+        hint = "namespaceSelector: {} lets every namespace in"
+        wanted = self.queue.namespaces
+        if wanted and wanted.get("matchLabels"):
+            labels = ", ".join(f"{key}: {value}" for key, value in wanted["matchLabels"].items())
+            hint = f"label the namespace with {labels}"
+        return Shortfall(f"{self._named} does not take jobs of namespace {name} (its namespaceSelector)", hint)
+
+    def _over_limit(self) -> Shortfall:
+        one, place, over = next((s, p, n) for s in self.workload.pod_sets for p, n in over_limit(s.pod))
+        where = _container(one, place)
+        message = f"{where} asks for more {' and '.join(over)} than its limit allows"
+        return Shortfall(message, "raise the limit; where none is written, it comes from a LimitRange", one.name)
+
+    def _out_of_range(self) -> Shortfall:
+        limits = self.state.cluster.limits[self.workload.namespace]
+        one, place, outside, bound = next(
+            (s, p, n, b) for s in self.workload.pod_sets for p, n, b in out_of_range(s.pod, limits)
+        )
+        where, side = _container(one, place), "above the max" if bound == "max" else "below the min"
+        message = f"{' and '.join(outside)} of {where} {'are' if len(outside) > 1 else 'is'} {side} of a LimitRange"
+        return Shortfall(message, f"ask for {'less' if bound == 'max' else 'more'}, or change the LimitRange", one.name)
+
+    def _not_covered(self) -> Shortfall:
+        one = next(each for each in self.found.pod_sets if each.uncovered)
+        message = f"{self._named} has no quota for {one.uncovered}, which the pods of {one.pod_set.name} ask for"
+        return Shortfall(message, f"remove the request, or add {one.uncovered} to coveredResources", one.pod_set.name)
+
+    def _too_much(self) -> Shortfall:
+        one, flavor, resource, asked, most = self._shortest()
+        key = (flavor, resource)
+        own = min(most, self.queue.quotas[key].nominal if key in self.queue.quotas else 0)
+        where = f" in flavor {flavor}" if len(self.queue.flavors) > 1 else ""
+        message = (
+            f"{of_resource(resource, asked)} asked, {plain(resource, most)} is the most that {self._named} can get{where}: "
+            f"{self._sources(resource, own, most)}"
+        )
+        fewer, amount = self._fewer(one.pod_set, resource)
+        if fewer:
+            total = plain(resource, asked - amount)
+            message += f"; {total} would fit: {self._size(fewer[0], fewer[1])}"
+        hint = f"raise the nominalQuota of {self._named} for {resource} in flavor {flavor} by {plain(resource, asked - most)}"
+        if fewer:
+            hint = f"{self._reduced(*fewer)}, or {hint}"
+        return Shortfall(message, hint, fewer[0].name if fewer else one.pod_set.name)
+
+    def _shortest(self) -> tuple[Assigned, str, str, int, int]:
+        """The flavor that comes nearest, and the resource of which it lacks the most: asked, and the most there is."""
+        candidates = [
+            (max((asked / max(most, 1), name) for name, (asked, most) in attempt.short.items()), flavor, one)
+            for one in self.found.pod_sets
+            for flavor, attempt in one.attempts.items()
+            if attempt.short
+        ]
+        (_, resource), flavor, one = min(candidates, key=lambda item: (item[0], item[1]))
+        asked, most = one.attempts[flavor].short[resource]
+        return one, flavor, resource, asked, most
+
+    def _sources(self, resource: str, own: int, most: int) -> str:
+        if not self.queue.cohort:
+            return "all of it its own"
+        borrowed = f"{plain(resource, most - own)} borrowed from cohort {self.queue.cohort}"
+        return f"{plain(resource, own)} of its own, {borrowed}"
+
+    def _fewer(self, failing: PodSet, resource: str = "") -> tuple[tuple[PodSet, int] | None, int]:
+        """The pod set to make smaller and its largest size that would do; and how much of `resource` that saves."""
+        for one in dict.fromkeys((failing.name, *(each.name for each in self._trainers))):
+            pod_set = next(each for each in self.workload.pod_sets if each.name == one)
+            count = most_pods(self.workload, one, self.queue, self.state) if pod_set.count > 1 else 0
+            if count:
+                return (pod_set, count), (pod_set.count - count) * pod_set.one.get(resource, 0)
+        return None, 0
+
+    @property
+    def _trainers(self) -> list[PodSet]:
+        """The pod sets that `numNodes` of a TrainJob counts."""
+        return [one for one in self.workload.pod_sets if one.step == names.TRAINER]
+
+    def _size(self, one: PodSet, count: int) -> str:
+        if one.step != names.TRAINER:
+            return f"{counted_pods(count)} of {one.name}"
+        return f"numNodes {count + sum(other.count for other in self._trainers if other.name != one.name)}"
+
+    def _reduced(self, one: PodSet, count: int) -> str:
+        size = self._size(one, count)
+        return (
+            f"write {size.replace(' ', ': ')}"
+            if one.step == names.TRAINER
+            else f"reduce {one.name} to {counted_pods(count)}"
+        )
+
+    def _no_match(self) -> Shortfall:
+        one = next((each for each in reversed(self.found.pod_sets) if each.failed), None)
+        if one is None:
+            return Shortfall(f"{self._named} has no flavor for it", "look at the flavors of the ClusterQueue")
+        reasons = [f"{name}: {attempt.reason}" for name, attempt in one.attempts.items() if attempt.reason]
+        message = f"no flavor of {self._named} takes the pods of {one.pod_set.name}: {'; '.join(reasons)}"
+        return Shortfall(message, self._flavor_hint(one), one.pod_set.name)
+
+    def _flavor_hint(self, one: Assigned) -> str:
+        for taints in self._taints(one):
+            added = [{"key": t.get("key"), "operator": "Exists", "effect": t.get("effect")} for t in taints]
+            if would_do(with_tolerations(self.workload, added), self.queue, self.state):
+                written = ", ".join("{" + ", ".join(f"{k}: {v}" for k, v in each.items()) + "}" for each in added)
+                return f"this would do: tolerations: [{written}] on the pods"
+        wanted = one.pod_set.topology
+        softened = with_topology(self.workload, one.pod_set.name, type(wanted)())
+        if wanted.explicit and would_do(softened, self.queue, self.state):
+            return "it would fit without asking for a topology"
+        return "give the pods what one of the flavors needs, or the queue a flavor that suits them"
+
+    def _taints(self, one: Assigned) -> Iterator[list[dict[str, str]]]:
+        for name in one.attempts:
+            flavor = self.state.cluster.flavors.get(name)
+            taints = (
+                [dict(t) for t in flavor.taints if t.get("effect") in ("NoSchedule", "NoExecute")] if flavor else []
+            )
+            if taints:
+                yield taints
+
+    def _no_place(self) -> Shortfall:
+        one = next(each for each in self.found.pod_sets if each.no_place)
+        lacking = one.no_place
+        assert lacking is not None
+        message = self._room(one, lacking)
+        softer = self._softer(one)
+        if softer:
+            kind = softer.partition(":")[0].removeprefix("podset-")
+            return Shortfall(
+                f"{message}; {kind} would fit", f"annotate the pods with kueue.x-k8s.io/{softer}", one.pod_set.name
+            )
+        fewer, _ = self._fewer(one.pod_set)
+        if fewer:
+            size = self._size(*fewer)
+            return Shortfall(
+                f"{message}; {counted_pods(fewer[1])} would fit: {size}", self._reduced(*fewer), one.pod_set.name
+            )
+        return Shortfall(message, "the nodes of the flavor have no room for such a pod", one.pod_set.name)
+
+    def _room(self, one: Assigned, lacking: NoPlace) -> str:
+        pod_set = one.pod_set
+        if lacking.reason:
+            return f"the pods of {pod_set.name} find no place in flavor {one.tree}: {lacking.reason}"
+        pods = asking(lacking.size, pod_set.one)
+        slices = lacking.size > 1
+        what = f"{lacking.count} slices of {pods}" if slices else asking(lacking.count, pod_set.one)
+        if lacking.level:
+            return f"no {level_word(lacking.level)} holds {what}: the largest holds {lacking.most}"
+        return f"the nodes of flavor {one.tree} do not hold {what}: all together hold {lacking.most}"
+
+    def _softer(self, one: Assigned) -> str:
+        asked = one.pod_set.topology
+        for annotation, softer in softer_topologies(asked, self.state.trees[one.tree]):
+            if would_do(with_topology(self.workload, one.pod_set.name, softer), self.queue, self.state):
+                return annotation
+        return ""
+
+    def _no_topology(self) -> Shortfall:
+        name = next(one.pod_set.name for one in self.found.pod_sets if one.error)
+        if not self.queue.flavors:
+            return Shortfall(
+                f"{self._named} has no flavors, so that nothing can be admitted by it", "give it resourceGroups"
+            )
+        message = f"the pods of {name} need a place on a topology, and what they ask for gives them no flavor with one"
+        return Shortfall(message, "let the pods ask for a resource whose flavors have a topology", name)
+
+    def _several(self) -> Shortfall:
+        one = next(each for each in self.found.pod_sets if each.error)
+        flavors = sorted({c.flavor for c in one.flavors.values() if c.flavor in self.state.trees})
+        message = f"the pods of {one.pod_set.name} get flavors with different topologies: {' and '.join(flavors)}"
+        return Shortfall(
+            message, "put the resources that pods ask for together into one resource group", one.pod_set.name
+        )
+
+    def _asks_nothing(self) -> Shortfall:
+        idle = (one.pod_set.name for one in self.found.pod_sets if one.placement and not one.pod_set.one)
+        name = next(idle, "")
+        message = "Kueue places pods on a topology only if they ask for something" + (
+            f": those of {name} do not" if name else ""
+        )
+        return Shortfall(message, "give the pods a request, such as cpu: 100m", name)
+
+
+def _container(one: PodSet, place: Iterable[str | int]) -> str:
+    path = list(place)
+    if not path:
+        return f"a pod of {one.name}"
+    kind, index = str(path[0]), int(path[1])
+    return f"container {one.pod[kind][index].get('name', index)} of {one.name}"

@@ -1,0 +1,90 @@
+"""What would do instead: a job with fewer pods, a softer topology or a toleration, tried on the idle cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from trainc.fits.cluster import ClusterQueue
+from trainc.fits.flavors import State
+from trainc.fits.scheduling import ADMITTED, Entry, Scheduler
+from trainc.fits.topology import Tree
+from trainc.fits.workload import PodSet, TopologyRequest, Workload
+from trainc.startup.records import replace
+
+
+def admitted(workload: Workload, queue: ClusterQueue, state: State) -> Entry:
+    """A job alone on the idle cluster, after the scheduler has done what it can for it."""
+    entry = Entry(0, workload)
+    Scheduler(state).submit(entry, queue)
+    return entry
+
+
+def would_do(workload: Workload, queue: ClusterQueue, state: State) -> bool:
+    """Whether a job would be admitted alone on the idle cluster."""
+    return admitted(workload, queue, state).cause == ADMITTED
+
+
+def with_pods(workload: Workload, name: str, count: int) -> Workload:
+    """The same job with another number of pods in one pod set."""
+    return _changed(workload, name, lambda one: replace(one, count=count, total=_times(one, count)))
+
+
+def with_topology(workload: Workload, name: str, asked: TopologyRequest) -> Workload:
+    """The same job with another topology for one pod set, and for those that are in its group."""
+    group = next((one.topology.group for one in workload.pod_sets if one.name == name), None)
+    names = {one.name for one in workload.pod_sets if one.name == name or (group and one.topology.group == group)}
+    for each in names:
+        workload = _changed(workload, each, lambda one: replace(one, topology=asked))
+    return workload
+
+
+def with_tolerations(workload: Workload, added: Iterable[Mapping[str, Any]]) -> Workload:
+    """The same job with tolerations added to all its pods."""
+    more = list(added)
+    pod_sets = tuple(
+        replace(one, pod={**one.pod, "tolerations": [*(one.pod.get("tolerations") or ()), *more]})
+        for one in workload.pod_sets
+    )
+    return replace(workload, pod_sets=pod_sets, shape=f"{workload.shape} {more}")
+
+
+def _changed(workload: Workload, name: str, change: Callable[[PodSet], PodSet]) -> Workload:
+    pod_sets = tuple(change(one) if one.name == name else one for one in workload.pod_sets)
+    changed = [(one.count, one.topology) for one in pod_sets]
+    return replace(workload, pod_sets=pod_sets, shape=f"{workload.shape} {changed}")
+
+
+def _times(one: PodSet, count: int) -> dict[str, int]:
+    return {name: amount * count for name, amount in one.one.items()}
+
+
+def most_pods(workload: Workload, name: str, queue: ClusterQueue, state: State) -> int:
+    """The largest number of pods of one pod set with which the job would be admitted; 0 where none would do.
+
+    Found by halving: between a number that would do and one that would not.
+    """
+    count = next(one.count for one in workload.pod_sets if one.name == name)
+    fits, fails = 0, count
+    while fails - fits > 1:
+        middle = (fits + fails) // 2
+        if would_do(with_pods(workload, name, middle), queue, state):
+            fits = middle
+        else:
+            fails = middle
+    return fits
+
+
+def softer_topologies(asked: TopologyRequest, tree: Tree) -> Iterable[tuple[str, TopologyRequest]]:
+    """Requests that are easier to meet, the nearest first, each with the annotation that would say so."""
+    level = asked.required if asked.required is not None else asked.preferred
+    if level is None or tree.level(level) < 0:
+        return
+    if asked.required is not None:
+        yield f"podset-preferred-topology: {level}", replace(asked, required=None, preferred=level)
+        for wider in reversed(tree.levels[: tree.level(level)]):
+            yield f"podset-required-topology: {wider}", replace(asked, required=wider)
+    if asked.slices:
+        yield f"podset-required-topology: {level}, without slices", replace(asked, slices=())
+    if asked.group is None:
+        yield 'podset-unconstrained-topology: "true"', TopologyRequest(unconstrained=True)

@@ -1,0 +1,51 @@
+"""Amounts, pods and topology levels in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from trainc.fits.amounts import written_amount
+from trainc.fits.cluster import HOSTNAME
+
+_TOPOLOGY_PREFIX = "topology-"
+
+
+def is_gpu(resource: str) -> bool:
+    """Whether a resource counts GPUs: `nvidia.com/gpu`, `amd.com/gpu`."""
+    return resource.rpartition("/")[2] == "gpu"
+
+
+def of_resource(resource: str, count: int) -> str:
+    """An amount with its resource: `8 GPUs`, `1500m CPU`, `512Gi of memory`, `4 rdma/ib`."""
+    if is_gpu(resource):
+        return "1 GPU" if count == 1 else f"{count} GPUs"
+    if resource == "cpu":
+        return f"{written_amount(resource, count)} CPU"
+    if resource == "pods":
+        return counted_pods(count)
+    if "/" in resource:
+        return f"{count} {resource}"
+    return f"{written_amount(resource, count)} of {resource}"
+
+
+def plain(resource: str, count: int) -> str:
+    """An amount alone, where the resource has been named: `128`, `512Gi`."""
+    return written_amount(resource, count)
+
+
+def counted_pods(count: int) -> str:
+    """`1 pod`, `8 pods`."""
+    return "1 pod" if count == 1 else f"{count} pods"
+
+
+def asking(count: int, one: Mapping[str, int]) -> str:
+    """Pods with what each of them asks for, GPUs alone if it asks for any: `8 pods of 8 GPUs`."""
+    named = [name for name, amount in one.items() if amount]
+    chosen = [name for name in named if is_gpu(name)] or sorted(named)
+    parts = " and ".join(of_resource(name, one[name]) for name in chosen)
+    return f"{counted_pods(count)} of {parts}" if parts else counted_pods(count)
+
+
+def level_word(label: str) -> str:
+    """A topology level as people call it: `rack` of `cloud.provider.com/topology-rack`, `node` of the hostname."""
+    return "node" if label == HOSTNAME else label.rpartition("/")[2].removeprefix(_TOPOLOGY_PREFIX)

@@ -1,0 +1,257 @@
+"""A JobSet as Kueue queues it: the Workload, its pod sets and what they ask of the topology.
+
+Source: kubernetes-sigs/kueue pkg/controller/jobs/jobset/jobset_controller.go (PodSets), pkg/controller/jobframework/tas.go,
+pkg/workload/workload.go (totalRequestsFromPodSets, computeSchedulingHash).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from trainc.api import names
+from trainc.api.quantity import canonical
+from trainc.fits.amounts import Amounts
+from trainc.fits.cluster import Cluster
+from trainc.fits.requests import charged_pod, pod_amounts
+from trainc.startup.records import dataclass
+
+Json: TypeAlias = Mapping[str, Any]
+
+PREFIX = "kueue.x-k8s.io/"
+QUEUE = names.QUEUE_LABEL
+REQUIRED, PREFERRED, UNCONSTRAINED = (
+    f"{PREFIX}podset-{kind}-topology" for kind in ("required", "preferred", "unconstrained")
+)
+SLICE_LEVEL, SLICE_SIZE = f"{PREFIX}podset-slice-required-topology", f"{PREFIX}podset-slice-size"
+SLICE_LAYERS, GROUP = f"{PREFIX}podset-slice-required-topology-constraints", f"{PREFIX}podset-group-name"
+DEFAULT_QUEUE = "default"
+
+# What Go's strconv.ParseBool reads.
+BOOLEANS = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True) | dict.fromkeys(
+    ("0", "f", "F", "FALSE", "false", "False"), False
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyRequest:
+    """What a pod set asks of the topology: a level that one domain of it must or should hold all pods, or any nodes.
+
+    `slices` are levels and sizes from the outermost inwards: that many pods together in one domain of that level.
+    """
+
+    required: str | None = None
+    preferred: str | None = None
+    unconstrained: bool | None = None
+    slices: tuple[tuple[str, int], ...] = ()
+    group: str | None = None
+
+    @property
+    def explicit(self) -> bool:
+        """Whether anything is asked at all."""
+        asked = (self.required, self.preferred, self.unconstrained)
+        return bool(self.slices) or any(one is not None for one in asked)
+
+
+@dataclass(frozen=True, slots=True)
+class PodSet:
+    """The pods of one replicated job.
+
+    `pod` is the pod spec as charged, `one` what a pod of it asks, `total` all of them; `step` the part that it plays in
+    the TrainJob that it was compiled from, `index` its place in the JobSet.
+    """
+
+    name: str
+    count: int
+    pod: Json
+    one: Amounts
+    total: Amounts
+    topology: TopologyRequest
+    step: str = ""
+    index: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A job as it is queued. Two of one `shape` in a queue are alike to the scheduler."""
+
+    namespace: str
+    name: str
+    queue: str
+    pod_sets: tuple[PodSet, ...]
+    shape: str
+
+    @property
+    def job(self) -> str:
+        """The job as answers name it."""
+        return job_name(self.namespace, self.name)
+
+
+def job_name(namespace: str, name: str) -> str:
+    """A job as answers name it: `team-a/llm`, the name alone where there is no namespace."""
+    return f"{namespace}/{name}" if namespace else name
+
+
+def place(jobset: Json) -> tuple[str, str]:
+    """The namespace and name of a JobSet."""
+    metadata = jobset.get("metadata") or {}
+    return str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
+
+
+def queue_of(jobset: Json, cluster: Cluster) -> str:
+    """The LocalQueue that a JobSet is sent to; empty where Kueue does not manage it.
+
+    Without the label it is the namespace's LocalQueue `default`, if there is one that is not stopped.
+    """
+    written = ((jobset.get("metadata") or {}).get("labels") or {}).get(QUEUE)
+    if written:
+        return str(written)
+    queue = cluster.local_queues.get((place(jobset)[0], DEFAULT_QUEUE))
+    return DEFAULT_QUEUE if queue and not queue.stopped else ""
+
+
+def replicated_jobs(jobset: Json) -> list[Json]:
+    """The replicated jobs of a JobSet."""
+    return list((jobset.get("spec") or {}).get("replicatedJobs") or ())
+
+
+def pod_count(replicated_job: Json) -> int:
+    """The pods of a replicated job that run at one time."""
+    job = (replicated_job.get("template") or {}).get("spec") or {}
+    parallelism = _number(job.get("parallelism"), 1)
+    return _number(replicated_job.get("replicas"), 1) * min(parallelism, _number(job.get("completions"), parallelism))
+
+
+def _number(value: Any, default: int) -> int:
+    return default if value is None else int(value)
+
+
+def pod_template(replicated_job: Json) -> Json:
+    """The pod template of a replicated job."""
+    job = (replicated_job.get("template") or {}).get("spec") or {}
+    template: Json = job.get("template") or {}
+    return template
+
+
+def pod_annotations(replicated_job: Json) -> Mapping[str, str]:
+    """The annotations of the pods of a replicated job."""
+    return (pod_template(replicated_job).get("metadata") or {}).get("annotations") or {}
+
+
+def workload_of(jobset: Json, queue: str, cluster: Cluster) -> Workload:
+    """The Workload that Kueue makes of a JobSet that its webhooks accept, with what it will be charged."""
+    namespace, name = place(jobset)
+    jobs = replicated_jobs(jobset)
+    pod_sets = tuple(_pod_set(one, i, namespace, cluster) for i, one in enumerate(jobs))
+    replicas = [_number(one.get("replicas"), 1) for one in jobs]
+    return Workload(namespace, name, queue, pod_sets, _shape(pod_sets, replicas))
+
+
+def _pod_set(replicated_job: Json, index: int, namespace: str, cluster: Cluster) -> PodSet:
+    written = pod_template(replicated_job).get("spec") or {}
+    pod = charged_pod(written, cluster.limits.get(namespace, {}), cluster.overheads)
+    count, one = pod_count(replicated_job), pod_amounts(pod)
+    labels = ((replicated_job.get("template") or {}).get("metadata") or {}).get("labels") or {}
+    return PodSet(
+        str(replicated_job.get("name")),
+        count,
+        pod,
+        one,
+        {name: amount * count for name, amount in one.items()},
+        topology_request(pod_annotations(replicated_job)),
+        str(labels.get(names.ANCESTOR_LABEL) or ""),
+        index,
+    )
+
+
+def topology_request(written: Mapping[str, str]) -> TopologyRequest:
+    """What the annotations of a pod template ask of the topology. ValueError where they cannot be read."""
+    required, preferred, unconstrained = (written.get(key) for key in (REQUIRED, PREFERRED, UNCONSTRAINED))
+    if required is not None:
+        preferred = unconstrained = None
+    elif preferred is not None:
+        unconstrained = None
+    elif unconstrained is not None and unconstrained not in BOOLEANS:
+        raise ValueError(f"{UNCONSTRAINED} is not a boolean")
+    constrained = required is not None or preferred is not None
+    return TopologyRequest(
+        required,
+        preferred,
+        None if unconstrained is None else BOOLEANS[unconstrained],
+        _slices(written),
+        written.get(GROUP) if constrained else None,
+    )
+
+
+def _slices(written: Mapping[str, str]) -> tuple[tuple[str, int], ...]:
+    if SLICE_LAYERS in written:
+        return tuple(slice_layers(written[SLICE_LAYERS]))
+    if SLICE_LEVEL in written and SLICE_SIZE in written:
+        return ((written[SLICE_LEVEL], int(written[SLICE_SIZE])),)
+    return ()
+
+
+def slice_layers(text: str) -> list[tuple[str, int]]:
+    """The levels and sizes of the annotation for several layers of slices. ValueError where Go could not read it."""
+    try:
+        layers = json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if layers is None:
+        return []
+    if not isinstance(layers, list):
+        raise ValueError("it is not a JSON array")  # noqa: TRY004 - a text that cannot be read
+    return [_layer(layer) for layer in layers]
+
+
+def _layer(layer: Any) -> tuple[str, int]:
+    # Go's decoder matches the names of fields without regard to case, and reads null as the zero value.
+    if layer is None:
+        return "", 0
+    if not isinstance(layer, dict):
+        raise ValueError("an entry is not a JSON object")  # noqa: TRY004 - as above
+    known = {key.lower(): value for key, value in layer.items()}
+    level, size = known.get("topology"), known.get("size")
+    level, size = "" if level is None else level, 0 if size is None else size
+    if (
+        not isinstance(level, str)
+        or isinstance(size, bool)
+        or not isinstance(size, int)
+        or not -(2**31) <= size < 2**31
+    ):
+        raise ValueError("an entry needs a topology (a string) and a size (an integer)")
+    return level, size
+
+
+def _shape(pod_sets: tuple[PodSet, ...], replicas: list[int]) -> str:
+    """What the scheduler can tell two workloads of a queue apart by."""
+    return json.dumps([_pod_set_shape(one, n) for one, n in zip(pod_sets, replicas, strict=True)], sort_keys=True)
+
+
+def _pod_set_shape(one: PodSet, replicas: int) -> list[Any]:
+    asked = one.topology
+    pod = one.pod
+    spec = [pod.get(key) for key in _SHAPED]
+    containers = [
+        [[_canonical((box.get("resources") or {}).get("requests")), box.get("ports")] for box in pod.get(kind) or ()]
+        for kind in ("initContainers", "containers")
+    ]
+    own = _canonical((pod.get("resources") or {}).get("requests"))
+    wanted = [asked.required, asked.preferred, asked.unconstrained, asked.slices, asked.group]
+    return [one.name, spec, containers, own, _canonical(pod.get("overhead")), one.count, one.total, wanted, replicas]
+
+
+_SHAPED = (
+    "nodeSelector",
+    "affinity",
+    "tolerations",
+    "runtimeClassName",
+    "priority",
+    "topologySpreadConstraints",
+    "resourceClaims",
+)
+
+
+def _canonical(written: Mapping[str, str | float] | None) -> dict[str, str]:
+    return {name: canonical(value) for name, value in (written or {}).items()}
