@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from builders import runtime, trainjob
 
-from trainc import Diagnostic, Options, compile_trainjob
+from trainc import Options, compile_trainjob
 from trainc.plugins import entry_points, registry
 
 ROOT = Path(__file__).parents[1]
@@ -156,6 +156,6 @@ def test_python_callers_choose_it_by_an_option(site: Path, monkeypatch: pytest.M
         cached.cache_clear()
     result = compile_trainjob(trainjob(), [runtime()], Options(release="2.3", plugins=("acme",)))
     assert result.manifests[0]["metadata"]["labels"] == {"acme.example.com/cost-centre": "team-a"}
-    assert [d.code for d in result.diagnostics if isinstance(d, Diagnostic)] == ["AcmeNoDeadline"]
+    assert [diagnostic.code for diagnostic in result.diagnostics] == ["AcmeNoDeadline"]
     for cached in (registry.enabled, entry_points.choose):
         cached.cache_clear()

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainc.api import names
+from trainc.api.documents import Json
 from trainc.diagnostics import Finding, Path
 from trainc.ir.info import Info
 from trainc.ir.trainjob import Patch, PatchedJob, TrainJob
-from trainc.plugins.plugin import Json
 from trainc.startup.patterns import pattern
 
 _MAIN_CONTAINERS = (names.NODE, names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
