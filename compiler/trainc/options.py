@@ -51,6 +51,8 @@ class Limits:
     depth: int = 100
     alias_expansions: int = 10_000
     template_steps: int = 100_000
+    template_bytes: int = 100_000_000
+    template_seconds: int = 5
     overlays: int = 1_000
     allow_outside: bool = False
 
