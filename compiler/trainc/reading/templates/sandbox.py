@@ -94,7 +94,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         self.filters = {name: self._paid(name, function) for name, function in filters.items()}
         self.filters |= {"counted": budget.counted, "made": self._made, "weighed": self._weighed, "spent": self._spent}
         self.filters |= {"key": _key}
-        tests: dict[str, Callable[..., Any]] = dict(TESTS)
+        tests: dict[str, Any] = {**TESTS}
         self.tests = {name: self._paid("", test) for name, test in tests.items()}
         self.globals = {"range": self._range, "dict": _dict, "namespace": _namespace}
         self.concat = self._concat  # type: ignore[method-assign]
