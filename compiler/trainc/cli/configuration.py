@@ -72,12 +72,15 @@ def read_configuration(paths: Sequence[str], named: str | None, limits: Limits =
 
 
 def _search(paths: Sequence[str]) -> str | None:
-    """The nearest trainc.yaml, from the folder that holds all the input upward: where trainc runs makes no difference."""
+    """The nearest trainc.yaml, from the folder that holds all the input upward: where trainc runs makes no difference.
+
+    The folder with `.git` is the last one looked at: what lies above a repository was written by others.
+    """
     folders = [os.path.abspath(path if os.path.isdir(path) else os.path.dirname(path)) for path in paths if path != "-"]
     folder = os.path.commonpath(folders) if folders else os.getcwd()
     while not os.path.isfile(os.path.join(folder, FILE_NAME)):
         parent = os.path.dirname(folder)
-        if parent == folder:
+        if parent == folder or os.path.exists(os.path.join(folder, ".git")):
             return None
         folder = parent
     return os.path.relpath(os.path.join(folder, FILE_NAME))
