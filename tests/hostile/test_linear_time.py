@@ -44,7 +44,7 @@ def steps(work: Callable[[], Any]) -> int:
 
     def calls(frame: Any, event: str, argument: Any) -> None:
         nonlocal counted
-        owner = getattr(argument, "__self__", None) if event == "c_call" else None
+        owner: Any = getattr(argument, "__self__", None) if event == "c_call" else None
         through = isinstance(owner, str) and argument.__name__ not in _IN_THE_MIDDLE
         counted += 1 + (len(owner) // 10 if through else 0)
 

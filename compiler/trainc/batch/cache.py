@@ -12,11 +12,12 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from io import BytesIO
+from io import BufferedReader, BytesIO
 from struct import Struct
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from trainc.batch.digest import SIZE, digest
+from trainc.reading.opening import open_file
 
 SUFFIX = ".pack"
 # A pack keeps records that a run had no use for, as another branch may, up to this size or that of those in use.
@@ -107,7 +108,8 @@ class Pack:
 
 def _opened(path: str) -> BinaryIO:
     try:
-        return open(path, "rb", _BUFFER)
+        raw: Any = open_file(path, links=False)
+        return BufferedReader(raw, _BUFFER)
     except OSError:
         return BytesIO()
 

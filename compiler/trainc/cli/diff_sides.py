@@ -16,7 +16,6 @@ from trainc.diagnostics import CompileError, Diagnostic, Source, has_errors
 from trainc.diff.manifest_set import ManifestSet, is_runtime, manifest_set, with_runtime
 from trainc.options import Limits, Options
 from trainc.pipeline.inputs import read_inputs
-from trainc.reading.catalog import SHOWN_FOLDER
 from trainc.reading.document import Document
 from trainc.reading.files import STDIN, is_overlay_folder, read_paths
 from trainc.reading.git_tree import Repository, repository_of, write_revision
@@ -154,7 +153,7 @@ def _inside(revision: str, arguments: Arguments, path: str | None) -> Iterator[t
 
 def _asked_for(path: str) -> list[str]:
     """A path from the top, and the settings that may hold for it."""
-    if os.path.isabs(path) or path.split(os.sep)[0] == os.pardir:
+    if os.path.isabs(path) or path.split(os.sep, maxsplit=1)[0] == os.pardir:
         return [FILE_NAME]  # The path is no part of the revision, which is said later.
     folders = [path]
     while folders[-1] not in ("", os.curdir, os.pardir):
@@ -236,7 +235,7 @@ def _of_revision(diagnostic: Diagnostic, revision: str, folder: str) -> Diagnost
     source = diagnostic.source
     if source is None:
         return replace(diagnostic, message=f"{diagnostic.message} (in {_GIT}{revision})")
-    if os.path.isabs(source.file) or source.file.startswith(SHOWN_FOLDER):
+    if os.path.isabs(source.file) or source.origin == "catalog":
         return diagnostic
     file = f"{_GIT}{revision}:{os.path.normpath(os.path.join(folder, source.file))}"
-    return replace(diagnostic, source=Source(file, source.line, source.column))
+    return replace(diagnostic, source=Source(file, source.line, source.column, "git"))

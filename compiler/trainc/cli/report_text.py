@@ -19,26 +19,30 @@ class Files:
     """The texts that a run has read. `stdin` is what came from there, since it cannot be read twice."""
 
     stdin: bytes = b""
-    _lines: dict[str, list[str]] = field(default_factory=dict)
+    _lines: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
     def line(self, source: Source) -> str | None:
         """The line that a source stands in, without its end; None where the file cannot be read any more."""
-        if source.file not in self._lines:
-            self._lines[source.file] = self._read(source.file).split("\n")
-        lines = self._lines[source.file]
+        place = source.origin, source.file
+        if place not in self._lines:
+            self._lines[place] = self._read(source).split("\n")
+        lines = self._lines[place]
         return lines[source.line - 1].rstrip("\r") if source.line <= len(lines) else None
 
-    def _read(self, file: str) -> str:
-        from trainc.reading.catalog import SHOWN_FOLDER, text_of
+    def _read(self, source: Source) -> str:
+        from trainc.options import Limits
+        from trainc.reading.catalog import text_of
         from trainc.reading.encoding import decode
+        from trainc.reading.opening import read_file
 
         try:
-            if file.startswith(SHOWN_FOLDER):
-                return text_of(file)
-            if file == STDIN:
+            if source.origin == "catalog":
+                return text_of(source.file)
+            if source.origin == "git":
+                return ""  # It is gone by now.
+            if source.file == STDIN:
                 return decode(self.stdin)
-            with open(file, "rb") as stream:
-                return decode(stream.read())
+            return decode(read_file(source.file, Limits().file_bytes))
         except (OSError, ValueError):
             return ""
 
