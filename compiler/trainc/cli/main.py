@@ -46,7 +46,10 @@ def main(words: Sequence[str] | None = None, streams: Streams | None = None) -> 
         return _NO_READER
     except OSError as error:
         # The disk or the permissions, not the input and not trainc: inputs that cannot be read are diagnosed before.
-        streams.err.write(f"trainc: {error.filename or 'standard output'}: {error.strerror or error}\n")
+        from trainc.diagnostics.spelled_out import printable, unobeyed
+
+        where = error.filename if isinstance(error.filename, str) else "standard output"
+        streams.err.write(unobeyed(f"trainc: {printable(where)}: {error.strerror or error}\n"))
         _discard_output(streams)
         return Status.DIAGNOSED
     except (MemoryError, RecursionError) as error:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from trainc.cli.terminal import Paint
 from trainc.diagnostics import Diagnostic, Source
+from trainc.diagnostics.spelled_out import printable, unobeyed
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field
 
@@ -73,7 +74,8 @@ def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *
     if len(shown) > len(some):
         blocks.append(f"... and {len(shown) - len(some):,} more; fix these first")
     summary = summarize(shown)
-    return "".join(f"{block}\n" for block in (*blocks, *([summary] if summary else ())))
+    report = "".join(f"{block}\n" for block in (*blocks, *([summary] if summary else ())))
+    return unobeyed(report, coloured=True)
 
 
 def _first_of(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
@@ -89,20 +91,13 @@ def _block(d: Diagnostic, files: Files, paint: Paint) -> Iterable[str]:
     # The path leads into an object that was compiled from the source, not into the source.
     inside = f"{d.object} " if d.source and d.object.startswith(_COMPILED) else ""
     what = f"{inside}{d.path}: {d.message}" if d.path else d.message
-    place, what = _on_one_line(place), _on_one_line(what)
+    place, what = printable(place), printable(what)
     yield f"{paint('place', place + ':')} {paint(d.severity, d.severity)}{paint('code', f'[{d.code}]')} {what}"
     if d.source and d.severity != "info":
         for line in excerpt(files, d.source):
             yield paint("excerpt", line)
     if d.hint:
-        yield f"  {paint('help', 'help:')} {_on_one_line(d.hint)}"
-
-
-def _on_one_line(text: str) -> str:
-    """A text with nothing in it that a terminal or a CI runner would obey."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+        yield f"  {paint('help', 'help:')} {printable(d.hint)}"
 
 
 def summarize(diagnostics: Iterable[Diagnostic]) -> str:
