@@ -19,7 +19,7 @@ PROCESSES ?= 2
 # Every use of a runtime dependency: reading, schemas, templates, overlays, goldens, recorded cases.
 BOUNDED ?= tests/api tests/reading tests/overlays tests/migration tests/pipeline tests/testing tests/emit tests/admission tests/test_conformance.py tests/test_golden.py tests/test_golden_errors.py tests/diagnostics/test_rules.py
 SECONDS ?= 60
-TARGETS ?= reader quantity merge pipeline
+TARGETS ?= reader quantity merge pipeline templates rewriting
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-quick lint format golden schemas diagnostics conformance dist lock sbom test-bounds bench fuzz coverage mutants clean

@@ -61,7 +61,7 @@ def to_folder(
         return refuse(compilation.diagnostics, compilation.files, arguments, streams)
     _report(compilation, arguments, streams)
     for path, text in planned.new.items() if arguments.check else ():
-        streams.out.write(_difference(f"{target}/{path}", planned.old[path], text).encode())
+        streams.out.write(_difference(f"{target}/{path}", planned.old[path], text).encode("utf-8", "backslashreplace"))
     if not arguments.quiet:
         _print_changes(list(planned.described()), target, arguments, streams)
     differs = planned.changes and (arguments.check or arguments.exit_code)

@@ -72,7 +72,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         streams.err.write(report)
         return Status.DIAGNOSED
     diff = _compared(before, after)
-    streams.out.write(_shown(diff, arguments, streams).encode())
+    streams.out.write(_shown(diff, arguments, streams).encode("utf-8", "backslashreplace"))
     _report_new_warnings(before, after, arguments, streams)
     return Status.DIAGNOSED if arguments.exit_code and diff.has_changes else Status.DONE
 

@@ -61,7 +61,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if isinstance(chosen, Nothing):
         streams.err.write(f"trainc explain: no field is called {arguments.field}; {_hint(chosen)}\n")
         return Status.DIAGNOSED
-    streams.out.write(_shown(chosen, arguments, streams).encode())
+    streams.out.write(_shown(chosen, arguments, streams).encode("utf-8", "backslashreplace"))
     return Status.DONE
 
 

@@ -51,7 +51,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             raise
         streams.err.write("trainc graph: svg needs the extra `graph`; run: pip install 'trainc[graph]'\n")
         return Status.USAGE
-    streams.out.write(drawn.encode())
+    streams.out.write(drawn.encode("utf-8", "backslashreplace"))
     return Status.DONE
 
 

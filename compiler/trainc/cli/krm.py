@@ -60,7 +60,7 @@ def _function(text: bytes, arguments: Arguments, streams: Streams) -> Status:
     request = read_resource_list(text)
     done = _transformed(request.items, request.configuration, arguments)
     results = results_of(done.diagnostics, [*request.items, *done.items])
-    streams.out.write(dump_yaml([answer(request, done.items, results)]).encode())
+    streams.out.write(dump_yaml([answer(request, done.items, results)]).encode("utf-8", "backslashreplace"))
     return _report(done.diagnostics, Files(text), arguments, streams)
 
 
@@ -74,7 +74,7 @@ def _plugin(text: bytes, arguments: Arguments, streams: Streams) -> Status:
     done = _transformed([document.data for document in documents], configuration, arguments)
     status = _report([*problems, *done.diagnostics], Files(text), arguments, streams)
     if status is Status.DONE:
-        streams.out.write(dump_yaml(done.items).encode())
+        streams.out.write(dump_yaml(done.items).encode("utf-8", "backslashreplace"))
     return status
 
 

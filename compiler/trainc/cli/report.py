@@ -55,7 +55,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         return Status.DIAGNOSED
     text = well_formed(page(jobs, remarks, _printable(arguments.title)))
     if arguments.output == "-":
-        streams.out.write(text.encode())
+        streams.out.write(text.encode("utf-8", "backslashreplace"))
         return Status.DONE
     with open(arguments.output, "w", encoding="utf-8", newline="") as stream:
         stream.write(text)

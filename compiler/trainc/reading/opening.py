@@ -30,7 +30,10 @@ def open_file(path: str | os.PathLike[str], *, links: bool = True) -> BinaryIO:
         raise NoRegularFileError(errno.EINVAL, "its name holds a NUL character", name)
     if not links and os.path.islink(name):  # Where the system has no such flag.
         raise NoRegularFileError(errno.ELOOP, "it is a link", name)
-    descriptor = os.open(name, _FLAGS | (0 if links else _NO_LINKS))
+    try:
+        descriptor = os.open(name, _FLAGS | (0 if links else _NO_LINKS))
+    except UnicodeEncodeError:
+        raise NoRegularFileError(errno.EINVAL, "its name holds half a character", name) from None
     regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
     if not regular and not (links and name.startswith(_OF_THE_SHELL)):
         os.close(descriptor)
