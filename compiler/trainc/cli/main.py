@@ -11,6 +11,7 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from io import BytesIO, RawIOBase, StringIO
 from typing import Any, BinaryIO, NoReturn
 
 from trainc.cli.command import COMMANDS, Command, Status, Streams, UsageError, parsed, parser_of
@@ -74,21 +75,17 @@ def _process_words() -> list[str]:
 
 def _own_streams() -> Streams:
     """The process's. One that it was started without holds nothing, or takes nothing that is meant to be read."""
-    from io import BytesIO, StringIO
-
     stdin: BinaryIO = sys.stdin.buffer if sys.stdin is not None else BytesIO()
     out: Any = sys.stdout.buffer if sys.stdout is not None else _Closed()
     return Streams(stdin, out, sys.stderr if sys.stderr is not None else StringIO())
 
 
-class _Closed:
+class _Closed(RawIOBase):
     """A standard output that is none."""
 
-    def write(self, _: bytes) -> int:
+    def write(self, _: object) -> int:
+        """Nothing can be."""
         raise OSError(errno.EBADF, "it is closed")
-
-    def flush(self) -> None:
-        """Nothing is held back."""
 
 
 def _discard_output(streams: Streams) -> None:
