@@ -9,8 +9,7 @@ import json
 
 from trainc import CompileError
 from trainc.diagnostics import has_errors
-from trainc.integrations.krm.resource_list import read_resource_list
-from trainc.integrations.krm.results import results_of
+from trainc.integrations.krm.resource_list import read_resource_list, results_of
 from trainc.integrations.krm.transform import transform
 from trainc.migration.files import migrate_text
 from trainc.options import Limits

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from commands import run
+from commands import Result, run
 
 from trainc.batch.cache import tracked_by_git
 
@@ -34,7 +34,7 @@ def git(*words: str) -> None:
     subprocess.run(["git", *words], check=True, capture_output=True)
 
 
-def build() -> object:
+def build() -> Result:
     return run("build", "jobs", "--cache", ".cache/trainc", "--release", "2.3")
 
 
@@ -47,8 +47,8 @@ def test_a_cache_that_git_tracks_is_neither_read_nor_written(version: str, repos
     git("add", "-f", ".cache")
     before = pack.read_bytes(), pack.stat().st_mtime_ns
     result = build()
-    assert result.status == 0  # type: ignore[attr-defined]
-    assert "git tracks files in it" in result.stderr  # type: ignore[attr-defined]
+    assert result.status == 0
+    assert "git tracks files in it" in result.stderr
     assert (pack.read_bytes(), pack.stat().st_mtime_ns) == before
 
 
@@ -56,7 +56,7 @@ def test_a_cache_that_git_does_not_track_is_used(repository: Path) -> None:
     git("add", "-A")
     assert not tracked_by_git(".cache/trainc")
     assert not tracked_by_git("/")
-    assert build().stderr == ""  # type: ignore[attr-defined]
+    assert build().stderr == ""
 
 
 def test_a_worktree_has_its_index_elsewhere(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
