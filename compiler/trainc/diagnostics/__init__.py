@@ -37,11 +37,15 @@ def format_path(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A position in an input file; `line` and `column` count from 1."""
+    """A position in an input file; `line` and `column` count from 1.
+
+    `origin` says what `file` is a name of: a file of the input, of trainc's catalog, or of a git revision.
+    """
 
     file: str
     line: int
     column: int
+    origin: Literal["file", "catalog", "git"] = "file"
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"

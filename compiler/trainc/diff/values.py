@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from trainc.api.field_path import FieldPath, Item
 from trainc.api.merge_keys import ITEM_KEYS
+from trainc.diagnostics.spelled_out import printable
 from trainc.diff.changes import Change
 from trainc.diff.delivery import DELIVERY_METHODS, DeliveryMethod
 from trainc.diff.model import ObjectDiff, Versions
@@ -50,11 +51,6 @@ def scalar(value: Any) -> str:
     if plain and not _NUMBER_LIKE.fullmatch(value):
         return value
     return printable(json.dumps(value, ensure_ascii=False))
-
-
-def printable(text: str) -> str:
-    """`text` with control and direction characters spelled out."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def without_identity(path: FieldPath, value: Any) -> Any:

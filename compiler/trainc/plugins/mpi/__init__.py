@@ -96,15 +96,14 @@ def _no_nodes(job: TrainJob, info: Info, policy: Mapping[str, Any]) -> Iterator[
 
 
 def _too_many_hosts(job: TrainJob, info: Info) -> Iterator[Finding]:
-    node = info.pod_set_in_role(names.NODE)
     asked = job.trainer.num_nodes if job.trainer else None
-    nodes = asked if asked is not None else (info.ml_policy or {}).get("numNodes", node.count if node else 1)
-    hosts = nodes * (node.replicas if node else 1)
-    if hostfile.is_too_large(job, hosts):
+    # Not those that were asked for: the controller does not always give them to the job that is listed.
+    sized = _sized(job, info, bool((info.policy("mpi") or {}).get("runLauncherAsNode")))
+    if hostfile.is_too_large(job, sized):
         yield Finding(
             "HostfileTooLarge",
             "error",
-            f"a hostfile of {hosts} hosts is larger than the 1 MiB that a ConfigMap holds",
+            f"a hostfile of {hostfile.count(sized)} hosts is larger than the 1 MiB that a ConfigMap holds",
             "run several jobs, or fewer and larger nodes",
             ("spec", "trainer", "numNodes") if asked is not None else ("spec", "runtimeRef"),
         )
