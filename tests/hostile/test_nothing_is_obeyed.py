@@ -38,7 +38,9 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / folder / "job.yaml").write_text(JOB % text, encoding="utf-8")
         (tmp_path / folder / "rt.yaml").write_text(RUNTIME % ((text,) * 3), encoding="utf-8")
     (tmp_path / "::add-mask::error.yaml").write_text(JOB % "a" + "  x: 1\n  nme##[x]: 1\n", encoding="utf-8")
-    (tmp_path / "trainc.yaml").write_text("release: '2.3'\nsemantics: controller\nsources: [jobs]\noutput: out\n", encoding="utf-8")
+    (tmp_path / "trainc.yaml").write_text(
+        "release: '2.3'\nsemantics: controller\nsources: [jobs]\noutput: out\n", encoding="utf-8"
+    )
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
