@@ -179,6 +179,18 @@ def test_no_module_is_longer_than_a_few_screens() -> None:
     assert {module for module in MODULES if lines(module) > MOST_LINES} == TOO_LONG
 
 
+def test_the_types_of_documents_are_defined_once() -> None:
+    defined = [
+        module
+        for module in MODULES
+        for node in tree(module).body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if ast.unparse(target) in {"Json", "Manifest"}
+    ]
+    assert defined == ["api/documents.py"] * 2
+
+
 def test_plugins_never_import_each_other() -> None:
     registry = {"registry", "engine", "plugin", "__init__"}
     owners = {m: m.split("/")[1].removesuffix(".py") for m in MODULES if m.startswith("plugins/")}
