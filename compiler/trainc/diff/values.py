@@ -54,7 +54,7 @@ def scalar(value: Any) -> str:
 
 
 def without_identity(path: FieldPath, value: Any) -> Any:
-    """An item less what its path already says: `{name: A, value: 1}` at `env[A]` is 1."""
+    """An item without what its path already says: `{name: A, value: 1}` at `env[A]` is 1."""
     if not (len(path) > 1 and isinstance(path[-1], Item) and isinstance(value, dict)):
         return value
     rest = {key: inner for key, inner in value.items() if key != ITEM_KEYS.get(str(path[-2]))}

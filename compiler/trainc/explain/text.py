@@ -137,7 +137,7 @@ def _evidence(origin: Origin, paint: Paint) -> Iterator[str]:
             yield paint(f"  {deviation.reason}", "faint")
 
 
-# The fields of an object in sections, a row for each thing there is to say.
+# The fields of an object in sections, one row per finding or origin.
 #
 # A section is the object itself, its spec, a replicated job, a job's pod, or a container; list items' names are left
 # out, because the paths of their other fields say them.

@@ -42,7 +42,7 @@ class Layer:
         return done
 
     def unused(self, documents: Sequence[Edited], uses: set[Use]) -> list[Diagnostic]:
-        """An error for each patch that addresses nothing, a warning for each image that nobody uses."""
+        """An error for each patch that addresses nothing, a warning for each image that no container uses."""
         patches = [p for i, p in enumerate(self._patches) if (self._number, "patch", i) not in uses]
         images = [c for i, c in enumerate(self._overlay.images) if (self._number, "image", i) not in uses]
         return [
@@ -112,7 +112,7 @@ class Layer:
 
 
 def _change(body: Mapping[str, Any]) -> dict[str, Any]:
-    """A strategic merge patch less what only identifies its document."""
+    """A strategic merge patch without what only identifies its document."""
     change = {key: value for key, value in body.items() if key not in _IDENTITY}
     metadata = change.get("metadata")
     if isinstance(metadata, Mapping):
