@@ -19,10 +19,10 @@ PROCESSES ?= 2
 # Every use of a runtime dependency: reading, schemas, templates, overlays, goldens, recorded cases.
 BOUNDED ?= tests/api tests/reading tests/overlays tests/migration tests/pipeline tests/testing tests/emit tests/admission tests/test_conformance.py tests/test_golden.py tests/test_golden_errors.py tests/diagnostics/test_rules.py
 SECONDS ?= 60
-TARGETS ?= reader quantity merge pipeline
+TARGETS ?= reader quantity merge pipeline templates rewriting
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-quick lint format golden schemas diagnostics conformance dist lock sbom test-bounds bench fuzz coverage mutants clean
+.PHONY: help setup demo test test-quick lint format golden schemas diagnostics conformance dist lock sbom audit test-bounds bench fuzz coverage mutants clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -106,6 +106,10 @@ fuzz: $(READY) ## run each fuzz target for SECONDS (60); what it finds is kept i
 		$(BIN)/python -m fuzz.seeds build/fuzz $$target && mkdir -p fuzz/findings/$$target && \
 		$(BIN)/python -m fuzz.run $$target -max_total_time=$(SECONDS) -timeout=30 -print_final_stats=1 \
 			-artifact_prefix=fuzz/findings/$$target/ build/fuzz/$$target || exit 1; done
+
+audit: $(READY) ## look the locks up in the advisories of the package index, where the network allows
+	@for lock in locks/*.txt; do echo "$$lock" && \
+		$(UV) tool run --quiet --from pip-audit pip-audit --requirement "$$lock" --disable-pip --no-deps --progress-spinner off || exit 1; done
 
 test-bounds: $(READY) ## test with the oldest and with the newest runtime dependencies that pyproject.toml allows
 	@for bound in lowest-direct highest; do \

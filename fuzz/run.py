@@ -18,8 +18,8 @@ def main() -> None:
 
 
 def _own_mutator(name: str) -> dict[str, object]:
-    """For the pipeline every other change is one of documents, not of bytes."""
-    if name != "pipeline":
+    """Where documents are compiled or rewritten, every other change is one of documents, not of bytes."""
+    if name not in ("pipeline", "rewriting"):
         return {}
     from fuzz.mutation import mutated
 

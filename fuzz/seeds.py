@@ -12,6 +12,14 @@ from fuzz.targets.pipeline import OPTIONS
 from trainc.api.releases import RELEASES
 
 CASES = Path(__file__).parents[1] / "tests" / "cases"
+OVERLAYS = Path(__file__).parents[1] / "overlays"
+_TEMPLATES = (
+    "{% for r in rates %}\na{{ loop.index }}: {{ r | tojson }}\n{% endfor %}",
+    "{% set n = namespace(s='f') %}{% for i in range(9) %}{% set n.s = n.s ~ n.s %}{% endfor %}{{ n.s|upper|length }}",
+    "{% macro m(x, y=2) %}{{ x ~ y }}{{ caller() }}{% endmacro %}{% call m(n) %}{{ cfg.a.b | join(',') }}{% endcall %}",
+    "{{ many | select('divisibleby', 3) | map('string') | sort(reverse=true) | list }}{{ cfg.text.split()[1:3] }}",
+    "{% if n in many and n is odd %}{{ dict(cfg, b=n ** 2 // 3) | dictsort | tojson }}{% endif %}{{ cfg.text | indent }}",
+)
 _QUANTITIES = (
     "1\n500m\n16Gi\n1e3\n-1.5k",
     "0.1n\n+5\n1E\n1E3\n8Ei\n.5\n1.\n007",
@@ -25,10 +33,13 @@ def seeds(target: str) -> Iterator[bytes]:
     match target:
         case "reader":
             yield from texts
-        case "pipeline":
+        case "pipeline" | "rewriting":
             yield from (str(_options_of(text)).encode() + b"\n" + text for text in texts)
         case "quantity":
             yield from (text.encode() for text in _QUANTITIES)
+        case "templates":
+            yield from (path.read_bytes() for path in sorted(OVERLAYS.rglob("*.j2")))
+            yield from (text.encode() for text in _TEMPLATES)
         case _:
             yield bytes(range(64))
 

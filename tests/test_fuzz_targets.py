@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -18,7 +19,7 @@ from trainc.reading.scalars import NotFiniteError, plain
 
 pytestmark = pytest.mark.slow
 
-TARGETS = ("merge", "pipeline", "quantity", "reader")
+TARGETS = ("merge", "pipeline", "quantity", "reader", "rewriting", "templates")
 FINDINGS = sorted(path for path in (Path(__file__).parents[1] / "fuzz" / "findings").rglob("*") if path.is_file())
 
 
@@ -44,6 +45,23 @@ def test_a_target_accepts_its_seeds(target: str) -> None:
 def test_documents_that_are_changed_compile_or_are_refused(part: int) -> None:
     for number, seed in enumerate(seeds("pipeline")):
         check_of("pipeline")(seed[:1] + mutated(seed[1:], number * 4 + part))
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_documents_that_are_changed_are_rewritten_or_refused(part: int) -> None:
+    for number, seed in enumerate(seeds("rewriting")):
+        check_of("rewriting")(str(part).encode() + mutated(seed[1:], number * 4 + part))
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_templates_that_are_changed_render_or_are_refused(part: int) -> None:
+    known = [word for seed in seeds("templates") for word in re.findall(rb"\w+|\W", seed)]
+    for number, seed in enumerate(seeds("templates")):
+        random = Random(number * 4 + part)
+        words = re.findall(rb"\w+|\W", seed)
+        for _ in range(4):
+            words[random.randrange(len(words))] = random.choice(known)
+        check_of("templates")(b"".join(words))
 
 
 @pytest.mark.parametrize("part", range(4))

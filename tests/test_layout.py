@@ -37,12 +37,12 @@ EDGES = {
     "emit": "startup diagnostics api options ir",
     "pipeline": "startup diagnostics api options compilation reading dialects overlays ir plugins lints admission emit",
     "batch": "startup diagnostics api options reading dialects overlays plugins lints emit pipeline",
-    "output": "startup diagnostics",
+    "output": "startup diagnostics reading",
     "migration": "startup diagnostics api options reading dialects pipeline",
     "explain": "startup diagnostics api options compilation reading ir plugins emit pipeline",
     # Both draw flowcharts.
     "diff": "startup diagnostics api options reading dialects ir admission emit pipeline explain graph",
-    "graph": "startup api ir plugins",
+    "graph": "startup diagnostics api ir plugins",
     "report": "startup diagnostics api explain graph",
     "fits": "startup diagnostics api reading",
     "integrations": "startup diagnostics api options compilation reading dialects overlays ir emit pipeline explain",
@@ -69,6 +69,7 @@ NAMED_BY_A_REGISTRY = re.compile(r"plugins/\w+/(passes|explain|lints)\.py|lints/
 TOO_SMALL = {
     "batch/identity.py",
     "cli/shells/fish.py",
+    "fits/scheduler_nodes.py",
     "plugins/mpi/hostfile.py",
     "plugins/mpi/policy_checks.py",
     "plugins/mpi/search_domain.py",
@@ -79,7 +80,7 @@ TOO_SMALL = {
     "reading/flattened.py",
     "reading/misplaced_keys.py",
 }
-TOO_LONG = ["startup/records.py"]
+TOO_LONG = {"fits/placement.py", "fits/snapshot.py", "startup/records.py"}
 VAGUE = {"base", "common", "core", "helper", "helpers", "misc", "shared", "tools", "util", "utils"}
 
 
@@ -168,7 +169,19 @@ def test_a_module_earns_its_file() -> None:
 
 
 def test_no_module_is_longer_than_a_few_screens() -> None:
-    assert [module for module in MODULES if lines(module) > MOST_LINES] == TOO_LONG
+    assert {module for module in MODULES if lines(module) > MOST_LINES} == TOO_LONG
+
+
+def test_the_types_of_documents_are_defined_once() -> None:
+    defined = [
+        module
+        for module in MODULES
+        for node in tree(module).body
+        if isinstance(node, ast.Assign | ast.AnnAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if ast.unparse(target) in {"Json", "Manifest"}
+    ]
+    assert defined == ["api/documents.py"] * 2
 
 
 def test_plugins_never_import_each_other() -> None:
@@ -193,7 +206,8 @@ def test_a_module_says_what_it_is_in_a_sentence() -> None:
 
 def test_nothing_but_the_command_line_prints_reads_the_environment_or_looks_at_the_clock() -> None:
     # git is started with the environment that trainc was started with.
-    exempt = {("reading/git_tree.py", "os.environ")}
+    # What Python starts for `-j` is told by a variable not to import from the current folder.
+    exempt = {("reading/git_tree.py", "os.environ"), ("batch/workers.py", "os.environ")}
     forbidden = {"print", "input", "os.getenv", "os.environ", "time.time", "datetime.now", "datetime.datetime.now"}
     used = {
         (module, ast.unparse(node))

@@ -38,6 +38,13 @@ def checked_cluster_domain(text: str) -> str:
     return text
 
 
+def checked_image(text: str) -> str:
+    """`text`, if an image can be called so. ValueError if not."""
+    if not (text.isascii() and text.isprintable() and " " not in text):
+        raise ValueError(f"no image can be called {text!r}; write a reference, such as example.com/keygen:1")
+    return text
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Bounds on input, so that hostile files are refused in bounded time and memory.
@@ -51,6 +58,8 @@ class Limits:
     depth: int = 100
     alias_expansions: int = 10_000
     template_steps: int = 100_000
+    template_bytes: int = 100_000_000
+    template_seconds: int = 5
     overlays: int = 1_000
     allow_outside: bool = False
 
@@ -87,6 +96,8 @@ class Options:
                 raise ValueError(f"unknown {name} {getattr(self, name)!r}; choose {' or '.join(choices)}")
         if self.namespace is not None:
             checked_namespace(self.namespace)
+        if self.keygen_image is not None:
+            checked_image(self.keygen_image)
         checked_cluster_domain(self.cluster_domain)
         object.__setattr__(self, "plugins", tuple(self.plugins))
         object.__setattr__(self, "sync_options", normalize_sync_options(self.sync_options, self.delivery))

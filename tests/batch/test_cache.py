@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 
 from trainc.batch import context, identity
 
+pytestmark = pytest.mark.slow
+
 API = "trainer.kubeflow.org/v1alpha1"
 JOB = """{lines}apiVersion: {api}
 kind: TrainJob

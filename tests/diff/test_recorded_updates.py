@@ -15,6 +15,8 @@ from trainc.diff.normal import normal, stripped
 from trainc.diff.outcomes import Outcome
 from trainc.diff.verdicts import verdict_on
 
+pytestmark = pytest.mark.slow
+
 REFUSED: tuple[Outcome, ...] = ("needs-suspend", "immutable", "invalid")
 
 

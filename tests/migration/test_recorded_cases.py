@@ -18,6 +18,8 @@ from trainc.migration.files import migrate_text
 from trainc.options import Limits
 from trainc.reading.yaml_reader import read_documents
 
+pytestmark = pytest.mark.slow
+
 # A part of the cases, a different one of each release, keeps the test quick; the others are of the same kinds.
 _EVERY = 10
 

@@ -35,12 +35,16 @@ def strike(how: str, number: int, folder: str) -> Callable[[], bool]:
         seen += 1
         if how == "kill" and seen == number:
             os.kill(os.getpid(), signal.SIGKILL)
-        makes = event in MAKING and not (event == "open" and arguments[1] == "r")
+        makes = event in MAKING and not (event == "open" and _only_reads(*arguments[1:]))
         if (how == "once" and seen == number) or (how == "full" and seen >= number and makes):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(arguments[0]))
 
     sys.addaudithook(hook)
     return lambda: seen >= number
+
+
+def _only_reads(mode: str | None, flags: int) -> bool:
+    return mode == "r" or (mode is None and not flags & (os.O_WRONLY | os.O_RDWR))
 
 
 def main() -> None:

@@ -16,6 +16,8 @@ from trainc.overlays.load import load_overlays
 from trainc.overlays.stack import apply_overlays
 from trainc.reading.catalog import NotFound
 
+pytestmark = pytest.mark.slow
+
 JOB: dict[str, Any] = {
     "apiVersion": "trainer.kubeflow.org/v1alpha1",
     "kind": "TrainJob",

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from builders import codes, compiled, container, env, job, main, one, pod, pods, refused, runtime, trainjob
 
+from trainc import CompileError, Options, compile_trainjob
+
 SSH = "-o ConnectionAttempts=10"
 
 
@@ -256,6 +258,21 @@ def test_one_node_without_a_launcher_is_fine() -> None:
 def test_the_largest_hostfile_that_fits() -> None:
     # 2^20 bytes, and each host's line has the job's name of 3 letters twice.
     assert "HostfileTooLarge" not in codes(compiled(trainjob({"numNodes": 3000}), mpi()))
+
+
+@pytest.mark.parametrize("nodes", [50_000, 2_147_483_647])
+@pytest.mark.parametrize("semantics", ["controller", "gitops"])
+def test_the_hosts_that_are_written_are_counted_not_those_that_were_asked_for(semantics: str, nodes: int) -> None:
+    launcher = job("launcher")
+    launcher["template"]["metadata"] = {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}}
+    rt = mpi({"mpiImplementation": "OpenMPI", "runLauncherAsNode": True}, numNodes=nodes, jobs=(launcher, job("node")))
+    options = Options(release="2.3", semantics=semantics)  # type: ignore[arg-type]
+    if semantics == "gitops":  # Which gives numNodes to the nodes.
+        assert len(hosts(compile_trainjob(trainjob({"numNodes": 4}), [rt], options))) == 4
+        return
+    with pytest.raises(CompileError) as error:
+        compile_trainjob(trainjob({"numNodes": 4}), [rt], options)
+    assert "HostfileTooLarge" in {d.code for d in error.value.diagnostics}
 
 
 def test_the_controller_reserves_variables_since_2_3() -> None:

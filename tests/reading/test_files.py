@@ -129,7 +129,7 @@ def test_a_file_that_cannot_be_opened_is_unreadable(folder: Path, monkeypatch: p
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("builtins.open", refuse)
+    monkeypatch.setattr("os.open", refuse)
     unreadable = problem("other/c.yaml")
     assert (unreadable.code, "permission denied" in unreadable.message) == ("UnreadableFile", True)
 

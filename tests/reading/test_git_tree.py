@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from trainc.diagnostics import CompileError
+from trainc.options import Limits
 from trainc.reading.git_tree import Repository, repository_of, write_revision
 
 Git = Callable[..., str]
@@ -49,7 +50,7 @@ def commit(git: Git, files: dict[str, str]) -> None:
 
 def written(revision: str, target: Path) -> dict[str, str]:
     target.mkdir()
-    write_revision(repository_of("."), revision, str(target))
+    write_revision(repository_of("."), revision, str(target), Limits())
     return {str(path.relative_to(target)): path.read_bytes().decode() for path in sorted(target.rglob("*.*"))}
 
 

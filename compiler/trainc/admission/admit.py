@@ -48,7 +48,7 @@ def admit(jobset: dict[str, Any], options: Options = Options()) -> Compilation:
 def validate_admission(
     jobset: Mapping[str, Any], release: Release, later: Severity
 ) -> tuple[dict[str, Any], list[Finding]]:
-    """A JobSet as the API server would store it, and everything there is to say of it, with paths inside it.
+    """A JobSet as the API server would store it, and all findings about it, with paths inside it.
 
     `later` is how bad it is to fail after admission. With errors among the findings nothing would be stored.
     """
@@ -103,7 +103,7 @@ def _completed(document: Any, typed: Any) -> Any:
 
 
 def _without(value: Any, paths: Sequence[Path]) -> Any:
-    """`value` less what is at `paths`; what does not change is shared."""
+    """`value` without what is at `paths`; what does not change is shared."""
     if not paths:
         return value
     inside: dict[str | int, list[Path]] = {}

@@ -110,7 +110,7 @@ def _too_long(code: str, jobset: JobSet, name: DerivedName) -> Finding:
 
 
 def shorter_name(jobset: JobSet) -> str:
-    """How to mend a derived name that is too long."""
+    """How to shorten a derived name that is too long."""
     longest = longest_name(jobset)
     if longest < 1:
         return "shorten the names of the replicated jobs, claims or volumes: no name of the JobSet is short enough"
@@ -118,7 +118,7 @@ def shorter_name(jobset: JobSet) -> str:
 
 
 def to_shorten(jobset: JobSet, name: DerivedName) -> Path:
-    """Where a derived name that is too long is mended: at the JobSet's own name, unless none is short enough."""
+    """Where a derived name that is too long is shortened: at the JobSet's own name, unless none is short enough."""
     return ("metadata", "name") if name.repeats and longest_name(jobset) > 0 else name.path
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Self, TypeAlias
 
 from trainc.api.merge_keys import ITEM_KEYS
-from trainc.diagnostics import Path, is_identifier
+from trainc.diagnostics import Path, format_key
 from trainc.startup.records import dataclass
 
 
@@ -133,10 +133,5 @@ def format_field(path: FieldPath) -> str:
     """`spec.replicatedJobs[node].template`; a key that is no identifier is quoted: `labels["a.b/c"]`."""
     text = ""
     for step in path:
-        if isinstance(step, int | Item):
-            text += f"[{step}]"
-        elif is_identifier(step):
-            text += f".{step}" if text else step
-        else:
-            text += '["' + step.replace("\\", "\\\\").replace('"', '\\"') + '"]'
+        text += f"[{step}]" if isinstance(step, int | Item) else format_key(step, leads=not text)
     return text

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from trainc.api.copies import Copies
 from trainc.api.field_path import FieldPath, Item
 from trainc.api.merge_keys import MERGE_KEYS, MERGED_SETS, OVERLAY_KEYS
 from trainc.diagnostics import Path
@@ -25,20 +26,20 @@ class PatchFailedError(Exception):
 
 def strategic_merge(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
     """`base` with `patch` merged in; neither is changed. Both are plain mappings without nulls or directives."""
-    merged: dict[str, Any] = _Merge(MERGE_KEYS).mapping(base, patch, (), ())
+    merged: dict[str, Any] = _Merge(MERGE_KEYS, Copies()).mapping(base, patch, (), ())
     return merged
 
 
 def merge_overlay(
-    base: Mapping[str, Any], patch: Mapping[str, Any]
+    base: Mapping[str, Any], patch: Mapping[str, Any], copies: Copies | None = None
 ) -> tuple[dict[str, Any] | None, list[tuple[FieldPath, Path]]]:
     """`base` with `patch` merged in, None where the patch deletes it; and each field it wrote, with its place in it.
 
-    Neither is changed. PatchFailedError for a patch that says nothing sensible.
+    Of `base`, what `copies` holds is changed, and the rest is copied first. PatchFailedError for a patch that says nothing sensible.
     """
     if patch.get(_DIRECTIVE) == "delete":
         return None, []
-    merge = _Merge(OVERLAY_KEYS, names_items=True)
+    merge = _Merge(OVERLAY_KEYS, copies or Copies(), names_items=True)
     return merge.mapping(base, patch, (), ()), merge.written
 
 
@@ -48,15 +49,16 @@ class _Merge:
     With `names_items` an item of a keyed list has to have its key.
     """
 
-    def __init__(self, keys: Mapping[str, str], *, names_items: bool = False) -> None:
+    def __init__(self, keys: Mapping[str, str], copies: Copies, *, names_items: bool = False) -> None:
         self.keys = keys
+        self.copies = copies
         self.names_items = names_items
         self.written: list[tuple[FieldPath, Path]] = []
 
     def mapping(self, before: Mapping[str, Any], change: Mapping[str, Any], at: FieldPath, place: Path) -> Any:
         if _directive(change, place) == "replace":
             return self._set(before, change, at, place)
-        merged = dict(before)
+        merged = self.copies.of(before)
         for name, value in change.items():
             inner, inner_place = (*at, name), (*place, name)
             if name == _DIRECTIVE:
@@ -90,6 +92,8 @@ class _Merge:
         if key is None or any(isinstance(item, Mapping) and item.get(_DIRECTIVE) == "replace" for item in change):
             kept = [item for item in change if not (isinstance(item, Mapping) and _DIRECTIVE in item)]
             return self._set(before, kept, at, place)
+        if not self.copies.may_merge(before):
+            raise PatchFailedError("too many patches merge into this list; write its items into one", place)
         return self._keyed_list(before, change, key, at, place)
 
     def _keyed_list(self, before: list[Any], change: list[Any], key: str, at: FieldPath, place: Path) -> list[Any]:

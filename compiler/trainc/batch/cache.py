@@ -12,11 +12,13 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from io import BytesIO
+from io import BufferedReader, BytesIO
 from struct import Struct
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from trainc.batch.digest import SIZE, digest
+from trainc.options import Limits
+from trainc.reading.opening import open_file, read_file
 
 SUFFIX = ".pack"
 # A pack keeps records that a run had no use for, as another branch may, up to this size or that of those in use.
@@ -27,6 +29,8 @@ _PACKS = 32
 _BUFFER = 1 << 17
 _MAGIC = b"trainc pack 1\n"
 _HEAD = Struct(f">{SIZE}s{SIZE}sQ")  # address, checksum, length of the content
+# Of an index: gitformat-index(5).
+_SHORTENED = (4).to_bytes(4, "big")
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of trainc's and may be removed.\n"
 
 
@@ -105,9 +109,37 @@ class Pack:
         return digest(self._digest + address + content)  # All but the content are of one length.
 
 
+def tracked_by_git(folder: str) -> bool:
+    """Whether the index of the repository around a folder holds packs in it: its commits decide then what they say."""
+    folder = os.path.realpath(folder)
+    top = folder
+    while not os.path.lexists(os.path.join(top, ".git")):
+        if (parent := os.path.dirname(top)) == top:
+            return False
+        top = parent
+    try:
+        index = read_file(os.path.join(_git_folder(top), "index"), Limits().file_bytes).lower()
+    except OSError:
+        return False
+    name = os.path.relpath(folder, top).replace(os.sep, "/")
+    # Version 4 writes of a path only what the one before it has not; each other has it whole.
+    known = SUFFIX if index[4:8] == _SHORTENED or name == os.curdir else f"{name}/"
+    return known.lower().encode("utf-8", "surrogateescape") in index
+
+
+def _git_folder(top: str) -> str:
+    """The folder `.git`, or where a file of that name says that it is."""
+    folder = os.path.join(top, ".git")
+    if os.path.isdir(folder):
+        return folder
+    text = read_file(folder, Limits().file_bytes).decode("utf-8", "surrogateescape")
+    return os.path.join(top, text.removeprefix("gitdir: ").strip())
+
+
 def _opened(path: str) -> BinaryIO:
     try:
-        return open(path, "rb", _BUFFER)
+        raw: Any = open_file(path, links=False)
+        return BufferedReader(raw, _BUFFER)
     except OSError:
         return BytesIO()
 

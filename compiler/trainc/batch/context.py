@@ -24,8 +24,8 @@ from trainc.overlays.loaded import Loaded, values_of
 from trainc.overlays.stack import Passed, Stack
 from trainc.pipeline.session import Place, Session
 from trainc.pipeline.valid_document import ValidDocument
+from trainc.reading import opening
 from trainc.reading.catalog import Catalog, find
-from trainc.reading.confinement import read_bounded
 from trainc.reading.document import Document
 from trainc.reading.files import Texts, read_file, read_paths
 from trainc.startup.records import dataclass
@@ -137,8 +137,7 @@ class Context:
 def read_bytes(file: str, limits: Limits) -> bytes:
     """The bytes of a file; UnusualError if they cannot be had."""
     try:
-        with open(file, "rb", buffering=0) as stream:
-            return read_bounded(stream, limits)
+        return opening.read_file(file, limits.file_bytes)
     except OSError as error:
         raise UnusualError(str(error)) from None
 

@@ -82,7 +82,7 @@ def _of_claim(claim: Claim) -> tuple[object, ...]:
 
 
 def _of_diagnostic(d: Diagnostic) -> tuple[object, ...]:
-    source = (d.source.file, d.source.line, d.source.column) if d.source is not None else None
+    source = (d.source.file, d.source.line, d.source.column, d.source.origin) if d.source is not None else None
     return d.code, d.severity, d.message, d.hint, d.object, d.path, source
 
 

@@ -6,12 +6,13 @@ UnusualError sends the caller back to doing just that.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import NamedTuple
 
-from trainc.batch.cache import Pack
+from trainc.batch.cache import Pack, tracked_by_git
 from trainc.batch.context import Context, Shared, UnusualError, key_of
 from trainc.batch.digest import digest_of
 from trainc.batch.outcome import Key, from_bytes
@@ -177,6 +178,10 @@ class _Run:
             return None
         from trainc.batch.identity import identity
 
+        if tracked_by_git(self._request.cache):
+            reason = "git tracks files in it, so that it was not read either; name a folder outside the repository"
+            self._batch.unsaved = OSError(errno.EPERM, reason, self._request.cache)
+            return None
         return Pack(self._request.cache, digest_of(identity(self._request.options.plugins), self._context.digest))
 
     def _take(self, file: str, digest: bytes, content: bytes) -> None:

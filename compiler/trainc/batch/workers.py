@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from trainc.batch.context import Context, Shared, UnusualError, read_bytes
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 # Below this many files per process, starting one takes longer than it saves.
 _WORTH_A_PROCESS = 100
 _CHUNK = 32
+_SAFE_PATH = "PYTHONSAFEPATH"
 
 # The name of a file, the digest of the bytes that were compiled, and the outcome.
 Made = tuple[str, bytes, bytes]
@@ -43,14 +45,28 @@ def _spread(
     from concurrent.futures.process import BrokenProcessPool
 
     chunks = [files[at : at + _CHUNK] for at in range(0, len(files), _CHUNK)]
-    pool = ProcessPoolExecutor(processes, _started(method), _prepare, (shared, context.digest, context.place))
+    with _safe_path():
+        pool = ProcessPoolExecutor(processes, _started(method), _prepare, (shared, context.digest, context.place))
+        try:
+            for made in pool.map(_compile_chunk, chunks):
+                yield from made
+        except BrokenProcessPool:
+            raise UnusualError("a process has ended early") from None
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """Python starts what its processes need with `python -c`, which would look for modules in the current folder first."""
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
     try:
-        for made in pool.map(_compile_chunk, chunks):
-            yield from made
-    except BrokenProcessPool:
-        raise UnusualError("a process has ended early") from None
+        yield
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        del os.environ[_SAFE_PATH]
+        if before is not None:
+            os.environ[_SAFE_PATH] = before
 
 
 def _started(method: str | None) -> BaseContext:

@@ -11,7 +11,15 @@ from typing import Any, get_args
 
 from trainc.api.releases import RELEASES, normalize_release
 from trainc.api.sync_options import sync_options_of
-from trainc.options import Delivery, Limits, SecretsMode, Semantics, checked_cluster_domain, checked_namespace
+from trainc.options import (
+    Delivery,
+    Limits,
+    SecretsMode,
+    Semantics,
+    checked_cluster_domain,
+    checked_image,
+    checked_namespace,
+)
 from trainc.startup.records import fields
 
 COLOURS = ("auto", "always", "never")
@@ -109,7 +117,12 @@ def add_shaping(parser: ArgumentParser) -> None:
         choices=get_args(SecretsMode),
         help="where the keys that the pods mount come from (default: existing; trainc never writes a key)",
     )
-    group.add_argument("--keygen-image", metavar="IMAGE", help="what makes the keys under --secrets presync-job")
+    group.add_argument(
+        "--keygen-image",
+        type=_checked_by(checked_image),
+        metavar="IMAGE",
+        help="what makes the keys under --secrets presync-job",
+    )
     group.add_argument(
         "--name-hash",
         action="store_true",

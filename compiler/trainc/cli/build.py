@@ -7,7 +7,7 @@ Examples:
   trainc build train.yaml --release 2.3
   trainc build jobs/ --runtimes platform/runtimes -o rendered/
   trainc build jobs/ -o rendered/ --check
-  trainc build jobs/ -o rendered/ --watch --cache .cache/trainc
+  trainc build jobs/ -o rendered/ --watch --cache ~/.cache/trainc
   trainc build --overlay overlays/prod -o rendered/prod
   trainc build - < train.yaml | kubectl diff -f -
 

@@ -11,6 +11,7 @@ from trainc.cli.compiling import Run, paint_for
 from trainc.cli.report_text import STDIN, Files, counted_noun, text_report
 from trainc.cli.terminal import Progress
 from trainc.diagnostics import Diagnostic, has_errors, in_order
+from trainc.diagnostics.spelled_out import unobeyed
 
 if TYPE_CHECKING:
     from trainc.cli.batching import BatchRun
@@ -60,7 +61,7 @@ def to_folder(
         return refuse(compilation.diagnostics, compilation.files, arguments, streams)
     _report(compilation, arguments, streams)
     for path, text in planned.new.items() if arguments.check else ():
-        streams.out.write(_difference(f"{target}/{path}", planned.old[path], text).encode())
+        streams.out.write(_difference(f"{target}/{path}", planned.old[path], text).encode("utf-8", "backslashreplace"))
     if not arguments.quiet:
         _print_changes(list(planned.described()), target, arguments, streams)
     differs = planned.changes and (arguments.check or arguments.exit_code)
@@ -183,4 +184,4 @@ def difference(old: str, new: str, old_name: str, new_name: str) -> str:
     from difflib import unified_diff
 
     lines = unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), old_name, new_name)
-    return "".join(line if line.endswith("\n") else f"{line}\n{_UNENDED}" for line in lines)
+    return unobeyed("".join(line if line.endswith("\n") else f"{line}\n{_UNENDED}" for line in lines))

@@ -41,7 +41,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if arguments.print:
         from trainc import __version__
 
-        streams.out.write(text_of(arguments.print, __version__).encode())
+        streams.out.write(text_of(arguments.print, __version__).encode("utf-8", "backslashreplace"))
         return Status.DONE
     try:
         return _generate(arguments, streams) if arguments.action == "generate" else _announce(streams)
@@ -71,7 +71,7 @@ def _announce(streams: Streams) -> Status:
     configuration = read_configuration([], None)
     names = {"sync_option": "sync_options"}
     announced = [_announcement(p, getattr(configuration, names.get(p.argument, p.argument), None)) for p in PARAMETERS]
-    streams.out.write((json.dumps(announced, indent=2) + "\n").encode())
+    streams.out.write((json.dumps(announced, indent=2) + "\n").encode("utf-8", "backslashreplace"))
     return Status.DONE
 
 

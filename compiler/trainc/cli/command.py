@@ -108,7 +108,7 @@ def _formatter(prog: str) -> RawDescriptionHelpFormatter:
     """As wide as the terminal, which argparse itself finds by way of shutil: that imports every compression there is."""
     try:
         columns = int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(sys.stdout.fileno()).columns
-    except (ValueError, OSError):
+    except (AttributeError, ValueError, OSError):  # The first, where the process has no standard output.
         columns = 80
     return RawDescriptionHelpFormatter(prog, width=columns - 2)
 

@@ -16,8 +16,8 @@ from trainc.diagnostics import Diagnostic
 from trainc.explain import place
 from trainc.pipeline.inputs import Inputs, Step, read_inputs
 from trainc.pipeline.session import Session
-from trainc.reading.confinement import read_bounded
 from trainc.reading.document import Document
+from trainc.reading.opening import read_bounded
 from trainc.startup.records import dataclass, field
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Run:
 
 def read_stdin(settings: Settings, streams: Streams) -> bytes:
     """The standard input, if it is asked for. It is kept, since a diagnostic may show a line of it."""
-    return read_bounded(streams.stdin, settings.options.limits) if STDIN in settings.paths else b""
+    return read_bounded(streams.stdin, settings.options.limits.file_bytes) if STDIN in settings.paths else b""
 
 
 def start(

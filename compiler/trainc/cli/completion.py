@@ -24,5 +24,5 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Print the script."""
-    streams.out.write(_SCRIPTS[arguments.shell](all_commands()).encode())
+    streams.out.write(_SCRIPTS[arguments.shell](all_commands()).encode("utf-8", "backslashreplace"))
     return Status.DONE

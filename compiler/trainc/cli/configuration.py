@@ -11,8 +11,9 @@ from typing import Any, get_args
 from trainc.api.releases import normalize_release
 from trainc.diagnostics import CompileError, Diagnostic, Path, format_path
 from trainc.options import Delivery, Limits, SecretsMode, Semantics
-from trainc.reading.confinement import OUTSIDE_HINT, is_inside, read_bounded, root_around
+from trainc.reading.confinement import OUTSIDE_HINT, is_inside, root_around
 from trainc.reading.document import Document
+from trainc.reading.opening import read_file, reason_of
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.records import dataclass, replace
 
@@ -62,8 +63,9 @@ def read_configuration(paths: Sequence[str], named: str | None, limits: Limits =
     values: dict[str, Any] = {_FIELDS.get(key, key): value for key, value in data.items() if key in _SCALARS}
     for key in _PATHS:
         if key in data:
+            # A file can be called `-`, which is the standard input only where a user says so.
             paths = [data[key]] if isinstance(data[key], str) else data[key]
-            values[key] = tuple(os.path.join(folder, path) for path in paths)
+            values[key] = tuple(os.path.join(folder or os.curdir if path == "-" else folder, path) for path in paths)
     values |= {_FIELDS.get(key, key): tuple(data[key]) for key in _LISTS if key in data}
     for key in _PLACES:
         if key in values:
@@ -72,12 +74,15 @@ def read_configuration(paths: Sequence[str], named: str | None, limits: Limits =
 
 
 def _search(paths: Sequence[str]) -> str | None:
-    """The nearest trainc.yaml, from the folder that holds all the input upward: where trainc runs makes no difference."""
+    """The nearest trainc.yaml, from the folder that holds all the input upward: where trainc runs makes no difference.
+
+    The folder with `.git` is the last one looked at: what lies above a repository was written by others.
+    """
     folders = [os.path.abspath(path if os.path.isdir(path) else os.path.dirname(path)) for path in paths if path != "-"]
     folder = os.path.commonpath(folders) if folders else os.getcwd()
     while not os.path.isfile(os.path.join(folder, FILE_NAME)):
         parent = os.path.dirname(folder)
-        if parent == folder:
+        if parent == folder or os.path.exists(os.path.join(folder, ".git")):
             return None
         folder = parent
     return os.path.relpath(os.path.join(folder, FILE_NAME))
@@ -88,6 +93,8 @@ def _leading_outside(document: Document, folder: str, root: str) -> Iterator[Dia
     for key in (*_PATHS, *_PLACES):
         value = document.data.get(key, ())
         for path in [value] if isinstance(value, str) else value:
+            if key == "output" and ".git" in os.path.normpath(path).casefold().split(os.sep):
+                yield _wrong(document, (key,), f"{path} leads into git's own folder", "write a folder of its own")
             if not is_inside(os.path.join(folder, path), root):
                 wrong = _wrong(document, (key,), f"{path} leads out of the repository", OUTSIDE_HINT)
                 yield replace(wrong, code="OutsideRoot")
@@ -95,10 +102,9 @@ def _leading_outside(document: Document, folder: str, root: str) -> Iterator[Dia
 
 def _read(file: str, limits: Limits) -> Document:
     try:
-        with open(file, "rb") as stream:
-            documents, problems = read_documents(read_bounded(stream, limits, file), file, limits)
+        documents, problems = read_documents(read_file(file, limits.file_bytes), file, limits)
     except OSError as error:
-        message = f"{file} cannot be read: {(error.strerror or type(error).__name__).lower()}"
+        message = f"{file} cannot be read: {reason_of(error)}"
         raise CompileError([Diagnostic("InvalidConfiguration", "error", message, "check --config")]) from None
     if problems:
         raise CompileError(problems)

@@ -27,6 +27,7 @@ from trainc.cli.diff_sides import ReadSide, Side, read_side, sides_of
 from trainc.cli.report_text import Files, text_report
 from trainc.cli.terminal import Paint, Part
 from trainc.diagnostics import CompileError, Diagnostic
+from trainc.diagnostics.spelled_out import unobeyed
 from trainc.diff.model import Diff
 from trainc.startup.records import replace
 
@@ -71,7 +72,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         streams.err.write(report)
         return Status.DIAGNOSED
     diff = _compared(before, after)
-    streams.out.write(_shown(diff, arguments, streams).encode())
+    streams.out.write(_shown(diff, arguments, streams).encode("utf-8", "backslashreplace"))
     _report_new_warnings(before, after, arguments, streams)
     return Status.DIAGNOSED if arguments.exit_code and diff.has_changes else Status.DONE
 
@@ -159,11 +160,11 @@ def _shown(diff: Diff, arguments: Arguments, streams: Streams) -> str:
     if arguments.format == "markdown":
         from trainc.diff.markdown import diff_markdown
 
-        return diff_markdown(diff)
+        return unobeyed(diff_markdown(diff))
     from trainc.diff.text import diff_text
 
     paint = Paint(arguments.color, streams.out)
-    return diff_text(diff, lambda part, text: paint(_COLOURS[part], text))
+    return unobeyed(diff_text(diff, lambda part, text: paint(_COLOURS[part], text)), coloured=paint.is_on)
 
 
 def _report_new_warnings(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> None:

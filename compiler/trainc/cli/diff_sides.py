@@ -10,15 +10,14 @@ from typing import Any
 
 from trainc.api.releases import RELEASES, normalize_release
 from trainc.cli.command import Arguments, Streams, UsageError
-from trainc.cli.configuration import FILE_NAME
-from trainc.cli.settings import settings_of
+from trainc.cli.configuration import FILE_NAME, read_configuration
+from trainc.cli.settings import limits_of, settings_of
 from trainc.diagnostics import CompileError, Diagnostic, Source, has_errors
 from trainc.diff.manifest_set import ManifestSet, is_runtime, manifest_set, with_runtime
-from trainc.options import Options
+from trainc.options import Limits, Options
 from trainc.pipeline.inputs import read_inputs
-from trainc.reading.catalog import SHOWN_FOLDER
 from trainc.reading.document import Document
-from trainc.reading.files import STDIN, read_paths
+from trainc.reading.files import STDIN, is_overlay_folder, read_paths
 from trainc.reading.git_tree import Repository, repository_of, write_revision
 from trainc.startup.records import dataclass, replace
 
@@ -138,17 +137,39 @@ def _inside(revision: str, arguments: Arguments, path: str | None) -> Iterator[t
         os.makedirs(here)
         # Marks the top of the repository, as it does in the working tree.
         os.mkdir(os.path.join(tree, ".git"))
-        # The search for settings goes upward, and must not leave the revision.
-        with open(os.path.join(os.path.dirname(tree), FILE_NAME), "x", encoding="utf-8") as stream:
-            stream.write("{}\n")
-        write_revision(repository, revision, tree)
+        limits = limits_of(arguments)
+        only = [] if path is None else _asked_for(_from_top(path, repository))
+        links = write_revision(repository, revision, tree, limits, only)
         moved = Arguments(**vars(arguments))
         moved.paths = [] if path is None else [os.path.relpath(_from_top(path, repository), repository.prefix or ".")]
         moved.config = arguments.config and _moved(arguments.config, repository)
         for name in ("runtimes", "overlay"):
             setattr(moved, name, [_moved(p, repository) for p in getattr(arguments, name) or ()] or None)
         with chdir(here):
+            if only and (links or _refers_to_more(moved, limits)):
+                write_revision(repository, revision, tree, limits)
             yield moved, repository.prefix
+
+
+def _asked_for(path: str) -> list[str]:
+    """A path from the top, and the settings that may hold for it."""
+    if os.path.isabs(path) or path.split(os.sep, maxsplit=1)[0] == os.pardir:
+        return [FILE_NAME]  # The path is no part of the revision, which is said later.
+    folders = [path]
+    while folders[-1] not in ("", os.curdir, os.pardir):
+        folders.append(os.path.dirname(folders[-1]))
+    return [path, *(os.path.join(folder, FILE_NAME) for folder in folders)]
+
+
+def _refers_to_more(arguments: Arguments, limits: Limits) -> bool:
+    """Whether what is compiled may need files of the repository beside those that are named."""
+    if arguments.config or arguments.overlay or arguments.runtimes or any(map(is_overlay_folder, arguments.paths)):
+        return True
+    try:
+        configuration = read_configuration(arguments.paths, None, limits)
+    except CompileError:
+        return True  # Which is said later.
+    return bool(configuration.overlay or configuration.runtimes)
 
 
 def _moved(path: str, repository: Repository) -> str:
@@ -214,7 +235,7 @@ def _of_revision(diagnostic: Diagnostic, revision: str, folder: str) -> Diagnost
     source = diagnostic.source
     if source is None:
         return replace(diagnostic, message=f"{diagnostic.message} (in {_GIT}{revision})")
-    if os.path.isabs(source.file) or source.file.startswith(SHOWN_FOLDER):
+    if os.path.isabs(source.file) or source.origin == "catalog":
         return diagnostic
     file = f"{_GIT}{revision}:{os.path.normpath(os.path.join(folder, source.file))}"
-    return replace(diagnostic, source=Source(file, source.line, source.column))
+    return replace(diagnostic, source=Source(file, source.line, source.column, "git"))

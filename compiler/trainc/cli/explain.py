@@ -19,6 +19,7 @@ from trainc.cli.arguments import add_shaping
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.one_job import add_job, compiled_job
 from trainc.cli.terminal import Paint, Part
+from trainc.diagnostics.spelled_out import unobeyed
 from trainc.explain.choice import Nothing, choose
 from trainc.explain.explanation import explanation
 from trainc.explain.model import Explanation
@@ -60,7 +61,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if isinstance(chosen, Nothing):
         streams.err.write(f"trainc explain: no field is called {arguments.field}; {_hint(chosen)}\n")
         return Status.DIAGNOSED
-    streams.out.write(_shown(chosen, arguments, streams).encode())
+    streams.out.write(_shown(chosen, arguments, streams).encode("utf-8", "backslashreplace"))
     return Status.DONE
 
 
@@ -81,4 +82,4 @@ def _shown(chosen: Explanation, arguments: Arguments, streams: Streams) -> str:
     def look(text: str, role: Role) -> str:
         return paint(_LOOKS[role], text) if role in _LOOKS else text
 
-    return explanation_text(chosen, look)
+    return unobeyed(explanation_text(chosen, look), coloured=paint.is_on)

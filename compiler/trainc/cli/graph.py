@@ -16,6 +16,7 @@ from argparse import ArgumentParser
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.one_job import add_job, compiled_job
 from trainc.cli.terminal import Paint, Part
+from trainc.diagnostics.spelled_out import unobeyed
 from trainc.graph.model import Graph
 from trainc.graph.reading import read_graph
 from trainc.graph.text import Role
@@ -52,7 +53,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             raise
         streams.err.write("trainc graph: svg needs the extra `graph`; run: pip install 'trainc[graph]'\n")
         return Status.USAGE
-    streams.out.write(drawn.encode())
+    streams.out.write(drawn.encode("utf-8", "backslashreplace"))
     return Status.DONE
 
 
@@ -81,4 +82,4 @@ def _drawn(graph: Graph, arguments: Arguments, streams: Streams) -> str:
 def _text(graph: Graph, paint: Paint) -> str:
     from trainc.graph.text import graph_text
 
-    return graph_text(graph, lambda text, role: paint(_LOOKS[role], text))
+    return unobeyed(graph_text(graph, lambda text, role: paint(_LOOKS[role], text)), coloured=paint.is_on)

@@ -47,6 +47,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     """Write the repository, and compile it."""
     from trainc import __version__
 
+    if not arguments.repository.isprintable():
+        raise UsageError(f"argument --repository: {arguments.repository!r} is no URL")
     texts = scaffold(arguments.gitops, arguments.repository, __version__)
     folder = arguments.folder
     if os.path.isfile(folder):

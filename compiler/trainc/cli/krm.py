@@ -28,8 +28,8 @@ from trainc.emit.yaml_writer import dump_yaml
 from trainc.integrations.krm.transform import Transformed, transform
 from trainc.integrations.krm.validators import used_as_validator
 from trainc.options import Limits
-from trainc.reading.confinement import read_bounded
 from trainc.reading.document import Document
+from trainc.reading.opening import read_bounded, read_file, reason_of
 
 _STDIN = "-"
 
@@ -46,7 +46,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Answer in the protocol that was asked in."""
-    text = read_bounded(streams.stdin, Limits())
+    text = read_bounded(streams.stdin, Limits().file_bytes)
     answer = _function if arguments.configuration is None else _plugin
     try:
         return answer(text, arguments, streams)
@@ -60,7 +60,7 @@ def _function(text: bytes, arguments: Arguments, streams: Streams) -> Status:
     request = read_resource_list(text)
     done = _transformed(request.items, request.configuration, arguments)
     results = results_of(done.diagnostics, [*request.items, *done.items])
-    streams.out.write(dump_yaml([answer(request, done.items, results)]).encode())
+    streams.out.write(dump_yaml([answer(request, done.items, results)]).encode("utf-8", "backslashreplace"))
     return _report(done.diagnostics, Files(text), arguments, streams)
 
 
@@ -74,7 +74,7 @@ def _plugin(text: bytes, arguments: Arguments, streams: Streams) -> Status:
     done = _transformed([document.data for document in documents], configuration, arguments)
     status = _report([*problems, *done.diagnostics], Files(text), arguments, streams)
     if status is Status.DONE:
-        streams.out.write(dump_yaml(done.items).encode())
+        streams.out.write(dump_yaml(done.items).encode("utf-8", "backslashreplace"))
     return status
 
 
@@ -90,10 +90,9 @@ def _configuration(path: str) -> Document:
     from trainc.reading.yaml_reader import read_documents
 
     try:
-        with open(path, "rb") as stream:
-            found, problems = read_documents(read_bounded(stream, Limits(), path), path, Limits())
+        found, problems = read_documents(read_file(path, Limits().file_bytes), path, Limits())
     except OSError as error:
-        message = f"{path} cannot be read: {(error.strerror or type(error).__name__).lower()}"
+        message = f"{path} cannot be read: {reason_of(error)}"
         raise CompileError([Diagnostic("UnreadableFile", "error", message, "name the file of an overlay")]) from None
     if not problems and len(found) != 1:
         message = f"{path} holds {len(found)} documents, and an overlay is one"

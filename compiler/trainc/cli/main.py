@@ -6,11 +6,13 @@ the reader of the output has gone, as a shell reports both.
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from io import BytesIO, RawIOBase, StringIO
+from typing import Any, BinaryIO, NoReturn
 
 from trainc.cli.command import COMMANDS, Command, Status, Streams, UsageError, parsed, parser_of
 
@@ -34,11 +36,12 @@ def run() -> NoReturn:
 def main(words: Sequence[str] | None = None, streams: Streams | None = None) -> int:
     """Run one command line, by default the process's own, and give back its exit code."""
     if streams is None:
-        streams = Streams(sys.stdin.buffer, sys.stdout.buffer, sys.stderr)
+        streams = _own_streams()
     try:
         status = _dispatch(_process_words() if words is None else list(words), streams)
         streams.out.flush()
-        sys.stdout.flush()  # argparse prints its help there.
+        if sys.stdout is not None:
+            sys.stdout.flush()  # argparse prints its help there.
     except KeyboardInterrupt:
         return _INTERRUPTED
     except BrokenPipeError:
@@ -46,7 +49,10 @@ def main(words: Sequence[str] | None = None, streams: Streams | None = None) -> 
         return _NO_READER
     except OSError as error:
         # The disk or the permissions, not the input and not trainc: inputs that cannot be read are diagnosed before.
-        streams.err.write(f"trainc: {error.filename or 'standard output'}: {error.strerror or error}\n")
+        from trainc.diagnostics.spelled_out import printable, unobeyed
+
+        where = error.filename if isinstance(error.filename, str) else "standard output"
+        streams.err.write(unobeyed(f"trainc: {printable(where)}: {error.strerror or error}\n"))
         _discard_output(streams)
         return Status.DIAGNOSED
     except (MemoryError, RecursionError) as error:
@@ -67,11 +73,26 @@ def _process_words() -> list[str]:
     return ["krm", *sys.argv[1:]] if called == KUSTOMIZE_PLUGIN else sys.argv[1:]
 
 
+def _own_streams() -> Streams:
+    """The process's. One that it was started without holds nothing, or takes nothing that is meant to be read."""
+    stdin: BinaryIO = sys.stdin.buffer if sys.stdin is not None else BytesIO()
+    out: Any = sys.stdout.buffer if sys.stdout is not None else _Closed()
+    return Streams(stdin, out, sys.stderr if sys.stderr is not None else StringIO())
+
+
+class _Closed(RawIOBase):
+    """A standard output that is none."""
+
+    def write(self, _: object) -> int:
+        """Nothing can be."""
+        raise OSError(errno.EBADF, "it is closed")
+
+
 def _discard_output(streams: Streams) -> None:
     """Send what the process has still buffered nowhere; without this, Python complains about it when it ends."""
     from contextlib import suppress
 
-    if streams.out is sys.stdout.buffer:
+    if sys.stdout is not None and streams.out is sys.stdout.buffer:
         with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -81,12 +102,12 @@ def _dispatch(words: list[str], streams: Streams) -> int:
     if first in ("-h", "--help", "help"):
         from trainc.cli.about import overview
 
-        streams.out.write(overview().encode())
+        streams.out.write(overview().encode("utf-8", "backslashreplace"))
         return Status.DONE
     if first in ("-V", "--version"):
         from trainc.cli.about import version_text
 
-        streams.out.write(version_text().encode())
+        streams.out.write(version_text().encode("utf-8", "backslashreplace"))
         return Status.DONE
     for command in COMMANDS:
         if command.name == first:

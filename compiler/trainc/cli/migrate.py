@@ -98,9 +98,11 @@ def _deliver(file: str, text: str, migrated: MigratedFile, arguments: Arguments,
     if arguments.diff:
         from trainc.cli.build_output import difference
 
-        streams.out.write(difference(text, migrated.text, f"{file} (now)", f"{file} (migrated)").encode())
+        streams.out.write(
+            difference(text, migrated.text, f"{file} (now)", f"{file} (migrated)").encode("utf-8", "backslashreplace")
+        )
     elif file == STDIN and not arguments.check:
-        streams.out.write(migrated.text.encode())
+        streams.out.write(migrated.text.encode("utf-8", "backslashreplace"))
     elif migrated.text != text and not arguments.check:
         _replace(file, migrated.text)
 

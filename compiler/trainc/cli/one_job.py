@@ -13,7 +13,7 @@ from trainc.cli.terminal import Paint
 from trainc.diagnostics import CompileError
 from trainc.explain.select_job import NoSuchJobError, OneJob, compile_one, split_job
 from trainc.pipeline.inputs import read_inputs
-from trainc.reading.confinement import read_bounded
+from trainc.reading.opening import read_bounded
 
 
 def add_job(parser: ArgumentParser) -> None:
@@ -32,7 +32,7 @@ def compiled_job(arguments: Arguments, streams: Streams) -> tuple[OneJob, Settin
     path, chosen = split_job(arguments.job)
     arguments.paths = [path]
     # Kept, since a diagnostic may show a line of it.
-    stdin = read_bounded(streams.stdin, limits_of(arguments)) if path == STDIN else b""
+    stdin = read_bounded(streams.stdin, limits_of(arguments).file_bytes) if path == STDIN else b""
     try:
         settings = settings_of(arguments)
         inputs = read_inputs(

@@ -18,6 +18,7 @@ from trainc.cli.report_text import Files, counted_noun, text_report
 from trainc.cli.settings import settings_of
 from trainc.cli.terminal import Paint
 from trainc.diagnostics import CompileError
+from trainc.diagnostics.spelled_out import well_formed
 from trainc.explain.explanation import explanation
 from trainc.explain.select_job import OneJob, compile_every
 from trainc.graph.model import Graph
@@ -53,9 +54,9 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         paint = Paint(arguments.color, streams.err)
         streams.err.write(text_report(error.diagnostics, Files(), paint, quiet=arguments.quiet))
         return Status.DIAGNOSED
-    text = page(jobs, remarks, _printable(arguments.title))
+    text = well_formed(page(jobs, remarks, _printable(arguments.title)))
     if arguments.output == "-":
-        streams.out.write(text.encode())
+        streams.out.write(text.encode("utf-8", "backslashreplace"))
         return Status.DONE
     with open(arguments.output, "w", encoding="utf-8", newline="") as stream:
         stream.write(text)

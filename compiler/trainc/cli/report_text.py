@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from trainc.cli.terminal import Paint
 from trainc.diagnostics import Diagnostic, Source
+from trainc.diagnostics.spelled_out import printable, unobeyed
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field
 
@@ -19,26 +20,30 @@ class Files:
     """The texts that a run has read. `stdin` is what came from there, since it cannot be read twice."""
 
     stdin: bytes = b""
-    _lines: dict[str, list[str]] = field(default_factory=dict)
+    _lines: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
     def line(self, source: Source) -> str | None:
         """The line that a source stands in, without its end; None where the file cannot be read any more."""
-        if source.file not in self._lines:
-            self._lines[source.file] = self._read(source.file).split("\n")
-        lines = self._lines[source.file]
+        place = source.origin, source.file
+        if place not in self._lines:
+            self._lines[place] = self._read(source).split("\n")
+        lines = self._lines[place]
         return lines[source.line - 1].rstrip("\r") if source.line <= len(lines) else None
 
-    def _read(self, file: str) -> str:
-        from trainc.reading.catalog import SHOWN_FOLDER, text_of
+    def _read(self, source: Source) -> str:
+        from trainc.options import Limits
+        from trainc.reading.catalog import text_of
         from trainc.reading.encoding import decode
+        from trainc.reading.opening import read_file
 
         try:
-            if file.startswith(SHOWN_FOLDER):
-                return text_of(file)
-            if file == STDIN:
+            if source.origin == "catalog":
+                return text_of(source.file)
+            if source.origin == "git":
+                return ""  # It is gone by now.
+            if source.file == STDIN:
                 return decode(self.stdin)
-            with open(file, "rb") as stream:
-                return decode(stream.read())
+            return decode(read_file(source.file, Limits().file_bytes))
         except (OSError, ValueError):
             return ""
 
@@ -69,7 +74,8 @@ def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *
     if len(shown) > len(some):
         blocks.append(f"... and {len(shown) - len(some):,} more; fix these first")
     summary = summarize(shown)
-    return "".join(f"{block}\n" for block in (*blocks, *([summary] if summary else ())))
+    report = "".join(f"{block}\n" for block in (*blocks, *([summary] if summary else ())))
+    return unobeyed(report, coloured=True)
 
 
 def _first_of(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
@@ -85,20 +91,13 @@ def _block(d: Diagnostic, files: Files, paint: Paint) -> Iterable[str]:
     # The path leads into an object that was compiled from the source, not into the source.
     inside = f"{d.object} " if d.source and d.object.startswith(_COMPILED) else ""
     what = f"{inside}{d.path}: {d.message}" if d.path else d.message
-    place, what = _on_one_line(place), _on_one_line(what)
+    place, what = printable(place), printable(what)
     yield f"{paint('place', place + ':')} {paint(d.severity, d.severity)}{paint('code', f'[{d.code}]')} {what}"
     if d.source and d.severity != "info":
         for line in excerpt(files, d.source):
             yield paint("excerpt", line)
     if d.hint:
-        yield f"  {paint('help', 'help:')} {_on_one_line(d.hint)}"
-
-
-def _on_one_line(text: str) -> str:
-    """A text with nothing in it that a terminal or a CI runner would obey."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+        yield f"  {paint('help', 'help:')} {printable(d.hint)}"
 
 
 def summarize(diagnostics: Iterable[Diagnostic]) -> str:

@@ -29,14 +29,16 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         raise UsageError("name one code, or ask for --all")
     if arguments.all:
         width = max(map(len, codes()))
-        streams.out.write("".join(f"{code:<{width}}  {summary_of(code)}\n" for code in codes()).encode())
+        streams.out.write(
+            "".join(f"{code:<{width}}  {summary_of(code)}\n" for code in codes()).encode("utf-8", "backslashreplace")
+        )
         return Status.DONE
     text = page(arguments.code)
     if text is None:
         near = did_you_mean(_as_written(arguments.code), codes())
         streams.err.write(f"trainc rule: there is no code {arguments.code!r}; {near or 'see trainc rule --all'}\n")
         return Status.DIAGNOSED
-    streams.out.write(text.encode())
+    streams.out.write(text.encode("utf-8", "backslashreplace"))
     return Status.DONE
 
 

@@ -35,7 +35,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Print the list, or the text of one runtime as it is in the catalog."""
     if arguments.action == "list":
-        streams.out.write(_table(arguments.release).encode())
+        streams.out.write(_table(arguments.release).encode("utf-8", "backslashreplace"))
         return Status.DONE
     release = arguments.release or NEWEST_RELEASE
     found = catalog.find(arguments.name, release)
@@ -44,7 +44,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         why = miss.instead or miss.hint or "see trainc runtimes list"
         streams.err.write(f"trainc runtimes: there is no runtime {arguments.name!r} for Trainer {release}; {why}\n")
         return Status.DIAGNOSED
-    streams.out.write(catalog.text_of(found.file).encode())
+    streams.out.write(catalog.text_of(found.file).encode("utf-8", "backslashreplace"))
     return Status.DONE
 
 

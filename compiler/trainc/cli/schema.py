@@ -48,7 +48,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         schema = overlay_schema(DIALECT)
     else:
         schema = json_schema(arguments.kind, release) if arguments.kind else of_every_kind(release)
-    streams.out.write((json.dumps(schema, indent=2, ensure_ascii=False) + "\n").encode())
+    streams.out.write((json.dumps(schema, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace"))
     return Status.DONE
 
 

@@ -50,11 +50,11 @@ class Paint:
 
     def __init__(self, mode: str, stream: TextIO | BinaryIO) -> None:
         """`mode` is always, never, or auto: then NO_COLOR, FORCE_COLOR and the stream decide, in this order."""
-        self._on = mode == "always" or (mode == "auto" and _automatic(stream))
+        self.is_on = mode == "always" or (mode == "auto" and _automatic(stream))
 
     def __call__(self, part: Part, text: str) -> str:
         """`text` as `part` is shown."""
-        return f"\x1b[{_CODES[part]}m{text}\x1b[0m" if self._on and text else text
+        return f"\x1b[{_CODES[part]}m{text}\x1b[0m" if self.is_on and text else text
 
 
 def _automatic(stream: TextIO | BinaryIO) -> bool:

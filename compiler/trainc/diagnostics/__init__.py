@@ -26,22 +26,28 @@ def format_path(path: Path) -> str:
     """`("spec", "env", 2, "name")` as `spec.env[2].name`; a key that is no identifier as `labels["a.b/c"]`."""
     text = ""
     for step in path:
-        if isinstance(step, int):
-            text += f"[{step}]"
-        elif is_identifier(step):
-            text += f".{step}" if text else step
-        else:
-            text += '["' + step.replace("\\", "\\\\").replace('"', '\\"') + '"]'
+        text += f"[{step}]" if isinstance(step, int) else format_key(step, leads=not text)
     return text
+
+
+def format_key(key: str, *, leads: bool) -> str:
+    """One key of a field path: `.name`, `name` where it leads, `["a.b/c"]` where it is no identifier."""
+    if is_identifier(key):
+        return key if leads else f".{key}"
+    return '["' + key.replace("\\", "\\\\").replace('"', '\\"') + '"]'
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A position in an input file; `line` and `column` count from 1."""
+    """A position in an input file; `line` and `column` count from 1.
+
+    `origin` says what `file` is a name of: a file of the input, of trainc's catalog, or of a git revision.
+    """
 
     file: str
     line: int
     column: int
+    origin: Literal["file", "catalog", "git"] = "file"
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from html import escape
 
 from trainc.api.field_path import format_field
+from trainc.diagnostics.spelled_out import printable
 from trainc.diff.changes import Change
 from trainc.diff.delivery import DeliveryMethod
 from trainc.diff.model import Diff, JobDiff, ObjectDiff, Versions
@@ -19,7 +20,6 @@ from trainc.diff.values import (
     figures,
     names_of,
     one_liners,
-    printable,
     under_headings,
 )
 from trainc.graph.mermaid import Arrow, Box, flowchart

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from trainc.api.field_path import FieldPath, Item
 from trainc.api.merge_keys import ITEM_KEYS
+from trainc.diagnostics.spelled_out import printable
 from trainc.diff.changes import Change
 from trainc.diff.delivery import DELIVERY_METHODS, DeliveryMethod
 from trainc.diff.model import ObjectDiff, Versions
@@ -52,13 +53,8 @@ def scalar(value: Any) -> str:
     return printable(json.dumps(value, ensure_ascii=False))
 
 
-def printable(text: str) -> str:
-    """`text` with control and direction characters spelled out."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
 def without_identity(path: FieldPath, value: Any) -> Any:
-    """An item less what its path already says: `{name: A, value: 1}` at `env[A]` is 1."""
+    """An item without what its path already says: `{name: A, value: 1}` at `env[A]` is 1."""
     if not (len(path) > 1 and isinstance(path[-1], Item) and isinstance(value, dict)):
         return value
     rest = {key: inner for key, inner in value.items() if key != ITEM_KEYS.get(str(path[-2]))}

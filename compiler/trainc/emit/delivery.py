@@ -15,7 +15,7 @@ __all__ = ["deliver"]
 
 
 def deliver(manifests: Sequence[Manifest], options: Options) -> tuple[list[Manifest], list[About]]:
-    """A job's objects as the tool wants them, and what there is to say about which of them.
+    """A job's objects as the tool wants them, and findings about them.
 
     An annotation that the TrainJob's author has written stays. kubectl needs none: it applies in the order written.
     """

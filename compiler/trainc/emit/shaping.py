@@ -186,9 +186,9 @@ Observer: TypeAlias = Callable[[str, list[Manifest]], None]
 def shape(
     job: TrainJob, info: Info, manifests: Sequence[Manifest], observe: Observer | None = None
 ) -> tuple[list[Manifest], list[Finding]]:
-    """The objects of a job with every deviation of `gitops` that concerns objects applied, and what there is to say.
+    """The objects of a job with every deviation of `gitops` that concerns objects applied, and the findings.
 
-    `observe(deviation, objects)` is told of each one that changed something.
+    `observe(deviation, objects)` is called for each one that changed something.
     """
     shaped = list(manifests)
     findings: list[Finding] = []

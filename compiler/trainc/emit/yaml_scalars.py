@@ -13,7 +13,7 @@ from trainc.startup.patterns import pattern
 if TYPE_CHECKING:
     import re
 
-# What every YAML version prints, less what a reader of a diff could not see: spaces other than the plain one, line
+# What every YAML version prints, without what a reader of a diff could not see: spaces other than the plain one, line
 # and paragraph separators, joiners, direction marks, private and unassigned code points.
 _VISIBLE = (
     "\u00a1-\u00ac\u00ae-\u061b\u061d-\u167f\u1681-\u180d\u1810-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\u2fff"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
 from trainc.api.field_path import FieldPath, format_field, is_item_name
+from trainc.diagnostics.spelled_out import printable
 from trainc.explain.choice import prefix
 from trainc.explain.model import ExplainedField, ExplainedObject, Explanation, Input, Origin
 from trainc.explain.phrases import phrase, place, shown, who, whole
@@ -85,7 +86,7 @@ def _short(path: FieldPath) -> str:
 
 
 def _table(rows: tuple[Row, ...], paint: Paint) -> Iterator[str]:
-    paths = [format_field(row.path) for row in rows]
+    paths = [printable(format_field(row.path)) for row in rows]
     values = [
         [shown(row.value, _VALUE_WIDTH), *(shown(o.value, _VALUE_WIDTH) for o in row.origins[1:])] for row in rows
     ]
@@ -118,7 +119,7 @@ def _at_length(explanation: Explanation, found: ExplainedObject, field: Explaine
 def _block(value: object) -> str:
     """A value in full; text of several lines as such."""
     if isinstance(value, str) and "\n" in value:
-        return value.rstrip("\n").replace("\n", "\n  ")
+        return "\n  ".join(map(printable, value.rstrip("\n").split("\n")))
     return whole(value)
 
 
@@ -136,7 +137,7 @@ def _evidence(origin: Origin, paint: Paint) -> Iterator[str]:
             yield paint(f"  {deviation.reason}", "faint")
 
 
-# The fields of an object in sections, a row for each thing there is to say.
+# The fields of an object in sections, one row per finding or origin.
 #
 # A section is the object itself, its spec, a replicated job, a job's pod, or a container; list items' names are left
 # out, because the paths of their other fields say them.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
+from trainc.api.documents import Json
 from trainc.diagnostics import Diagnostic
 from trainc.fits import remarks
 from trainc.fits.assignment import TOPOLOGY, Assignment
@@ -19,7 +20,6 @@ from trainc.fits.webhooks import refusals
 from trainc.fits.workload import Workload, job_name, place, queue_of, workload_of
 from trainc.startup.records import dataclass, field
 
-Json: TypeAlias = Mapping[str, Any]
 Verdict: TypeAlias = Literal["fits", "never", "inactive", "refused", "admitted", "waits", "unknown"]
 
 _KUBE, _KUEUE = "kube-scheduler", "kueue"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from trainc.api.documents import Json
 from trainc.fits.answer import Fit, Fits, fits
 from trainc.fits.cluster import Cluster, ClusterQueue
 from trainc.fits.snapshot import read_cluster
 from trainc.fits.words import of_resource, plain
 
-Json: TypeAlias = Mapping[str, Any]
 # The JobSets and the cluster of one side.
 Side: TypeAlias = tuple[Sequence[Json], Sequence[Json]]
 

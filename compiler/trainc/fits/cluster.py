@@ -6,13 +6,13 @@ Source: kubernetes-sigs/kueue apis/kueue/v1beta2 (fields and their defaults).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from trainc.api.documents import Json
 from trainc.fits.amounts import Amounts, Written
 from trainc.fits.requests import Limits
 from trainc.startup.records import dataclass, field
 
-Json: TypeAlias = Mapping[str, Any]
 FlavorResource: TypeAlias = tuple[str, str]
 
 HOSTNAME = "kubernetes.io/hostname"

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from trainc.api.documents import Json
 from trainc.api.quantity import Quantity, parse_quantity, pod_requests
 from trainc.fits.amounts import Amounts, Written, amount, amounts, exceeding
 from trainc.startup.records import dataclass, field
 
-Json: TypeAlias = Mapping[str, Any]
 Place: TypeAlias = tuple[str | int, ...]
 
 

@@ -7,11 +7,11 @@ nodeaffinity/nodeaffinity.go), v0.36.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from trainc.api.documents import Json
 from trainc.startup.patterns import pattern
 
-Json: TypeAlias = Mapping[str, Any]
 Labels: TypeAlias = Mapping[str, str]
 
 _BARRING = ("NoSchedule", "NoExecute")

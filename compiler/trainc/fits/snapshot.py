@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
+from trainc.api.documents import Json
 from trainc.api.quantity import parse_quantity
 from trainc.diagnostics import Diagnostic
 from trainc.fits.amounts import amount, amounts
@@ -20,8 +21,6 @@ from trainc.fits.cluster import (
     Quota,
 )
 from trainc.fits.requests import merged_limits
-
-Json: TypeAlias = Mapping[str, Any]
 
 # Kind -> the name that kubectl knows it by, in the order in which --help lists them.
 KINDS = {

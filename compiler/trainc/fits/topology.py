@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
+from trainc.api.documents import Json
 from trainc.fits.amounts import PODS, Amounts, times_in
-from trainc.fits.cluster import HOSTNAME, Cluster, Flavor, Json, Node
+from trainc.fits.cluster import HOSTNAME, Cluster, Flavor, Node
 from trainc.fits.selectors import MalformedSelector, barring_taint, node_matches
 
 Values: TypeAlias = tuple[str, ...]

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from trainc.api.documents import Json
 from trainc.api.quantity import parse_quantity
 from trainc.fits import workload
 from trainc.fits.selectors import is_label_name, is_label_value, is_subdomain
@@ -25,7 +26,6 @@ from trainc.fits.workload import (
 )
 from trainc.startup.patterns import pattern
 
-Json: TypeAlias = Mapping[str, Any]
 Annotations: TypeAlias = Mapping[str, str]
 Place: TypeAlias = tuple[str | int, ...]
 Refusal: TypeAlias = tuple[str, Place, str]

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 from trainc.api import names
+from trainc.api.documents import Json
 from trainc.api.quantity import canonical
 from trainc.fits.amounts import Amounts
 from trainc.fits.cluster import Cluster
 from trainc.fits.requests import charged_pod, pod_amounts
 from trainc.startup.records import dataclass
-
-Json: TypeAlias = Mapping[str, Any]
 
 PREFIX = "kueue.x-k8s.io/"
 QUEUE = names.QUEUE_LABEL

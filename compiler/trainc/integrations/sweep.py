@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from trainc.api.documents import Manifest
 from trainc.compilation import Compilation
 from trainc.diagnostics import CompileError
 from trainc.explain import place
@@ -18,8 +19,6 @@ from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +37,9 @@ class JobResult:
 
 
 def compile_many(  # noqa: PLR0913 - all but the first go by their names
-    jobs: Iterable[Json],
+    jobs: Iterable[Manifest],
     *,
-    runtimes: Sequence[Json],
+    runtimes: Sequence[Manifest],
     options: Options = Options(),
     executor: Executor | None = None,
     chunk: int = 50,
@@ -64,7 +63,7 @@ def compile_many(  # noqa: PLR0913 - all but the first go by their names
     return _spread(chunks, runtimes, options, executor, in_flight)
 
 
-def compile_chunk(jobs: Sequence[Json], runtimes: Sequence[Json], options: Options) -> list[JobResult]:
+def compile_chunk(jobs: Sequence[Manifest], runtimes: Sequence[Manifest], options: Options) -> list[JobResult]:
     """What one process does at a time: the runtimes are checked once, then every job is compiled beside them."""
     shared = Session.of([Document.of(runtime) for runtime in runtimes], (), options, None, place)
     plain = not shared.jobs and not shared.index.references
@@ -74,14 +73,14 @@ def compile_chunk(jobs: Sequence[Json], runtimes: Sequence[Json], options: Optio
     ]
 
 
-def _with_shared(shared: Session, job: Json) -> JobResult:
+def _with_shared(shared: Session, job: Manifest) -> JobResult:
     try:
         return JobResult(shared.with_jobs([Document.of(job)]).compile_all(shared.index.diagnostics))
     except CompileError as error:
         return JobResult(error=error)
 
 
-def _alone(job: Json, runtimes: Sequence[Json], options: Options) -> JobResult:
+def _alone(job: Manifest, runtimes: Sequence[Manifest], options: Options) -> JobResult:
     """By the long way: `job` is no TrainJob, or something among `runtimes` is one."""
     try:
         return JobResult(compile_trainjob(job, runtimes, options))
@@ -90,7 +89,7 @@ def _alone(job: Json, runtimes: Sequence[Json], options: Options) -> JobResult:
 
 
 def _spread(
-    chunks: Iterator[list[Json]], runtimes: Sequence[Json], options: Options, executor: Executor, in_flight: int
+    chunks: Iterator[list[Manifest]], runtimes: Sequence[Manifest], options: Options, executor: Executor, in_flight: int
 ) -> Iterator[JobResult]:
     under_way: deque[Future[list[JobResult]]] = deque()
     try:
@@ -105,6 +104,6 @@ def _spread(
             future.cancel()
 
 
-def _chunks(jobs: Iterator[Json], size: int) -> Iterator[list[Json]]:
+def _chunks(jobs: Iterator[Manifest], size: int) -> Iterator[list[Manifest]]:
     while some := list(islice(jobs, size)):
         yield some

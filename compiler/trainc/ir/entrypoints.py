@@ -34,7 +34,7 @@ class Entrypoint:
 
     @property
     def image(self) -> str:
-        """The image's name, empty where nobody gives one."""
+        """The image's name, empty where none is given."""
         return (self.trainer.image if self.trainer else None) or str(self.container.fields.get("image", ""))
 
     @property

@@ -89,10 +89,18 @@ def master_host(job: TrainJob, info: Info) -> str:
 def endpoints(pod_set: PodSet, job: TrainJob, info: Info) -> Iterator[str]:
     """The DNS name of every pod of a pod set, replica by replica. Until 2.2 the controller knows the first only."""
     domain = subdomain(job, info)
-    replicas = pod_set.replicas if info.release.hostfile_counts_replicas or info.gitops else 1
-    for replica in range(replicas):
+    for replica in range(_replicas(pod_set, info)):
         for index in range(pod_set.count):
             yield f"{names.pod_host(job.name, pod_set.name, replica, index)}.{domain}"
+
+
+def endpoint_count(pod_set: PodSet, info: Info) -> int:
+    """How many there are, without listing them."""
+    return _replicas(pod_set, info) * max(pod_set.count, 0)
+
+
+def _replicas(pod_set: PodSet, info: Info) -> int:
+    return pod_set.replicas if info.release.hostfile_counts_replicas or info.gitops else 1
 
 
 def with_rendezvous(info: Info, env: Iterable[EnvVar]) -> Info:

@@ -8,6 +8,9 @@ from typing import TypeAlias
 
 from trainc.api import names
 from trainc.api.documents import Json, value_at
+from trainc.api.names import KINDS
+from trainc.api.releases import RELEASES
+from trainc.api.schema import check
 from trainc.diagnostics import Finding, Path
 from trainc.dialects import Conversion, DialectContext, dialect_context, dialect_of
 from trainc.dialects.dialect import as_written
@@ -15,6 +18,9 @@ from trainc.dialects.initializer_job import JOBS
 from trainc.migration.renaming import NewNames, with_renamed_target, with_standard_names
 from trainc.startup.records import dataclass
 
+# What code that takes fields for what they should be raises about others. `build` checks the schema of one release first;
+# here a document may be of any.
+_OF_WRONG_SHAPES = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 # A runtime's kind and name.
 _Runtime: TypeAlias = tuple[str, str]
 
@@ -66,6 +72,25 @@ class Migrated:
 
 
 def in_newest_api(document: Json, around: Around = Around()) -> Migrated:
+    """As `_in_newest_api`; a document of the wrong shape, which `build` refuses, comes back as it is, with the reasons."""
+    try:
+        return _in_newest_api(document, around)
+    except _OF_WRONG_SHAPES:
+        return Migrated(document, tuple(_of_wrong_shape(document)))
+
+
+def _of_wrong_shape(document: Json) -> list[Finding]:
+    """What the release that fits best has against a document, and that it cannot be migrated in any case."""
+    kind = document.get("kind")
+    if kind in KINDS:
+        found = [[f for f in check(document, kind, release)[1] if f.severity == "error"] for release in RELEASES]
+        if fewest := min(found, key=len):
+            return fewest
+    hint = "see what `trainc check` says about it, and mend that first"
+    return [Finding("CannotMigrate", "error", "the document is not of the shape that its kind has", hint, ("spec",))]
+
+
+def _in_newest_api(document: Json, around: Around) -> Migrated:
     """A TrainJob or runtime of any dialect and release in the newest API.
 
     A document that is there already, or is none of ours, comes back as it is. What cannot be expressed stays as it

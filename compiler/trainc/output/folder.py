@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from trainc.diagnostics import Diagnostic
 from trainc.output.journal import DamagedJournalError, complete, is_interrupted, replace_all
 from trainc.output.ownership import (
+    MOST_BYTES,
     STATE_FOLDER,
     can_be_owned,
     file_name,
@@ -24,6 +25,7 @@ from trainc.output.ownership import (
     marked_files,
     stays_inside,
 )
+from trainc.reading.opening import NoRegularFileError, read_file, reason_of
 from trainc.startup.records import dataclass, replace
 
 _NOT_OURS = "is there already and trainc did not write it"
@@ -126,12 +128,13 @@ def _current(folder: str, path: str) -> tuple[str | None, str]:
     try:
         if not stat.S_ISREG(os.lstat(target).st_mode):
             return "", _NOT_OURS
-        with open(target, encoding="utf-8", newline="") as stream:
-            return stream.read(), ""
+        return read_file(target, MOST_BYTES, links=False).decode(), ""
     except FileNotFoundError:
         return None, ""
     except NotADirectoryError:
         return None, "cannot be written: its folder is a file"
+    except NoRegularFileError as error:
+        return "", f"cannot be read: {reason_of(error)}"
     except UnicodeDecodeError:
         return "", _NOT_OURS
 

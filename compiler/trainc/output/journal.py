@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from trainc.output.ownership import (
+    MOST_BYTES,
     STATE_FOLDER,
     can_be_owned,
     is_marked,
@@ -20,6 +21,7 @@ from trainc.output.ownership import (
     listed_files,
     stays_inside,
 )
+from trainc.reading.opening import NoRegularFileError, open_file, read_file
 
 _JOURNAL = "journal"
 _STAGED = "staged"
@@ -94,8 +96,11 @@ def _stage(folder: str, new: Mapping[str, str | None], made: list[str]) -> None:
 def _entries(folder: str) -> list[tuple[str, str]]:
     if os.path.islink(_journal(folder)) or os.path.islink(_staged(folder)):
         raise DamagedJournalError
-    with open(_journal(folder), encoding="utf-8", errors="replace") as stream:
-        head, *lines = stream.read().splitlines() or [""]
+    try:
+        text = read_file(_journal(folder), MOST_BYTES, links=False).decode(errors="replace")
+    except NoRegularFileError:
+        raise DamagedJournalError from None
+    head, *lines = text.splitlines() or [""]
     entries = list(_parted(lines))
     listed = listed_files(folder)
     if head != _HEAD or not all(_is_safe(folder, number, path, listed) for number, path in entries):
@@ -116,8 +121,8 @@ def _is_safe(folder: str, number: str, path: str, listed: frozenset[str]) -> boo
 def _is_ours(path: str) -> bool:
     if os.path.islink(path) or not os.path.isfile(path):
         return False
-    with open(path, encoding="utf-8", errors="replace", newline="") as stream:
-        return is_marked(stream.readline(5_000))
+    with open_file(path, links=False) as stream:
+        return is_marked(stream.readline(5_000).decode(errors="replace"))
 
 
 def _parted(lines: list[str]) -> Iterator[tuple[str, str]]:

@@ -12,9 +12,12 @@ import os
 import stat
 from collections.abc import Iterator
 
+from trainc.reading.opening import open_file, read_file
 from trainc.startup.patterns import pattern
 
 STATE_FOLDER = ".trainc"
+# More than any list, journal or manifest of trainc's has.
+MOST_BYTES = 200_000_000
 # Neither hidden nor a way up, and nothing that a file system reads as more than a name.
 _NAME = r"[A-Za-z0-9][-A-Za-z0-9._]*"
 _FORM = pattern(rf"(?:{_NAME}/)?{_NAME}\.yaml")
@@ -63,8 +66,8 @@ def stays_inside(folder: str, path: str) -> bool:
 def marked_files(folder: str) -> Iterator[str]:
     """The relative paths of trainc's files in `folder`, sorted: at its top and one folder down, links left alone."""
     for path in _candidates(folder):
-        with open(os.path.join(folder, path), encoding="utf-8", errors="replace", newline="") as stream:
-            if is_marked(stream.readline(_LONGEST)):
+        with open_file(os.path.join(folder, path), links=False) as stream:
+            if is_marked(stream.readline(_LONGEST).decode(errors="replace")):
                 yield path
 
 
@@ -105,7 +108,7 @@ def listed_files(folder: str) -> frozenset[str]:
     None of them is removed for standing there: anybody can write such a list.
     """
     try:
-        with open(legacy_list(folder), encoding="utf-8", errors="replace") as stream:
-            return frozenset(path for path in stream.read().splitlines() if can_be_owned(path))
+        text = read_file(legacy_list(folder), MOST_BYTES, links=False).decode(errors="replace")
+        return frozenset(path for path in text.splitlines() if can_be_owned(path))
     except OSError:
         return frozenset()

@@ -17,6 +17,8 @@ from trainc.overlays.selectors import exact_target
 # What identifies the document that a patch is for; none of it is a change.
 _IDENTITY = ("apiVersion", "kind")
 _IDENTITY_METADATA = ("name", "namespace")
+# Each takes a look at every document.
+_MOST_HINTS = 20
 
 # Something of an overlay that met a document: the number of its layer, and its own among those of its sort.
 Use: TypeAlias = tuple[int, Literal["image", "patch"], int]
@@ -40,11 +42,12 @@ class Layer:
         return done
 
     def unused(self, documents: Sequence[Edited], uses: set[Use]) -> list[Diagnostic]:
-        """An error for each patch that addresses nothing, a warning for each image that nobody uses."""
+        """An error for each patch that addresses nothing, a warning for each image that no container uses."""
         patches = [p for i, p in enumerate(self._patches) if (self._number, "patch", i) not in uses]
         images = [c for i, c in enumerate(self._overlay.images) if (self._number, "image", i) not in uses]
         return [
-            *(self._missing_target(patch, documents) for patch in patches),
+            *(self._missing_target(patch, documents) for patch in patches[:_MOST_HINTS]),
+            *(self._missing_target(patch, ()) for patch in patches[_MOST_HINTS:]),
             *(self._missing_image(change, documents) for change in images),
         ]
 
@@ -59,9 +62,9 @@ class Layer:
     def _apply_patch(self, document: Edited, patch: Patch) -> Edited | None:
         try:
             if isinstance(patch.body, Mapping):
-                data, written = merge_overlay(document.data, _change(patch.body))
+                data, written = merge_overlay(document.data, _change(patch.body), document.copies)
             else:
-                data, written = apply_operations(document.data, patch.body)
+                data, written = apply_operations(document.data, patch.body, document.copies)
         except PatchFailedError as failed:
             self._failed(document, patch, failed)
             return document
@@ -109,7 +112,7 @@ class Layer:
 
 
 def _change(body: Mapping[str, Any]) -> dict[str, Any]:
-    """A strategic merge patch less what only identifies its document."""
+    """A strategic merge patch without what only identifies its document."""
     change = {key: value for key, value in body.items() if key not in _IDENTITY}
     metadata = change.get("metadata")
     if isinstance(metadata, Mapping):
@@ -177,11 +180,14 @@ def _renamed(document: Edited, overlay: Overlay) -> Edited:
 def _with_images(document: Edited, overlay: Overlay, used: set[int]) -> Edited:
     if not overlay.images:
         return document
+    changes: dict[str, list[int]] = {}
+    for index, change in enumerate(overlay.images):
+        changes.setdefault(change.name, []).append(index)
     for path, image in list(_images(document.data, ())):
-        for index, change in enumerate(overlay.images):
-            if _split_image(image)[0] == change.name:
-                used.add(index)
-                document = _set(document, overlay, path, changed_image(image, change), change.path)
+        if met := changes.get(_split_image(image)[0]):
+            used.update(met)
+            last = overlay.images[met[-1]]
+            document = _set(document, overlay, path, changed_image(image, last), last.path)
     return document
 
 

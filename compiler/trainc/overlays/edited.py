@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
+from trainc.api.copies import Copies
 from trainc.api.documents import Json
 from trainc.api.field_path import FieldPath, lasting, located
 from trainc.diagnostics import Path, Source
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass, field, replace
+
+# What was written below each step, and by whom the step itself, if by anybody.
+_Written: TypeAlias = "dict[str | int, tuple[_Written, list[Origin]]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,34 +24,69 @@ class Origin:
     path: Path
 
 
+class Origins:
+    """Who wrote what of a document. What was written below a field is written anew with it."""
+
+    def __init__(self) -> None:
+        self._top: _Written = {}
+
+    def add(self, path: FieldPath, who: Origin) -> None:
+        """`who` has written the field at `path`."""
+        above = self._top
+        for step in path[:-1]:
+            above = above.setdefault(step, ({}, []))[0]
+        if path:
+            above[path[-1]] = ({}, [who])
+
+    def of(self, path: FieldPath) -> tuple[int, Origin] | None:
+        """Who wrote the field at `path`, or the nearest one around it, and how many steps lead to that; None for nobody."""
+        found = None
+        inner = self._top
+        for length, step in enumerate(path, 1):
+            if step not in inner:
+                break
+            inner, writers = inner[step]
+            found = (length, writers[0]) if writers else found
+        return found
+
+
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """`data` is what `document` has become, never changed in place; `origins` tells who wrote the fields that differ.
+    """`data` is what `document` has become; `origins` tells who wrote the fields that differ.
 
+    A new `Edited` of the same document takes the place of the one before: they share `origins` and `copies`.
     `identities` are the (namespace, name) it has had, the present one last: a patch may address any of them.
     """
 
     document: Document
     data: dict[str, Any]
-    origins: Mapping[FieldPath, Origin] = field(default_factory=dict)
+    origins: Origins = field(default_factory=Origins)
     identities: tuple[tuple[str, str], ...] = ()
+    copies: Copies = field(default_factory=Copies)
 
     @classmethod
     def of(cls, document: Document) -> Edited:
         """A document that no overlay has touched."""
-        return cls(document, document.data, {}, (identity(document.data),))
+        return cls(document, document.data, identities=(identity(document.data),))
 
     def with_data(self, data: dict[str, Any], written: Iterable[tuple[FieldPath, Origin]]) -> Edited:
-        """The document as `data`, with who wrote what of it. What was written below a field is written anew with it."""
-        new = dict(written)
-        kept = {
-            path: who for path, who in self.origins.items() if not any(path[: len(above)] == above for above in new)
-        }
-        return replace(self, data=data, origins={**kept, **new})
+        """The document as `data`, with who wrote what of it."""
+        for path, who in written:
+            self.origins.add(path, who)
+        return replace(self, data=data)
 
     def with_field(self, path: Path, value: Any, origin: Origin) -> Edited:
         """With one field set; mappings on the way are made where they are missing."""
-        return self.with_data(_set(self.data, path, value), [(lasting(path, self.data), origin)])
+        return self.with_data(self._set(self.data, path, value), [(lasting(path, self.data), origin)])
+
+    def _set(self, data: Any, path: Path, value: Any) -> Any:
+        if not path:
+            return value
+        step, *rest = path
+        known = self.copies.of(data if isinstance(data, Mapping) or isinstance(step, int) else {})
+        present = known[step] if isinstance(step, int) else known.get(step)
+        known[step] = self._set(present, tuple(rest), value)
+        return known
 
     def renamed(self, changed: Edited) -> Edited:
         """`changed`, under which this document's identities are remembered."""
@@ -62,11 +101,10 @@ class Edited:
     def locate(self, path: Path) -> Source | None:
         """Where the value at `path` was written: in an overlay, or in the document that was read."""
         steps = lasting(path, self.data)
-        for end in range(len(steps), 0, -1):
-            origin = self.origins.get(steps[:end])
-            if origin is not None:
-                inside = _at(origin.document.data, origin.path)
-                return origin.document.locate((*origin.path, *located(steps[end:], inside)))
+        if (found := self.origins.of(steps)) is not None:
+            end, origin = found
+            inside = _at(origin.document.data, origin.path)
+            return origin.document.locate((*origin.path, *located(steps[end:], inside)))
         return self.document.locate(located(steps, self.document.data))
 
 
@@ -85,13 +123,3 @@ def _at(data: Any, path: Path) -> Any:
         else:
             return None
     return data
-
-
-def _set(data: Any, path: Path, value: Any) -> Any:
-    if not path:
-        return value
-    step, *rest = path
-    if isinstance(step, int):
-        return [_set(item, tuple(rest), value) if i == step else item for i, item in enumerate(data)]
-    known = data if isinstance(data, Mapping) else {}
-    return {**known, step: _set(known.get(step), tuple(rest), value)}

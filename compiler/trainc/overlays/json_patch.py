@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from trainc.api.copies import Copies
 from trainc.api.field_path import FieldPath, lasting
 from trainc.api.strategic_merge import PatchFailedError
 from trainc.diagnostics import Path
@@ -34,26 +35,29 @@ class _Operation:
 
 
 def apply_operations(
-    data: Mapping[str, Any], operations: Sequence[Any]
+    data: Mapping[str, Any], operations: Sequence[Any], copies: Copies | None = None
 ) -> tuple[dict[str, Any], list[tuple[FieldPath, Path]]]:
     """`data` after all operations, and each field they wrote, with its place in the list of operations.
 
-    All or nothing: PatchFailedError, with the place, for the first that is malformed or does not fit.
+    Of `data`, what `copies` holds is changed, and the rest is copied first. PatchFailedError, with the place, for the
+    first that is malformed or does not fit.
     """
-    result: Any = dict(data)
+    result: Any = data
+    made, own = 0, copies or Copies()
     written: list[tuple[FieldPath, Path]] = []
     for operation in [_read(i, raw) for i, raw in enumerate(operations)]:
         try:
-            result, at = _apply(result, operation)
+            result, at, values = _apply(result, operation, own)
         except _MissingError as missing:
             raise PatchFailedError(str(missing), (operation.index, "path")) from None
+        made += values
+        if made > _MOST_VALUES:
+            raise PatchFailedError("the operations make the document too large", (operation.index,))
         if at is not None:
             place: Path = (operation.index, "value") if operation.name in _WITH_VALUE else (operation.index,)
             written.append((lasting(at, result), place))
     if not isinstance(result, dict):
         raise PatchFailedError("the operations leave no object behind", (0,))
-    if not _is_small(result, _MOST_VALUES):
-        raise PatchFailedError("the operations make the document too large or too deep", (0,))
     return result, written
 
 
@@ -79,26 +83,30 @@ def _pointer(text: Any, place: Path) -> tuple[str, ...]:
     return tuple(part.replace("~1", "/").replace("~0", "~") for part in text[1:].split("/"))
 
 
-def _apply(data: Any, operation: _Operation) -> tuple[Any, Path | None]:
-    """The data after an operation, and the path that it wrote, if any."""
+def _apply(data: Any, operation: _Operation, copies: Copies) -> tuple[Any, Path | None, int]:
+    """The data after an operation, the path that it wrote, if any, and how many values it has put there."""
     if operation.name == "test":
         if _get(data, operation.path) != operation.value:
             raise _MissingError(f"the value at {_shown(operation.path)} is not the one that `test` expects")
-        return data, None
+        return data, None, 0
     if operation.name == "remove":
-        return _edit(data, operation.path, _remove), None
+        return _edit(data, operation.path, _remove, copies), None, 0
+    value = _get(data, operation.source) if operation.source else operation.value
+    size, height = _extent(value)
+    if len(operation.path) + height > _DEEPEST:
+        raise _MissingError(f"{_shown(operation.path)} makes the document too deep")
     if operation.name == "replace":
         _get(data, operation.path)
-        return _write(data, operation.path, operation.value, adding=False)
-    value = operation.value if operation.name == "add" else _get(data, operation.source)
-    if operation.name == "copy" and not _is_small(value, _MOST_COPIED):
-        raise _MissingError(f"more than {_MOST_COPIED:,} values at {_shown(operation.source)} are too many to copy")
-    if operation.name == "move":
-        data = _edit(data, operation.source, _remove)
-    return _write(data, operation.path, value, adding=True)
+    elif operation.name == "copy":
+        if size > _MOST_COPIED:
+            raise _MissingError(f"more than {_MOST_COPIED:,} values at {_shown(operation.source)} are too many to copy")
+        value = _apart(value)
+    elif operation.name == "move":
+        data = _edit(data, operation.source, _remove, copies)
+    return *_write(data, operation.path, value, copies, adding=operation.name != "replace"), size
 
 
-def _write(data: Any, path: tuple[str, ...], value: Any, *, adding: bool) -> tuple[Any, Path]:
+def _write(data: Any, path: tuple[str, ...], value: Any, copies: Copies, *, adding: bool) -> tuple[Any, Path]:
     if not path:
         return value, ()
     where: list[str | int] = []
@@ -107,33 +115,41 @@ def _write(data: Any, path: tuple[str, ...], value: Any, *, adding: bool) -> tup
         where.append(_step(parent, step, path, adding))
         parent = parent[where[-1]] if _has(parent, where[-1]) else None
 
-    def put(container: Any, step: str | int) -> Any:
-        if isinstance(step, str):
-            return {**container, step: value}
-        return [*container[:step], value, *container[step if adding else step + 1 :]]
+    def put(container: Any, step: str | int) -> None:
+        if isinstance(step, int) and adding:
+            container.insert(step, value)
+        else:
+            container[step] = value
 
-    return _edit(data, path, put), tuple(where)
+    return _edit(data, path, put, copies), tuple(where)
 
 
-def _edit(data: Any, path: tuple[str, ...], change: Callable[[Any, str | int], Any]) -> Any:
-    """`data` with `change` applied to the container that `path` ends in; only what is on the way is copied."""
+def _edit(data: Any, path: tuple[str, ...], change: Callable[[Any, str | int], None], copies: Copies) -> Any:
+    """`data` with `change` applied to the container that `path` ends in; of what is on the way, the shared is copied."""
     if not path:
         raise _MissingError("the whole document cannot be removed by an operation; use a patch with `$patch: delete`")
     step = _step(data, path[0], path, adding=True)
+    own = copies.of(data)
     if len(path) == 1:
-        return change(data, step)
+        change(own, step)
+        return own
     if not _has(data, step):
         raise _MissingError(f"there is nothing at {_shown(path[:1])} on the way to {_shown(path)}")
-    inner = _edit(data[step], path[1:], change)
-    return {**data, step: inner} if isinstance(step, str) else [*data[:step], inner, *data[step + 1 :]]
+    own[step] = _edit(own[step], path[1:], change, copies)
+    return own
 
 
-def _remove(container: Any, step: str | int) -> Any:
+def _remove(container: Any, step: str | int) -> None:
     if not _has(container, step):
         raise _MissingError(f"there is no {step!r} to remove")
-    if isinstance(step, str):
-        return {key: value for key, value in container.items() if key != step}
-    return [*container[:step], *container[step + 1 :]]
+    del container[step]
+
+
+def _apart(value: Any) -> Any:
+    """A value of its own, so that a change of the one that it was copied from is none of it."""
+    if isinstance(value, Mapping):
+        return {key: _apart(inner) for key, inner in value.items()}
+    return [_apart(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _get(data: Any, path: tuple[str, ...]) -> Any:
@@ -159,18 +175,17 @@ def _step(container: Any, step: str, path: tuple[str, ...], adding: bool) -> str
     return int(step)
 
 
-def _is_small(value: Any, most: int) -> bool:
-    """Whether a value holds at most so many others, those that stand in it twice counted twice, and is not too deep."""
-    level = [value]
-    for _ in range(_DEEPEST):
+def _extent(value: Any) -> tuple[int, int]:
+    """How many values a value holds, those that stand in it twice counted twice, and how deep; each as far as allowed."""
+    level, size, height = [value], 0, 0
+    while level and height <= _DEEPEST and size <= _MOST_VALUES:
         inner = [
             item.values() if isinstance(item, Mapping) else item for item in level if isinstance(item, Mapping | list)
         ]
-        most -= sum(map(len, inner))
-        if most < 0:
-            return False
+        size += sum(map(len, inner))
+        height += bool(inner)
         level = [child for children in inner for child in children if isinstance(child, Mapping | list)]
-    return not level
+    return size, height
 
 
 def _has(container: Any, step: str | int) -> bool:

@@ -13,7 +13,7 @@ from trainc.overlays.loaded import Loaded, beside, values_of
 from trainc.overlays.overlay import Overlay, Patch, PatchEntry
 from trainc.overlays.patch_files import Body, bodies_of, body_in_place
 from trainc.overlays.read import is_overlay, read_overlay
-from trainc.reading.confinement import OUTSIDE_HINT, is_inside, read_bounded, root_around
+from trainc.reading.confinement import OUTSIDE_HINT, is_inside, root_around
 from trainc.reading.document import Document
 from trainc.reading.encoding import decode
 from trainc.reading.files import (
@@ -25,6 +25,7 @@ from trainc.reading.files import (
     read_paths,
     shown_path,
 )
+from trainc.reading.opening import read_file, reason_of
 from trainc.reading.templates import render
 from trainc.reading.templates.failure import TemplateFailedError
 from trainc.startup.records import replace
@@ -189,14 +190,13 @@ class _Contents:
         if not allowed or not path.endswith(READ_SUFFIXES):
             return [], []  # Which has been said.
         try:
-            with open(path, "rb") as stream:
-                data = read_bounded(stream, self._limits, path)
+            data = read_file(path, self._limits.file_bytes)
             self._texts.append((path, data))
             text = decode(data)
             if path.endswith(TEMPLATE_SUFFIXES):
                 text = render(text, path, self._values, self._limits)
         except OSError as error:
-            message = f"{file} cannot be read: {(error.strerror or type(error).__name__).lower()}"
+            message = f"{file} cannot be read: {reason_of(error)}"
             return [], [_about(loaded.overlay, (*entry.path, "path"), message, "paths begin at the overlay's folder")]
         except TemplateFailedError as failed:
             return [], [failed.diagnostic]

@@ -221,8 +221,9 @@ def _collection(said: str, at: int) -> tuple[Any, int]:
     while said[at : at + 1] != closing:
         key = ""
         if closing == "}":
-            key = said[at:].partition(": ")[0]
-            at = _after_spaces(said, at + len(key) + 2)
+            end = said.find(": ", at, at + _LONGEST_KEY)
+            key = said[at:end] if end > 0 else ""
+            at = _after_spaces(said, end + 2)
             if not _is_key(key) or key in mapping:
                 raise Unusual
         value, at = _item(said, at)
@@ -244,8 +245,9 @@ def _item(said: str, at: int) -> tuple[Any, int]:
     if first in ("[", "{"):
         return _collection(said, at)
     if first in ("'", '"'):
-        text = said[at + 1 :].partition(first)[0]
-        end = at + len(text) + 2
+        end = said.find(first, at + 1) + 1
+        if not end:
+            raise Unusual
         return _quoted(said[at:end]), end
     end = at
     while said[end : end + 1] in _IN_BRACKETS or (

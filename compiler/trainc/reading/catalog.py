@@ -11,10 +11,13 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from trainc.api.releases import RELEASES, Span
+from trainc.diagnostics import Path, Source
 from trainc.options import Limits
+from trainc.reading.confinement import is_below
 from trainc.reading.document import Document
+from trainc.reading.opening import read_file
 from trainc.reading.yaml_reader import read_documents
-from trainc.startup.records import dataclass
+from trainc.startup.records import dataclass, replace
 
 RELEASES_ANNOTATION = "trainc/releases"
 # What stands before a path inside the catalog where a diagnostic names a file.
@@ -70,8 +73,11 @@ def releases_of(document: Document) -> tuple[str, ...]:
 
 def text_of(shown: str) -> str:
     """The text of a file of the catalog as `Document.file` names it."""
-    with open(os.path.join(catalog_folder(), shown.removeprefix(SHOWN_FOLDER)), encoding="utf-8") as stream:
-        return stream.read()
+    folder = catalog_folder()
+    path = os.path.normpath(os.path.join(folder, shown.removeprefix(SHOWN_FOLDER)))
+    if not is_below(path, folder):
+        raise FileNotFoundError(shown)
+    return read_file(path, Limits().file_bytes).decode()
 
 
 def _files(name: str) -> list[str]:
@@ -104,9 +110,19 @@ def _instead(name: str, release: str) -> NotFound:
 
 
 def _read(path: str) -> Document:
-    with open(path, "rb") as stream:
-        documents, _ = read_documents(stream.read(), SHOWN_FOLDER + os.path.relpath(path, catalog_folder()), Limits())
-    return documents[0]
+    name = SHOWN_FOLDER + os.path.relpath(path, catalog_folder())
+    (document, *_), _ = read_documents(read_file(path, Limits().file_bytes), name, Limits())
+    return replace(document, locate=_marked(document.locate))
+
+
+def _marked(locate: Callable[[Path], Source | None]) -> Callable[[Path], Source | None]:
+    """Places in a file of the catalog, which say that they are: a file of the input may be called the same."""
+
+    def marked(path: Path) -> Source | None:
+        source = locate(path)
+        return source and replace(source, origin="catalog")
+
+    return marked
 
 
 def catalog_folder() -> str:

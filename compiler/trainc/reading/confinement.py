@@ -4,14 +4,9 @@
 
 from __future__ import annotations
 
-import errno
 import os
-from typing import BinaryIO
-
-from trainc.options import Limits
 
 CONFIGURATION_FILE = "trainc.yaml"
-_BLOCK = 1 << 16
 OUTSIDE_HINT = (
     "keep it in the repository, whose top is known by .git or else by the nearest trainc.yaml; "
     "--allow-outside, where it is meant so"
@@ -58,15 +53,3 @@ def is_inside(path: str, root: str) -> bool:
 def is_below(real: str, root: str) -> bool:
     """The same, for a path without links."""
     return real == root or real.startswith(root if root.endswith(os.sep) else root + os.sep)
-
-
-def read_bounded(stream: BinaryIO, limits: Limits, name: str = "-") -> bytes:
-    """All of a stream; OSError if that is more than the limit, which something endless would be."""
-    blocks: list[bytes] = []
-    left = limits.file_bytes
-    while block := stream.read(_BLOCK):
-        blocks.append(block)
-        left -= len(block)
-        if left < 0:
-            raise OSError(errno.EFBIG, f"it has more than {limits.file_bytes:,} bytes (see --max-file-bytes)", name)
-    return blocks[0] if len(blocks) == 1 else b"".join(blocks)

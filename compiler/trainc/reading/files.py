@@ -11,8 +11,10 @@ from typing import Any, BinaryIO, TypeAlias
 
 from trainc.diagnostics import Diagnostic
 from trainc.options import Limits
-from trainc.reading.confinement import is_below, read_bounded
+from trainc.reading.confinement import is_below
 from trainc.reading.document import Document
+from trainc.reading.opening import read_bounded, reason_of
+from trainc.reading.opening import read_file as read_bytes
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.records import dataclass
 
@@ -111,9 +113,8 @@ class Walk:
         """The bytes of a file; None, and a diagnostic, if they cannot be had."""
         try:
             if file == STDIN:
-                return read_bounded(stdin, self._limits) if stdin else b""
-            with open(file, "rb", buffering=0) as stream:
-                return read_bounded(stream, self._limits, file)
+                return read_bounded(stdin, self._limits.file_bytes) if stdin else b""
+            return read_bytes(file, self._limits.file_bytes)
         except OSError as error:
             self._unreadable(file, error)
             return None
@@ -162,7 +163,7 @@ class Walk:
         return False
 
     def _unreadable(self, path: str, reason: OSError | str) -> None:
-        what = reason if isinstance(reason, str) else (reason.strerror or type(reason).__name__).lower()
+        what = reason if isinstance(reason, str) else reason_of(reason)
         message = f"{shown_path(path)} cannot be read: {what}"
         self.diagnostics.append(Diagnostic("UnreadableFile", "error", message, "check its type and its permissions"))
 
@@ -206,5 +207,8 @@ def _no_such_path(path: str) -> Diagnostic:
 
 def shown_path(path: str) -> str:
     """A path as diagnostics name it: forward slashes, without the `.` of the default folder, always printable."""
-    text = path.replace(os.sep, "/").removeprefix("./")
+    text = path.replace(os.sep, "/")
+    if text.startswith("./") and text != "./-":
+        # What begins with a slash then would be another file.
+        text = text.removeprefix("./").lstrip("/")
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

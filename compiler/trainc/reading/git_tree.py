@@ -8,16 +8,25 @@ up and to print its files. It changes nothing in the repository and fetches noth
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from tempfile import TemporaryFile
+from typing import IO
+from unicodedata import normalize
 
 from trainc.diagnostics import CompileError, Diagnostic
+from trainc.options import Limits
 from trainc.reading.files import READ_SUFFIXES
 from trainc.startup.records import dataclass
 
 _LINK = "120000"
 _FILE = "100"
+_BLOCK = 1 << 16
+# Linux' PATH_MAX.
+_LONGEST_LINK = 4096
 # Prompts and downloads are for people; a partial clone answers with what it has.
 _ENVIRONMENT = {"GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
 
@@ -43,72 +52,185 @@ def repository_of(folder: str) -> Repository:
     return Repository(lines[0], lines[1].rstrip("/"))
 
 
-def write_revision(repository: Repository, revision: str, target: str) -> None:
+def write_revision(
+    repository: Repository, revision: str, target: str, limits: Limits, paths: Sequence[str] = ()
+) -> bool:
     """Write what trainc may read of `revision` (a commit, tag or branch) below the folder `target`.
 
-    Those are the YAML, JSON and template files, and links. CompileError if there is no such revision.
+    Those are the YAML, JSON and template files, and links; where `paths` names some, from the repository's top, those
+    at or below them. What is there already stays. Returns whether there are links. CompileError if there is no such
+    revision, and where it holds more than the limits allow, which is known before a file of it is read.
     """
     looked_up = ["rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}"]
     try:
-        commit = _git(repository.top, looked_up)
+        commit = _git(repository.top, looked_up).decode().strip()
     except CompileError:
         raise _refused(f"there is no revision {revision!r}") from None
-    listing = _git(repository.top, ["ls-tree", "-r", "-z", "--full-tree", commit.decode().strip()])
-    entries = [entry for entry in _entries(listing) if _is_wanted(entry)]
-    files = [entry for entry in entries if entry.mode != _LINK]
-    links = [entry for entry in entries if entry.mode == _LINK]
-    # Links come last, so that no file is written through one.
-    for entry, content in _contents(repository.top, [*files, *links]):
-        path = os.path.join(target, *entry.path.split("/"))
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        if entry.mode == _LINK:
-            os.symlink(content, os.fsencode(path))
-        else:
-            with open(path, "xb") as stream:
-                stream.write(content)
+    entries = [entry for entry in _listed(repository.top, commit, limits, paths) if _is_wanted(entry)]
+    _check_places(entries)
+    # Links come last, so that no file is written through one; and none is made through another.
+    entries.sort(key=lambda entry: entry.mode == _LINK)
+    new = [entry for entry in entries if not os.path.lexists(_place(target, entry))]
+    for entry, content in _contents(repository.top, new, limits):
+        try:
+            _write(entry, content, target)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise _unreadable(entry.path, f"it cannot be copied: {reason.lower()}") from None
+    return any(entry.mode == _LINK for entry in entries)
 
 
-def _entries(listing: bytes) -> Iterator[_Entry]:
-    for record in listing.split(b"\0")[:-1]:
-        about, _, path = record.partition(b"\t")
-        mode, _, blob = about.split(b" ")
-        yield _Entry(mode.decode(), blob, os.fsdecode(path))
+def _write(entry: _Entry, content: bytes, target: str) -> None:
+    path = _place(target, entry)
+    folder = os.path.dirname(path)
+    os.makedirs(folder, exist_ok=True)
+    if os.path.realpath(folder) != folder:
+        raise OSError(errno.ELOOP, "a folder on the way is a link")
+    if entry.mode == _LINK:
+        os.symlink(content, os.fsencode(path))
+    else:
+        with open(path, "xb") as stream:
+            stream.write(content)
+
+
+def _place(target: str, entry: _Entry) -> str:
+    return os.path.join(os.path.realpath(target), *entry.path.split("/"))
+
+
+def _check_places(entries: Sequence[_Entry]) -> None:
+    """Refuse a tree in which a path stands twice or leads through a link, on disks that take X for x as well."""
+    links = {_folded(entry.path) for entry in entries if entry.mode == _LINK}
+    met: set[str] = set()
+    for entry in entries:
+        parts = _folded(entry.path).split("/")
+        if any("/".join(parts[:end]) in links for end in range(1, len(parts))):
+            raise _unreadable(entry.path, "a folder on its way is a link in the same revision")
+        if entry.path in met:
+            raise _unreadable(entry.path, "the revision holds it twice")
+        met.add(entry.path)
+
+
+def _folded(path: str) -> str:
+    return normalize("NFC", path.casefold()) if not path.isascii() else path.lower()
+
+
+def _listed(top: str, commit: str, limits: Limits, paths: Sequence[str]) -> Iterator[_Entry]:
+    """Every entry of a commit's tree, read as git prints it: a tree of equal trees has millions."""
+    wanted = [path for path in paths if path not in ("", os.curdir)]
+    listing = ["ls-tree", "-r", "-z", "--full-tree", commit, "--", *(wanted if len(wanted) == len(paths) else ())]
+    left, rest = limits.file_bytes, b""
+    with _running(top, listing) as git:
+        while block := git.read(_BLOCK):
+            left -= len(block)
+            if left < 0:
+                raise _unreadable("", f"it lists more than {limits.file_bytes:,} bytes of names (see --max-file-bytes)")
+            *records, rest = (rest + block).split(b"\0")
+            yield from map(_entry, records)
+
+
+def _entry(record: bytes) -> _Entry:
+    about, _, path = record.partition(b"\t")
+    mode, _, blob = about.split(b" ")
+    return _Entry(mode.decode(), blob, os.fsdecode(path))
 
 
 def _is_wanted(entry: _Entry) -> bool:
     parts = entry.path.split("/")
-    safe = not {"", ".", "..", ".git"} & {part.lower() for part in parts}
+    safe = not {"", ".", "..", ".git"} & {part.lower() for part in parts} and (
+        os.sep == "/" or os.sep not in entry.path
+    )
     return safe and (entry.mode == _LINK or (entry.mode.startswith(_FILE) and entry.path.endswith(READ_SUFFIXES)))
 
 
-def _contents(top: str, entries: Sequence[_Entry]) -> Iterator[tuple[_Entry, bytes]]:
-    """Each entry with its bytes, from one run of git."""
+def _contents(top: str, entries: Sequence[_Entry], limits: Limits) -> Iterator[tuple[_Entry, bytes]]:
+    """Each entry with its bytes, one at a time; refused as a whole where sizes or numbers are beyond the limits."""
     if not entries:
         return
-    printed = _git(top, ["cat-file", "--batch"], b"".join(entry.blob + b"\n" for entry in entries))
-    position = 0
-    for entry in entries:
-        end = printed.index(b"\n", position)
-        head = printed[position:end].split(b" ")
-        if len(head) != 3 or head[1] != b"blob":
-            raise _refused(f"git has no content for {entry.path}: {printed[position:end].decode(errors='replace')}")
-        size = int(head[2])
-        yield entry, printed[end + 1 : end + 1 + size]
-        position = end + 1 + size + 1
+    if len(entries) > limits.documents:
+        raise _unreadable("", f"it holds more than {limits.documents:,} files (see --max-documents)")
+    asked = b"".join(entry.blob + b"\n" for entry in entries)
+    left = limits.file_bytes
+    with _running(top, ["cat-file", "--batch-check"], asked) as git:
+        for entry in entries:
+            size = _size(entry, git.readline())
+            left -= size
+            if entry.mode == _LINK and size > _LONGEST_LINK:
+                raise _unreadable(entry.path, "a link is not as long as that")
+            if left < 0:
+                reason = f"with it, more than {limits.file_bytes:,} bytes would be read (see --max-file-bytes)"
+                raise _unreadable(entry.path, reason)
+    with _running(top, ["cat-file", "--batch"], asked) as git:
+        for entry in entries:
+            content = git.read(_size(entry, git.readline()) + 1)
+            yield entry, content[:-1]
 
 
-def _git(folder: str, arguments: Iterable[str], given: bytes = b"") -> bytes:
-    command = ["git", "--no-replace-objects", "-C", folder or ".", *arguments]
+def _size(entry: _Entry, head: bytes) -> int:
+    """What git says about an object before its bytes."""
+    words = head.split()
+    if len(words) != 3 or words[1] != b"blob":
+        raise _refused(f"git has no content for {entry.path}: {head.decode(errors='replace').strip()}")
+    return int(words[2])
+
+
+@contextmanager
+def _running(folder: str, arguments: Iterable[str], given: bytes = b"") -> Iterator[IO[bytes]]:
+    """What git prints, while it does; it is ended where the rest is not wanted. CompileError if it fails."""
+    with TemporaryFile() as asked, TemporaryFile() as told:
+        asked.write(given)
+        asked.seek(0)
+        try:
+            git = subprocess.Popen(  # noqa: S603 - as in _git
+                _command(folder, arguments), stdin=asked, stdout=subprocess.PIPE, stderr=told, env=_environment()
+            )
+        except OSError as error:
+            raise _not_run(error) from None
+        with git:
+            assert git.stdout is not None
+            try:
+                yield git.stdout
+                ended = not git.stdout.read(1)
+            except BaseException:
+                git.kill()
+                raise
+        if ended and git.returncode:
+            told.seek(0)
+            raise _refused(_complaint(told.read(_BLOCK), git.returncode))
+
+
+def _git(folder: str, arguments: Iterable[str]) -> bytes:
     try:
         done = subprocess.run(  # noqa: S603 - fixed arguments; a revision follows --end-of-options
-            command, input=given, capture_output=True, check=False, env={**os.environ, **_ENVIRONMENT}
+            _command(folder, arguments), stdin=subprocess.DEVNULL, capture_output=True, check=False, env=_environment()
         )
     except OSError as error:
-        raise _refused(f"git cannot be run: {(error.strerror or type(error).__name__).lower()}") from None
+        raise _not_run(error) from None
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().removeprefix("fatal: ")
-        raise _refused(said.partition("\n")[0] or f"git ended with {done.returncode}")
+        raise _refused(_complaint(done.stderr, done.returncode))
     return done.stdout
+
+
+def _command(folder: str, arguments: Iterable[str]) -> list[str]:
+    return ["git", "--no-replace-objects", "--literal-pathspecs", "-C", folder or ".", *arguments]
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, **_ENVIRONMENT}
+
+
+def _complaint(stderr: bytes, status: int) -> str:
+    first = stderr.decode(errors="replace").strip().removeprefix("fatal: ").partition("\n")[0]
+    return first or f"git ended with {status}"
+
+
+def _not_run(error: OSError) -> CompileError:
+    return _refused(f"git cannot be run: {(error.strerror or type(error).__name__).lower()}")
+
+
+def _unreadable(path: str, reason: str) -> CompileError:
+    what = f"{path!r} of the revision" if path else "the revision"
+    hint = "name a smaller part of it, as in git:main:jobs, or mend the revision"
+    return CompileError([Diagnostic("UnreadableFile", "error", f"{what} cannot be read: {reason}", hint)])
 
 
 def _refused(message: str) -> CompileError:

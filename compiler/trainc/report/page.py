@@ -83,7 +83,7 @@ def _fields(found: ExplainedObject) -> Sequence[Field]:
 def page(jobs: Sequence[Job], beside: Sequence[Diagnostic], title: str) -> str:
     """One HTML document. It reads in full without JavaScript; the script adds the search.
 
-    `beside` is what there is to say of the input as a whole, and of runtimes.
+    `beside` are findings about the input as a whole, and about runtimes.
     """
     # Imported here: no other part of a report needs a template.
     from jinja2 import Environment, StrictUndefined, select_autoescape

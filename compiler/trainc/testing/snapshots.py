@@ -31,7 +31,7 @@ class ManifestSnapshotExtension(SingleFileSnapshotExtension):
         include: Callable[..., bool] | None = None,
         matcher: Callable[..., Any] | None = None,
     ) -> str:
-        """`data` as YAML, less what syrupy's filters take out. TypeError for anything that is no manifest."""
+        """`data` as YAML, without what syrupy's filters take out. TypeError for anything that is no manifest."""
         filters = _Filters(exclude, include, matcher)
         return dump_yaml(filters.kept(manifest, ((i, dict),)) for i, manifest in enumerate(_manifests(data)))
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trainc.api.documents import items, mapping
+from trainc.api.documents import Json, items, mapping
 from trainc.api.pods import mistakes
-from trainc.api.pods.checks import LARGEST_INT32, Json, below, is_key, labels
+from trainc.api.pods.checks import LARGEST_INT32, below, is_key, labels
 from trainc.diagnostics import Finding, Path
 
 _MOST_BYTES = 256 * 1024

@@ -25,7 +25,6 @@ from trainc.api.name_forms import (
 from trainc.api.pods import mistakes
 from trainc.diagnostics import Finding, Path
 
-Json: TypeAlias = Mapping[str, Any]
 Check: TypeAlias = Callable[[Any, Path], Iterable[Finding]]
 
 LARGEST_INT32 = 2**31 - 1

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from trainc.api.documents import items, mapping
+from trainc.api.documents import Json, items, mapping
 from trainc.api.pods import mistakes
-from trainc.api.pods.checks import Json, dns_label, duplicates, each, number, one_of, port_name, struct, unless_empty
+from trainc.api.pods.checks import dns_label, duplicates, each, number, one_of, port_name, struct, unless_empty
 from trainc.api.pods.environment import check_env, check_env_from
 from trainc.api.pods.mounts import check_devices, check_mounts
 from trainc.api.pods.resources import check_resize_policy, check_resources

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.api.documents import mapping
+from trainc.api.documents import Json, mapping
 from trainc.api.name_forms import is_domain_prefixed_path, length
 from trainc.api.pods import mistakes
 from trainc.api.pods.annotations import check_metadata
-from trainc.api.pods.checks import Json, number, one_of, struct
+from trainc.api.pods.checks import number, one_of, struct
 from trainc.api.pods.template import check_template
 from trainc.diagnostics import Finding, Path
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from trainc.api.documents import items, mapping
+from trainc.api.documents import Json, items, mapping
 from trainc.api.pods import mistakes
-from trainc.api.pods.checks import Json, one_of, qualified_name, struct
+from trainc.api.pods.checks import one_of, qualified_name, struct
 from trainc.diagnostics import Finding, Path
 
 _MOST_RULES = 20

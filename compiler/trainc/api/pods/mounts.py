@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from trainc.api.documents import items, mapping
+from trainc.api.documents import Json, items, mapping
 from trainc.api.pods import mistakes
-from trainc.api.pods.checks import Json, below, duplicates, no_way_up, one_of
+from trainc.api.pods.checks import below, duplicates, no_way_up, one_of
 from trainc.diagnostics import Finding, Path
 
 _PROPAGATION = one_of("None", "HostToContainer", "Bidirectional")

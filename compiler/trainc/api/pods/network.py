@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from trainc.api.documents import items, mapping
+from trainc.api.documents import Json, items, mapping
 from trainc.api.pods import mistakes
-from trainc.api.pods.checks import Json, address, dns_subdomain, each, is_subdomain, struct
+from trainc.api.pods.checks import address, dns_subdomain, each, is_subdomain, struct
 from trainc.diagnostics import Finding, Path
 
 _MOST_NAMESERVERS = 3

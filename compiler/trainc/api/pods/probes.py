@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trainc.api.documents import items, mapping
+from trainc.api.documents import Json, items, mapping
 from trainc.api.pods import mistakes
-from trainc.api.pods.checks import Check, Json, number, one_of, port, struct
+from trainc.api.pods.checks import Check, number, one_of, port, struct
 from trainc.diagnostics import Finding, Path
 
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")

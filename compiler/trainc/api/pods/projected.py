@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from trainc.api.documents import items, mapping
+from trainc.api.documents import Json, items, mapping
 from trainc.api.pods import mistakes
-from trainc.api.pods.checks import Check, Json, file_below, number, struct
+from trainc.api.pods.checks import Check, file_below, number, struct
 from trainc.api.pods.environment import VOLUME_FIELDS, field_ref, resource_ref
 from trainc.api.pods.volumes import FILE_MODE, KEYS_TO_PATHS
 from trainc.diagnostics import Finding, Path

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
-from trainc.api.documents import items, mapping
+from trainc.api.documents import Json, items, mapping
 from trainc.api.pods import mistakes
-from trainc.api.pods.checks import Json, dns_label, is_key
+from trainc.api.pods.checks import dns_label, is_key
 from trainc.api.quantity import NANOS_PER_UNIT, Quantity, parse_quantity
 from trainc.diagnostics import Finding, Path
 

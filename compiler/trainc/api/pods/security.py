@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from trainc.api.documents import items, mapping
+from trainc.api.documents import Json, items, mapping
 from trainc.api.pods import mistakes
-from trainc.api.pods.checks import LARGEST_INT32, Json, below, each, number, one_of, struct
+from trainc.api.pods.checks import LARGEST_INT32, below, each, number, one_of, struct
 from trainc.diagnostics import Finding, Path
 from trainc.startup.patterns import pattern
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from trainc.api.documents import items, mapping
+from trainc.api.documents import Json, items, mapping
 from trainc.api.pods import mistakes
 from trainc.api.pods.annotations import check_metadata, check_pod_annotations
 from trainc.api.pods.checks import (
     LARGEST_INT32,
     Check,
-    Json,
     dns_label,
     dns_subdomain,
     duplicates,

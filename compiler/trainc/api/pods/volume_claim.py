@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from trainc.api.documents import items, mapping
+from trainc.api.documents import Json, items, mapping
 from trainc.api.pods import mistakes
 from trainc.api.pods.annotations import check_metadata
-from trainc.api.pods.checks import Json, dns_subdomain, is_subdomain, one_of, struct, unless_empty
+from trainc.api.pods.checks import dns_subdomain, is_subdomain, one_of, struct, unless_empty
 from trainc.api.pods.selectors import label_selector
 from trainc.api.quantity import parse_quantity
 from trainc.diagnostics import Finding, Path

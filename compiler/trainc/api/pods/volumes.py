@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from trainc.api.documents import items, mapping
+from trainc.api.documents import Json, items, mapping
 from trainc.api.pods import mistakes
 from trainc.api.pods.checks import (
     Check,
-    Json,
     dns_label,
     dns_subdomain,
     duplicates,

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.api.documents import items, mapping
+from trainc.api.documents import Json, items, mapping
 from trainc.api.pods import mistakes
-from trainc.api.pods.checks import Json, dns_subdomain
+from trainc.api.pods.checks import dns_subdomain
 from trainc.diagnostics import Finding, Path
 from trainc.startup.patterns import pattern
 

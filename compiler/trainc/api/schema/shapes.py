@@ -36,7 +36,7 @@ ScalarType: TypeAlias = Literal["string", "integer", "boolean", "time", "quantit
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A leaf value; "any" is a tree that nobody checks."""
+    """A leaf value; "any" is a tree that is not checked."""
 
     type: ScalarType
 

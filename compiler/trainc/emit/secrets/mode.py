@@ -15,7 +15,7 @@ from trainc.startup.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Provision:
-    """Objects to emit beside the job's, and what there is to say. Neither holds key material."""
+    """Objects to emit alongside the job's, and the findings. Neither holds key material."""
 
     manifests: tuple[Manifest, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -24,7 +24,7 @@ class Provision:
 Mode: TypeAlias = Callable[[TrainJob, ProvidedSecret, Sequence[Json], Options], Provision]
 
 
-# Mode `existing`: the Secret is referred to, and whoever looks after the cluster makes it.
+# Mode `existing`: the Secret is referred to, and the cluster's administrator creates it.
 
 
 def refer(job: TrainJob, secret: ProvidedSecret, others: Sequence[Json], options: Options) -> Provision:

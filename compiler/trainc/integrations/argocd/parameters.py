@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from trainc.api.releases import RELEASES, normalize_release
 from trainc.diagnostics import CompileError, Diagnostic
 from trainc.diagnostics.near_names import did_you_mean
-from trainc.options import SecretsMode, Semantics, checked_cluster_domain, checked_namespace
+from trainc.options import SecretsMode, Semantics, checked_cluster_domain, checked_image, checked_namespace
 from trainc.reading.confinement import is_inside
 from trainc.startup.records import dataclass, field
 
@@ -73,6 +73,7 @@ _CHECKS: Mapping[str, Callable[[str], str]] = {
     "release": normalize_release,
     "namespace": checked_namespace,
     "cluster-domain": checked_cluster_domain,
+    "keygen-image": checked_image,
 }
 _BY_NAME = {parameter.name: parameter for parameter in PARAMETERS}
 
@@ -143,7 +144,7 @@ def _from_variables(environment: Environment, said: list[Diagnostic]) -> Iterato
 def _value(parameter: Parameter, raw: Any, environment: Environment) -> Value | Diagnostic:
     """What a parameter is set to, or what is wrong with it."""
     texts = [raw] if isinstance(raw, str) else raw
-    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+    if not isinstance(texts, list) or not all(isinstance(text, str) and _is_text(text) for text in texts):
         return _wrong(parameter.name, "is no text and no list of texts", "set `string` or `array`")
     if parameter.kind in ("list", "paths"):
         items = [item.strip() for text in texts for item in text.split(",") if item.strip()]
@@ -154,6 +155,15 @@ def _value(parameter: Parameter, raw: Any, environment: Environment) -> Value | 
     if len(texts) != 1:
         return _wrong(parameter.name, f"holds {len(texts)} values, and takes one", "set `string`")
     return _single(parameter, texts[0])
+
+
+def _is_text(text: str) -> bool:
+    """Whether it can be written: JSON may hold halves of characters, and variables bytes that are none."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in text
 
 
 def _single(parameter: Parameter, text: str) -> Value | Diagnostic:

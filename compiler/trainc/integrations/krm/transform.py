@@ -64,7 +64,7 @@ def _compiled(
 
 
 def _own(configuration: Document) -> Document:
-    """The configuration less what is there for kustomize."""
+    """The configuration without what is there for kustomize."""
     data = {key: value for key, value in configuration.data.items() if key not in _KUSTOMIZES_OWN}
     return Document(data, configuration.file, configuration.locate)
 

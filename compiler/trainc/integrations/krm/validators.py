@@ -9,7 +9,9 @@ from typing import Any
 from trainc.diagnostics import Diagnostic
 from trainc.options import Limits
 from trainc.overlays.read import is_overlay
+from trainc.reading.confinement import is_inside, root_around
 from trainc.reading.document import Document
+from trainc.reading.opening import read_file
 from trainc.reading.yaml_reader import read_documents
 
 # Source: kubernetes-sigs/kustomize api/konfig/general.go (RecognizedKustomizationFileNames).
@@ -23,9 +25,10 @@ def used_as_validator(folder: str, configuration: Document | None) -> list[Diagn
     """
     if configuration is None:
         return []
+    root = root_around(folder)
     for file in _FILES:
-        for document in _documents(os.path.join(folder, file)):
-            if _name(configuration.data) in _overlays(document.get("validators"), folder):
+        for document in _documents(os.path.join(folder, file), root):
+            if _name(configuration.data) in _overlays(document.get("validators"), folder, root):
                 return [_refusal(file)]
     return []
 
@@ -41,19 +44,20 @@ def _refusal(file: str) -> Diagnostic:
     )
 
 
-def _overlays(entries: Any, folder: str) -> Iterator[str]:
+def _overlays(entries: Any, folder: str, root: str) -> Iterator[str]:
     """The names of the overlays that a list of files and inline documents holds."""
     for entry in entries if isinstance(entries, list) else ():
         if isinstance(entry, str):
             inline = "\n" in entry.strip()
-            found = _parsed(entry.encode()) if inline else _documents(os.path.join(folder, entry))
+            found = _parsed(entry.encode()) if inline else _documents(os.path.join(folder, entry), root)
             yield from (_name(data) for data in found if is_overlay(data))
 
 
-def _documents(path: str) -> Sequence[dict[str, Any]]:
+def _documents(path: str, root: str) -> Sequence[dict[str, Any]]:
     try:
-        with open(path, "rb") as stream:
-            return _parsed(stream.read())
+        if not is_inside(path, root):
+            return ()
+        return _parsed(read_file(path, Limits().file_bytes))
     except OSError:
         return ()
 

@@ -29,7 +29,7 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     if info.gitops and counts_gpus(job, info):
         yield from ambiguous_gpus(job, info)
     yield from unheeded(info, policy)
-    yield from _too_many_hosts(job, info)
+    yield from _too_many_hosts(job, policy, info)
     yield from _missing_part(job, info, policy)
     yield from _no_nodes(job, info, policy)
     if implementation(policy).hydra:
@@ -90,16 +90,15 @@ def _no_nodes(job: TrainJob, info: Info, policy: Json) -> Iterator[Finding]:
     )
 
 
-def _too_many_hosts(job: TrainJob, info: Info) -> Iterator[Finding]:
-    node = info.pod_set_in_role(names.NODE)
+def _too_many_hosts(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     asked = job.trainer.num_nodes if job.trainer else None
-    nodes = asked if asked is not None else (info.ml_policy or {}).get("numNodes", node.count if node else 1)
-    hosts = nodes * (node.replicas if node else 1)
-    if hostfile.is_too_large(job, hosts):
+    # Not those that were asked for: the controller does not always give them to the job that is listed.
+    sized = _sized(job, info, bool(policy.get("runLauncherAsNode")))
+    if hostfile.is_too_large(job, sized):
         yield Finding(
             "HostfileTooLarge",
             "error",
-            f"a hostfile of {hosts} hosts is larger than the 1 MiB that a ConfigMap holds",
+            f"a hostfile of {hostfile.count(sized)} hosts is larger than the 1 MiB that a ConfigMap holds",
             "run several jobs, or fewer and larger nodes",
             ("spec", "trainer", "numNodes") if asked is not None else ("spec", "runtimeRef"),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from itertools import islice
 from types import TracebackType
 from typing import Any
@@ -11,13 +12,18 @@ from jinja2 import Template, TemplateError, TemplateSyntaxError, UndefinedError,
 from jinja2.visitor import NodeTransformer
 
 from trainc.options import Limits
+from trainc.reading.templates.bounding import Bounding
+from trainc.reading.templates.budget import Budget
 from trainc.reading.templates.failure import TemplateFailedError, TooMuchError
-from trainc.reading.templates.sandbox import BoundedEnvironment, Bounding
+from trainc.reading.templates.sandbox import BoundedEnvironment
 from trainc.startup.patterns import pattern
 
 _NAME = "<template>"
 # What an expression of a template can raise besides Jinja2's own errors: 1/0, {}[[]], 'a' + 1, loops in twenty loops.
-_EXPRESSION_ERRORS = (ArithmeticError, AttributeError, LookupError, RecursionError, SyntaxError, TypeError, ValueError)
+_EXPRESSION_ERRORS = (ArithmeticError, AttributeError, LookupError, RuntimeError, SyntaxError, TypeError, ValueError)
+# What Jinja2 takes to read a template, by its worst cases: texts full of backslashes, blocks.
+_BYTES_PER_CHARACTER = 100
+_STEPS_PER_WORD = 4
 _MARK = pattern("\ue000([0-9]+)\ue001")
 # Of several marks before a line's first character the last one counts: the others' text ended where the line begins.
 _MARKS = pattern(f"(?:{_MARK.pattern})+")
@@ -63,15 +69,17 @@ def template_lines(text: str, output: str, file: str, values: Mapping[str, Any],
 
 
 def _run(text: str, values: Mapping[str, Any], limits: Limits, changes: tuple[NodeTransformer, ...]) -> str:
-    environment = BoundedEnvironment(limits.template_steps, limits.document_bytes)
+    environment = BoundedEnvironment(Budget(limits))
+    if len(text) > limits.template_bytes // _BYTES_PER_CHARACTER:
+        raise TooMuchError("it is too long")
     words = (kind for _, kind, _ in environment.lex(text, _NAME, _NAME) if kind != "data")
-    if next(islice(words, limits.template_steps, None), None):
+    if next(islice(words, limits.template_steps // _STEPS_PER_WORD, None), None):
         raise TooMuchError("it is made of too many words")
     tree: Any = environment.parse(text, _NAME, _NAME)
     for change in (Bounding(), *changes):
         tree = change.visit(tree)
     code = environment.compile(tree, _NAME, _NAME)
-    return Template.from_code(environment, code, environment.make_globals(None)).render(**values)
+    return Template.from_code(environment, code, environment.make_globals(None)).render(deepcopy(dict(values)))
 
 
 class _Marking(NodeTransformer):

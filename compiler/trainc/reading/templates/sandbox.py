@@ -1,31 +1,40 @@
-"""The environment that templates run in: no files, no Python, no randomness, and a bound on every step.
+"""The environment that templates run in: no files, no Python, no randomness, and everything paid for.
 
 Jinja2's own sandbox keeps templates away from Python's internals; it does not keep them from running for ever or from
-filling the memory. Loops, calls and joins are counted here, and what makes large values out of small ones is left out.
+filling the memory. Here loops, calls, filters, tests and operators pay for what they go through before they do, and for
+what they make; what makes large values out of small ones is left out.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
 from typing import Any, NoReturn
 
-from jinja2 import StrictUndefined, nodes
+from jinja2 import StrictUndefined
 from jinja2.exceptions import SecurityError
-from jinja2.filters import FILTERS
-from jinja2.runtime import Context, Undefined
+from jinja2.filters import FILTERS, make_attrgetter
+from jinja2.runtime import BlockReference, Context, LoopContext, Macro, TemplateReference, Undefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.tests import TESTS
 from jinja2.utils import Namespace
-from jinja2.visitor import NodeTransformer
 
+from trainc.reading.templates.budget import CHARACTERS, Budget
 from trainc.reading.templates.failure import TooMuchError
 from trainc.startup.patterns import pattern
 
 # Left out: what pads, repeats, formats or draws at random, and what is about HTML.
 _FILTERS = (
     "abs", "count", "d", "default", "dictsort", "first", "float", "int", "items", "last", "length", "list", "map", "max",
-    "min", "reject", "rejectattr", "reverse", "select", "selectattr", "sort", "sum", "unique",
+    "min", "reject", "rejectattr", "reverse", "select", "selectattr", "sort", "unique",
 )  # fmt: skip
+# They go through nothing, and make nothing.
+_IMMEDIATE = frozenset(("count", "d", "default", "first", "last", "length"))
+# Of a text they take each character.
+_ITERATING = frozenset(
+    ("join", "list", "map", "max", "min", "reject", "rejectattr", "select", "selectattr", "sort", "sum", "unique")
+)
 _TEXT_METHODS = (
     "capitalize", "endswith", "isdigit", "lower", "lstrip", "removeprefix", "removesuffix", "rstrip", "split",
     "splitlines", "startswith", "strip", "title", "upper",
@@ -35,10 +44,9 @@ _METHODS: Mapping[type, frozenset[str]] = {
     dict: frozenset(("get", "items", "keys", "values")),
     list: frozenset(("count", "index")),
     tuple: frozenset(("count", "index")),
-    int: frozenset(),
-    float: frozenset(),
-    bool: frozenset(),
 }
+# What Jinja2 itself makes, whose attributes it judges itself.
+_ITS_OWN = (BlockReference, LoopContext, Macro, Namespace, TemplateReference, Undefined)
 _TEXT_FILTERS: Mapping[str, Callable[[str], str]] = {
     "capitalize": str.capitalize,
     "lower": str.lower,
@@ -47,154 +55,212 @@ _TEXT_FILTERS: Mapping[str, Callable[[str], str]] = {
     "trim": str.strip,
     "upper": str.upper,
 }
-_INTEGER_BITS = 256
+_AT_AN_END = frozenset(("endswith", "removeprefix", "removesuffix", "startswith"))
+_LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+# As wide as any number that means something; and so narrow that few numbers have the same hash.
+_INTEGER_BITS = 64
+_LARGEST_POWER = 256
+# A filter's own texts are gone through for each item.
+_CHARACTERS_PER_ITEM = 100
 # What JSON may hold in a string, and YAML refuses there or takes for the end of a line.
 _NOT_PLAIN = pattern("[\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 
 
 class BoundedEnvironment(ImmutableSandboxedEnvironment):
-    """A sandbox that takes at most `steps` rounds of loops and calls, and holds no text longer than `size`."""
+    """A sandbox in which everything is paid for from `budget`."""
 
-    intercepted_binops = frozenset(("+", "*", "**", "%"))
+    intercepted_binops = frozenset(("+", "-", "*", "/", "//", "**", "%"))
 
-    def __init__(self, steps: int, size: int) -> None:
+    def __init__(self, budget: Budget) -> None:
         super().__init__(
             undefined=StrictUndefined,
-            finalize=_as_yaml,
+            finalize=self._written,
             trim_blocks=True,
             lstrip_blocks=True,
             keep_trailing_newline=True,
             cache_size=0,
             optimized=False,
         )
-        self._steps, self._size = steps, size
-        self.filters = {name: FILTERS[name] for name in _FILTERS}
-        self.filters |= {name: _on_text(change) for name, change in _TEXT_FILTERS.items()}
-        self.filters |= {"counted": self.counted, "weighed": self.weighed, "join": self._join, "tojson": _to_json}
-        self.filters |= {"indent": self._indent, "replace": self._replace}
-        self.globals = {"range": self._range, "dict": dict, "namespace": Namespace}
+        self._budget = budget
+        own: dict[str, Callable[..., Any]] = {name: _on_text(change) for name, change in _TEXT_FILTERS.items()}
+        own |= {
+            "join": self._join,
+            "tojson": _to_json,
+            "indent": self._indent,
+            "replace": self._replace,
+            "sum": self._sum,
+        }
+        filters: dict[str, Callable[..., Any]] = {**{name: FILTERS[name] for name in _FILTERS}, **own}
+        self.filters = {name: self._paid(name, function) for name, function in filters.items()}
+        self.filters |= {"counted": budget.counted, "made": self._made, "weighed": self._weighed, "spent": self._spent}
+        self.filters |= {"key": _key}
+        tests: dict[str, Any] = {**TESTS}
+        self.tests = {name: self._paid("", test) for name, test in tests.items()}
+        self.globals = {"range": self._range, "dict": _dict, "namespace": _namespace}
         self.concat = self._concat  # type: ignore[method-assign]
 
-    def counted(self, items: Iterable[Any]) -> Iterator[Any]:
-        """The items, each of them a step."""
-        for item in items:
-            self._step()
-            yield item
-
-    def weighed(self, value: Any) -> Any:
-        """A new list or mapping; each value in it is a step, and one that stands in it twice is two."""
-        waiting = [value]
-        while waiting:
-            inner = waiting.pop()
-            if isinstance(inner, dict | list | tuple):
-                for item in inner.values() if isinstance(inner, dict) else inner:
-                    self._step()
-                    waiting.append(item)
-        return value
-
     def call(self, context: Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """Every call of a macro or method is a step."""
-        self._step()
-        return self.weighed(super().call(context, obj, *args, **kwargs))
+        """Every call of a macro or method is a step, beside what it goes through."""
+        self._budget.spend()
+        owner = getattr(obj, "__self__", None)
+        for value in (owner, *args, *kwargs.values()):
+            self._budget.weigh(value)
+        if isinstance(owner, str):
+            self._check_parts(owner, obj.__name__, next(iter((*args, *kwargs.values())), None))
+        return self._made(super().call(context, obj, *args, **kwargs))
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """Operators that can make a small template fill the memory."""
+        for side in (left, right):
+            self._weighed(side)
         if operator == "%" and isinstance(left, str):
             _refuse("text cannot be formatted with %; join its parts with ~")
         if operator == "**" and not (
-            isinstance(right, int) and 0 <= right <= _INTEGER_BITS and abs(left) <= _INTEGER_BITS
+            isinstance(right, int) and 0 <= right <= _LARGEST_POWER and abs(left) <= _LARGEST_POWER
         ):
             _refuse("** is for small numbers only")
         if operator == "*" and not all(isinstance(side, int | float) for side in (left, right)):
             _refuse("* is for numbers only")
-        result = super().call_binop(context, operator, left, right)
-        if isinstance(result, int) and result.bit_length() > _INTEGER_BITS:
-            _refuse("a number has become too large")
-        if isinstance(result, str):
-            self._check_size(len(result))
-        return self.weighed(result)
+        if operator == "+" and isinstance(left, str) and isinstance(right, str):
+            self._budget.allow(len(left) + len(right))
+        return self._made(super().call_binop(context, operator, left, right))
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        """Methods by type; what is no plain value is Jinja2's to judge."""
-        allowed = _METHODS.get(type(obj))
-        return super().is_safe_attribute(obj, attr, value) if allowed is None else attr in allowed
+        """Methods by type; what Jinja2 has made is Jinja2's to judge."""
+        if isinstance(obj, _ITS_OWN):
+            return super().is_safe_attribute(obj, attr, value)
+        return attr in _METHODS.get(type(obj), ())
 
     def wrap_str_format(self, value: Any) -> None:
         """`str.format` pads without bound, and is treated as every other method."""
 
-    def _step(self) -> None:
-        self._steps -= 1
-        if self._steps < 0:
-            raise TooMuchError("it takes too many rounds of loops and calls")
+    def _paid(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A filter or test that pays for what it is given, item by item where that is still to come, and for its result."""
+        first = int(hasattr(function, "jinja_pass_arg"))  # Before it, the environment or the context is passed.
 
-    def _check_size(self, size: int) -> None:
-        if size > self._size:
-            raise TooMuchError("it makes too much text")
+        @wraps(function)
+        def paid(*args: Any, **kwargs: Any) -> Any:
+            told = (*args[first + 1 :], *kwargs.values())
+            for value in told:
+                self._weighed(value)
+            steps = 1 + sum(len(text) for text in told if isinstance(text, str)) // _CHARACTERS_PER_ITEM
+            given = self._given(name, args[first], steps)
+            result = function(*args[:first], given, *args[first + 1 :], **kwargs)
+            return result if name in _IMMEDIATE else self._made(result)
+
+        return paid
+
+    def _given(self, name: str, value: Any, steps: int) -> Any:
+        """What a filter goes through, paid for with `steps` for each item."""
+        if hasattr(value, "__next__"):
+            return self._budget.counted(value, steps)
+        if name in _IMMEDIATE:
+            return value
+        self._weighed(value)
+        if isinstance(value, list | tuple | dict | range):
+            self._budget.spend(len(value) * (steps - 1))
+        elif isinstance(value, str) and name in _ITERATING:
+            self._budget.spend(len(value) * steps)
+        # Values of equal hash, which can be made, are compared with each other.
+        return self._budget.counted(value) if name == "unique" else value
+
+    def _made(self, value: Any) -> Any:
+        _check_number(value)
+        return self._budget.made(value)
+
+    def _weighed(self, value: Any) -> Any:
+        _check_number(value)
+        self._budget.weigh(value)
+        return value
+
+    def _spent(self, steps: int) -> str:
+        self._budget.spend(steps)
+        return ""
+
+    def _check_parts(self, text: str, method: str, told: Any = None) -> None:
+        """Pay for comparing a text with another at each place, and refuse too many parts before they are made."""
+        if isinstance(told, str) and method not in _AT_AN_END:
+            self._budget.spend(len(text) * len(told) // CHARACTERS)
+        if method == "split" and len(text) > self._budget.steps:
+            parts = text.count(told) if isinstance(told, str) else len(text.split(None, self._budget.steps + 1))
+            self._budget.spend(parts)
+        elif method == "splitlines":
+            self._budget.spend(sum(map(text.count, _LINE_ENDS)))
 
     def _concat(self, parts: Iterable[str]) -> str:
         kept: list[str] = []
         total = 0
         for part in parts:
             total += len(part)
-            self._check_size(total)
+            self._budget.allow(total)
             kept.append(part)
-        return "".join(kept)
+        return str(self._budget.made("".join(kept)))
+
+    def _written(self, value: Any) -> str:
+        if isinstance(value, str):
+            return value
+        self._budget.weigh(value)
+        return _as_yaml(value)
 
     def _range(self, *bounds: int) -> range:
         numbers = range(*bounds)
-        if len(numbers) > self._steps:
+        if len(numbers) > self._budget.steps:
             raise TooMuchError("a range is too long")
         return numbers
 
     def _join(self, items: Iterable[Any], by: str = "") -> str:
-        texts = [_as_yaml(item) for item in self.counted(items)]
-        self._check_size(sum(map(len, texts)) + len(by) * len(texts))
+        texts = [self._written(item) for item in items]
+        self._budget.allow(sum(map(len, texts)) + len(by) * len(texts))
         return by.join(texts)
+
+    def _sum(self, items: Iterable[Any], attribute: str | int | None = None, start: Any = 0) -> Any:
+        of: Any = (lambda item: item) if attribute is None else make_attrgetter(self, attribute)
+        for item in items:
+            value = of(item)
+            if not all(isinstance(side, int | float) for side in (start, value)):
+                _refuse("sum is for numbers only")
+            start += value
+            _check_number(start)
+        return start
 
     def _indent(self, value: Any, width: int = 4, first: bool = False) -> str:
         text = _as_yaml(value)
+        self._check_parts(text, "splitlines")
         lines = text.splitlines(keepends=True)
-        self._check_size(len(text) + len(lines) * width)
+        self._budget.allow(len(text) + (len(lines) + 1) * width)
         pad = " " * width
         return "".join(pad + line if line.strip() and (i or first) else line for i, line in enumerate(lines))
 
     def _replace(self, value: Any, old: str, new: str) -> str:
         text = _as_yaml(value)
-        self._check_size(len(text) + text.count(old) * len(new))
+        self._check_parts(text, "replace", old)
+        self._budget.allow(len(text) + text.count(old) * len(new))
         return text.replace(old, new)
 
 
-class Bounding(NodeTransformer):
-    """Rewrites a template so that its loops are counted, its joins are bounded and its lists and mappings weighed."""
+def _dict(*args: Any, **kwargs: Any) -> dict[Any, Any]:
+    """`dict`, as a function: the class has methods that change what they are given."""
+    pairs = args[0].items() if args and isinstance(args[0], dict) else (*args, ())[0]
+    return {_key(key): value for key, value in pairs} | kwargs
 
-    def visit_For(self, node: nodes.For) -> nodes.Node:  # noqa: N802
-        """`for x in items` becomes `for x in items | counted`."""
-        self.generic_visit(node)
-        if node.recursive:
-            _refuse("recursive loops are not supported")
-        node.iter = nodes.Filter(node.iter, "counted", [], [], None, None, lineno=node.lineno)
-        return node
 
-    def visit_List(self, node: nodes.List) -> nodes.Node:  # noqa: N802
-        """`[a, b]` becomes `[a, b] | weighed`, as lists of lists of lists grow without any loop."""
-        return self._weighed(node)
+def _key(value: Any) -> Any:
+    """The key of a mapping, as YAML has them: many others could be made to have the same hash."""
+    if not isinstance(value, str | int | float | None):
+        _refuse("the keys of a mapping are texts and numbers")
+    _check_number(value)
+    return value
 
-    def visit_Dict(self, node: nodes.Dict) -> nodes.Node:  # noqa: N802
-        """As lists."""
-        return self._weighed(node)
 
-    def visit_Tuple(self, node: nodes.Tuple) -> nodes.Node:  # noqa: N802
-        """As lists, unless it is what a loop or an assignment gives names to."""
-        return node if node.ctx != "load" else self._weighed(node)
+def _namespace(*args: Any, **kwargs: Any) -> Any:
+    """`namespace`, as a function."""
+    made: Any = Namespace
+    return made(*args, **kwargs)
 
-    def _weighed(self, node: nodes.Expr) -> nodes.Node:
-        self.generic_visit(node)
-        return nodes.Filter(node, "weighed", [], [], None, None, lineno=node.lineno)
 
-    def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802
-        """`a ~ b` becomes `[a, b] | join`."""
-        self.generic_visit(node)
-        return nodes.Filter(nodes.List(node.nodes), "join", [], [], None, None, lineno=node.lineno)
+def _check_number(value: Any) -> None:
+    if isinstance(value, int) and value.bit_length() > _INTEGER_BITS:
+        _refuse("a number has become too large")
 
 
 def _as_yaml(value: Any) -> str:

@@ -1,0 +1,66 @@
+"""The one place that opens files for reading, less those that trainc ships: regular ones, and no more than a bound of each.
+
+Devices, pipes and sockets are refused before anything waits for them. A pipe that the shell has made for a command line
+is what its user has named, and is read.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import BinaryIO
+
+# Beyond what POSIX has, which Windows does not.
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
+_BLOCK = 1 << 16
+# `trainc build <(helm template .)`; a path in a file cannot lead there, as it is in no repository.
+_OF_THE_SHELL = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
+
+
+class NoRegularFileError(OSError):
+    """What is there is none of the files that are read: a device, a pipe, a link where none may be, or endless."""
+
+
+def open_file(path: str | os.PathLike[str], *, links: bool = True) -> BinaryIO:
+    """A regular file, unbuffered; with `links=False` one that is no link itself. OSError for all others."""
+    name = os.fspath(path)
+    if "\0" in name:
+        raise NoRegularFileError(errno.EINVAL, "its name holds a NUL character", name)
+    if not links and os.path.islink(name):  # Where the system has no such flag.
+        raise NoRegularFileError(errno.ELOOP, "it is a link", name)
+    try:
+        descriptor = os.open(name, _FLAGS | (0 if links else _NO_LINKS))
+    except UnicodeEncodeError:
+        raise NoRegularFileError(errno.EINVAL, "its name holds half a character", name) from None
+    regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
+    if not regular and not (links and name.startswith(_OF_THE_SHELL)):
+        os.close(descriptor)
+        raise NoRegularFileError(errno.EINVAL, "it is no regular file", name)
+    if not regular:
+        os.set_blocking(descriptor, True)
+    return os.fdopen(descriptor, "rb", 0)
+
+
+def read_file(path: str | os.PathLike[str], most: int, *, links: bool = True) -> bytes:
+    """All bytes of a file as `open_file` opens it; OSError where there are more than `most`."""
+    with open_file(path, links=links) as stream:
+        return read_bounded(stream, most, os.fspath(path))
+
+
+def read_bounded(stream: BinaryIO, most: int, name: str = "-") -> bytes:
+    """All of a stream; OSError if that is more than `most` bytes, which something endless would be."""
+    blocks: list[bytes] = []
+    left = most
+    while block := stream.read(_BLOCK):
+        blocks.append(block)
+        left -= len(block)
+        if left < 0:
+            raise NoRegularFileError(errno.EFBIG, f"it has more than {most:,} bytes (see --max-file-bytes)", name)
+    return blocks[0] if len(blocks) == 1 else b"".join(blocks)
+
+
+def reason_of(error: OSError) -> str:
+    """Why something could not be opened, as a part of a sentence."""
+    return (error.strerror or type(error).__name__).lower()

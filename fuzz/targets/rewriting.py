@@ -1,0 +1,52 @@
+"""`migrate` and `krm`: any bytes are rewritten or refused with diagnostics; migrating again changes nothing.
+
+The first byte chooses between the file as it is and the file as the items of a kustomize ResourceList.
+"""
+
+from __future__ import annotations
+
+import json
+
+from trainc import CompileError
+from trainc.diagnostics import has_errors
+from trainc.integrations.krm.resource_list import read_resource_list, results_of
+from trainc.integrations.krm.transform import transform
+from trainc.migration.files import migrate_text
+from trainc.options import Limits
+from trainc.reading.encoding import decode
+from trainc.reading.yaml_reader import read_documents
+
+LIMITS = Limits(document_bytes=100_000, documents=20, depth=60, alias_expansions=500)
+
+
+def check(data: bytes) -> None:
+    """AssertionError for a rewritten file that is not sound, any other exception for input that breaks a command."""
+    if data[:1] in (b"1", b"3", b"5", b"7"):
+        _check_function(data[1:])
+    else:
+        _check_migration(decode(data[1:]))
+
+
+def _check_migration(text: str) -> None:
+    first = migrate_text(text, "input.yaml", LIMITS)
+    assert all(d.code and d.message and str(d) for d in first.diagnostics)
+    if first.text == text or has_errors(first.diagnostics):
+        return
+    _, problems = read_documents(first.text.encode("utf-8", "surrogateescape"), "output.yaml", Limits())
+    assert not problems, problems
+    assert migrate_text(first.text, "input.yaml", LIMITS).text == first.text, "migrating twice changes more"
+
+
+def _check_function(data: bytes) -> None:
+    documents, problems = read_documents(data, "input.yaml", LIMITS)
+    if problems:
+        return
+    items = [document.data for document in documents]
+    wrapped = {"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": items}
+    try:
+        request = read_resource_list(json.dumps(wrapped).encode())
+        done = transform(request.items, request.configuration, ".", allow_empty=True)
+    except CompileError as refused:
+        assert refused.diagnostics
+        return
+    results_of(done.diagnostics, [*request.items, *done.items])

@@ -1,0 +1,143 @@
+"""Reading and patching take steps in proportion to what is read, counted and not timed."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from reading import read
+
+from trainc.cli.command import Streams
+from trainc.cli.main import main
+from trainc.reading import block_lines
+
+JOB = """apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: a, namespace: b}
+spec: {runtimeRef: {name: torch-distributed}}
+"""
+SIZES = (100, 200, 400)
+TOLERANCE = 1.15
+# Methods of texts that start, and can end, in the middle.
+_IN_THE_MIDDLE = ("find", "rfind", "index", "startswith")
+
+
+class _Counted(str):
+    """A text that counts the characters that are cut out of it."""
+
+    __slots__ = ()
+    cut = 0
+
+    def __getitem__(self, at: Any) -> str:
+        found = super().__getitem__(at)
+        _Counted.cut += len(found)
+        return found
+
+
+def steps(work: Callable[[], Any]) -> int:
+    """Lines and calls of Python, with the length of each text that a method goes through, and of what is cut out."""
+    counted = 0
+
+    def calls(frame: Any, event: str, argument: Any) -> None:
+        nonlocal counted
+        owner: Any = getattr(argument, "__self__", None) if event == "c_call" else None
+        through = isinstance(owner, str) and argument.__name__ not in _IN_THE_MIDDLE
+        counted += 1 + (len(owner) // 10 if through else 0)
+
+    def lines(frame: Any, event: str, argument: Any) -> Any:
+        nonlocal counted
+        counted += 1
+        return lines
+
+    _Counted.cut = 0
+    sys.setprofile(calls)
+    sys.settrace(lines)
+    try:
+        work()
+    finally:
+        sys.settrace(None)
+        sys.setprofile(None)
+    return counted + _Counted.cut // 10
+
+
+SHAPES: dict[str, Callable[[int], str]] = {
+    "a mapping in one line": lambda n: "x: {" + ", ".join(f"a{i}: b" for i in range(n)) + "}\n",
+    "a list in one line": lambda n: "x: [" + ",".join('"a"' for i in range(n)) + "]\n",
+    "long texts in one line": lambda n: "x: [" + ", ".join(f'"{"x" * 95}"' for i in range(n)) + "]\n",
+    "plain words in one line": lambda n: "x: [" + ", ".join("abc" for i in range(n)) + "]\n",
+    "lists in a list in one line": lambda n: "x: [" + "[a], " * 40 + "b, " * n + "c]\n",
+    "a mapping over many lines": lambda n: "x: {\n" + "".join(f"  a{i}: b,\n" for i in range(n)) + "}\n",
+    "a block mapping": lambda n: "x:\n" + "".join(f"  a{i}: b\n" for i in range(n)),
+    "a block list": lambda n: "x:\n" + "".join("- a\n" for i in range(n)),
+    "quoted text": lambda n: 'x: "' + "a " * n + '"\n',
+    "text with escapes": lambda n: 'x: "' + "\\n" * n + '"\n',
+    "folded text": lambda n: "x: >\n" + "  a b c\n" * n,
+    "literal text": lambda n: "x: |\n" + "  a b c\n" * n,
+    "comments": lambda n: "x: a\n" + "# comment\n" * n,
+    "blank lines": lambda n: "x: a\n" + "\n" * n + "y: b\n",
+    "anchors and aliases": lambda n: "".join(f"a{i}: &a{i} b\nb{i}: *a{i}\n" for i in range(n)),
+    "documents": lambda n: "x: a\n---\n" * n,
+    "JSON": lambda n: '{"x": {' + ", ".join(f'"a{i}": "b"' for i in range(n)) + "}}\n",
+    "JSON objects": lambda n: '{"x": "a"}\n' * n,
+    "duplicate keys": lambda n: "".join("a: b\n" for i in range(n)),
+    "tags that nobody knows": lambda n: "".join(f"a{i}: !x b\n" for i in range(n)),
+}
+
+
+@pytest.fixture(autouse=True)
+def _counted_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(block_lines, "_Unread", type("_Unread", (_Counted,), {"__slots__": ()}))
+    monkeypatch.setattr(block_lines, "_known", block_lines._known.__wrapped__)
+
+
+def assert_linear(found: list[int]) -> None:
+    first, second, third = found
+    assert third - second < 2 * TOLERANCE * (second - first) + 1_000, found
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_reading_takes_steps_in_proportion(shape: str) -> None:
+    read(SHAPES[shape](3))  # What is imported for the first document.
+    assert_linear([steps(lambda n=n: read(SHAPES[shape](n))) for n in SIZES])  # type: ignore[misc]
+
+
+def _strategic(number: int) -> str:
+    return f"- target: {{kind: TrainJob}}\n  patch: {{metadata: {{annotations: {{a{number}: b}}}}}}\n"
+
+
+def _operation(number: int) -> str:
+    return f"- target: {{kind: TrainJob}}\n  patch: [{{op: add, path: /metadata/annotations/a{number}, value: b}}]\n"
+
+
+OVERLAYS: dict[str, Callable[[int], str]] = {
+    "strategic merge patches": lambda n: "patches:\n" + "".join(map(_strategic, range(n))),
+    "JSON patches": lambda n: "patches:\n" + _strategic(n) + "".join(map(_operation, range(n))),
+    "operations of one patch": lambda n: (
+        "patches:\n" + _strategic(n) + "- target: {kind: TrainJob}\n  patch:\n"
+        + "".join(f"  - {{op: add, path: /metadata/annotations/a{i}, value: b}}\n" for i in range(n))
+    ),
+    "annotations": lambda n: "commonAnnotations:\n" + "".join(f"  a{i}: b\n" for i in range(n)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", OVERLAYS)
+def test_patches_on_one_document_take_steps_in_proportion(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("job.yaml").write_text(JOB, encoding="utf-8")
+    Path("overlay").mkdir()
+
+    def build(count: int) -> None:
+        text = f"apiVersion: trainc/v1alpha1\nkind: Overlay\n{OVERLAYS[kind](count)}"
+        Path("overlay/overlay.yaml").write_text(text, encoding="utf-8")
+        said = io.StringIO()
+        words = ["build", "job.yaml", "--overlay", "overlay", "--release", "2.3"]
+        assert main(words, Streams(io.BytesIO(), io.BytesIO(), said)) == 0, said.getvalue()
+
+    build(1)
+    assert_linear([steps(lambda n=n: build(n)) for n in SIZES])  # type: ignore[misc]

@@ -1,0 +1,91 @@
+"""What a terminal, a browser or a CI runner would obey stands in no output that people or CI read."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+from commands import run
+
+from trainc.diagnostics.spelled_out import printable, unobeyed, well_formed
+
+HEAD = "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: "
+JOB = (
+    HEAD
+    + "TrainJob\nmetadata: {name: llm, namespace: team-a}\nspec: {runtimeRef: {name: mine}, trainer: {image: %s}}\n"
+)
+RUNTIME = (
+    HEAD
+    + "ClusterTrainingRuntime\nmetadata: {name: mine}\nspec: {template: {spec: {replicatedJobs: [{name: node, template: "
+    "{spec: {template: {spec: {volumes: [{name: v, hostPath: {path: %s}}], nodeSelector: {%s: a}, "
+    "containers: [{name: node, image: 'a:1', command: [sh, -c, %s]}]}}}}}]}}}\n"
+)
+TEXT = '"/\\n::error::x\\e]0;pwn\\a\\e[31m\\e[8m\\u202e\\x9b##[add-mask]error\\u2028::stop-commands::x\\r::debug::x"'
+COMMANDS = (
+    "explain jobs", "explain jobs image", "explain jobs containers[node].command", "explain jobs nodeSelector", "graph jobs",
+    "graph jobs --format mermaid", "graph jobs --format dot", "graph jobs --format svg", "report -o -", "check", "build -q -o out --check",
+    "diff jobs other", "diff jobs other --format markdown", "check --format text",
+)  # fmt: skip
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository whose every text is a command to somebody."""
+    for folder, text in (("jobs", TEXT), ("other", "b")):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "job.yaml").write_text(JOB % text, encoding="utf-8")
+        (tmp_path / folder / "rt.yaml").write_text(RUNTIME % ((text,) * 3), encoding="utf-8")
+    (tmp_path / "::add-mask::error.yaml").write_text(JOB % "a" + "  x: 1\n  nme##[x]: 1\n", encoding="utf-8")
+    (tmp_path / "trainc.yaml").write_text(
+        "release: '2.3'\nsemantics: controller\nsources: [jobs]\noutput: out\n", encoding="utf-8"
+    )
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def assert_unobeyed(text: str) -> None:
+    assert [c for c in text if not (c.isprintable() or c in "\n\t")] == []
+    assert "##[" not in text
+    assert [line for line in re.split("[\n\r]", text) if line.strip().startswith("::")] == []
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_command_says_what_somebody_would_obey(command: str, repository: Path) -> None:
+    result = run(*command.split())
+    assert result.status in (0, 1), result.stderr
+    assert_unobeyed(result.stderr)
+    assert result.stdout or "check" in command
+    if "svg" in command:
+        pytest.importorskip("svg")
+        ET.fromstring(result.stdout)
+    elif "report" not in command:
+        assert_unobeyed(result.stdout)
+
+
+@pytest.mark.parametrize("command", ["check", "build", "explain", "graph", "migrate --check", "diff jobs"])
+def test_the_name_of_a_file_is_no_command(command: str, repository: Path) -> None:
+    result = run(*command.split(), "::add-mask::error.yaml")
+    assert result.status in (0, 1)
+    assert_unobeyed(result.stderr)
+
+
+def test_colours_stay_and_nothing_else() -> None:
+    assert (
+        unobeyed("\x1b[31ma\x1b[0m\x1b[2J\x1b]0;x\x07\n", coloured=True) == "\x1b[31ma\x1b[0m\\x1b[2J\\x1b]0;x\\x07\n"
+    )
+    assert unobeyed("\x1b[31m::error::\n", coloured=True) == "\x1b[31m\\x3a:error::\n"
+    assert unobeyed("\x1b[31ma") == "\\x1b[31ma"
+    assert unobeyed("a\r\nb\rc\t→ é\n") == "a\r\nb\\rc\t→ é\n"
+    assert unobeyed("a::b\n  ::c ##[d]\n") == "a::b\n  \\x3a:c #\\x23[d]\n"
+    assert printable("a\u202e\n") == "a\\u202e\\n"
+    assert well_formed("<a>\x1b\ufffe é\n</a>") == "<a>\\x1b\\ufffe é\n</a>"
+
+
+def test_a_report_needs_no_extra(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "svg", None)
+    result = run("report", "-o", "-")
+    assert (result.status, "<html" in result.stdout, "Traceback" in result.stderr) == (0, True, False)
+    result = run("graph", "jobs", "--format", "svg")
+    assert (result.status, "trainc[graph]" in result.stderr) == (2, True)
