@@ -70,7 +70,6 @@ TOO_SMALL = {
     "batch/identity.py",
     "cli/shells/fish.py",
     "fits/scheduler_nodes.py",
-    "plugins/mpi/hostfile.py",
     "plugins/mpi/policy_checks.py",
     "plugins/mpi/search_domain.py",
     "plugins/mpi/slots.py",
