@@ -42,7 +42,7 @@ def surroundings(kind: str, policy: str, release: str) -> tuple[Json, Json]:
     mounts = [{"name": "data", "mountPath": "/data"}] if release >= "2.2" else []
     main = [container("node"), container("other"), container("more")]
     main = [{**each, "volumeMounts": mounts} if mounts else each for each in main]
-    pod = {"restartPolicy": "Never", "initContainers": [container("other")]}
+    pod = {"restartPolicy": "Never", "initContainers": [container("first")]}
     trains = [job("node", containers=main, pod=pod)]
     if policy.startswith("mpi"):
         trains = [job("launcher"), job("node", None, main, pod=pod)]
@@ -72,6 +72,7 @@ def silent(kind: str, policy: str, options: Options, paths: str = "") -> Iterato
         return outcome(changed["TrainJob"], changed["ClusterTrainingRuntime"], options)
 
     unset, _ = compiled(documents[kind])
+    assert unset is not None
     for leaf in leaves(kind, release):
         if re.search(paths, str(leaf)):
             tried = (*values(leaf, release), *edges(leaf))
@@ -81,10 +82,16 @@ def silent(kind: str, policy: str, options: Options, paths: str = "") -> Iterato
             others = [made[1][0], made[0][0], *(clamped for _ in edges(leaf))]
             for value, (manifests, said), other in zip(tried, made, others, strict=True):
                 shown = manifests is not None and manifests != (unset if other is None else other)
-                if not (shown or spoken_of(leaf, said) or value == default_of(leaf, release)):
+                told = spoken_of(leaf, said) or refused_by_the_api_server(said)
+                if not (shown or told or value == default_of(leaf, release)):
                     errors = sorted({d.code for d in said if d.severity == "error"})
                     yield f"{leaf}: {value}: {' '.join(errors) or 'not a word'}"
                     break
+
+
+def refused_by_the_api_server(diagnostics: list[Diagnostic]) -> bool:
+    """A field that needs others beside it makes a pod that is refused; with `controller` semantics it is compiled."""
+    return any(d.severity == "error" and d.object.startswith("JobSet ") for d in diagnostics)
 
 
 def default_of(leaf: Leaf, release: str) -> Any:
