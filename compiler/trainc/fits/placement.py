@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from trainc.fits.search import NoPlace, Request, Search, Taken, Wanted
+from trainc.fits.domain_request import NoPlace, Request, Taken, Wanted
+from trainc.fits.search import Search
 from trainc.fits.selectors import readable
 from trainc.fits.topology import Placement, Tree
 from trainc.fits.workload import TopologyRequest

@@ -40,13 +40,14 @@ def _held(one: PodSet, node: Node) -> int:
 
 def _keeps_out(one: PodSet, node: Node) -> str:
     """Why a node takes no pod of a pod set, whatever its size; empty where it would."""
-    if barring_taint(node.taints, one.pod.get("tolerations") or ()):
-        return "taints that it does not tolerate"
+    taint = barring_taint(node.taints, one.pod.get("tolerations") or ())
+    if taint:
+        return f"taint {taint.get('key')}:{taint.get('effect')} not tolerated"
     try:
         matches = node_matches(one.pod, node.labels, node.name)
     except MalformedSelector:
         matches = False
-    return "" if matches else "node selector or affinity"
+    return "" if matches else "other labels than the node selector or affinity asks for"
 
 
 def _nowhere(one: PodSet, cluster: Cluster) -> str:
