@@ -109,6 +109,14 @@ def test_the_json_names_every_job_and_its_reasons() -> None:
     assert found["jobs"][0]["alone"]["reasons"][0]["code"] == "NeverFits"
 
 
+def test_what_the_page_shows_is_what_is_printed() -> None:
+    said = run("fits", str(CASE / "jobs.yaml"), "--cluster", str(CASE), "--release", "2.3").stderr
+    (shown,) = (
+        line for line in (ROOT / "docs" / "fits.md").read_text(encoding="utf-8").splitlines() if "error[" in line
+    )
+    assert shown.partition("error")[2] in said
+
+
 def test_the_command_that_fetches_the_kinds_is_in_the_help_and_in_the_documentation() -> None:
     assert f"{FETCH} >" in (command.__doc__ or "")
     assert f"{FETCH} >" in (ROOT / "docs" / "fits.md").read_text(encoding="utf-8")
