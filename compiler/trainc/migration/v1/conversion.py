@@ -13,7 +13,7 @@ from trainc.migration.v1.admission import admitted
 from trainc.migration.v1.documents import documents_of
 from trainc.migration.v1.job import Job, job_of
 from trainc.migration.v1.kinds import Kind
-from trainc.migration.v1.layout import Layout, layout_of
+from trainc.migration.v1.layout import Layout, excess, layout_of
 from trainc.migration.v1.lifecycle import differs, told
 from trainc.migration.v1.torchrun import Launch, Variables, launch_of
 from trainc.records import dataclass
@@ -39,6 +39,8 @@ def convert(kind: Kind, document: Json, release: str, choice: Variables = "auto"
     if has_errors(findings):
         return Converted((), tuple(findings))
     layout = layout_of(job)
+    if excess(layout) > 0:
+        return Converted((), (*findings, _too_long(layout)))
     rename, launch = renaming(layout), launch_of(layout, choice)
     documents = list(documents_of(layout, rename, launch))
     if kind.is_mpi and not mpi.has_policy(layout):
@@ -54,6 +56,12 @@ def _impossible(job: Job) -> Iterator[Finding]:
             path = (*role.path, "template", "spec", "containers", role.containers.index(_named(role.containers)))
             message = "a container is called node, which is what Trainer calls the main container"
             yield Finding("CannotMigrate", "error", message, "give the container another name, then migrate", path)
+
+
+def _too_long(layout: Layout) -> Finding:
+    name, most = layout.job.name, len(layout.job.name) - excess(layout)
+    message = f"the pods of {name} would have names that are {excess(layout)} characters too long for a host name"
+    return Finding("CannotMigrate", "error", message, f"give the job a name of at most {most}, then migrate", ("metadata", "name"))
 
 
 def _named(containers: list[dict[str, Any]]) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from typing import Any
 from trainc.ir import names
 from trainc.migration.v1.job import Job, Role
 from trainc.migration.v1.kinds import LABELS
-from trainc.records import dataclass
+from trainc.name_forms import LABEL_LIMIT
+from trainc.records import dataclass, replace
 
 Json = Mapping[str, Any]
 # A pod of v1: its role in lower case, and its index there.
@@ -87,7 +88,26 @@ def _field(path: str) -> dict[str, Any]:
 
 
 def layout_of(job: Job) -> Layout:
-    """The groups of a job, by its kind."""
+    """The groups of a job, by its kind; with shorter names where pods would have too long ones."""
+    layout = _layout_of(job)
+    return layout if excess(layout) <= 0 or job.kind.is_mpi else Layout(job, tuple(_abbreviated(layout.groups)))
+
+
+def excess(layout: Layout) -> int:
+    """By how many characters the longest name of a pod is too long: a host name, and five random characters."""
+    longest = max(
+        len(group.host(layout.job.name, len(group.pods) - 1)) for group in layout.groups
+    )
+    return longest + len("-abcde") - LABEL_LIMIT
+
+
+def _abbreviated(groups: Iterable[Group]) -> Iterable[Group]:
+    """The groups under one letter each: `node` is n, `worker` is w, `worker-rest` is r."""
+    for group in groups:
+        yield replace(group, name=group.name.rpartition("-")[2][0])
+
+
+def _layout_of(job: Job) -> Layout:
     roles = [role for role in job.roles if role.replicas]
     if job.kind.is_mpi:
         return Layout(job, tuple(_mpi(job, roles)))

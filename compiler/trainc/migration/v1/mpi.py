@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainc.diagnostics import Finding
-from trainc.ir import names
 from trainc.migration.v1.job import Job, Role
 from trainc.migration.v1.layout import Group, Layout
 from trainc.migration.v1.lifecycle import differs, told
@@ -66,7 +65,14 @@ def has_policy(layout: Layout) -> bool:
     texts = str([role.template for role in job.roles])
     reads_index = layout.groups[-1].by_job
     plain = implementation(job) == "OpenMPI" and slots(job) > 0 and _DISCOVERY not in texts
-    return plain and len(layout.groups) > 1 and not reads_index
+    # A job stands behind those that it waits for, and Trainer writes the hostfile in the order of the jobs.
+    in_order = not (launcher_works(job) and waits_for_workers(job))
+    return plain and in_order and len(layout.groups) > 1 and not reads_index
+
+
+def waits_for_workers(job: Job) -> bool:
+    """Whether the launcher is made once the workers are ready."""
+    return job.spec.get("launcherCreationPolicy") == "WaitForWorkersReady"
 
 
 def policy(job: Job) -> dict[str, Any]:
@@ -168,10 +174,9 @@ def config_map(layout: Layout) -> dict[str, Any]:
 
 def depends_on(layout: Layout, group: Group) -> dict[str, Any]:
     """What the launcher waits for."""
-    waits = layout.job.spec.get("launcherCreationPolicy") == "WaitForWorkersReady" and len(layout.groups) > 1
-    if not waits or group.role.name != "Launcher":
+    if not waits_for_workers(layout.job) or group.role.name != "Launcher" or len(layout.groups) == 1:
         return {}
-    return {"dependsOn": [{"name": names.NODE, "status": "Ready"}]}
+    return {"dependsOn": [{"name": layout.groups[1].name, "status": "Ready"}]}
 
 
 def differences(layout: Layout) -> Iterator[Finding]:
