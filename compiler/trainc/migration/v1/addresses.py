@@ -9,7 +9,7 @@ from typing import Any
 from trainc.migration.v1.environment import joined, literals
 from trainc.migration.v1.expansion import expanded
 from trainc.migration.v1.layout import Layout
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 Json = Mapping[str, Any]
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from trainc.api.name_forms import LABEL_LIMIT, is_dns1035_label
 from trainc.diagnostics import Finding, Path, has_errors
 from trainc.migration.v1.kinds import Kind
 from trainc.migration.v1.shape import misshapen, without_unknown
-from trainc.name_forms import LABEL_LIMIT, is_dns1035_label
 
 Json = Mapping[str, Any]
 

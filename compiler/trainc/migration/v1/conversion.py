@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from trainc.api import names
 from trainc.diagnostics import Finding, has_errors
-from trainc.ir import names
 from trainc.migration.v1 import gang, lifecycle, mpi, pods
 from trainc.migration.v1.addresses import Renaming, renaming
 from trainc.migration.v1.admission import admitted
@@ -16,7 +16,7 @@ from trainc.migration.v1.kinds import Kind
 from trainc.migration.v1.layout import Layout, excess, layout_of
 from trainc.migration.v1.lifecycle import differs, told
 from trainc.migration.v1.torchrun import Launch, Variables, launch_of
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 Json = Mapping[str, Any]
 
@@ -61,7 +61,9 @@ def _impossible(job: Job) -> Iterator[Finding]:
 def _too_long(layout: Layout) -> Finding:
     name, most = layout.job.name, len(layout.job.name) - excess(layout)
     message = f"the pods of {name} would have names that are {excess(layout)} characters too long for a host name"
-    return Finding("CannotMigrate", "error", message, f"give the job a name of at most {most}, then migrate", ("metadata", "name"))
+    return Finding(
+        "CannotMigrate", "error", message, f"give the job a name of at most {most}, then migrate", ("metadata", "name")
+    )
 
 
 def _named(containers: list[dict[str, Any]]) -> dict[str, Any]:

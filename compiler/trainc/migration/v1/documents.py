@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trainc.ir import names
+from trainc.api import names
 from trainc.migration.v1 import mpi
 from trainc.migration.v1.addresses import Renaming
 from trainc.migration.v1.gang import group_annotations, group_policy

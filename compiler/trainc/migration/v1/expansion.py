@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trainc.patterns import pattern
+from trainc.startup.patterns import pattern
 
 _TOKEN = pattern(r"\$(?:\$|\((?P<name>[^)]*)\))")
 

@@ -52,14 +52,18 @@ def differences(job: Job) -> Iterator[Finding]:
         return
     if _scheduler(job) is None:
         message = "schedulingPolicy had an effect only where v1 ran with a gang scheduler, which the job does not name"
-        hint = "with one, add to the runtime's spec  podGroupPolicy: {volcano: {}}  or  podGroupPolicy: {coscheduling: {}}"
+        hint = (
+            "with one, add to the runtime's spec  podGroupPolicy: {volcano: {}}  or  podGroupPolicy: {coscheduling: {}}"
+        )
         yield differs(_PATH, message, hint)
         if policy.get("queue"):
             hint = f"with Volcano, add the annotation {_QUEUE}: {policy['queue']} to the runtime's template"
             yield differs((*_PATH, "queue"), f"the queue {policy['queue']!r} is not kept", hint)
     least = policy.get("minAvailable")
     if least is not None and least != job.size:
-        message = f"v1 started the job once {least} of its {job.size} pods had a place; a pod group of Trainer waits for all"
+        message = (
+            f"v1 started the job once {least} of its {job.size} pods had a place; a pod group of Trainer waits for all"
+        )
         yield differs((*_PATH, "minAvailable"), message, "ask for as many pods as must run together")
     if policy.get("minResources"):
         message = "minResources is computed from the pods"

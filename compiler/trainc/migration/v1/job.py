@@ -7,7 +7,7 @@ from typing import Any
 
 from trainc.diagnostics import Path
 from trainc.migration.v1.kinds import Kind
-from trainc.records import dataclass
+from trainc.startup.records import dataclass
 
 Json = Mapping[str, Any]
 

@@ -12,7 +12,7 @@ from typing import Any
 from trainc.migration.v1.job import Job
 from trainc.migration.v1.kinds import LABELS
 from trainc.migration.v1.layout import Group, Layout, Pod, counted
-from trainc.patterns import pattern
+from trainc.startup.patterns import pattern
 
 Json = Mapping[str, Any]
 
@@ -77,7 +77,9 @@ def reselected(value: Any, layout: Layout) -> Any:
         if value.get(key):
             changed[key] = [_key(name, layout) for name in value[key]]
     if isinstance(value.get("fieldPath"), str):
-        changed["fieldPath"] = _REFERENCE.sub(lambda m: f"metadata.labels['{_key(LABELS + m['label'], layout)}']", value["fieldPath"])
+        changed["fieldPath"] = _REFERENCE.sub(
+            lambda m: f"metadata.labels['{_key(LABELS + m['label'], layout)}']", value["fieldPath"]
+        )
     return changed
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from trainc.ir import names
+from trainc.api import names
+from trainc.api.name_forms import LABEL_LIMIT
 from trainc.migration.v1.job import Job, Role
 from trainc.migration.v1.kinds import LABELS
-from trainc.name_forms import LABEL_LIMIT
-from trainc.records import dataclass, replace
+from trainc.startup.records import dataclass, replace
 
 Json = Mapping[str, Any]
 # A pod of v1: its role in lower case, and its index there.
@@ -95,9 +95,7 @@ def layout_of(job: Job) -> Layout:
 
 def excess(layout: Layout) -> int:
     """By how many characters the longest name of a pod is too long: a host name, and five random characters."""
-    longest = max(
-        len(group.host(layout.job.name, len(group.pods) - 1)) for group in layout.groups
-    )
+    longest = max(len(group.host(layout.job.name, len(group.pods) - 1)) for group in layout.groups)
     return longest + len("-abcde") - LABEL_LIMIT
 
 
@@ -138,7 +136,9 @@ def _alike(roles: Iterable[Role]) -> bool:
     """Whether nothing but the index tells the pods of these roles apart."""
     first, *others = roles
     template = str(first.template)
-    tells_apart = any(f"'{LABELS}{name}'" in _unescaped(template) for name in ("replica-type", "replica-index", "job-role"))
+    tells_apart = any(
+        f"'{LABELS}{name}'" in _unescaped(template) for name in ("replica-type", "replica-index", "job-role")
+    )
     return not tells_apart and all((o.template, o.restart) == (first.template, first.restart) for o in others)
 
 

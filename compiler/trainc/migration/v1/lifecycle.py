@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from trainc.api import names
 from trainc.diagnostics import Finding, Path
-from trainc.ir import names
 from trainc.migration.v1.job import Job, Role
 from trainc.migration.v1.layout import Group, Layout
 
@@ -108,7 +108,11 @@ def _retries(layout: Layout) -> Iterator[Finding]:
         return
     restarted = [group for group in layout.groups if group.role.restart != "Never"]
     if not restarted:
-        yield told(path, f"backoffLimit {limit} had no effect in v1 beside restartPolicy Never; it is left out", "nothing to do")
+        yield told(
+            path,
+            f"backoffLimit {limit} had no effect in v1 beside restartPolicy Never; it is left out",
+            "nothing to do",
+        )
     elif layout.job.size > 1:
         message = f"v1 counted restarts of containers, of all pods together; each Job counts its own, up to {limit}"
         yield told(path, message, "lower backoffLimit in the runtime if all jobs together must not retry more often")
@@ -121,7 +125,9 @@ def _cleaning(job: Job) -> Iterator[Finding]:
         message = "cleanPodPolicy All has no counterpart: pods that have ended stay until the JobSet is deleted"
         yield told(path, message, "set ttlSecondsAfterFinished in the runtime to delete the JobSet with its pods")
     elif policy == "Running":
-        yield told(path, "cleanPodPolicy Running is what a JobSet does: pods that still run are deleted", "nothing to do")
+        yield told(
+            path, "cleanPodPolicy Running is what a JobSet does: pods that still run are deleted", "nothing to do"
+        )
 
 
 def told(path: Path, message: str, hint: str) -> Finding:

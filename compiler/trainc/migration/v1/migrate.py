@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
+from trainc.api.releases import NEWEST_RELEASE
 from trainc.diagnostics import CompileError, Diagnostic, Finding, format_path, has_errors, in_order
 from trainc.migration.v1.conversion import Converted, convert
 from trainc.migration.v1.kinds import is_legacy, kind_of
 from trainc.migration.v1.neighbours import findings_about
 from trainc.migration.v1.shipped import with_shipped_runtime
 from trainc.migration.v1.torchrun import Variables
-from trainc.options import NEWEST_RELEASE, Options
-from trainc.records import dataclass
+from trainc.options import Options
+from trainc.startup.records import dataclass
 
 Json = Mapping[str, Any]
 Into: TypeAlias = Literal["runtime", "catalog"]
@@ -84,7 +85,7 @@ def migrated_documents(
 
 def _others(document: Json, documents: Sequence[Json]) -> Converted:
     """A document of another dialect or release of Trainer, or one that has to do with v1 jobs only by what it selects."""
-    from trainc.frontend.migration.newest import around_of, in_newest_api
+    from trainc.migration.newest import around_of, in_newest_api
 
     migrated = in_newest_api(document, around_of(documents))
     changed = (dict(migrated.data),) if migrated.data != document else ()

@@ -98,7 +98,10 @@ def variables(layout: Layout, group: Group) -> list[dict[str, Any]]:
             made += [{"name": name, "value": value} for name, value in given]
             made += [{"name": slots_variable, "value": str(slots(job))}] if slots_variable else []
         if not launcher_works(job):
-            made += [{"name": "NVIDIA_VISIBLE_DEVICES", "value": ""}, {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": ""}]
+            made += [
+                {"name": "NVIDIA_VISIBLE_DEVICES", "value": ""},
+                {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": ""},
+            ]
     return made
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from trainc.api import names
 from trainc.diagnostics import Finding
-from trainc.ir import names
 from trainc.migration.v1 import mpi
 from trainc.migration.v1.addresses import Renaming, readdressed
 from trainc.migration.v1.job import Role
@@ -108,7 +108,9 @@ def _renamed(role: Role, rename: Renaming) -> Iterator[Finding]:
     found = sorted({match["name"] for match in rename.names.finditer(_texts(role))})
     for name in found:
         message = f"the pod {name} is {rename.new[name]} from now on; its name is replaced in commands and variables"
-        yield told((*role.path, "template"), message, "replace it too where trainc does not look: scripts, images, ConfigMaps")
+        yield told(
+            (*role.path, "template"), message, "replace it too where trainc does not look: scripts, images, ConfigMaps"
+        )
 
 
 def _texts(role: Role) -> str:

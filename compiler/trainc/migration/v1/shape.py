@@ -149,7 +149,7 @@ def _known(value: Json, fields: Json, path: Path, findings: list[Finding]) -> di
 
 def _checked_template(template: Json, release: str, path: Path) -> tuple[Json, list[Finding]]:
     """A pod template less the fields that no pod has. It comes back as written, if it has no such field."""
-    from trainc.frontend.schema.checking import check
+    from trainc.api.schema.checking import check
 
     where: Path = ("spec", "template", "spec", "replicatedJobs", 0, "template", "spec", "template")
     runtime: Any = template

@@ -8,8 +8,8 @@ from typing import Any, Literal, TypeAlias
 from trainc.migration.v1.job import Job
 from trainc.migration.v1.layout import Layout
 from trainc.migration.v1.variables import is_number, processes_per_node
-from trainc.patterns import pattern
-from trainc.records import dataclass
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass
 
 Json = Mapping[str, Any]
 Variables: TypeAlias = Literal["keep", "torchrun", "auto"]
