@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from trainc.api import names
 from trainc.diagnostics import Finding, has_errors
@@ -15,21 +15,27 @@ from trainc.migration.v1.job import Job, job_of
 from trainc.migration.v1.kinds import Kind
 from trainc.migration.v1.layout import Layout, excess, layout_of
 from trainc.migration.v1.lifecycle import differs, told
+from trainc.migration.v1.shipped import in_catalog
 from trainc.migration.v1.torchrun import Launch, Variables, launch_of
 from trainc.startup.records import dataclass
 
 Json = Mapping[str, Any]
+Into: TypeAlias = Literal["runtime", "catalog"]
 
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """What a job becomes: TrainJob, runtime, and a ConfigMap where one is needed. Nothing where it is refused."""
+    """What a job becomes: TrainJob, runtime, and a ConfigMap where one is needed. Nothing where it is refused.
+
+    `pods` says in a few words which pods become which.
+    """
 
     documents: tuple[dict[str, Any], ...]
     findings: tuple[Finding, ...]
+    pods: str = ""
 
 
-def convert(kind: Kind, document: Json, release: str, choice: Variables = "auto") -> Converted:
+def convert(kind: Kind, document: Json, release: str, into: Into = "runtime", choice: Variables = "auto") -> Converted:
     """A document of a v1 kind. Paths of findings lie in it."""
     document, findings = admitted(kind, document, release)
     if has_errors(findings):
@@ -42,10 +48,19 @@ def convert(kind: Kind, document: Json, release: str, choice: Variables = "auto"
     if excess(layout) > 0:
         return Converted((), (*findings, _too_long(layout)))
     rename, launch = renaming(layout), launch_of(layout, choice)
-    documents = list(documents_of(layout, rename, launch))
+    documents: tuple[dict[str, Any], ...] = documents_of(layout, rename, launch)
     if kind.is_mpi and not mpi.has_policy(layout):
-        documents.append(mpi.config_map(layout))
-    return Converted(tuple(documents), (*findings, *_differences(layout, rename, launch, choice)))
+        documents = (*documents, mpi.config_map(layout))
+    if into == "catalog":
+        documents, shipped = in_catalog(layout, launch, documents, release)
+        findings += shipped
+    found = (*findings, *_differences(layout, rename, launch, choice))
+    return Converted(documents, found, _pods(layout))
+
+
+def _pods(layout: Layout) -> str:
+    before = " + ".join(f"{role.name} {role.replicas}" for role in layout.job.roles)
+    return f"{before} -> {' + '.join(f'{group.name} {len(group.pods)}' for group in layout.groups)}"
 
 
 def _impossible(job: Job) -> Iterator[Finding]:

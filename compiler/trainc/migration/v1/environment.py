@@ -21,14 +21,13 @@ def joined(user: Sequence[Json], operator: Sequence[Json]) -> list[dict[str, Any
     replaced: dict[str, str] = {}
     kept: list[dict[str, Any]] = []
     for index, variable in enumerate(every):
-        value = variable.get("value")
-        if value and replaced:
-            variable = {**variable, "value": expanded(value, replaced)}
-        if last[variable["name"]] == index:
-            replaced.pop(variable["name"], None)
-            kept.append(dict(variable))
+        name, value = variable["name"], variable.get("value")
+        filled = expanded(value, replaced) if value else value
+        if last[name] == index:
+            replaced.pop(name, None)
+            kept.append({**variable, "value": filled} if filled != value else dict(variable))
         elif "valueFrom" not in variable:
-            replaced[variable["name"]] = variable.get("value") or ""
+            replaced[name] = filled or ""
     return kept
 
 

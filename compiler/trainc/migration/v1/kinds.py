@@ -54,15 +54,8 @@ KINDS = {
         Kind("MPIJob", "kubeflow.org/v2beta1", "mpiReplicaSpecs", ("Launcher", "Worker"), "", "", 0, ""),
     )
 }
-NAMES = frozenset(kind.name for kind in KINDS.values())
 
 
 def kind_of(document: Json) -> Kind | None:
     """The kind of a document that can be migrated; None for any other."""
     return KINDS.get((str(document.get("apiVersion")), str(document.get("kind"))))
-
-
-def is_legacy(document: Json) -> bool:
-    """Whether a document is a job of these operators, in whatever version of their API."""
-    group, _, _ = str(document.get("apiVersion")).partition("/")
-    return group == "kubeflow.org" and document.get("kind") in NAMES

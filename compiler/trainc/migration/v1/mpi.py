@@ -124,11 +124,11 @@ def pod_spec(layout: Layout, group: Group, spec: Json) -> dict[str, Any]:
         if job.namespace:
             dns = spec.get("dnsConfig") or {}
             domain = f"{job.name}.{job.namespace}.svc.cluster.local"
-            changed["dnsConfig"] = {**dns, "searches": [*dns.get("searches", ()), domain]}
+            changed["dnsConfig"] = {**dns, "searches": [*(dns.get("searches") or ()), domain]}
     if not has_policy(layout):
         extra = list(_volumes(layout, group))
-        changed["volumes"] = [*spec.get("volumes", ()), *(volume for volume, _ in extra)]
-        main["volumeMounts"] = [*main.get("volumeMounts", ()), *(mount for _, mount in extra)]
+        changed["volumes"] = [*(spec.get("volumes") or ()), *(volume for volume, _ in extra)]
+        main["volumeMounts"] = [*(main.get("volumeMounts") or ()), *(mount for _, mount in extra)]
     return {**changed, "containers": [main, *spec["containers"][1:]]}
 
 

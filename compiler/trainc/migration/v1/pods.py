@@ -31,8 +31,10 @@ def pod_template(layout: Layout, group: Group, rename: Renaming, given: frozense
     if job.kind.is_mpi:
         spec = mpi.pod_spec(layout, group, spec)
     main = job.main(role)
-    containers = enumerate(spec["containers"])
-    spec["containers"] = [_container(layout, group, c, rename, given, is_main=i == main) for i, c in containers]
+    spec["containers"] = [
+        _main(layout, group, container, rename, given) if index == main else _sidecar(layout, group, container, rename)
+        for index, container in enumerate(spec["containers"])
+    ]
     if spec.get("initContainers"):
         spec["initContainers"] = [_initial(layout, group, container, rename) for container in spec["initContainers"]]
     spec["restartPolicy"] = restart_policy(role)
@@ -41,28 +43,23 @@ def pod_template(layout: Layout, group: Group, rename: Renaming, given: frozense
     return {**({"metadata": kept} if kept else {}), "spec": spec}
 
 
-def _container(
-    layout: Layout, group: Group, container: Json, rename: Renaming, given: frozenset[str], *, is_main: bool
-) -> dict[str, Any]:
+def _main(layout: Layout, group: Group, container: Json, rename: Renaming, given: frozenset[str]) -> dict[str, Any]:
+    """The main container, less the variables that a policy gives it."""
     job = layout.job
-    if job.kind.is_mpi:
-        added = mpi.variables(layout, group) if is_main else []
-        given = given if is_main else frozenset()
-    elif job.kind.name == "TFJob" and not is_main:
-        added, given = [], frozenset()
-    else:
-        added = variables(layout, group)
-    if not is_main:
-        # A policy gives its variables to the main container alone, and v1 gave them to all.
-        given = frozenset()
-    changed = readdressed(_initial_variables(layout, group, container), rename, added)
+    added = mpi.variables(layout, group) if job.kind.is_mpi else variables(layout, group)
+    changed = readdressed(_with_labels(layout, group, container), rename, added)
     if given and changed.get("env"):
         changed["env"] = [variable for variable in changed["env"] if variable["name"] not in given]
-    if is_main and job.kind.port_name and f"'{job.kind.port_name}'" in str(_port_users(container)):
+    if job.kind.port_name and f"'{job.kind.port_name}'" in str(_port_users(container)):
         changed["ports"] = _with_port(container, job.kind.port_name, job.kind.port)
-    if is_main and (group.is_trainer or group.name == names.NODE):
-        changed["name"] = names.NODE
-    return {field: value for field, value in changed.items() if value != []}
+    return {**changed, "name": main_name(layout, group)}
+
+
+def _sidecar(layout: Layout, group: Group, container: Json, rename: Renaming) -> dict[str, Any]:
+    """Another container, which v1 gave the same variables, if it was no TFJob or MPIJob."""
+    has_variables = not layout.job.kind.is_mpi and layout.job.kind.name != "TFJob"
+    added = variables(layout, group) if has_variables else ()
+    return readdressed(_with_labels(layout, group, container), rename, added)
 
 
 def _port_users(container: Json) -> list[Any]:
@@ -75,15 +72,15 @@ def _with_port(container: Json, name: str, port: int) -> list[Json]:
     return ports if any(p.get("name") == name for p in ports) else [*ports, {"name": name, "containerPort": port}]
 
 
-def _initial_variables(layout: Layout, group: Group, container: Json) -> dict[str, Any]:
+def _with_labels(layout: Layout, group: Group, container: Json) -> dict[str, Any]:
     if not container.get("env"):
         return dict(container)
     return {**container, "env": [variable(value, layout, group) for value in container["env"]]}
 
 
 def _initial(layout: Layout, group: Group, container: Json, rename: Renaming) -> dict[str, Any]:
-    """An init container, which v1 gives no variables."""
-    return readdressed(_initial_variables(layout, group, container), rename, ())
+    """An init container, which v1 gave no variables."""
+    return readdressed(_with_labels(layout, group, container), rename, ())
 
 
 def main_name(layout: Layout, group: Group) -> str:

@@ -125,9 +125,9 @@ def without_unknown(kind: Kind, document: Json, release: str) -> tuple[dict[str,
     findings: list[Finding] = []
     spec = _known(document["spec"], spec_fields(kind), ("spec",), findings)
     roles = {}
-    for name, role in spec[kind.replicas].items():
+    for name, written in spec[kind.replicas].items():
         path = ("spec", kind.replicas, name)
-        role = _known(role, _ROLE, path, findings)
+        role = _known(written, _ROLE, path, findings)
         template, found = _checked_template(role["template"], release, (*path, "template"))
         findings += found
         roles[name] = {**role, "template": template}
