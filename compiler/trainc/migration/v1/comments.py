@@ -85,10 +85,12 @@ def with_comments(text: str, comments: Sequence[tuple[Path, Comment]]) -> str:
         for path in paths:
             at.setdefault(path, number)
     above: dict[int, list[str]] = {}
+    taken: set[int] = set()
     for path, comment in comments:
         number = at.get(path, 0) if path else 0
-        if comment.is_behind and path:
+        if comment.is_behind and path and number not in taken:
             lines[number] += f"  {comment.text}"
+            taken.add(number)
         else:
             above.setdefault(number, []).append(comment.text)
     return "".join(
