@@ -84,7 +84,9 @@ def misshapen(kind: Kind, document: Json) -> Iterator[Finding]:
     elastic = spec.get("elasticPolicy")
     for index, pair in enumerate((elastic.get("rdzvConf") or ()) if isinstance(elastic, dict) else ()):
         if not isinstance(pair, dict):
-            yield _wrong(("spec", "elasticPolicy", "rdzvConf", index), "it is a key and a value", "write {key: k, value: v}")
+            yield _wrong(
+                ("spec", "elasticPolicy", "rdzvConf", index), "it is a key and a value", "write {key: k, value: v}"
+            )
     roles = spec.get(kind.replicas)
     path = ("spec", kind.replicas)
     if roles is None:
