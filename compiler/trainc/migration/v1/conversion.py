@@ -96,6 +96,10 @@ def _differences(layout: Layout, rename: Renaming, launch: Launch, choice: Varia
     if job.spec.get("enableDynamicWorker"):
         message = "enableDynamicWorker let workers join a running job; a JobSet keeps the number that it began with"
         yield differs(("spec", "enableDynamicWorker"), message, "write as many replicas as the job may ever need")
+    if names.QUEUE_LABEL in (job.metadata.get("labels") or {}):
+        message = f"Kueue queues a JobSet now, and no {job.kind.name}"
+        hint = "see that Kueue integrates jobset.x-k8s.io/jobset, as it does unless somebody has changed it"
+        yield told(("metadata", "labels", names.QUEUE_LABEL), message, hint)
     manager = job.policy.get("managedBy")
     if manager not in (None, names.MULTIKUEUE_MANAGED_BY):
         message = f"managedBy {manager} is left out: Trainer's controller, or nobody under GitOps, takes the job"

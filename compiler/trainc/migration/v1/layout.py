@@ -62,6 +62,11 @@ class Layout:
         return len(self.groups) == 1 and not self.job.kind.is_mpi
 
     @property
+    def roles(self) -> list[Role]:
+        """The roles whose templates the pods have: of roles that are alike, the first."""
+        return list({group.role.name: group.role for group in self.groups}.values())
+
+    @property
     def hosts(self) -> dict[Pod, str]:
         """The address of every pod, by what it was in v1: valid from anywhere in its namespace."""
         found = (

@@ -85,13 +85,13 @@ def _decides(layout: Layout, group: Group) -> bool:
 def differences(layout: Layout) -> Iterator[Finding]:
     """What a JobSet does otherwise than v1, in failures, in time and at the end."""
     job = layout.job
-    for role in job.roles:
-        yield from _restarts(job, role)
+    for role in layout.roles:
+        yield from _restarts(role)
     yield from _retries(layout)
     yield from _cleaning(job)
 
 
-def _restarts(job: Job, role: Role) -> Iterator[Finding]:
+def _restarts(role: Role) -> Iterator[Finding]:
     path = (*role.path, "restartPolicy")
     if role.restart == "Always":
         message = "restartPolicy Always started containers again even when they had succeeded; it becomes OnFailure"

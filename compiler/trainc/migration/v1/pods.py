@@ -92,7 +92,7 @@ def main_name(layout: Layout, group: Group) -> str:
 
 def differences(layout: Layout, rename: Renaming) -> Iterator[Finding]:
     """What is renamed in the pods of each role, and what v1 let them have and JobSet does not."""
-    for role in layout.job.roles:
+    for role in layout.roles:
         path = (*role.path, "template", "spec")
         for field in ("hostname", "subdomain"):
             if role.template["spec"].get(field):

@@ -74,7 +74,7 @@ def misshapen(kind: Kind, document: Json) -> Iterator[Finding]:
     """Every value of another type than its field has, and every part that is missing."""
     metadata, spec = document.get("metadata"), document.get("spec")
     if not isinstance(metadata, dict) or not metadata.get("name"):
-        yield _wrong(("metadata", "name"), "the job has no name", "name it under metadata")
+        yield _wrong(("metadata", "name"), "the job has no name", "write metadata.name: addresses are made of it")
     else:
         yield from _types(metadata, _METADATA, ("metadata",))
     if not isinstance(spec, dict):

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedSeq
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString
 
 from trainc.diagnostics import CompileError, Path
@@ -15,6 +16,8 @@ from trainc.migration.v1.provenance import Places
 from trainc.reading.yaml_reader import read_value
 
 Json = Mapping[str, Any]
+
+_MANY = 16
 
 
 def replaced(text: str, old: Json, new: Sequence[Json]) -> str:
@@ -62,12 +65,23 @@ def _quoted(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {_quoted(key): _quoted(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_quoted(inner) for inner in value]
+        return _line_of_numbers(value) if _is_line(value) else [_quoted(inner) for inner in value]
     if not isinstance(value, str):
         return value
     if "\n" in value.strip("\n"):
         return LiteralScalarString(value)
     return value if _is_plain(value) else DoubleQuotedScalarString(value)
+
+
+def _is_line(value: list[Any]) -> bool:
+    """Whether a list is better read on one line: the exit codes of a pod failure policy are a hundred numbers."""
+    return len(value) > _MANY and all(isinstance(inner, int) for inner in value)
+
+
+def _line_of_numbers(value: list[Any]) -> CommentedSeq:
+    line = CommentedSeq(value)
+    line.fa.set_flow_style()
+    return line
 
 
 def _is_plain(text: str) -> bool:
