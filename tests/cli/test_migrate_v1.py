@@ -66,7 +66,12 @@ def test_jobs_of_equal_pods_share_a_runtime_across_files(folder: Path) -> None:
 def test_json_stays_json(tmp_path: Path) -> None:
     container = {"name": "jax", "image": "example.com/jax:1", "command": ["python3", "t.py"]}
     roles = {"Worker": {"replicas": 2, "template": {"spec": {"containers": [container]}}}}
-    job = {"apiVersion": "kubeflow.org/v1", "kind": "JAXJob", "metadata": {"name": "j"}, "spec": {"jaxReplicaSpecs": roles}}
+    job = {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "JAXJob",
+        "metadata": {"name": "j"},
+        "spec": {"jaxReplicaSpecs": roles},
+    }
     path = tmp_path / "job.json"
     path.write_text(json.dumps(job, indent=4), encoding="utf-8")
     assert run("migrate", str(path)).status == 0

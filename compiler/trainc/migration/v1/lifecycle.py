@@ -142,7 +142,8 @@ def differs(path: Path, message: str, hint: str) -> Finding:
 
 def trainjob_fields(job: Job) -> dict[str, Any]:
     """The fields of a TrainJob's spec that a run policy becomes."""
-    policy, fields = job.policy, {}
+    policy = job.policy
+    fields: dict[str, Any] = {}
     if policy.get("suspend"):
         fields["suspend"] = True
     if policy.get("managedBy") == names.MULTIKUEUE_MANAGED_BY:

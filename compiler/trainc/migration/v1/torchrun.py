@@ -59,7 +59,7 @@ def words(container: Json) -> list[str]:
 def _launched(job: Job, container: Json) -> Launch:
     processes = processes_per_node(job)
     if is_number(processes):
-        return Launch(True, int(str(processes)), _GIVEN)
+        return Launch(True, int(processes), _GIVEN)
     limits = (container.get("resources") or {}).get("limits") or {}
     # Without GPUs `auto` is the number of the node's processors to torchrun, and that of the limit to Trainer.
     has_gpus = sum("gpu" in name for name in limits) == 1

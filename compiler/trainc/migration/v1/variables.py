@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from trainc.migration.v1.job import Job, Role
 from trainc.migration.v1.layout import Group, Layout, counted
@@ -49,7 +49,7 @@ def _pytorch(layout: Layout, group: Group) -> Iterator[Json]:
     yield from [_set("PET_NNODES", job.size)] if elastic is None else _elastic(layout, elastic)
 
 
-def is_number(text: str | None) -> bool:
+def is_number(text: str | None) -> TypeGuard[str]:
     """Whether v1 reads a number of processes as a number, as Go's strconv.Atoi does, and not as a word for torchrun."""
     digits = (text or "").removeprefix("-").removeprefix("+")
     return digits.isascii() and digits.isdigit()
