@@ -10,9 +10,9 @@ from syrupy.assertion import SnapshotAssertion
 
 from trainc import Options
 from trainc.diagnostics import has_errors
+from trainc.integrations.python import compile_documents
 from trainc.migration.files import migrate_text
 from trainc.options import Limits
-from trainc.pipeline.compiler import compile_documents
 from trainc.reading.catalog import find
 from trainc.reading.yaml_reader import read_documents
 
