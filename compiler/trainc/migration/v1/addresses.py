@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.migration.v1.environment import joined, literals
-from trainc.migration.v1.expansion import expanded
+from trainc.migration.v1.environment import expanded, joined, literals
 from trainc.migration.v1.layout import Layout
 from trainc.startup.records import dataclass
 

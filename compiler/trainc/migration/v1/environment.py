@@ -1,17 +1,30 @@
-"""The environment of a container: the user's variables, then the operator's, each name once.
+"""The environment of a container: the user's variables, then the operator's, each name once; and what refers to them.
 
 v1 appends its variables, and of two with one name the kubelet takes the last. A TrainJob may name each only once, so
 that the earlier ones are left out, and what referred to their values before they were replaced gets these values.
+Source: kubernetes third_party/forked/golang/expansion/expand.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from trainc.migration.v1.expansion import expanded
+from trainc.startup.patterns import pattern
 
 Json = Mapping[str, Any]
+
+_TOKEN = pattern(r"\$(?:\$|\((?P<name>[^)]*)\))")
+
+
+def expanded(text: str, values: Mapping[str, str]) -> str:
+    """`text` with each reference `$(NAME)` to one of `values` replaced; what is escaped or unknown stays as it is."""
+    return str(_TOKEN.sub(lambda found: values.get(found["name"] or "", found[0]), text))
+
+
+def references(texts: Iterable[str]) -> set[str]:
+    """The names of the variables that `texts` refer to."""
+    return {found["name"] for text in texts for found in _TOKEN.finditer(text) if found["name"]}
 
 
 def joined(user: Sequence[Json], operator: Sequence[Json]) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
+from trainc.migration.v1.environment import references
 from trainc.migration.v1.job import Job
 from trainc.migration.v1.layout import Layout
 from trainc.migration.v1.variables import is_number, processes_per_node
@@ -46,7 +47,10 @@ def launch_of(layout: Layout, choice: Variables) -> Launch:
     container = job.main_of(layout.groups[0].role)
     if _LAUNCHER.search(" ".join(words(container))):
         return _launched(job, container)
-    if choice == "torchrun" and job.role("Master") is not None and with_torchrun(words(container)) is not None:
+    argv = words(container)
+    # What the kubelet fills in is v1's; torchrun tells its processes only.
+    takes_ranks = with_torchrun(argv) is not None and not references(argv) & _OF_PROCESSES
+    if choice == "torchrun" and job.role("Master") is not None and takes_ranks:
         return Launch(True, 1, _GIVEN | _OF_PROCESSES, replaces_python=True)
     return Launch()
 
