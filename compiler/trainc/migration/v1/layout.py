@@ -140,15 +140,9 @@ def _pods(role: Role) -> tuple[Pod, ...]:
 def _alike(roles: Iterable[Role]) -> bool:
     """Whether nothing but the index tells the pods of these roles apart."""
     first, *others = roles
-    template = str(first.template)
-    tells_apart = any(
-        f"'{LABELS}{name}'" in _unescaped(template) for name in ("replica-type", "replica-index", "job-role")
-    )
+    fields = str(first.template).replace("\\'", "'")
+    tells_apart = any(f"labels['{LABELS}{name}']" in fields for name in ("replica-type", "replica-index", "job-role"))
     return not tells_apart and all((o.template, o.restart) == (first.template, first.restart) for o in others)
-
-
-def _unescaped(text: str) -> str:
-    return text.replace("\\'", "'")
 
 
 def _paddle(roles: list[Role]) -> tuple[Group, ...]:
