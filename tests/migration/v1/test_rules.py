@@ -28,7 +28,7 @@ def v1(kind: str = "PyTorchJob", policy: Job | None = None, name: str = "llm", *
 
 
 def _role(main: str, given: Job) -> Job:
-    own = {field: given.pop(field) for field in ("replicas", "restartPolicy") if field in given}
+    own: Job = {field: given.pop(field) for field in ("replicas", "restartPolicy") if field in given}
     pod = given.pop("pod", {})
     container = {"name": main, "image": "example.com/t:1", **given}
     return {**own, "template": {"spec": {"containers": [container], **pod}}}
@@ -83,6 +83,14 @@ def test_what_v1_refuses_is_refused_at_its_place(job: Job, where: str) -> None:
     with pytest.raises(CompileError) as refused:
         migrate([job])
     assert where in {d.path for d in refused.value.diagnostics if d.code == "InvalidTrainingJob"}
+
+
+def test_of_pods_that_v1_let_finish_it_is_told_that_they_are_stopped() -> None:
+    roles = {"Master": ONE, "Worker": {"replicas": 2}}
+    told = [d.path for d in migrate([v1(**roles)]).diagnostics]
+    assert told == ["spec.runPolicy.cleanPodPolicy"]
+    assert "let them finish" not in str(migrate([v1(policy={"cleanPodPolicy": "Running"}, **roles)]).diagnostics)
+    assert migrate([v1(Worker={"replicas": 2})]).diagnostics == []
 
 
 def test_jaxjob_alone_does_not_look_at_who_manages_it() -> None:

@@ -89,6 +89,7 @@ def differences(layout: Layout) -> Iterator[Finding]:
         yield from _restarts(role)
     yield from _retries(layout)
     yield from _cleaning(job)
+    yield from _ending(layout)
 
 
 def _restarts(role: Role) -> Iterator[Finding]:
@@ -128,6 +129,18 @@ def _cleaning(job: Job) -> Iterator[Finding]:
         yield told(
             path, "cleanPodPolicy Running is what a JobSet does: pods that still run are deleted", "nothing to do"
         )
+
+
+def _ending(layout: Layout) -> Iterator[Finding]:
+    """Pods that v1 left running when the job had ended. Workers of an MPIJob only wait for the launcher then."""
+    job = layout.job
+    deciding = [group for group in layout.groups if _first_decides(layout, group)]
+    ends_early = bool(deciding) or success_policy(layout) is not None
+    if job.kind.is_mpi or not ends_early or job.policy.get("cleanPodPolicy") in ("All", "Running"):
+        return
+    message = "pods that still run when the job has ended are stopped; v1 let them finish (cleanPodPolicy None)"
+    hint = "drop successPolicy from the runtime if others still write then: the job ends with the last pod"
+    yield told((*_POLICY, "cleanPodPolicy"), message, hint)
 
 
 def told(path: Path, message: str, hint: str) -> Finding:

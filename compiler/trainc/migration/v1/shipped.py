@@ -13,7 +13,12 @@ from trainc.migration.v1.torchrun import Launch
 
 Json = Mapping[str, Any]
 
-_OF_KIND = {"PyTorchJob": "torch-distributed", "JAXJob": "jax-distributed", "XGBoostJob": "xgboost-distributed"}
+# (runtime, the first release that has it)
+_OF_KIND = {
+    "PyTorchJob": ("torch-distributed", "2.0"),
+    "JAXJob": ("jax-distributed", "2.2"),
+    "XGBoostJob": ("xgboost-distributed", "2.2"),
+}
 _MANAGER = f"migrated.{names.TRAINER_GROUP}/1"
 # The main container in a patch: the rest of it stands in the TrainJob's trainer.
 _PATCHED = ("name", "env", "volumeMounts", "securityContext")
@@ -24,9 +29,10 @@ def in_catalog(
 ) -> tuple[tuple[dict[str, Any], ...], list[Finding]]:
     """A job's TrainJob alone, on a runtime of the catalog; with its own runtime where none fits, and why."""
     job, runtime, *_ = documents
-    name = _OF_KIND.get(layout.job.kind.name)
+    name, first = _OF_KIND.get(layout.job.kind.name, ("", ""))
     path = ("spec", layout.job.kind.replicas)
-    if name is None or not layout.is_single or (name == "torch-distributed" and not launch.has_policy):
+    starts_alike = layout.is_single and (launch.has_policy or layout.job.kind.name != "PyTorchJob")
+    if not name or release < first or not starts_alike:
         message = "no runtime of the catalog starts such a job as v1 did; it gets its own"
         return documents, [told(path, message, "nothing to do")]
     unfit = list(_unfit(runtime, layout.job.kind.port_name))
