@@ -1,4 +1,4 @@
-"""`migrate`, `build` and `check` beside jobs of Training Operator v1."""
+"""`migrate`, `build` and `check` with jobs of Training Operator v1 in the input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents beside v1 jobs that look for their pods, or for jobs of their kind."""
+"""Documents that look for pods of v1 jobs, or for jobs of their kind."""
 
 from __future__ import annotations
 

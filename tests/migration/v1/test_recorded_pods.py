@@ -1,4 +1,4 @@
-"""The pods of every recorded v1 job beside those of the JobSet that it becomes, compared by the recorded cases' own scorer."""
+"""The pods of every recorded v1 job compared with those of the JobSet that it becomes, by the recorded cases' own scorer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses: the names that pods had in v1, wherever a container spells one, as the names that they have now."""
+"""Addresses: the names that pods had in v1, in all that a container spells out, as the names that they have now."""
 
 from __future__ import annotations
 

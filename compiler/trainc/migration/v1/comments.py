@@ -1,4 +1,4 @@
-"""Comments: those of a YAML text, each beside what it is about, to be put beside the same values in another text."""
+"""Comments: those of a YAML text, each with what it is about, to be put next to the same values in another text."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def comments_of(text: str) -> list[Comment]:
 
 
 def _outside_scalars(text: str) -> Iterator[tuple[int, str]]:
-    """The place and text of whatever looks like a comment and is no part of a value."""
+    """The place and text of whatever looks like a comment and is not part of a value."""
     from yaml import ScalarToken, YAMLError, scan
 
     try:

@@ -98,7 +98,7 @@ def _differences(layout: Layout, rename: Renaming, launch: Launch, choice: Varia
         yield differs(("spec", "enableDynamicWorker"), message, "write as many replicas as the job may ever need")
     if names.QUEUE_LABEL in (job.metadata.get("labels") or {}):
         message = f"Kueue queues a JobSet now, and no {job.kind.name}"
-        hint = "see that Kueue integrates jobset.x-k8s.io/jobset, as it does unless somebody has changed it"
+        hint = "make sure that Kueue integrates jobset.x-k8s.io/jobset, which is the default"
         yield told(("metadata", "labels", names.QUEUE_LABEL), message, hint)
     manager = job.policy.get("managedBy")
     if manager not in (None, names.MULTIKUEUE_MANAGED_BY):

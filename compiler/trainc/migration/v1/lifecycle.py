@@ -111,7 +111,7 @@ def _retries(layout: Layout) -> Iterator[Finding]:
     if not restarted:
         yield told(
             path,
-            f"backoffLimit {limit} had no effect in v1 beside restartPolicy Never; it is left out",
+            f"backoffLimit {limit} had no effect in v1 with restartPolicy Never; it is left out",
             "nothing to do",
         )
     elif layout.job.size > 1:
@@ -149,7 +149,7 @@ def told(path: Path, message: str, hint: str) -> Finding:
 
 
 def differs(path: Path, message: str, hint: str) -> Finding:
-    """Something that v1 did and a JobSet does not do: somebody has to decide."""
+    """Something that v1 did and a JobSet does not do, which needs a decision."""
     return Finding("MigrationDiffers", "warning", message, hint, path)
 
 

@@ -1,4 +1,4 @@
-"""MPIJob: what the launcher and its hosts have of the MPI Operator beside their templates.
+"""MPIJob: what the MPI Operator adds to the templates of the launcher and its hosts.
 
 Trainer's MPI policy makes the hostfile, the keys and the variables of Open MPI. What it does not know (Intel MPI,
 MPICH, discover_hosts.sh, launchers without hosts) is written out: a ConfigMap, a Secret by name, and the variables.
@@ -183,7 +183,7 @@ def depends_on(layout: Layout, group: Group) -> dict[str, Any]:
 
 
 def differences(layout: Layout) -> Iterator[Finding]:
-    """What a JobSet does otherwise than the MPI Operator, and what somebody must provide."""
+    """What a JobSet does otherwise than the MPI Operator, and what you must provide."""
     job = layout.job
     launcher = job.role("Launcher")
     assert launcher is not None

@@ -1,4 +1,4 @@
-"""Neighbours: documents beside the jobs that look for them by names of v1, and will find nothing any more."""
+"""Neighbours: other documents that look for jobs or pods by names of v1, and find nothing after the migration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Provenance: where a value of a v1 job stands in the documents that it became, for the comments beside it."""
+"""Provenance: where a value of a v1 job stands in the documents that it became, for its comments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of a migration: every v1 job of a repository, what becomes of it, and what somebody has to decide."""
+"""The report of a migration: every v1 job of a repository, what becomes of it, and what is left to decide."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _sum(jobs: Sequence[Row]) -> str:
     stuck = sum(row.is_stuck for row in jobs)
     decisions = sum(bool(row.count("warning")) for row in jobs if not row.is_stuck)
     rest = len(jobs) - stuck - decisions
-    return f"{len(jobs)} jobs: {rest} ready, {decisions} with something to decide, {stuck} that cannot be migrated"
+    return f"{len(jobs)} job{'' if len(jobs) == 1 else 's'}: {rest} ready, {decisions} with something to decide, {stuck} that cannot be migrated"
 
 
 def _table(jobs: Sequence[Row]) -> Iterator[str]:

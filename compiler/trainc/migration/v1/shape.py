@@ -41,7 +41,7 @@ _ELASTIC: Json = {
     "standalone": bool,
     "nProcPerNode": int,
 }
-# What the spec of each kind has beside the run policy and the replica specs.
+# What the spec of each kind has, apart from the run policy and the replica specs.
 _SPECS: Json = {
     "PyTorchJob": {"elasticPolicy": _ELASTIC, "nprocPerNode": str},
     "TFJob": {"successPolicy": str, "enableDynamicWorker": bool},

@@ -1,4 +1,4 @@
-"""Texts: a file's v1 jobs as the text of the documents that replace them, comments kept beside the values they are about."""
+"""Texts: a file's v1 jobs as the text of the documents that replace them, comments kept with their values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def replaced(text: str, old: Json, new: Sequence[Json]) -> str:
     A comment goes where its value is now; one whose value is gone stands at the head of the first document.
     """
     places = Places(new)
-    beside: list[list[tuple[Path, Comment]]] = [[] for _ in new]
+    placed_in: list[list[tuple[Path, Comment]]] = [[] for _ in new]
     tail: list[str] = []
     for comment in comments_of(text):
         if comment.path is None:
@@ -35,9 +35,9 @@ def replaced(text: str, old: Json, new: Sequence[Json]) -> str:
         place = places.of(comment.path, _at(old, comment.path)) if comment.path else None
         number, path = place or (0, ())
         # Templates that were alike are one now, and so are their comments.
-        if (path, comment.text) not in [(other, placed.text) for other, placed in beside[number]] or not path:
-            beside[number].append((path, comment))
-    parts = [with_comments(dumped(document), comments) for document, comments in zip(new, beside, strict=True)]
+        if (path, comment.text) not in [(other, kept.text) for other, kept in placed_in[number]] or not path:
+            placed_in[number].append((path, comment))
+    parts = [with_comments(dumped(document), comments) for document, comments in zip(new, placed_in, strict=True)]
     return "---\n".join(parts) + "".join(tail)
 
 
