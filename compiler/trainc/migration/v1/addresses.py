@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from trainc.api.documents import Json
 from trainc.migration.v1.environment import expanded, joined, literals
 from trainc.migration.v1.layout import Layout
 from trainc.startup.records import dataclass
-
-Json = Mapping[str, Any]
 
 # What the kubelet expands `$(NAME)` in.
 _EXPANDED = ("command", "args")

@@ -6,15 +6,14 @@ Webhooks see a job before its defaults: a PyTorch Master without `replicas` is r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from trainc.api.documents import Json
 from trainc.api.name_forms import LABEL_LIMIT, is_dns1035_label
 from trainc.diagnostics import Finding, Path, has_errors
 from trainc.migration.v1.kinds import Kind
 from trainc.migration.v1.shape import misshapen, without_unknown
-
-Json = Mapping[str, Any]
 
 _MANAGERS = ("kubeflow.org/training-operator", "kueue.x-k8s.io/multikueue")
 _MPI_MANAGERS = ("kubeflow.org/mpi-operator", "kueue.x-k8s.io/multikueue")

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from trainc.api.documents import Json
 from trainc.diagnostics import Finding
 from trainc.dialects import is_legacy
 from trainc.migration.v1.conversion import Converted, Into, convert
@@ -13,7 +14,6 @@ from trainc.migration.v1.kinds import kind_of
 from trainc.migration.v1.neighbours import findings_about
 from trainc.migration.v1.torchrun import Variables
 
-Json = Mapping[str, Any]
 _UNCHANGED = Converted((), ())
 
 

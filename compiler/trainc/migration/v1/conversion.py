@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Literal, TypeAlias
 
 from trainc.api import names
+from trainc.api.documents import Json
 from trainc.diagnostics import Finding, has_errors
 from trainc.migration.v1 import gang, lifecycle, mpi, pods
 from trainc.migration.v1.addresses import Renaming, renaming
@@ -19,7 +20,6 @@ from trainc.migration.v1.shipped import in_catalog
 from trainc.migration.v1.torchrun import Launch, Variables, launch_of
 from trainc.startup.records import dataclass
 
-Json = Mapping[str, Any]
 Into: TypeAlias = Literal["runtime", "catalog"]
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from trainc.api import names
+from trainc.api.documents import Json
 from trainc.migration.v1 import mpi
 from trainc.migration.v1.addresses import Renaming
 from trainc.migration.v1.gang import group_annotations, group_policy
@@ -13,8 +13,6 @@ from trainc.migration.v1.layout import Group, Layout
 from trainc.migration.v1.lifecycle import job_fields, jobset_fields, trainjob_fields
 from trainc.migration.v1.pods import main_name, pod_template
 from trainc.migration.v1.torchrun import Launch
-
-Json = Mapping[str, Any]
 
 # What a TrainJob says of its trainer itself, by the field of a container that it is there.
 _TRAINER = {"image": "image", "command": "command", "args": "args", "env": "env", "resources": "resourcesPerNode"}

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from trainc.api.documents import Json
 from trainc.startup.patterns import pattern
-
-Json = Mapping[str, Any]
 
 _TOKEN = pattern(r"\$(?:\$|\((?P<name>[^)]*)\))")
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
+from trainc.api.documents import Json
 from trainc.diagnostics import Finding, Path
 from trainc.migration.v1.job import Job
 from trainc.migration.v1.lifecycle import differs, told
-
-Json = Mapping[str, Any]
 
 _PATH: Path = ("spec", "runPolicy", "schedulingPolicy")
 _QUEUE = "scheduling.volcano.sh/queue-name"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
+from trainc.api.documents import Json
 from trainc.diagnostics import Path
 from trainc.migration.v1.kinds import Kind
 from trainc.startup.records import dataclass
-
-Json = Mapping[str, Any]
 
 # Masters come first: they are rank 0. TF_CONFIG and MPI count each role by itself, so that any order would do there.
 _ORDER = ("Chief", "Master", "Launcher", "PS", "Worker", "Evaluator")

@@ -6,12 +6,8 @@ pkg/apis/kubeflow/v2beta1 (v0.8.0).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from trainc.api.documents import Json
 from trainc.startup.records import dataclass
-
-Json = Mapping[str, Any]
 
 LABELS = "training.kubeflow.org/"
 V1 = "kubeflow.org/v1"

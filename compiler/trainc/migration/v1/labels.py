@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from trainc.api.documents import Json
 from trainc.migration.v1.job import Job
 from trainc.migration.v1.kinds import LABELS
 from trainc.migration.v1.layout import Group, Layout, Pod, counted
 from trainc.startup.patterns import pattern
-
-Json = Mapping[str, Any]
 
 _JOBSET = "jobset.sigs.k8s.io/jobset-name"
 _REPLICATED_JOB = "jobset.sigs.k8s.io/replicatedjob-name"

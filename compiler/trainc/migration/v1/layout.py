@@ -7,7 +7,7 @@ workers are Jobs of one pod each, and the index within the JobSet is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from trainc.api import names
@@ -16,7 +16,6 @@ from trainc.migration.v1.job import Job, Role
 from trainc.migration.v1.kinds import LABELS
 from trainc.startup.records import dataclass, replace
 
-Json = Mapping[str, Any]
 # A pod of v1: its role in lower case, and its index there.
 Pod = tuple[str, int]
 

@@ -5,15 +5,13 @@ Source: kubeflow/training-operator pkg/controller.v1/common and the controllers'
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from trainc.api import names
 from trainc.diagnostics import Finding, Path
 from trainc.migration.v1.job import Job, Role
 from trainc.migration.v1.layout import Group, Layout
-
-Json = Mapping[str, Any]
 
 # v1 tries for ever unless it is told a limit; a Job stops after 6 failures. This is the greatest number that it takes.
 _FOR_EVER = 2_147_483_647

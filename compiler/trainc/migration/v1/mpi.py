@@ -7,15 +7,14 @@ Source: kubeflow/mpi-operator pkg/controller/mpi_job_controller.go (v0.8.0).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
+from trainc.api.documents import Json
 from trainc.diagnostics import Finding
 from trainc.migration.v1.job import Job, Role
 from trainc.migration.v1.layout import Group, Layout
 from trainc.migration.v1.lifecycle import differs, told
-
-Json = Mapping[str, Any]
 
 _CONFIG = "mpi-job-config"
 _CONFIG_PATH = "/etc/mpi"

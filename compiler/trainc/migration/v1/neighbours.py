@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from trainc.api.documents import Json
 from trainc.diagnostics import Finding, Path
 from trainc.migration.v1.kinds import KINDS, LABELS
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
-
-Json = Mapping[str, Any]
 
 _JOBSET_NAME = "jobset.sigs.k8s.io/jobset-name"
 _REPLICATED_JOB = "jobset.sigs.k8s.io/replicatedjob-name"

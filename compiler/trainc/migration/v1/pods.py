@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from trainc.api import names
+from trainc.api.documents import Json
 from trainc.diagnostics import Finding
 from trainc.migration.v1 import mpi
 from trainc.migration.v1.addresses import Renaming, readdressed
@@ -14,8 +15,6 @@ from trainc.migration.v1.labels import reselected, variable
 from trainc.migration.v1.layout import Group, Layout
 from trainc.migration.v1.lifecycle import differs, restart_policy, told
 from trainc.migration.v1.variables import variables
-
-Json = Mapping[str, Any]
 
 # JobSet gives the first two; v1 overwrote the third with the policy of the role.
 _OVERWRITTEN = ("hostname", "subdomain", "restartPolicy")

@@ -6,13 +6,12 @@ Source: the CRDs of kubeflow/training-operator (release-1.9) and kubeflow/mpi-op
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
+from trainc.api.documents import Json
 from trainc.diagnostics import Finding, Path
 from trainc.migration.v1.kinds import Kind
-
-Json = Mapping[str, Any]
 
 _SCHEDULING: Json = {
     "minAvailable": int,
@@ -155,7 +154,7 @@ def _known(value: Json, fields: Json, path: Path, findings: list[Finding]) -> di
 
 def _checked_template(template: Json, release: str, path: Path) -> tuple[Json, list[Finding]]:
     """A pod template less the fields that no pod has. It comes back as written, if it has no such field."""
-    from trainc.api.schema.checking import check
+    from trainc.api.schema import check
 
     where: Path = ("spec", "template", "spec", "replicatedJobs", 0, "template", "spec", "template")
     runtime: Any = template

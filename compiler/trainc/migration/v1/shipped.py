@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from trainc.api import names
+from trainc.api.documents import Json
 from trainc.diagnostics import Finding, format_path, has_errors
 from trainc.migration.v1.layout import Layout
 from trainc.migration.v1.lifecycle import differs, told
 from trainc.migration.v1.torchrun import Launch
-
-Json = Mapping[str, Any]
 
 # (runtime, the first release that has it)
 _OF_KIND = {
@@ -85,7 +84,7 @@ def _patched(job: Json, runtime: Json, name: str) -> dict[str, Any]:
 
 
 def _refused(job: Json, release: str) -> list[Finding]:
-    from trainc.api.schema.checking import check
+    from trainc.api.schema import check
 
     _, findings = check(job, "TrainJob", release)
     return findings if has_errors(findings) else []

@@ -10,12 +10,11 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedSeq
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString
 
+from trainc.api.documents import Json
 from trainc.diagnostics import CompileError, Path
 from trainc.migration.v1.comments import Comment, comments_of, with_comments
 from trainc.migration.v1.provenance import Places
 from trainc.reading.yaml_reader import read_value
-
-Json = Mapping[str, Any]
 
 _MANY = 16
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
+from trainc.api.documents import Json
 from trainc.migration.v1.environment import references
 from trainc.migration.v1.job import Job
 from trainc.migration.v1.layout import Layout
@@ -12,7 +12,6 @@ from trainc.migration.v1.variables import is_number, processes_per_node
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
-Json = Mapping[str, Any]
 Variables: TypeAlias = Literal["keep", "torchrun", "auto"]
 
 _LAUNCHER = pattern(r"\btorchrun\b|torch\.distributed\.(?:run|launch)\b")

@@ -6,13 +6,12 @@ Source: kubeflow/training-operator pkg/controller.v1/{pytorch,tensorflow,xgboost
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, TypeGuard
 
+from trainc.api.documents import Json
 from trainc.migration.v1.job import Job, Role
 from trainc.migration.v1.layout import Group, Layout, counted
-
-Json = Mapping[str, Any]
 
 _TASK_INDEX = "TF_TASK_INDEX"
 _UNBUFFERED = {"name": "PYTHONUNBUFFERED", "value": "1"}
