@@ -47,7 +47,7 @@ EDGES = {
     "integrations": "startup diagnostics api options compilation reading dialects overlays ir emit pipeline explain",
     "testing": "startup diagnostics api options compilation reading emit integrations",
     "cli": "startup diagnostics api options compilation reading dialects overlays admission emit pipeline batch output migration explain diff graph report fits integrations",
-    "__init__": "diagnostics options compilation admission fits integrations",
+    "__init__": "diagnostics options compilation admission migration fits integrations",
     "__main__": "cli",
 }
 # Arrows that point down the table, each with its reason above.
