@@ -86,7 +86,7 @@ def test_what_v1_refuses_is_refused_at_its_place(job: Job, where: str) -> None:
 
 
 def test_of_pods_that_v1_let_finish_it_is_told_that_they_are_stopped() -> None:
-    roles = {"Master": ONE, "Worker": {"replicas": 2}}
+    roles: dict[str, Any] = {"Master": ONE, "Worker": {"replicas": 2}}
     told = [d.path for d in migrate([v1(**roles)]).diagnostics]
     assert told == ["spec.runPolicy.cleanPodPolicy"]
     assert "let them finish" not in str(migrate([v1(policy={"cleanPodPolicy": "Running"}, **roles)]).diagnostics)
