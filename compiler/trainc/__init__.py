@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from trainc.compilation import Compilation, CompiledJob
     from trainc.diagnostics import CompileError, Diagnostic, Source
     from trainc.fits.answer import Fit, Fits, fits
-    from trainc.integrations.python import compile_paths, compile_trainjob
+    from trainc.integrations.python import catalog, compile_paths, compile_trainjob
     from trainc.integrations.sweep import JobResult, compile_many
     from trainc.migration.v1.migrate import Migration, migrate
     from trainc.options import Limits, Options
@@ -30,6 +30,7 @@ _HOMES = {
     "Migration": "trainc.migration.v1.migrate",
     "Options": "trainc.options",
     "admit": "trainc.admission.admit",
+    "catalog": "trainc.integrations.python",
     "compile_many": "trainc.integrations.sweep",
     "compile_paths": "trainc.integrations.python",
     "compile_trainjob": "trainc.integrations.python",
@@ -51,6 +52,7 @@ __all__ = [
     "Options",
     "Source",
     "admit",
+    "catalog",
     "compile_many",
     "compile_paths",
     "compile_trainjob",
