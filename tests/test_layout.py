@@ -75,7 +75,6 @@ TOO_SMALL = {
     "cli/shells/fish.py",
     "explain/inputs/initializer.py",
     "explain/inputs/secrets.py",
-    "fits/scheduler_nodes.py",
     "lints/carried_fields.py",
     "lints/ttl_rerun.py",
     "plugins/mpi/hostfile.py",
@@ -88,7 +87,7 @@ TOO_SMALL = {
     "reading/flattened.py",
     "reading/misplaced_keys.py",
 }
-TOO_LONG = {"fits/placement.py", "fits/snapshot.py", "startup/records.py"}
+TOO_LONG = {"startup/records.py"}
 VAGUE = {"base", "common", "core", "helper", "helpers", "misc", "shared", "tools", "util", "utils"}
 
 
