@@ -86,10 +86,11 @@ def test_what_v1_refuses_is_refused_at_its_place(job: Job, where: str) -> None:
 
 
 def test_of_pods_that_v1_let_finish_it_is_told_that_they_are_stopped() -> None:
-    roles = {"Master": ONE, "Worker": {"replicas": 2}}
-    told = [d.path for d in migrate([v1(**roles)]).diagnostics]
+    workers = {"replicas": 2}
+    told = [d.path for d in migrate([v1(Master=ONE, Worker=workers)]).diagnostics]
     assert told == ["spec.runPolicy.cleanPodPolicy"]
-    assert "let them finish" not in str(migrate([v1(policy={"cleanPodPolicy": "Running"}, **roles)]).diagnostics)
+    cleaned = v1(policy={"cleanPodPolicy": "Running"}, Master=ONE, Worker=workers)
+    assert "let them finish" not in str(migrate([cleaned]).diagnostics)
     assert migrate([v1(Worker={"replicas": 2})]).diagnostics == []
 
 
