@@ -201,6 +201,14 @@ def test_pods_that_are_told_apart_by_a_label_stand_in_jobs_of_their_own() -> Non
     )
 
 
+def test_a_variable_that_only_one_of_several_alike_pods_had_is_refused_at_its_place() -> None:
+    field = {"fieldPath": "metadata.labels['training.kubeflow.org/job-role']"}
+    env = [{"name": "ROLE", "valueFrom": {"fieldRef": field}}]
+    with pytest.raises(CompileError, match="only the first pod has"):
+        migrate([v1(Worker={"replicas": 2, "env": env})])
+    assert migrate([v1(Worker={"replicas": 1, "env": env})]).documents
+
+
 def test_rank_0_of_a_paddlejob_serves_on_its_own_ip() -> None:
     found = jobs(v1("PaddleJob", Worker={"replicas": 3}))
     masters = {
