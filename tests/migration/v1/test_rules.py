@@ -86,10 +86,11 @@ def test_what_v1_refuses_is_refused_at_its_place(job: Job, where: str) -> None:
 
 
 def test_of_pods_that_v1_let_finish_it_is_told_that_they_are_stopped() -> None:
-    roles: dict[str, Any] = {"Master": ONE, "Worker": {"replicas": 2}}
-    told = [d.path for d in migrate([v1(**roles)]).diagnostics]
+    workers = {"replicas": 2}
+    told = [d.path for d in migrate([v1(Master=ONE, Worker=workers)]).diagnostics]
     assert told == ["spec.runPolicy.cleanPodPolicy"]
-    assert "let them finish" not in str(migrate([v1(policy={"cleanPodPolicy": "Running"}, **roles)]).diagnostics)
+    cleaned = v1(policy={"cleanPodPolicy": "Running"}, Master=ONE, Worker=workers)
+    assert "let them finish" not in str(migrate([cleaned]).diagnostics)
     assert migrate([v1(Worker={"replicas": 2})]).diagnostics == []
 
 
@@ -198,6 +199,14 @@ def test_pods_that_are_told_apart_by_a_label_stand_in_jobs_of_their_own() -> Non
     assert pod(job, "worker")["containers"][0]["env"][0]["valueFrom"]["fieldRef"]["fieldPath"] == (
         "metadata.labels['jobset.sigs.k8s.io/job-index']"
     )
+
+
+def test_a_variable_that_only_one_of_several_alike_pods_had_is_refused_at_its_place() -> None:
+    field = {"fieldPath": "metadata.labels['training.kubeflow.org/job-role']"}
+    env = [{"name": "ROLE", "valueFrom": {"fieldRef": field}}]
+    with pytest.raises(CompileError, match="only the first pod has"):
+        migrate([v1(Worker={"replicas": 2, "env": env})])
+    assert migrate([v1(Worker={"replicas": 1, "env": env})]).documents
 
 
 def test_rank_0_of_a_paddlejob_serves_on_its_own_ip() -> None:

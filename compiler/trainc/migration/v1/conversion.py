@@ -14,6 +14,7 @@ from trainc.migration.v1.admission import admitted
 from trainc.migration.v1.documents import documents_of
 from trainc.migration.v1.job import Job, job_of
 from trainc.migration.v1.kinds import Kind
+from trainc.migration.v1.labels import unreadable
 from trainc.migration.v1.layout import Layout, excess, layout_of
 from trainc.migration.v1.lifecycle import differs, told
 from trainc.migration.v1.shipped import in_catalog
@@ -45,8 +46,9 @@ def convert(kind: Kind, document: Json, release: str, into: Into = "runtime", ch
     if has_errors(findings):
         return Converted((), tuple(findings))
     layout = layout_of(job)
-    if excess(layout) > 0:
-        return Converted((), (*findings, _too_long(layout)))
+    findings += [_too_long(layout)] if excess(layout) > 0 else unreadable(layout)
+    if has_errors(findings):
+        return Converted((), tuple(findings))
     rename, launch = renaming(layout), launch_of(layout, choice)
     documents: tuple[dict[str, Any], ...] = documents_of(layout, rename, launch)
     if kind.is_mpi and not mpi.has_policy(layout):

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc.api.documents import Json
+from trainc.diagnostics import Finding
 from trainc.migration.v1.job import Job
 from trainc.migration.v1.kinds import LABELS
 from trainc.migration.v1.layout import Group, Layout, Pod, counted
@@ -47,14 +48,38 @@ def _is_master(job: Job, pod: Pod) -> bool:
 
 def variable(value: Json, layout: Layout, group: Group) -> Json:
     """A variable that reads a label of v1, made to hold what it held; any other as it is."""
-    reference = (value.get("valueFrom") or {}).get("fieldRef") or {}
-    found = _REFERENCE.fullmatch(str(reference.get("fieldPath")))
-    if found is None:
+    label = _read_label(value)
+    if label is None:
         return value
-    held = [labels_of(layout.job, pod).get(LABELS + found["label"], "") for pod in group.pods]
-    if found["label"] == "replica-index" and held[0].isdigit():
+    held = _held(layout, group, label)
+    if label == "replica-index" and held[0].isdigit():
         return {"name": value["name"], **_index(group, held)}
     return {"name": value["name"], "value": held[0]}
+
+
+def _read_label(value: Json) -> str | None:
+    reference = (value.get("valueFrom") or {}).get("fieldRef") or {}
+    found = _REFERENCE.fullmatch(str(reference.get("fieldPath")))
+    return None if found is None else str(found["label"])
+
+
+def _held(layout: Layout, group: Group, label: str) -> list[str]:
+    """What a label of v1 held in each pod of a group."""
+    return [labels_of(layout.job, pod).get(LABELS + label, "") for pod in group.pods]
+
+
+def unreadable(layout: Layout) -> Iterator[Finding]:
+    """Variables that read a label which differs between pods of one template, and is not an index."""
+    for group in layout.groups:
+        for at, container in enumerate(group.role.containers):
+            for index, value in enumerate(container.get("env") or ()):
+                label = _read_label(value)
+                if label in (None, "replica-index") or len(set(_held(layout, group, str(label)))) == 1:
+                    continue
+                message = f"{value['name']} reads the label {LABELS}{label}, which only the first pod has"
+                hint = "read the index instead, training.kubeflow.org/replica-index: the first pod has 0"
+                path = (*group.role.path, "template", "spec", "containers", at, "env", index)
+                yield Finding("CannotMigrate", "error", message, hint, path)
 
 
 def _index(group: Group, held: Sequence[str]) -> dict[str, Any]:
