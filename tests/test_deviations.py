@@ -162,16 +162,20 @@ def test_two_gpu_resources_are_refused_where_a_count_depends_on_them(policy: str
 def test_a_file_key_reference_is_kept() -> None:
     source = {"fileKeyRef": {"volumeName": "v", "path": "p", "key": "k"}}
     document = trainjob({"env": [{"name": "A", "valueFrom": source}]})
-    controller, gitops = both(document, runtime())
+    files = job(pod={"volumes": [{"name": "v", "emptyDir": {}}]})
+    controller, gitops = both(document, runtime(files))
     assert env(controller)["A"] == {}
     assert env(gitops)["A"]["fileKeyRef"]["key"] == "k"
     assert warned(controller, "EnvSourceLost")
 
 
+CLAIMS = {"resourceClaims": [{"name": name, "resourceClaimTemplateName": "gpu"} for name in ("own", "asked")]}
+
+
 @pytest.mark.parametrize("release", ["2.0", "2.1", "2.2", "2.3"])
 def test_resource_claims_reach_the_container_and_its_own_stay(release: str) -> None:
     document = trainjob({"resourcesPerNode": {"limits": {"cpu": "1"}, "claims": [{"name": "asked"}]}})
-    own = job(containers=[container(resources={"limits": {"memory": "1Gi"}, "claims": [{"name": "own"}]})])
+    own = job(containers=[container(resources={"limits": {"memory": "1Gi"}, "claims": [{"name": "own"}]})], pod=CLAIMS)
     controller, gitops = both(document, runtime(own, policy={"torch": {}}), release=release)
     assert main(gitops)["resources"]["claims"] == [{"name": "own"}, {"name": "asked"}]
     assert main(gitops)["resources"]["limits"]["cpu"] == "1"
@@ -181,7 +185,7 @@ def test_resource_claims_reach_the_container_and_its_own_stay(release: str) -> N
 
 def test_claims_alone_leave_the_amounts_as_they_are() -> None:
     document = trainjob({"resourcesPerNode": {"claims": [{"name": "asked"}]}})
-    own = job(containers=[container(resources={"limits": {"memory": "1Gi"}})])
+    own = job(containers=[container(resources={"limits": {"memory": "1Gi"}})], pod=CLAIMS)
     for release in ("2.0", "2.3"):
         resources = main(compiled(document, runtime(own, policy={"torch": {}}), release=release))["resources"]
         assert resources == {"limits": {"memory": "1Gi"}, "claims": [{"name": "asked"}]}

@@ -37,12 +37,12 @@ def initializer(step: str) -> Json:
     return job(step, step, [mounted], pod={"volumes": [{"name": "initializer", "emptyDir": {}}]})
 
 
-def surroundings(kind: str, policy: str, release: str) -> tuple[Json, Json]:
-    """A TrainJob and a runtime in which every field could do something."""
+def surroundings(kind: str, policy: str, release: str, initializes: str) -> tuple[Json, Json]:
+    """A TrainJob and a runtime in which every field could do something; one container `initializes`."""
     mounts = [{"name": "data", "mountPath": "/data"}] if release >= "2.2" else []
-    main = [container("node"), container("other"), container("more")]
+    main = [container(name) for name in ("node", "other", "more") if name != initializes]
     main = [{**each, "volumeMounts": mounts} if mounts else each for each in main]
-    pod = {"restartPolicy": "Never", "initContainers": [container("other")]}
+    pod = {"restartPolicy": "Never", "initContainers": [container(initializes)]}
     trains = [job("node", containers=main, pod=pod)]
     if policy.startswith("mpi"):
         trains = [job("launcher"), job("node", None, main, pod=pod)]
@@ -65,15 +65,25 @@ def outcome(trainjob: Json, runtime: Json, options: Options) -> tuple[Any, list[
 def silent(kind: str, policy: str, options: Options, paths: str = "") -> Iterator[str]:
     """The leaves whose path matches `paths` that neither the output nor a diagnostic shows, each with a value."""
     release = str(options.release)
-    documents = dict(zip(("TrainJob", "ClusterTrainingRuntime"), surroundings(kind, policy, release), strict=True))
+    kinds = ("TrainJob", "ClusterTrainingRuntime")
+    unsets: dict[str, Any] = {}
+    # A patch speaks of the container `other`, which is one or the other, as no two may have one name.
+    bases = {
+        name: dict(zip(kinds, surroundings(kind, policy, release, name), strict=True)) for name in ("first", "other")
+    }
 
     def compiled(document: Json) -> tuple[Any, list[Diagnostic]]:
         changed = {**documents, kind: document}
         return outcome(changed["TrainJob"], changed["ClusterTrainingRuntime"], options)
 
-    unset, _ = compiled(documents[kind])
     for leaf in leaves(kind, release):
         if re.search(paths, str(leaf)):
+            base = "other" if "initContainers" in leaf.path else "first"
+            documents = bases[base]
+            if base not in unsets:
+                unsets[base] = compiled(documents[kind])[0]
+            unset = unsets[base]
+            assert unset is not None or options.semantics == "controller"
             tried = (*values(leaf, release), *edges(leaf))
             made = [compiled(with_value(documents[kind], leaf, value, release, kind)) for value in tried]
             # The first two are compared with each other, what might be clamped with what it would become.
@@ -81,10 +91,16 @@ def silent(kind: str, policy: str, options: Options, paths: str = "") -> Iterato
             others = [made[1][0], made[0][0], *(clamped for _ in edges(leaf))]
             for value, (manifests, said), other in zip(tried, made, others, strict=True):
                 shown = manifests is not None and manifests != (unset if other is None else other)
-                if not (shown or spoken_of(leaf, said) or value == default_of(leaf, release)):
+                told = spoken_of(leaf, said) or refused_by_the_api_server(said)
+                if not (shown or told or value == default_of(leaf, release)):
                     errors = sorted({d.code for d in said if d.severity == "error"})
                     yield f"{leaf}: {value}: {' '.join(errors) or 'not a word'}"
                     break
+
+
+def refused_by_the_api_server(diagnostics: list[Diagnostic]) -> bool:
+    """A field that needs others beside it makes a pod that is refused; with `controller` semantics it is compiled."""
+    return any(d.severity == "error" and d.object.startswith("JobSet ") for d in diagnostics)
 
 
 def default_of(leaf: Leaf, release: str) -> Any:

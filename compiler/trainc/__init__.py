@@ -9,8 +9,9 @@ if TYPE_CHECKING:
     from trainc.compilation import Compilation, CompiledJob
     from trainc.diagnostics import CompileError, Diagnostic, Source
     from trainc.fits.answer import Fit, Fits, fits
-    from trainc.integrations.python import compile_paths, compile_trainjob
+    from trainc.integrations.python import catalog, compile_paths, compile_trainjob
     from trainc.integrations.sweep import JobResult, compile_many
+    from trainc.migration.v1.migrate import Migration, migrate
     from trainc.options import Limits, Options
 
 __version__ = "0.1.0"
@@ -26,12 +27,15 @@ _HOMES = {
     "JobResult": "trainc.integrations.sweep",
     "Source": "trainc.diagnostics",
     "Limits": "trainc.options",
+    "Migration": "trainc.migration.v1.migrate",
     "Options": "trainc.options",
     "admit": "trainc.admission.admit",
+    "catalog": "trainc.integrations.python",
     "compile_many": "trainc.integrations.sweep",
     "compile_paths": "trainc.integrations.python",
     "compile_trainjob": "trainc.integrations.python",
     "fits": "trainc.fits.answer",
+    "migrate": "trainc.migration.v1.migrate",
     "refusals": "trainc.admission.admit",
 }
 
@@ -44,13 +48,16 @@ __all__ = [
     "Fits",
     "JobResult",
     "Limits",
+    "Migration",
     "Options",
     "Source",
     "admit",
+    "catalog",
     "compile_many",
     "compile_paths",
     "compile_trainjob",
     "fits",
+    "migrate",
     "refusals",
 ]
 

@@ -126,7 +126,7 @@ def test_a_negative_number_of_nodes_is_shown_where_it_was_written(write: Write) 
     result = build("jobs")
     assert (result.status, result.stdout) == (1, "")
     assert "jobs/job.yaml:6:13: error[OutOfRange] JobSet team-a/llm" in result.stderr
-    assert "a Job cannot have parallelism -1" in result.stderr
+    assert "parallelism cannot be -1" in result.stderr
     assert build("jobs", "--semantics", "controller").status == 0
 
 

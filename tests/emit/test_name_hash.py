@@ -116,7 +116,7 @@ def test_files_keep_the_plain_name() -> None:
 def test_every_derived_name_of_recorded_jobs_follows(release: str, vectors: Path) -> None:
     lines = gzip.decompress((vectors / f"trainer-{release}.jsonl.gz").read_bytes()).splitlines()
     checked = 0
-    for case in map(json.loads, lines[::6]):
+    for case in map(json.loads, lines[::3]):
         case["trainjob"]["metadata"]["name"] = "zqxjob"
         try:
             result = compiled(case["trainjob"], case["runtime"], release=release, name_hash=True)

@@ -76,6 +76,13 @@ def test_diff_says_which_job_can_never_be_admitted_any_more(repository: Path) ->
     assert "team-a/tune can never be admitted any more: 160 GPUs asked, 128 is the most" in said
 
 
+@pytest.mark.usefixtures("repository")
+def test_the_report_has_a_row_for_it() -> None:
+    page = run("report", "-o", "-").stdout
+    assert "Cluster: never (exceeds-max-quota): 136 GPUs asked, 128 is the most" in page
+    assert "Cluster: fits queue a, borrowing from its cohort" in page
+
+
 def test_a_job_whose_input_is_wrong_is_not_judged(tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text(
         (CASE / "jobs.yaml").read_text(encoding="utf-8").replace("numNodes: 17", "numNodes: x")
@@ -100,6 +107,14 @@ def test_the_json_names_every_job_and_its_reasons() -> None:
         ("team-a/tune", "fits", "admitted"),
     ]
     assert found["jobs"][0]["alone"]["reasons"][0]["code"] == "NeverFits"
+
+
+def test_what_the_page_shows_is_what_is_printed() -> None:
+    said = run("fits", str(CASE / "jobs.yaml"), "--cluster", str(CASE), "--release", "2.3").stderr
+    (shown,) = (
+        line for line in (ROOT / "docs" / "fits.md").read_text(encoding="utf-8").splitlines() if "error[" in line
+    )
+    assert shown.partition("error")[2] in said
 
 
 def test_the_command_that_fetches_the_kinds_is_in_the_help_and_in_the_documentation() -> None:

@@ -53,4 +53,4 @@ def judged(
     if has_errors(problems):
         return Judged(None, problems)
     remarks = [one for fit in found.alone for one in fit.diagnostics]
-    return Judged(found, [*problems, *in_input(remarks, homes, ordered)])
+    return Judged(found, [*problems, *in_input(remarks, homes, ordered, snapshot)])

@@ -12,7 +12,7 @@ from trainc.cli.report_text import STDIN, Files, counted_noun
 from trainc.cli.settings import Settings
 from trainc.cli.terminal import Paint
 from trainc.compilation import CompiledJob
-from trainc.diagnostics import Diagnostic
+from trainc.diagnostics import Diagnostic, Finding, Severity
 from trainc.explain import place
 from trainc.pipeline.inputs import Inputs, Step, read_inputs
 from trainc.pipeline.session import Session
@@ -118,11 +118,15 @@ def skipped_documents(
     documents: Sequence[Document], settings: Settings, *, checks_fragments: bool = False
 ) -> Iterator[Diagnostic]:
     """Documents that are not compiled: a warning each where the file was named, else one info for all."""
-    from trainc.dialects import is_ours
+    from trainc.dialects import is_legacy, is_ours
 
     named = {path.removeprefix("./") for path in settings.paths}
+    has_jobs = any(document.data.get("kind") in _JOB_KINDS for document in documents)
     skipped = 0
     for document in documents:
+        if is_legacy(document.data):
+            yield _legacy(document, "warning" if has_jobs else "error")
+            continue
         if is_ours(document.data) or document.data.get("kind") in _USED_KINDS:
             continue
         if document.file.rpartition("/")[2] == FILE_NAME and "kind" not in document.data:
@@ -138,6 +142,14 @@ def skipped_documents(
             skipped += 1
     if skipped:
         yield Diagnostic("SkippedDocument", "info", f"{counted_noun(skipped, 'document')} of other kinds skipped")
+
+
+def _legacy(document: Document, severity: Severity) -> Diagnostic:
+    """A job that only `migrate` reads: an error where no other job is in the input, since nothing would be compiled."""
+    kind = document.data["kind"]
+    message = f"{kind} is a job of the operators that came before Trainer, which runs TrainJobs; it is not compiled"
+    hint = f"turn it into a TrainJob: `trainc migrate {document.file or '-'}`; --diff shows it first"
+    return document.place(Finding("LegacyTrainingJob", severity, message, hint, ("kind",)))
 
 
 def _skipped(document: Document, fragment: Fragment | None) -> Diagnostic:

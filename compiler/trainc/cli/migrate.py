@@ -1,11 +1,15 @@
-"""Rewrite files of older releases and dialects in the newest API, comments, order and style kept.
+"""Rewrite files of older releases, dialects and Training Operator v1 in the newest API, comments and order kept.
 
 Files are YAML or JSON; only lines that must change are written. What the newest API cannot express stays as it is and
 is reported. Running it again changes nothing. After it, `trainc build` gives the same manifests; where a dialect's jobs
 get the names that Trainer's controller serves, it says so.
 
+A PyTorchJob, TFJob, XGBoostJob, JAXJob, PaddleJob or MPIJob becomes a TrainJob and a runtime: its pods keep their ranks,
+peers, resources and end, and what differs is reported. --report shows that for a whole repository, and writes nothing.
+
 Examples:
   trainc migrate jobs/ runtimes/
+  trainc migrate --report .
   trainc migrate --diff old-runtime.yaml
   trainc migrate - < job.yaml > new.yaml
 
@@ -19,6 +23,7 @@ from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
+from trainc.api.releases import NEWEST_RELEASE
 from trainc.cli.arguments import FILE, add_limits, add_reporting, completed_by
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.report_text import Files, counted_noun, text_report
@@ -27,7 +32,9 @@ from trainc.cli.terminal import Paint
 from trainc.diagnostics import Diagnostic, Severity, in_order
 from trainc.migration.files import MigratedFile, migrate_text
 from trainc.migration.newest import around_of
+from trainc.migration.v1.batch import Batch
 from trainc.options import Limits
+from trainc.reading.document import Document
 from trainc.reading.encoding import decode, encode
 from trainc.reading.files import STDIN, TEMPLATE_SUFFIXES, Walk, shown_path
 from trainc.reading.yaml_reader import read_documents
@@ -42,6 +49,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     writing = parser.add_mutually_exclusive_group()
     writing.add_argument("--diff", action="store_true", help="show what would change, and write nothing")
     writing.add_argument("--check", action="store_true", help="write nothing; exit 1 if anything would change")
+    help_text = "write nothing; show each job, what becomes of it, and what needs a decision"
+    writing.add_argument("--report", action="store_true", help=help_text)
+    help_text = "v1 jobs: a runtime of their own (default), or one that trainc ships where it fits"
+    parser.add_argument("--into", choices=("runtime", "catalog"), default="runtime", help=help_text)
+    help_text = "v1 PyTorchJobs: keep v1's variables, or start `python x` by torchrun (default: auto, which keeps them)"
+    parser.add_argument("--variables", choices=("keep", "torchrun", "auto"), default="auto", help=help_text)
     add_limits(parser)
     add_reporting(parser)
 
@@ -54,9 +67,13 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     changed = 0
     limits = limits_of(arguments)
     texts = list(_texts(arguments.paths, limits, streams, diagnostics))
-    around = around_of(d.data for file, text in texts for d in read_documents(encode(text), file, limits)[0])
+    documents = [d for file, text in texts for d in read_documents(encode(text), file, limits)[0]]
+    every = [document.data for document in documents]
+    around, batch = around_of(every), Batch(every, NEWEST_RELEASE, arguments.into, arguments.variables)
+    if arguments.report:
+        return _report(documents, batch, diagnostics, arguments, streams)
     for file, text in texts:
-        migrated = migrate_text(text, file, limits, around)
+        migrated = migrate_text(text, file, limits, around, batch)
         diagnostics += migrated.diagnostics
         changed += migrated.text != text
         _deliver(file, text, migrated, arguments, streams)
@@ -68,6 +85,20 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         streams.err.write(f"{counted_noun(changed, 'file')} {verb}\n" if changed else f"{read}\n")
     refused = any(d.severity == "error" or d.code in _NOT_MIGRATED for d in diagnostics)
     return Status.DIAGNOSED if refused or (arguments.check and changed) else Status.DONE
+
+
+def _report(
+    documents: list[Document], batch: Batch, diagnostics: list[Diagnostic], arguments: Arguments, streams: Streams
+) -> Status:
+    """The report on stdout; what could not be read on stderr."""
+    from trainc.migration.v1.report import rows_of, written
+
+    rows = rows_of(documents, batch)
+    streams.out.write(written(rows).encode())
+    report = text_report(in_order(diagnostics), Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
+    streams.err.write(report)
+    stuck = any(row.is_stuck for row in rows) or any(d.severity == "error" for d in diagnostics)
+    return Status.DIAGNOSED if stuck else Status.DONE
 
 
 def _texts(

@@ -11,11 +11,12 @@ Examples:
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections.abc import Mapping, Sequence
 
 from trainc.cli.arguments import FILE, add_input, add_limits, add_reporting, add_shaping, completed_by
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.report_text import Files, counted_noun, text_report
-from trainc.cli.settings import settings_of
+from trainc.cli.settings import Settings, settings_of
 from trainc.cli.terminal import Paint
 from trainc.diagnostics import CompileError
 from trainc.diagnostics.spelled_out import well_formed
@@ -27,6 +28,7 @@ from trainc.graph.text import graph_text
 from trainc.options import Options
 from trainc.pipeline.inputs import read_inputs
 from trainc.plugins.registry import enabled
+from trainc.reading.document import Document
 from trainc.report.page import Job, objects_of, page
 
 
@@ -49,7 +51,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             settings.paths, settings.runtimes, settings.options, overlays=settings.overlays, stdin=streams.stdin
         )
         compiled, remarks = compile_every(inputs, settings.options)
-        jobs = [_job(number, one, settings.options) for number, one in enumerate(compiled)]
+        fit = _fits(compiled, inputs.documents, settings)
+        jobs = [_job(number, one, settings.options, fit) for number, one in enumerate(compiled)]
     except CompileError as error:
         paint = Paint(arguments.color, streams.err)
         streams.err.write(text_report(error.diagnostics, Files(), paint, quiet=arguments.quiet))
@@ -65,8 +68,22 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     return Status.DONE
 
 
-def _job(number: int, one: OneJob, options: Options) -> Job:
+def _fits(compiled: Sequence[OneJob], documents: Sequence[Document], settings: Settings) -> Mapping[str, str]:
+    """Whether each job fits the cluster that trainc.yaml names; nothing where it names none, or that is not whole."""
+    cluster = settings.configuration.cluster
+    if cluster is None:
+        return {}
+    from trainc.cli.cluster import judged
+    from trainc.fits.forms import fits_by_job
+
+    manifests = [manifest for one in compiled for manifest in one.compiled.manifests]
+    found = judged(manifests, documents, cluster, settings.options)
+    return {} if found.answers is None else fits_by_job(found.answers)
+
+
+def _job(number: int, one: OneJob, options: Options, fit: Mapping[str, str]) -> Job:
     explained = explanation(one.recorder, options)
+    name = f"{one.compiled.namespace}/{one.compiled.name}" if one.compiled.namespace else one.compiled.name
     graph = read_graph(one.compiled.manifests, enabled(options.plugins))
     return Job(
         anchor=f"job-{number + 1}",
@@ -76,6 +93,7 @@ def _job(number: int, one: OneJob, options: Options) -> Job:
         tree=graph_text(graph),
         objects=objects_of(explained),
         diagnostics=tuple(one.diagnostics),
+        fit=fit.get(name, ""),
     )
 
 

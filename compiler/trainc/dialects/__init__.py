@@ -21,6 +21,7 @@ __all__ = [
     "DialectContext",
     "claimed_by",
     "dialect_of",
+    "is_legacy",
     "is_ours",
     "surroundings_of",
 ]
@@ -39,6 +40,8 @@ V2ALPHA1 = Dialect("v2alpha1", V2ALPHA1_GROUP, (V2ALPHA1_API,), _TRAINJOB)
 # For one day it was called so.
 ONE_DAY_V2ALPHA1 = Dialect("v2alpha1", TRAINER_GROUP, (f"{TRAINER_GROUP}/v2alpha1",), _TRAINJOB)
 DIALECTS = (OME, V2ALPHA1, ONE_DAY_V2ALPHA1)
+# Jobs of the Training Operator and the MPI Operator, which came before Trainer: for `trainc migrate` only.
+_LEGACY_KINDS = frozenset(("PyTorchJob", "TFJob", "XGBoostJob", "JAXJob", "PaddleJob", "MPIJob"))
 
 
 def dialect_of(document: Json) -> Dialect | None:
@@ -53,6 +56,14 @@ def claimed_by(document: Json) -> Dialect | None:
     group, _, version = str(document.get("apiVersion", "")).partition("/")
     kind = str(document.get("kind"))
     return next((d for d in DIALECTS if version and group == d.group and kind in d.kinds), None)
+
+
+def is_legacy(document: Json) -> bool:
+    """Whether a document is a job of the operators that came before Trainer, in whatever version of their API."""
+    kind = document.get("kind")
+    if not isinstance(kind, str) or kind not in _LEGACY_KINDS:
+        return False
+    return str(document.get("apiVersion")).partition("/")[0] == V2ALPHA1_GROUP
 
 
 def is_ours(document: Json) -> bool:

@@ -21,8 +21,9 @@ from trainc.fits.assignment import (
     Progress,
 )
 from trainc.fits.cluster import ClusterQueue
+from trainc.fits.domain_request import NoPlace, Request
 from trainc.fits.flavors import GroupSearch, Places, QueueView, State, merge_attempts
-from trainc.fits.placement import NoPlace, Placements, Request, find_place
+from trainc.fits.placement import Placements, find_place
 from trainc.fits.topology import Values, take
 from trainc.fits.workload import PodSet, Workload
 

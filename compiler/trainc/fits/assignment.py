@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from trainc.fits.amounts import Amounts
 from trainc.fits.cluster import ClusterQueue, FlavorResource
-from trainc.fits.placement import NoPlace
+from trainc.fits.domain_request import NoPlace
 from trainc.fits.topology import Placement
 from trainc.fits.workload import PodSet
 from trainc.startup.records import dataclass, field

@@ -19,10 +19,12 @@ _MOST_NAMED = 5
 
 
 def fit_changes(before: Side, after: Side) -> list[str]:
-    """Sentences about jobs whose answer changes, and about quotas that change. Nothing where a snapshot is not whole."""
+    """Sentences about jobs whose answer changes, and about quotas that change; one alone where a snapshot is not whole."""
     answers = fits(*before), fits(*after)
     if any(one.severity == "error" for found in answers for one in found.diagnostics):
-        return []
+        return [
+            "The snapshot of the cluster is not whole: nothing is said of what it can admit. `trainc fits` says why."
+        ]
     old, new = ({fit.job: fit for fit in found.alone} for found in answers)
     clusters = read_cluster(before[1])[0], read_cluster(after[1])[0]
     return [*_jobs(old, new), *_queues(*clusters, old, answers[1])]

@@ -12,7 +12,8 @@ from typing import TypeAlias
 from trainc.fits.amounts import Amounts
 from trainc.fits.assignment import NO_MATCH, QUOTA_TAKEN, TOO_MUCH, Attempt, Attempts, Choice, Mode, graver
 from trainc.fits.cluster import Cluster, ClusterQueue, FlavorResource, Group
-from trainc.fits.placement import NoPlace, Placements, has_levels
+from trainc.fits.domain_request import NoPlace
+from trainc.fits.placement import Placements, has_levels
 from trainc.fits.quota import QuotaNode, Used, available, borrow_level
 from trainc.fits.selectors import MalformedSelector, barring_taint, flavor_matches
 from trainc.fits.topology import Occupancy, Tree

@@ -19,12 +19,13 @@ def fits_text(found: Fits) -> str:
     width = max((len(fit.job) for fit in found.alone), default=0)
     lines = []
     for alone, together in zip(found.alone, found.together, strict=True):
-        lines.append(f"{alone.job:<{width}}  {_verdict(alone, together)}")
+        lines.append(f"{alone.job:<{width}}  {verdict_text(alone, together)}")
         lines += [f"  {line}" for line in _pod_sets(alone)]
     return "".join(f"{line}\n" for line in (*lines, "", *_counts(found), NOTE))
 
 
-def _verdict(alone: Fit, together: Fit) -> str:
+def verdict_text(alone: Fit, together: Fit) -> str:
+    """Both answers for a job in one line."""
     if alone.scheduler != "kueue":
         return "no queue: " + ("the nodes could hold it" if alone.verdict == "fits" else f"never ({alone.cause})")
     said = alone.verdict if alone.cause is None else f"{alone.verdict} ({alone.cause})"
@@ -95,4 +96,12 @@ def _entry(fit: Fit) -> dict[str, Any]:
         "pods": fit.pods,
         "requests": fit.requests,
         "reasons": [{"code": one.code, "message": one.message, "hint": one.hint} for one in fit.diagnostics],
+    }
+
+
+def fits_by_job(found: Fits) -> dict[str, str]:
+    """The answer for each job in a line, with the reason where it can never run."""
+    return {
+        alone.job: ": ".join((verdict_text(alone, together), *(one.message for one in alone.diagnostics)))
+        for alone, together in zip(found.alone, found.together, strict=True)
     }

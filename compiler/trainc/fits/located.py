@@ -14,19 +14,38 @@ from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
 
 _STEP = pattern(r'\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]|([^.\[\]]+)')
+_QUEUE = pattern(r"ClusterQueue [-a-z0-9.]*[a-z0-9]")
 # Where a TrainJob says what a part of it asks for: the first of them that it has.
 _TRAINER = (("trainer", "numNodes"), ("trainer", "resourcesPerNode"), ("trainer",), ())
 _INITIALIZER = (("initializer",), ())
 
 
-def in_input(found: Iterable[Diagnostic], homes: Mapping[str, Document], jobsets: Sequence[Any]) -> list[Diagnostic]:
-    """Diagnostics about JobSets, at the lines of the documents that they come from: by `namespace/name`, TrainJob or JobSet."""
+def in_input(
+    found: Iterable[Diagnostic], homes: Mapping[str, Document], jobsets: Sequence[Any], snapshot: Sequence[Document]
+) -> list[Diagnostic]:
+    """Diagnostics about JobSets, at the lines of the documents that they come from: by `namespace/name`, TrainJob or JobSet.
+
+    The hint ends with the line of the queue that is in the way.
+    """
     known = {f"JobSet {job_name(*place(jobset))}": jobset for jobset in jobsets}
+    queues = _by_name(snapshot)
     placed = []
     for one in found:
         home = homes.get(one.object.removeprefix("JobSet "))
+        one = replace(one, hint=one.hint + _line_of_queue(one.message, queues))  # noqa: PLW2901 - the same, completed
         placed.append(one if home is None else _at(one, home, known.get(one.object)))
     return placed
+
+
+def _line_of_queue(message: str, queues: Mapping[str, Document]) -> str:
+    """Where the ClusterQueue that a message names says what is in the way; nothing where it names none of the snapshot."""
+    named_queue = _QUEUE.search(message)
+    document = queues.get(named_queue.group()) if named_queue else None
+    if document is None:
+        return ""
+    part = next((key for key in ("stopPolicy", "namespaceSelector") if key in message), "resourceGroups")
+    source = document.locate(("spec", part))
+    return f" ({label_of(document.data)} stands at {source.file}:{source.line})" if source else ""
 
 
 def _at(one: Diagnostic, home: Document, jobset: Any) -> Diagnostic:
@@ -63,10 +82,14 @@ def _has(data: Any, path: Path) -> bool:
 
 def in_snapshot(found: Iterable[Diagnostic], documents: Sequence[Document]) -> list[Diagnostic]:
     """Diagnostics about a snapshot, at the lines of its files."""
-    known = {named(document.data): document for document in documents if isinstance(document.data.get("kind"), str)}
+    known = _by_name(documents)
     return [
         replace(one, source=known[one.object].locate(_steps(one.path))) if one.object in known else one for one in found
     ]
+
+
+def _by_name(documents: Sequence[Document]) -> dict[str, Document]:
+    return {named(document.data): document for document in documents if isinstance(document.data.get("kind"), str)}
 
 
 def _steps(path: str) -> Path:

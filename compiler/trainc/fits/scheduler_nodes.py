@@ -7,6 +7,7 @@ Source: kubernetes/kubernetes pkg/scheduler/framework/plugins (nodeaffinity, tai
 
 from __future__ import annotations
 
+from trainc.api import names
 from trainc.fits.amounts import PODS, times_in
 from trainc.fits.cluster import Cluster, Node
 from trainc.fits.selectors import MalformedSelector, barring_taint, node_matches
@@ -27,11 +28,14 @@ def node_shortfall(workload: Workload, cluster: Cluster) -> tuple[str, Shortfall
             return NO_NODE, Shortfall(
                 _nowhere(one, cluster), "change what the pods ask for, or add such a node", one.name
             )
-        message = (
-            f"the nodes hold {counted_pods(sum(held))} of {one.name}, even when they are empty: it has {one.count}"
-        )
-        return TOO_FEW_NODES, Shortfall(message, f"ask for {counted_pods(sum(held))} at most, or add nodes", one.name)
+        return TOO_FEW_NODES, _too_few(one, sum(held))
     return None
+
+
+def _too_few(one: PodSet, held: int) -> Shortfall:
+    message = f"the nodes hold {counted_pods(held)} of {one.name}, even when they are empty: it has {one.count}"
+    fewer = f"write numNodes: {held}" if one.step == names.TRAINER else f"reduce {one.name} to {counted_pods(held)}"
+    return Shortfall(message, f"{fewer}, or add nodes", one.name)
 
 
 def _held(one: PodSet, node: Node) -> int:
@@ -40,13 +44,14 @@ def _held(one: PodSet, node: Node) -> int:
 
 def _keeps_out(one: PodSet, node: Node) -> str:
     """Why a node takes no pod of a pod set, whatever its size; empty where it would."""
-    if barring_taint(node.taints, one.pod.get("tolerations") or ()):
-        return "taints that it does not tolerate"
+    taint = barring_taint(node.taints, one.pod.get("tolerations") or ())
+    if taint:
+        return f"taint {taint.get('key')}:{taint.get('effect')} not tolerated"
     try:
         matches = node_matches(one.pod, node.labels, node.name)
     except MalformedSelector:
         matches = False
-    return "" if matches else "node selector or affinity"
+    return "" if matches else "other labels than the node selector or affinity asks for"
 
 
 def _nowhere(one: PodSet, cluster: Cluster) -> str:

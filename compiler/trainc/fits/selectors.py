@@ -125,8 +125,8 @@ def node_matches(pod: Json, labels: Labels, name: str) -> bool:
     return terms is None or _any_term(terms, labels, name)
 
 
-def readable(pod: Json) -> bool:
-    """Whether every value of a pod's node selector and every term of its affinity can be read at all."""
+def readable(pod: Json, *, selector: bool) -> bool:
+    """Whether every term of a pod's affinity can be read at all and, with `selector`, its node selector."""
     try:
         for term in required_terms(pod) or ():
             for requirement in term.get("matchExpressions") or ():
@@ -134,8 +134,8 @@ def readable(pod: Json) -> bool:
             _fields_hold(term, "")
     except MalformedSelector:
         return False
-    selector = pod.get("nodeSelector") or {}
-    return all(is_label_name(key) and is_label_value(value) for key, value in selector.items())
+    labels = (pod.get("nodeSelector") or {}) if selector else {}
+    return all(is_label_name(key) and is_label_value(value) for key, value in labels.items())
 
 
 def _any_term(terms: Iterable[Json], labels: Labels, name: str) -> bool:

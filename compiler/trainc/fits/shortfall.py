@@ -16,8 +16,8 @@ from trainc.fits.assignment import (
     Assignment,
 )
 from trainc.fits.cluster import ClusterQueue
+from trainc.fits.domain_request import NoPlace
 from trainc.fits.flavors import State
-from trainc.fits.placement import NoPlace
 from trainc.fits.requests import out_of_range, over_limit
 from trainc.fits.scheduling import LIMIT_RANGE, NAMESPACE, NO_LONGER, RESOURCES, Entry
 from trainc.fits.trials import (

@@ -6,19 +6,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc.api.documents import Json
-from trainc.api.quantity import parse_quantity
 from trainc.diagnostics import Diagnostic
-from trainc.fits.amounts import amount, amounts
-from trainc.fits.cluster import (
-    Cluster,
-    ClusterQueue,
-    Cohort,
-    Flavor,
-    FlavorResource,
-    Group,
-    LocalQueue,
-    Node,
-    Quota,
+from trainc.fits.cluster import Cluster
+from trainc.fits.kinds import (
+    WrongValue,
+    cluster_queue_of,
+    cohort_of,
+    flavor_of,
+    labels_of,
+    levels_of,
+    limit_range_of,
+    local_queue_of,
+    node_of,
+    overhead_of,
 )
 from trainc.fits.requests import merged_limits
 
@@ -86,7 +86,7 @@ def _assembled(found: Mapping[str, Mapping[tuple[str, str], Json]], problems: li
         for place, document in found[kind].items():
             try:
                 value = read(place[1], document)
-            except (_Wrong, ValueError, TypeError, AttributeError, KeyError) as error:
+            except (WrongValue, ValueError, TypeError, AttributeError, KeyError) as error:
                 problems.append(_unreadable(document, getattr(error, "path", ""), _reason(error)))
             else:
                 if value is not None:
@@ -96,28 +96,20 @@ def _assembled(found: Mapping[str, Mapping[tuple[str, str], Json]], problems: li
         return {place[1]: value for place, value in readable(kind, read)}
 
     ranges: dict[str, list[Json]] = {}
-    for (namespace, _), limit_range in sorted(readable("LimitRange", _limit_range), key=lambda item: item[0]):
+    for (namespace, _), limit_range in sorted(readable("LimitRange", limit_range_of), key=lambda item: item[0]):
         ranges.setdefault(namespace, []).append(limit_range)
     return Cluster(
-        by_name("ResourceFlavor", _flavor),
-        by_name("Topology", _topology),
-        tuple(by_name("Node", _node).values()),
-        by_name("Cohort", _cohort),
-        by_name("ClusterQueue", _cluster_queue),
-        dict(readable("LocalQueue", _local_queue)),
-        by_name("Namespace", lambda _, document: _labels(document)),
+        by_name("ResourceFlavor", flavor_of),
+        by_name("Topology", levels_of),
+        tuple(by_name("Node", node_of).values()),
+        by_name("Cohort", cohort_of),
+        by_name("ClusterQueue", cluster_queue_of),
+        dict(readable("LocalQueue", local_queue_of)),
+        by_name("Namespace", lambda _, document: labels_of(document)),
         {namespace: merged_limits(documents) for namespace, documents in ranges.items()},
-        by_name("RuntimeClass", _overhead),
+        by_name("RuntimeClass", overhead_of),
         {kind: len(of_kind) for kind, of_kind in found.items()},
     )
-
-
-class _Wrong(ValueError):
-    """A value of the wrong type or without meaning, and its path in the object."""
-
-    def __init__(self, path: str, message: str) -> None:
-        super().__init__(message)
-        self.path = path
 
 
 def _reason(error: Exception) -> str:
@@ -143,163 +135,3 @@ def _twice(document: Json) -> Diagnostic:
         "keep one folder per cluster, and the files of one moment in it",
         named(document),
     )
-
-
-def _map(value: Any, path: str) -> Mapping[str, Any]:
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        raise _Wrong(path, f"{path} is not a map")
-    return value
-
-
-def _list(value: Any, path: str) -> Sequence[Any]:
-    if value is None:
-        return ()
-    if not isinstance(value, list | tuple):
-        raise _Wrong(path, f"{path} is not a list")
-    return value
-
-
-def _maps(value: Any, path: str) -> tuple[Mapping[str, Any], ...]:
-    return tuple(_map(item, f"{path}[{i}]") for i, item in enumerate(_list(value, path)))
-
-
-def _text(value: Any, path: str) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise _Wrong(path, f"{path} is not a string")
-    return value
-
-
-def _spec(document: Json) -> Mapping[str, Any]:
-    return _map(document.get("spec"), "spec")
-
-
-def _texts(value: Any, path: str) -> dict[str, str]:
-    return {str(key): _text(item, path) for key, item in _map(value, path).items()}
-
-
-def _labels(document: Json) -> dict[str, str]:
-    return _texts(_map(document.get("metadata"), "metadata").get("labels"), "metadata.labels")
-
-
-def _flavor(name: str, document: Json) -> Flavor:
-    spec = _spec(document)
-    topology = _text(spec.get("topologyName"), "spec.topologyName")
-    return Flavor(
-        name,
-        _texts(spec.get("nodeLabels"), "spec.nodeLabels"),
-        _maps(spec.get("nodeTaints"), "spec.nodeTaints"),
-        _maps(spec.get("tolerations"), "spec.tolerations"),
-        topology or None,
-    )
-
-
-def _topology(_: str, document: Json) -> tuple[str, ...]:
-    levels = _maps(_spec(document).get("levels"), "spec.levels")
-    if not levels:
-        raise _Wrong("spec.levels", "spec.levels is empty")
-    return tuple(_text(level.get("nodeLabel"), "spec.levels") for level in levels)
-
-
-def _node(name: str, document: Json) -> Node | None:
-    """A node; None for one that Kueue leaves out: not Ready, or unschedulable."""
-    spec, status = _spec(document), _map(document.get("status"), "status")
-    conditions = _maps(status.get("conditions"), "status.conditions")
-    ready = next((one.get("status") for one in conditions if one.get("type") == "Ready"), None)
-    room = amounts(_map(status.get("allocatable"), "status.allocatable"))
-    taints = _maps(spec.get("taints"), "spec.taints")
-    return None if spec.get("unschedulable") or ready != "True" else Node(name, _labels(document), taints, room)
-
-
-def _local_queue(_: str, document: Json) -> LocalQueue:
-    spec = _spec(document)
-    return LocalQueue(_text(spec.get("clusterQueue"), "spec.clusterQueue"), _stopped(spec))
-
-
-def _stopped(spec: Json) -> bool:
-    return (spec.get("stopPolicy") or "None") != "None"
-
-
-def _cohort(name: str, document: Json) -> Cohort:
-    spec = _spec(document)
-    parent = _text(spec.get("parentName") or spec.get("parent"), "spec.parentName")
-    return Cohort(name, parent, _quotas(spec))
-
-
-def _cluster_queue(name: str, document: Json) -> ClusterQueue:
-    spec = _spec(document)
-    policy = _map(spec.get("preemption"), "spec.preemption")
-    within = _map(policy.get("borrowWithinCohort"), "spec.preemption.borrowWithinCohort")
-    fungibility = _map(spec.get("flavorFungibility"), "spec.flavorFungibility")
-    selector = spec.get("namespaceSelector")
-    return ClusterQueue(
-        name,
-        _text(spec.get("cohortName") or spec.get("cohort"), "spec.cohortName"),
-        tuple(_group(group, path) for group, path in _groups(spec)),
-        _quotas(spec),
-        None if selector is None else _map(selector, "spec.namespaceSelector"),
-        _stopped(spec),
-        spec.get("queueingStrategy") == "StrictFIFO",
-        fungibility.get("whenCanBorrow") == "TryNextFlavor",
-        (within.get("policy") or "Never") != "Never",
-        policy.get("reclaimWithinCohort") == "Any",
-        _checks(spec),
-    )
-
-
-def _checks(spec: Json) -> tuple[str, ...]:
-    listed = [str(check) for check in _list(spec.get("admissionChecks"), "spec.admissionChecks")]
-    strategy = _map(spec.get("admissionChecksStrategy"), "spec.admissionChecksStrategy")
-    rules = _maps(strategy.get("admissionChecks"), "spec.admissionChecksStrategy.admissionChecks")
-    return (*listed, *(str(rule.get("name")) for rule in rules))
-
-
-def _groups(spec: Json) -> Iterator[tuple[Json, str]]:
-    for i, group in enumerate(_maps(spec.get("resourceGroups"), "spec.resourceGroups")):
-        yield group, f"spec.resourceGroups[{i}]"
-
-
-def _group(group: Json, path: str) -> Group:
-    covered = _list(group.get("coveredResources"), f"{path}.coveredResources")
-    flavors = _maps(group.get("flavors"), f"{path}.flavors")
-    return Group(frozenset(map(str, covered)), tuple(_text(one.get("name"), f"{path}.flavors") for one in flavors))
-
-
-def _quotas(spec: Json) -> dict[FlavorResource, Quota]:
-    found = {}
-    for group, path in _groups(spec):
-        for j, flavor in enumerate(_maps(group.get("flavors"), f"{path}.flavors")):
-            for k, resource in enumerate(_maps(flavor.get("resources"), f"{path}.flavors[{j}].resources")):
-                place = f"{path}.flavors[{j}].resources[{k}]"
-                found[_text(flavor.get("name"), path), _text(resource.get("name"), place)] = _quota(resource, place)
-    return found
-
-
-def _quota(resource: Json, path: str) -> Quota:
-    def read(name: str) -> int | None:
-        if resource.get(name) is None:
-            return None
-        try:
-            return amount(resource["name"], parse_quantity(str(resource[name])))
-        except ValueError as error:
-            raise _Wrong(f"{path}.{name}", f"{path}.{name}: {error}") from None
-
-    return Quota(read("nominalQuota") or 0, read("borrowingLimit"), read("lendingLimit"))
-
-
-def _limit_range(_: str, document: Json) -> Json:
-    for i, item in enumerate(_maps(_spec(document).get("limits"), "spec.limits")):
-        for name in ("max", "min", "default", "defaultRequest"):
-            amounts(_map(item.get(name), f"spec.limits[{i}].{name}"))
-        if not isinstance(item.get("type"), str):
-            raise _Wrong(f"spec.limits[{i}].type", "a limit has no type")
-    return document
-
-
-def _overhead(_: str, document: Json) -> Json:
-    overhead = _map(_map(document.get("overhead"), "overhead").get("podFixed"), "overhead.podFixed")
-    amounts(overhead)
-    return overhead

@@ -5,17 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from trainc.api.documents import Manifest
+from trainc.api.releases import normalize_release
 from trainc.compilation import Compilation
 from trainc.diagnostics import CompileError, has_errors
 from trainc.explain import place
 from trainc.options import Options
 from trainc.pipeline.inputs import AnyPath, read_inputs
 from trainc.pipeline.session import Session
-from trainc.reading.catalog import Catalog
+from trainc.reading.catalog import Catalog, find, names
 from trainc.reading.document import Document
 
 if TYPE_CHECKING:
     from trainc.overlays.loaded import Loaded
+
+
+def catalog(release: str) -> list[Manifest]:
+    """The runtimes that trainc ships for a Trainer release, by name: documents, ready for `compile_trainjob`.
+
+    Raises ValueError, never CompileError, for a release that trainc does not know.
+    """
+    minor = normalize_release(release)
+    found = (find(name, minor) for name in names(minor))
+    return [document.data for document in found if isinstance(document, Document)]
 
 
 def compile_trainjob(

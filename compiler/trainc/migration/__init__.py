@@ -1,1 +1,1 @@
-"""Migration: documents of older releases and dialects, rewritten in the newest API with their comments kept."""
+"""Migration: documents of older releases, dialects and operators, rewritten in the newest API with their comments kept."""

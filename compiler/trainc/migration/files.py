@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainc.api.documents import Json
+from trainc.api.releases import NEWEST_RELEASE
 from trainc.diagnostics import Diagnostic, Path
 from trainc.migration.newest import Around, around_of, in_newest_api
+from trainc.migration.v1.batch import Batch
 from trainc.options import Limits
 from trainc.reading.encoding import encode
 from trainc.reading.lists import items
@@ -29,56 +31,82 @@ class MigratedFile:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def migrate_text(text: str, file: str, limits: Limits, around: Around | None = None) -> MigratedFile:
-    """Every TrainJob and runtime of `text` in the newest API, with what could not be expressed.
+def migrate_text(
+    text: str, file: str, limits: Limits, around: Around | None = None, batch: Batch | None = None
+) -> MigratedFile:
+    """Every TrainJob, runtime and v1 job of `text` in the newest API, with what could not be expressed.
 
     `around` is what all files say together, since this one may name runtimes and models of others; without it, what
-    this file says.
+    this file says. So is `batch`, of v1 jobs.
     """
     documents, diagnostics = read_documents(encode(text), file, limits)
     if diagnostics:
         return MigratedFile(text, tuple(diagnostics))
     if around is None:
         around = around_of(document.data for document in documents)
+    batch = batch or Batch((document.data for document in documents), NEWEST_RELEASE)
+    newest = _Newest(around, batch)
     said: list[Diagnostic] = []
     for document in documents:
         migrated = in_newest_api(document.data, around)
-        said += map(document.place, migrated.findings)
+        said += map(document.place, (*migrated.findings, *batch.of(document.data).findings))
     lines = text.replace("\r\n", "\n")
-    new = "".join(_migrated_parts(lines, limits, around))
+    new = "".join(_migrated_parts(lines, limits, newest))
     return MigratedFile(text if new == lines else _with_line_ends_of(text, new), tuple(said))
+
+
+@dataclass(frozen=True, slots=True)
+class _Newest:
+    """What all documents of a migration become."""
+
+    around: Around
+    batch: Batch
 
 
 def _with_line_ends_of(text: str, new: str) -> str:
     return new.replace("\n", "\r\n") if "\r\n" in text else new
 
 
-def _migrated_parts(text: str, limits: Limits, around: Around) -> Iterator[str]:
+def _migrated_parts(text: str, limits: Limits, newest: _Newest) -> Iterator[str]:
     """The text document by document, separators included."""
     start = 0
     for separator in _SEPARATOR.finditer(text):
-        yield _migrated_part(text[start : separator.start()], limits, around)
+        yield _migrated_part(text[start : separator.start()], limits, newest)
         yield separator[0]
         start = separator.end()
-    yield _migrated_part(text[start:], limits, around)
+    yield _migrated_part(text[start:], limits, newest)
 
 
-def _migrated_part(part: str, limits: Limits, around: Around) -> str:
+def _migrated_part(part: str, limits: Limits, newest: _Newest) -> str:
     if not part.lstrip().startswith("{"):
-        return _migrated_yaml(part, limits, around)
+        return _migrated_yaml(part, limits, newest)
     from trainc.migration.rewriting import leading_objects
 
     *objects, (_, _, rest) = leading_objects(part)
-    migrated = (space + _migrated_object(text, value, around) for space, value, text in objects)
-    return "".join((*migrated, _migrated_yaml(rest, limits, around)))
+    migrated = (space + _migrated_object(text, value, newest) for space, value, text in objects)
+    return "".join((*migrated, _migrated_yaml(rest, limits, newest)))
 
 
-def _migrated_object(text: str, now: Json, around: Around) -> str:
+def _replacing(data: Any, newest: _Newest) -> list[Json] | None:
+    """The documents that replace one that is a v1 job, or a List of some; None where nothing does."""
+    results = [(value, newest.batch.of(value).documents) for _, value in items(data) if isinstance(value, Mapping)]
+    if not any(new for _, new in results):
+        return None
+    if len(results) == 1 and results[0][0] is data:
+        return list(results[0][1])
+    every = [made for value, new in results for made in new or (in_newest_api(value, newest.around).data,)]
+    return [{**data, "apiVersion": "v1", "kind": "List", "items": every}]
+
+
+def _migrated_object(text: str, now: Json, newest: _Newest) -> str:
     from trainc.migration.rewriting import rewrite_json
 
+    replacing = _replacing(now, newest)
+    if replacing is not None:
+        return "\n".join(rewrite_json(text, now, made) for made in replacing)
     wanted = now
-    for path, _, newest in _changes(now, around):
-        wanted = _with(wanted, path, newest)
+    for path, _, became in _changes(now, newest):
+        wanted = _with(wanted, path, became)
     return text if wanted == now else rewrite_json(text, now, wanted)
 
 
@@ -92,11 +120,17 @@ def _with(data: Any, path: Path, value: Any) -> Any:
     return {**data, path[0]: inner}
 
 
-def _migrated_yaml(part: str, limits: Limits, around: Around) -> str:
+def _migrated_yaml(part: str, limits: Limits, newest: _Newest) -> str:
     documents, problems = read_documents(encode(part), "", limits)
     if problems or not documents:
         return part
-    changes = list(_changes(read_value(part), around))
+    data = read_value(part)
+    replacing = _replacing(data, newest)
+    if replacing is not None:
+        from trainc.migration.v1.text import replaced
+
+        return replaced(part, data, replacing)
+    changes = list(_changes(data, newest))
     if not changes:
         return part
     from trainc.migration.rewriting import rewrite
@@ -104,9 +138,9 @@ def _migrated_yaml(part: str, limits: Limits, around: Around) -> str:
     return rewrite(part, changes)
 
 
-def _changes(data: Any, around: Around) -> Iterator[Change]:
+def _changes(data: Any, newest: _Newest) -> Iterator[Change]:
     """Every object of one document that has to change, with its place: a List holds several."""
     for path, value in items(data):
-        wanted = in_newest_api(value, around).data if isinstance(value, Mapping) else value
+        wanted = in_newest_api(value, newest.around).data if isinstance(value, Mapping) else value
         if wanted != value:
             yield path, value, wanted

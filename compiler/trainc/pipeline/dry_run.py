@@ -100,6 +100,9 @@ def _dry_run(runtime: ValidDocument, options: Options, place: Place | None = Non
     found = [runtime.place(_of_runtime(finding, trained)) for finding in findings]
     if place is not None and not has_errors(found):
         objects = assemble(job, info, (), options)
+        # A TrainJob may yet name the image; MissingImage speaks of all others.
+        known = [(label, f) for label, f in objects.object_findings if f.path[-1:] != ("image",)]
+        objects = replace(objects, object_findings=tuple(known))
         result = Result(ValidDocument(Document.of(smallest), data), [], runtime, job, info, objects)
         found += [runtime.place(_of_runtime(finding, trained)) for finding in objects.findings]
         found += place(result, runtime, (), options) if result.object_findings else ()

@@ -120,7 +120,7 @@ def _wrong_dialect(data: Json, dialect: Dialect | None, options: Options) -> Ite
             yield Finding("DialectNeedsGitOps", "error", message, hint, ("apiVersion",))
         return
     if version != names.TRAINER_API:
-        message = f"apiVersion {version!r} has never existed" if version else "apiVersion is missing"
+        message = _unknown_version(version, kind)
         hint = f"write apiVersion: {_right_version(data)}"
         yield Finding("UnknownAPIVersion", "error", message, hint, ("apiVersion",))
         if claimed_by(data) is not None:
@@ -131,6 +131,12 @@ def _wrong_dialect(data: Json, dialect: Dialect | None, options: Options) -> Ite
         near = near_names(str(kind), KINDS, 1, 0.4)
         message = f"kind {kind!r} does not exist in {names.TRAINER_GROUP}" if kind else "kind is missing"
         yield Finding("UnknownKind", "error", message, f"write kind: {near[0] if near else 'TrainJob'}", ("kind",))
+
+
+def _unknown_version(version: object, kind: object) -> str:
+    if str(version).startswith("kubeflow.org/"):
+        return f"apiVersion {version!r} has no {kind}: it is that of the operators that came before Trainer"
+    return f"apiVersion {version!r} has never existed" if version else "apiVersion is missing"
 
 
 def _right_version(data: Json) -> str:

@@ -36,7 +36,10 @@ class Object:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One job. `picture` is an SVG document, empty where none could be drawn; `tree` says the same as text."""
+    """One job. `picture` is an SVG document, empty where none could be drawn; `tree` says the same as text.
+
+    `fit` is whether the cluster of trainc.yaml can admit it, in words; empty where there is none.
+    """
 
     anchor: str
     explanation: Explanation
@@ -45,6 +48,7 @@ class Job:
     tree: str
     objects: tuple[Object, ...]
     diagnostics: tuple[Diagnostic, ...]
+    fit: str = ""
 
     @property
     def pods(self) -> int:

@@ -130,6 +130,12 @@ def test_it_accepts(fields: dict[str, Any]) -> None:
     assert in_job(**fields) == []
 
 
+def test_a_label_that_the_api_server_makes_up_is_left_to_it() -> None:
+    assert found(template(labels={"job-name": "x"})) == [("NotAllowedHere", "template.metadata.labels.job-name")]
+    by_hand = {"manualSelector": True, "selector": {"matchLabels": {"job-name": "x"}}}
+    assert found(template(job=by_hand, labels={"job-name": "x"})) == []
+
+
 RESTARTS = {"OnFailure": None, "Never": None, "Always": "InvalidRestartPolicy", "": "MissingRequired"}
 
 

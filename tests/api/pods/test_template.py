@@ -158,6 +158,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
     "a priority class with capitals": ({"priorityClassName": "High"}, "InvalidName", "priorityClassName"),
     "a deadline of nothing": ({"activeDeadlineSeconds": 0}, "OutOfRange", "activeDeadlineSeconds"),
     "an unknown preemption policy": ({"preemptionPolicy": "never"}, "UnsupportedValue", "preemptionPolicy"),
+    "an empty preemption policy": ({"preemptionPolicy": ""}, "UnsupportedValue", "preemptionPolicy"),
     "a claim without a source": ({"resourceClaims": [{"name": "gpu"}]}, "MissingRequired", "resourceClaims[0]"),
     "a claim with two sources": (
         {"resourceClaims": [{"name": "gpu", "resourceClaimName": "a", "resourceClaimTemplateName": "b"}]},

@@ -19,6 +19,10 @@ _COUNTS = (
     *("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"),
     *("backoffLimitPerIndex", "maxFailedIndexes"),
 )
+# What the API server selects a Job's pods by. Source: pkg/registry/batch/job/strategy.go, generateSelector.
+_GENERATED_LABELS = tuple(
+    f"{prefix}{name}" for prefix in ("", "batch.kubernetes.io/") for name in ("controller-uid", "job-name")
+)
 _RESTARTS = ("OnFailure", "Never")
 _MOST_INDEXED = 100_000
 _MOST_OF_MANY = 10_000
@@ -92,6 +96,10 @@ def _rare(spec: Json, template: Json, path: Path) -> Iterator[Finding]:
         yield from check_policies(spec, template, path)
     if spec.get("selector") is not None or spec.get("manualSelector") is True:
         yield from _selector(spec, path)
+    for key in mapping(mapping(template.get("metadata")).get("labels")):
+        if key in _GENERATED_LABELS and spec.get("manualSelector") is not True:
+            place = (*path, "template", "metadata", "labels", key)
+            yield mistakes.misplaced(place, f"the API server writes the label {key} itself", "remove it")
 
 
 def _manager(value: str, path: Path) -> Iterator[Finding]:

@@ -44,7 +44,7 @@ def check_template(template: Json, path: Path) -> Iterator[Finding]:
 def _check_spec(spec: Json, path: Path) -> Iterator[Finding]:
     yield from check_containers(spec, path, _pod(spec))
     for field, value in spec.items():
-        if value is None or value == "":
+        if value is None or (value == "" and field not in _EMPTY_IS_WRONG):
             continue
         if field in _FIELDS:
             yield from _FIELDS[field](value, (*path, field))
@@ -177,6 +177,8 @@ def _pod_resources(spec: Json, path: Path) -> Iterator[Finding]:
     yield from check_pod_resources(spec, path)
 
 
+# An empty word counts as absent, but in fields that Go points to.
+_EMPTY_IS_WRONG = ("preemptionPolicy", "runtimeClassName")
 # By field, what looks at its value alone.
 _FIELDS: dict[str, Check] = {
     "activeDeadlineSeconds": number(1, LARGEST_INT32),

@@ -1,0 +1,125 @@
+"""One v1 job as the documents that replace it, with everything that is worth knowing about the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal, TypeAlias
+
+from trainc.api import names
+from trainc.api.documents import Json
+from trainc.diagnostics import Finding, has_errors
+from trainc.migration.v1 import gang, lifecycle, mpi, pods
+from trainc.migration.v1.addresses import Renaming, renaming
+from trainc.migration.v1.admission import admitted
+from trainc.migration.v1.documents import documents_of
+from trainc.migration.v1.job import Job, job_of
+from trainc.migration.v1.kinds import Kind
+from trainc.migration.v1.labels import unreadable
+from trainc.migration.v1.layout import Layout, excess, layout_of
+from trainc.migration.v1.lifecycle import differs, told
+from trainc.migration.v1.shipped import in_catalog
+from trainc.migration.v1.torchrun import Launch, Variables, launch_of
+from trainc.startup.records import dataclass
+
+Into: TypeAlias = Literal["runtime", "catalog"]
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """What a job becomes: TrainJob, runtime, and a ConfigMap where one is needed. Nothing where it is refused.
+
+    `pods` says in a few words which pods become which.
+    """
+
+    documents: tuple[dict[str, Any], ...]
+    findings: tuple[Finding, ...]
+    pods: str = ""
+
+
+def convert(kind: Kind, document: Json, release: str, into: Into = "runtime", choice: Variables = "auto") -> Converted:
+    """A document of a v1 kind. Paths of findings lie in it."""
+    document, findings = admitted(kind, document, release)
+    if has_errors(findings):
+        return Converted((), tuple(findings))
+    job = job_of(kind, document)
+    findings += _impossible(job)
+    if has_errors(findings):
+        return Converted((), tuple(findings))
+    layout = layout_of(job)
+    findings += [_too_long(layout)] if excess(layout) > 0 else unreadable(layout)
+    if has_errors(findings):
+        return Converted((), tuple(findings))
+    rename, launch = renaming(layout), launch_of(layout, choice)
+    documents: tuple[dict[str, Any], ...] = documents_of(layout, rename, launch)
+    if kind.is_mpi and not mpi.has_policy(layout):
+        documents = (*documents, mpi.config_map(layout))
+    if into == "catalog":
+        documents, shipped = in_catalog(layout, launch, documents, release)
+        findings += shipped
+    found = (*findings, *_differences(layout, rename, launch, choice))
+    return Converted(documents, found, _pods(layout))
+
+
+def _pods(layout: Layout) -> str:
+    before = " + ".join(f"{role.name} {role.replicas}" for role in layout.job.roles)
+    return f"{before} -> {' + '.join(f'{group.name} {len(group.pods)}' for group in layout.groups)}"
+
+
+def _impossible(job: Job) -> Iterator[Finding]:
+    """What no TrainJob can be made of."""
+    for role in job.roles:
+        others = [c.get("name") for i, c in enumerate(role.containers) if i != job.main(role)]
+        if names.NODE in others:
+            path = (*role.path, "template", "spec", "containers", role.containers.index(_named(role.containers)))
+            message = "a container is called node, which is what Trainer calls the main container"
+            yield Finding("CannotMigrate", "error", message, "give the container another name, then migrate", path)
+
+
+def _too_long(layout: Layout) -> Finding:
+    name, most = layout.job.name, len(layout.job.name) - excess(layout)
+    message = f"the pods of {name} would have names that are {excess(layout)} characters too long for a host name"
+    return Finding(
+        "CannotMigrate", "error", message, f"give the job a name of at most {most}, then migrate", ("metadata", "name")
+    )
+
+
+def _named(containers: list[dict[str, Any]]) -> dict[str, Any]:
+    return next(container for container in containers if container.get("name") == names.NODE)
+
+
+def _differences(layout: Layout, rename: Renaming, launch: Launch, choice: Variables) -> Iterator[Finding]:
+    job = layout.job
+    yield from lifecycle.differences(layout)
+    yield from gang.differences(job)
+    yield from pods.differences(layout, rename)
+    if job.kind.is_mpi:
+        yield from mpi.differences(layout)
+    yield from _elastic(job)
+    if job.spec.get("enableDynamicWorker"):
+        message = "enableDynamicWorker let workers join a running job; a JobSet keeps the number that it began with"
+        yield differs(("spec", "enableDynamicWorker"), message, "write as many replicas as the job may ever need")
+    if names.QUEUE_LABEL in (job.metadata.get("labels") or {}):
+        message = f"Kueue queues a JobSet now, and no {job.kind.name}"
+        hint = "make sure that Kueue integrates jobset.x-k8s.io/jobset, which is the default"
+        yield told(("metadata", "labels", names.QUEUE_LABEL), message, hint)
+    manager = job.policy.get("managedBy")
+    if manager not in (None, names.MULTIKUEUE_MANAGED_BY):
+        message = f"managedBy {manager} is left out: Trainer's controller, or nobody under GitOps, takes the job"
+        yield told(("spec", "runPolicy", "managedBy"), message, "nothing to do")
+    if choice == "torchrun" and job.kind.name == "PyTorchJob" and not launch.has_policy:
+        message = "the job keeps v1's variables: its command is not `python x`, or torchrun would not start the same"
+        yield told(("spec", job.kind.replicas), message, "change the command by hand if it shall run under torchrun")
+
+
+def _elastic(job: Job) -> Iterator[Finding]:
+    elastic = job.spec.get("elasticPolicy")
+    if elastic is None:
+        return
+    path = ("spec", "elasticPolicy")
+    if elastic.get("metrics"):
+        message = "v1 made a HorizontalPodAutoscaler of the metrics, which changed the number of workers"
+        yield differs((*path, "metrics"), message, "choose a fixed number: a JobSet cannot be scaled while it runs")
+    least, most = elastic.get("minReplicas"), elastic.get("maxReplicas")
+    if least != most and job.kind.name == "PyTorchJob":
+        message = "torchrun gets the same range of nodes; the number of pods stays what replicas says"
+        yield told(path, message, "nothing to do: torchrun goes on with the nodes that are left, down to the least")

@@ -1,0 +1,76 @@
+"""Gang scheduling: the scheduling policy of a v1 job, which had an effect where the operator ran with a gang scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from trainc.api.documents import Json
+from trainc.diagnostics import Finding, Path
+from trainc.migration.v1.job import Job
+from trainc.migration.v1.lifecycle import differs, told
+
+_PATH: Path = ("spec", "runPolicy", "schedulingPolicy")
+_QUEUE = "scheduling.volcano.sh/queue-name"
+_VOLCANO = "volcano"
+_COSCHEDULING = ("scheduler-plugins", "scheduler-plugins-scheduler")
+
+
+def _policy(job: Job) -> Json:
+    return job.policy.get("schedulingPolicy") or {}
+
+
+def _scheduler(job: Job) -> str | None:
+    """The gang scheduler that the pods themselves name."""
+    named = {role.template["spec"].get("schedulerName") for role in job.roles}
+    if _VOLCANO in named:
+        return _VOLCANO
+    return "coscheduling" if named & set(_COSCHEDULING) else None
+
+
+def group_policy(job: Job) -> dict[str, Any]:
+    """The pod group policy of the runtime, where the job has a scheduling policy and names its scheduler."""
+    scheduler = _scheduler(job)
+    if not _policy(job) or scheduler is None:
+        return {}
+    timeout = _policy(job).get("scheduleTimeoutSeconds")
+    fields = {"scheduleTimeoutSeconds": timeout} if timeout and scheduler == "coscheduling" else {}
+    return {"podGroupPolicy": {scheduler: fields}}
+
+
+def group_annotations(job: Job) -> dict[str, str]:
+    """The annotation that puts the pod group into a queue of Volcano."""
+    queue = _policy(job).get("queue")
+    return {_QUEUE: queue} if queue and _scheduler(job) == _VOLCANO else {}
+
+
+def differences(job: Job) -> Iterator[Finding]:
+    """What of the scheduling policy is not kept, and what only the operator's flags could tell."""
+    policy = _policy(job)
+    if not policy:
+        return
+    if _scheduler(job) is None:
+        message = "schedulingPolicy had an effect only where v1 ran with a gang scheduler, which the job does not name"
+        hint = (
+            "with one, add to the runtime's spec  podGroupPolicy: {volcano: {}}  or  podGroupPolicy: {coscheduling: {}}"
+        )
+        yield differs(_PATH, message, hint)
+        if policy.get("queue"):
+            hint = f"with Volcano, add the annotation {_QUEUE}: {policy['queue']} to the runtime's template"
+            yield differs((*_PATH, "queue"), f"the queue {policy['queue']!r} is not kept", hint)
+    least = policy.get("minAvailable")
+    if least is not None and least != job.size:
+        message = (
+            f"v1 started the job once {least} of its {job.size} pods had a place; a pod group of Trainer waits for all"
+        )
+        yield differs((*_PATH, "minAvailable"), message, "ask for as many pods as must run together")
+    if policy.get("minResources"):
+        message = "minResources is computed from the pods"
+        yield told((*_PATH, "minResources"), message, "nothing to do, if it was the sum of their requests")
+    if policy.get("priorityClass"):
+        message = f"the pod group's priority class {policy['priorityClass']!r} has no counterpart"
+        hint = "write priorityClassName in the pod templates of the runtime, which sets the priority of the pods too"
+        yield differs((*_PATH, "priorityClass"), message, hint)
+    if policy.get("scheduleTimeoutSeconds") and _scheduler(job) == _VOLCANO:
+        message = "Volcano has no timeout for a pod group"
+        yield told((*_PATH, "scheduleTimeoutSeconds"), message, "nothing to do: v1 gave it to scheduler-plugins alone")

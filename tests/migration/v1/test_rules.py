@@ -1,0 +1,247 @@
+"""The rules by which a v1 job becomes a TrainJob, one sentence each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from trainc import CompileError, migrate
+
+Job = dict[str, Any]
+
+
+def v1(kind: str = "PyTorchJob", policy: Job | None = None, name: str = "llm", **roles: Job) -> Job:
+    """A job with these roles, each given as fields of its replica spec and of its container."""
+    field, main = {
+        "PyTorchJob": ("pytorchReplicaSpecs", "pytorch"),
+        "TFJob": ("tfReplicaSpecs", "tensorflow"),
+        "JAXJob": ("jaxReplicaSpecs", "jax"),
+        "PaddleJob": ("paddleReplicaSpecs", "paddle"),
+        "XGBoostJob": ("xgbReplicaSpecs", "xgboost"),
+        "MPIJob": ("mpiReplicaSpecs", "mpi"),
+    }[kind]
+    specs = {role: _role(main, dict(given)) for role, given in roles.items()}
+    version = "v2beta1" if kind == "MPIJob" else "v1"
+    spec = {**({"runPolicy": policy} if policy else {}), field: specs}
+    return {"apiVersion": f"kubeflow.org/{version}", "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+
+def _role(main: str, given: Job) -> Job:
+    own: Job = {field: given.pop(field) for field in ("replicas", "restartPolicy") if field in given}
+    pod = given.pop("pod", {})
+    container = {"name": main, "image": "example.com/t:1", **given}
+    return {**own, "template": {"spec": {"containers": [container], **pod}}}
+
+
+def runtime(job: Job) -> Job:
+    (found,) = (d for d in migrate([job]).documents if d["kind"] == "TrainingRuntime")
+    return found
+
+
+def jobs(job: Job) -> dict[str, Job]:
+    return {j["name"]: j for j in runtime(job)["spec"]["template"]["spec"]["replicatedJobs"]}
+
+
+def pod(job: Job, name: str = "node") -> Job:
+    spec: Job = jobs(job)[name]["template"]["spec"]["template"]["spec"]
+    return spec
+
+
+def variables(job: Job) -> dict[str, Any]:
+    (found,) = (d for d in migrate([job]).documents if d["kind"] == "TrainJob")
+    return {v["name"]: v.get("value") for v in found["spec"]["trainer"]["env"]}
+
+
+def codes(job: Job) -> set[str]:
+    return {d.code for d in migrate([job]).diagnostics}
+
+
+ONE = {"replicas": 1}
+
+
+@pytest.mark.parametrize(
+    ("job", "where"),
+    [
+        (v1(Master={}), "spec.pytorchReplicaSpecs.Master.replicas"),
+        (v1(master=ONE), "spec.pytorchReplicaSpecs.master"),
+        (v1(Worker={"replicas": 0}), "spec.pytorchReplicaSpecs"),
+        (v1(Worker={"image": ""}), "spec.pytorchReplicaSpecs.Worker.template.spec.containers[0].image"),
+        (v1(Worker={"name": "main"}), "spec.pytorchReplicaSpecs.Worker.template.spec.containers"),
+        (v1(Worker={}, policy={"managedBy": "me"}), "spec.runPolicy.managedBy"),
+        (v1(Worker={}, name="My_Job"), "metadata.name"),
+        (v1("XGBoostJob", Worker={}), "spec.xgbReplicaSpecs"),
+        (v1("JAXJob", Master=ONE), "spec.jaxReplicaSpecs.Master"),
+        (v1("TFJob", Chief={}, Master={}), "spec.tfReplicaSpecs"),
+        (v1("MPIJob", Worker={"replicas": 2}), "spec.mpiReplicaSpecs"),
+        (v1("MPIJob", Launcher={}, Worker={}), "spec.mpiReplicaSpecs.Worker.replicas"),
+        (v1("MPIJob", Launcher={"restartPolicy": "Always"}), "spec.mpiReplicaSpecs.Launcher.restartPolicy"),
+        (v1(Worker={"replicas": "2"}), "spec.pytorchReplicaSpecs.Worker.replicas"),
+    ],
+)
+def test_what_v1_refuses_is_refused_at_its_place(job: Job, where: str) -> None:
+    with pytest.raises(CompileError) as refused:
+        migrate([job])
+    assert where in {d.path for d in refused.value.diagnostics if d.code == "InvalidTrainingJob"}
+
+
+def test_of_pods_that_v1_let_finish_it_is_told_that_they_are_stopped() -> None:
+    workers = {"replicas": 2}
+    told = [d.path for d in migrate([v1(Master=ONE, Worker=workers)]).diagnostics]
+    assert told == ["spec.runPolicy.cleanPodPolicy"]
+    cleaned = v1(policy={"cleanPodPolicy": "Running"}, Master=ONE, Worker=workers)
+    assert "let them finish" not in str(migrate([cleaned]).diagnostics)
+    assert migrate([v1(Worker={"replicas": 2})]).diagnostics == []
+
+
+def test_jaxjob_alone_does_not_look_at_who_manages_it() -> None:
+    assert migrate([v1("JAXJob", Worker={}, policy={"managedBy": "me"})]).documents
+
+
+def test_tfjob_alone_takes_roles_in_any_case() -> None:
+    assert set(jobs(v1("TFJob", chief={}, WORKER={"replicas": 2}))) == {"chief", "worker"}
+
+
+@pytest.mark.parametrize(
+    ("restart", "policy", "pods", "limit"),
+    [
+        ("Never", {}, "Never", 0),
+        ("Never", {"backoffLimit": 3}, "Never", 0),
+        ("OnFailure", {}, "OnFailure", 2_147_483_647),
+        ("OnFailure", {"backoffLimit": 3}, "OnFailure", 3),
+        ("Always", {}, "OnFailure", 2_147_483_647),
+        ("ExitCode", {"backoffLimit": 0}, "Never", 0),
+    ],
+)
+def test_a_restart_policy_keeps_its_meaning(restart: str, policy: Job, pods: str, limit: int) -> None:
+    job = v1("JAXJob", policy=policy, Worker={"replicas": 2, "restartPolicy": restart})
+    assert pod(job)["restartPolicy"] == pods
+    assert jobs(job)["node"]["template"]["spec"]["backoffLimit"] == limit
+    assert ("podFailurePolicy" in jobs(job)["node"]["template"]["spec"]) == (restart == "ExitCode")
+    assert ("MigrationDiffers" in codes(job)) == (restart == "Always")
+
+
+@pytest.mark.parametrize(
+    ("job", "targets", "first"),
+    [
+        (v1(Master=ONE, Worker={"replicas": 2}), None, True),
+        (v1(Master=ONE, Worker={"replicas": 2, "workingDir": "/w"}), ["master"], False),
+        (v1(Worker={"replicas": 2}), None, False),
+        (v1("TFJob", Worker={"replicas": 2}), None, True),
+        (v1("TFJob", PS={}, Worker={"replicas": 2}), ["worker"], True),
+        (v1("TFJob", Chief={}, Worker={"replicas": 2}), ["chief"], False),
+        (v1("JAXJob", Worker={"replicas": 2}), None, False),
+        (v1("MPIJob", Launcher={}, Worker={"replicas": 2}), ["launcher"], False),
+    ],
+)
+def test_a_job_ends_with_whom_it_ended(job: Job, targets: list[str] | None, first: bool) -> None:
+    spec = runtime(job)["spec"]["template"]["spec"]
+    assert spec.get("successPolicy", {}).get("targetReplicatedJobs") == targets
+    assert any("successPolicy" in j["template"]["spec"] for j in spec["replicatedJobs"]) == first
+
+
+@pytest.mark.parametrize(
+    ("text", "becomes"),
+    [
+        ("tcp://llm-master-0:23456", "tcp://llm-node-0-0.llm:23456"),
+        ("llm-worker-0.team-a.svc", "llm-node-0-1.llm.team-a.svc"),
+        ("llm-worker-11", "llm-worker-11"),
+        ("my-llm-master-0", "my-llm-master-0"),
+        ("llm-master-0-0", "llm-master-0-0"),
+        ("$(JOB)-master-0", "llm-node-0-0.llm"),
+        ("$$(JOB)-master-0", "$$(JOB)-master-0"),
+        ("$(HOST):1", "$(HOST):1"),
+    ],
+)
+def test_an_address_of_a_pod_is_renamed_and_nothing_else(text: str, becomes: str) -> None:
+    env = [{"name": "JOB", "value": "llm"}, {"name": "HOST", "value": "llm-master-0"}, {"name": "X", "value": text}]
+    job = v1(Master={**ONE, "env": env}, Worker={"replicas": 2, "env": env})
+    assert variables(job)["X"] == becomes
+    assert variables(job)["HOST"] == "llm-node-0-0.llm"
+
+
+def test_of_two_variables_of_one_name_the_operators_wins_and_references_keep_what_they_saw() -> None:
+    env = [{"name": "WORLD_SIZE", "value": "7"}, {"name": "SAW", "value": "$(WORLD_SIZE) $(RANK)"}]
+    found = variables(v1(Master={**ONE, "env": env}, Worker={**ONE, "env": env}))
+    assert (found["WORLD_SIZE"], found["SAW"]) == ("2", "7 $(RANK)")
+
+
+@pytest.mark.parametrize(
+    ("labels", "becomes"),
+    [
+        ({"job-name": "llm"}, {"jobset.sigs.k8s.io/jobset-name": "llm"}),
+        (
+            {"replica-type": "master"},
+            {
+                "jobset.sigs.k8s.io/replicatedjob-name": "node",
+                "batch.kubernetes.io/job-completion-index": "0",
+            },
+        ),
+    ],
+)
+def test_a_selector_of_v1s_labels_selects_the_same_pods(labels: Job, becomes: Job) -> None:
+    selector = {"matchLabels": {f"training.kubeflow.org/{name}": value for name, value in labels.items()}}
+    spread = [{"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector}]
+    role = {"pod": {"topologySpreadConstraints": spread}}
+    job = v1(Master={**ONE, **role}, Worker={"replicas": 2, **role})
+    assert pod(job)["topologySpreadConstraints"][0]["labelSelector"]["matchLabels"] == becomes
+
+
+def test_pods_that_are_told_apart_by_a_label_stand_in_jobs_of_their_own() -> None:
+    env = [
+        {
+            "name": "I",
+            "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['training.kubeflow.org/replica-index']"}},
+        }
+    ]
+    job = v1(Master={**ONE, "env": env}, Worker={"replicas": 3, "env": env})
+    assert {name: j.get("replicas", 1) for name, j in jobs(job).items()} == {"master": 1, "worker": 3}
+    assert pod(job, "worker")["containers"][0]["env"][0]["valueFrom"]["fieldRef"]["fieldPath"] == (
+        "metadata.labels['jobset.sigs.k8s.io/job-index']"
+    )
+
+
+def test_a_variable_that_only_one_of_several_alike_pods_had_is_refused_at_its_place() -> None:
+    field = {"fieldPath": "metadata.labels['training.kubeflow.org/job-role']"}
+    env = [{"name": "ROLE", "valueFrom": {"fieldRef": field}}]
+    with pytest.raises(CompileError, match="only the first pod has"):
+        migrate([v1(Worker={"replicas": 2, "env": env})])
+    assert migrate([v1(Worker={"replicas": 1, "env": env})]).documents
+
+
+def test_rank_0_of_a_paddlejob_serves_on_its_own_ip() -> None:
+    found = jobs(v1("PaddleJob", Worker={"replicas": 3}))
+    masters = {
+        name: [
+            v["value"]
+            for v in j["template"]["spec"]["template"]["spec"]["containers"][0]["env"]
+            if v["name"] == "PADDLE_MASTER"
+        ]
+        for name, j in found.items()
+    }
+    assert masters == {"worker": ["$(POD_IP_DUMMY):36543"], "worker-rest": ["llm-worker-0-0.llm:36543"]}
+
+
+def test_a_long_name_gets_short_jobs_and_one_that_is_too_long_is_refused() -> None:
+    assert set(jobs(v1(Worker={"replicas": 2}, name="a" * 51))) == {"n"}
+    with pytest.raises(CompileError, match="1 characters too long"):
+        migrate([v1(Worker={"replicas": 2}, name="a" * 52)])
+
+
+def test_the_input_is_never_changed() -> None:
+    job = v1(Master=ONE, Worker={"replicas": 2})
+    before = repr(job)
+    migrate([job])
+    assert repr(job) == before
+
+
+def test_one_job_that_cannot_be_migrated_stays_beside_those_that_can() -> None:
+    result = migrate([v1(Master={}), v1(Worker={}, name="other")])
+    assert [d["kind"] for d in result.documents] == ["PyTorchJob", "TrainJob", "TrainingRuntime"]
+    assert any(d.severity == "error" for d in result.diagnostics)
+
+
+@pytest.mark.parametrize("choice", [{"into": "nowhere"}, {"variables": "none"}])
+def test_an_unknown_choice_is_refused(choice: Job) -> None:
+    with pytest.raises(ValueError, match="unknown"):
+        migrate([], **choice)
