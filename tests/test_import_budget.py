@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from trainc.plugins.registry import FOLDERS
+
 RECORD = """
 import sys
 before = set(sys.modules)
@@ -40,11 +42,16 @@ HEAVY = {
 UNUSUAL = {
     *("bisect", "encodings.utf_8_sig", "math", "textwrap"),
 }
+# What is behind the record of a plugin, and which of it a job of torch needs.
+BEHIND = ("passes", "explain", "lints")
+CONCERNED = {("torch", "passes"), ("jobset", "passes")}
 # What does not concern a job of torch without gang, initializer, Secret or dialect.
 UNCONCERNED = {
     *(f"trainc.{name}" for name in ("batch", "explain.explanation", "integrations", "migration", "overlays", "report")),
-    *("trainc.admission.updates", "trainc.lints.rendered"),
-    *(f"trainc.plugins.{name}" for name in ("coscheduling", "flux", "initializer", "jax", "mpi", "volcano", "xgboost")),
+    *(f"trainc.admission.{name}" for name in ("rendered", "updates")),
+    # The record of each, in its `__init__`, is light: others read it for every job.
+    *(f"trainc.plugins.{folder}.{name}" for folder in FOLDERS for name in BEHIND if (folder, name) not in CONCERNED),
+    *(f"trainc.plugins.{name}" for name in ("rows", "readings", "counting", "gangs", "entry_points")),
     *(
         f"trainc.reading.{name}"
         for name in ("careful", "construct", "flattened", "json_text", "nodes", "syntax_errors")
@@ -72,7 +79,7 @@ def test_compiling_a_plain_job_imports_nothing_heavy_and_nothing_that_does_not_c
     job = tmp_path / "job.yaml"
     job.write_text(JOB)
     modules = imported(f"from trainc.cli.main import main; main(['build', {str(job)!r}, '--release', '2.3'])")
-    assert "trainc.plugins.torch" in modules
+    assert {f"trainc.plugins.{folder}.{name}" for folder, name in CONCERNED} <= set(modules)
     assert within(modules, HEAVY | UNUSUAL | UNCONCERNED) == []
 
 

@@ -72,7 +72,8 @@ class Options:
     `semantics` is "gitops" (what should be in git) or "controller" (what the controller would create).
     The rest shapes `gitops` output only: `secrets` says where key pairs come from, `keygen_image` is what makes them
     under "presync-job"; `delivery` is the tool that applies the output, `sync_options` what it is told
-    (sync_options.SYNC_OPTIONS); `name_hash` appends a content hash to job names.
+    (sync_options.SYNC_OPTIONS); `name_hash` appends a content hash to job names. `plugins` names those of other
+    distributions that take part, by their entry points of the group `trainc.plugins`.
     """
 
     release: str | None = None
@@ -84,6 +85,7 @@ class Options:
     delivery: Delivery = "argocd"
     sync_options: tuple[str, ...] = ()
     cluster_domain: str = "cluster.local"
+    plugins: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
@@ -97,6 +99,7 @@ class Options:
         if self.keygen_image is not None:
             checked_image(self.keygen_image)
         checked_cluster_domain(self.cluster_domain)
+        object.__setattr__(self, "plugins", tuple(self.plugins))
         object.__setattr__(self, "sync_options", normalize_sync_options(self.sync_options, self.delivery))
 
 

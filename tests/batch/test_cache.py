@@ -140,7 +140,7 @@ def damage(folder: Path, at: int, data: bytes | None) -> None:
 @pytest.fixture
 def as_one_trainc(monkeypatch: pytest.MonkeyPatch) -> None:
     """Spare hundreds of builds the reading of trainc's own files; identity has tests of its own."""
-    monkeypatch.setattr(identity, "identity", lambda: b"trainc")
+    monkeypatch.setattr(identity, "identity", lambda _: b"trainc")
 
 
 def begin() -> None:
@@ -300,7 +300,7 @@ def test_standard_input_is_part_of_what_is_shared(compiled_files: list[str]) -> 
 def test_another_trainc_believes_nothing(monkeypatch: pytest.MonkeyPatch, compiled_files: list[str]) -> None:
     words = ("build", "jobs", "--release", "2.3", "--cache", "cache")
     run(*words)
-    monkeypatch.setattr(identity, "identity", lambda: b"another")
+    monkeypatch.setattr(identity, "identity", lambda _: b"another")
     run(*words)
     assert len(compiled_files) == 6
 

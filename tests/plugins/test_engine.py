@@ -5,12 +5,16 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
+import pytest
+
+from trainc.api.documents import Json
+from trainc.ir.deviations import DEVIATIONS
 from trainc.ir.info import Info
 from trainc.ir.release import release_facts
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.engine import build, enforce, provided_secrets
-from trainc.plugins.plugin import Plugin
-from trainc.plugins.registry import plugin_named
+from trainc.plugins.plugin import POINTS, Passes, Plugin
+from trainc.plugins.registry import PLUGINS, Applied, loaded
 from trainc.startup.records import replace
 
 JOB = TrainJob("llm", "team-a", "rt", "ClusterTrainingRuntime")
@@ -21,12 +25,24 @@ def marked(info: Info, mark: str) -> Info:
     return replace(info, labels={**info.labels, mark: str(len(info.labels))})
 
 
-FIRST = Plugin("First", enforce_ml_policy=lambda _, info: marked(info, "a"), pre_build_sync=lambda _, info: info)
-SECOND = Plugin(
+def applied(name: str, passes: Passes, policy: Json | None = None) -> Applied:
+    return Applied(Plugin(name, passes=""), passes, policy or {})
+
+
+FIRST = applied(
+    "First",
+    Passes(
+        enforce_ml_policy=lambda _, policy, info: marked(info, policy["mark"]), pre_build_sync=lambda _, __, info: info
+    ),
+    {"mark": "a"},
+)
+SECOND = applied(
     "Second",
-    enforce_ml_policy=lambda _, info: marked(info, "b"),
-    enforce_pod_group_policy=lambda _, info: marked(info, "c"),
-    build=lambda job, _: [{"kind": job.name}],
+    Passes(
+        enforce_ml_policy=lambda _, __, info: marked(info, "b"),
+        enforce_pod_group_policy=lambda _, __, info: marked(info, "c"),
+        build=lambda job, _, __: [{"kind": job.name}],
+    ),
 )
 
 
@@ -38,9 +54,9 @@ def test_extension_points_come_in_order_and_plugins_within_them() -> None:
 
 
 def test_an_observer_is_told_of_each_change_and_of_nothing_else() -> None:
-    seen: list[tuple[str, str, Any, Any]] = []
+    seen: list[tuple[Applied, str, Any, Any]] = []
     after = enforce(JOB, INFO, (FIRST, SECOND), lambda *change: seen.append(change))
-    assert [(plugin, point) for plugin, point, _, _ in seen] == [
+    assert [(each.plugin.name, point) for each, point, _, _ in seen] == [
         ("First", "enforce_ml_policy"),
         ("Second", "enforce_ml_policy"),
         ("Second", "enforce_pod_group_policy"),
@@ -50,17 +66,18 @@ def test_an_observer_is_told_of_each_change_and_of_nothing_else() -> None:
     assert seen[-1][3] is after
 
 
-def test_every_plugin_is_found_by_its_name() -> None:
-    for name in (
-        "PlainML",
-        "Torch",
-        "MPI",
-        "JAX",
-        "XGBoost",
-        "Flux",
-        "CoScheduling",
-        "Volcano",
-        "Initializer",
-        "JobSet",
-    ):
-        assert plugin_named(name).name == name
+@pytest.mark.parametrize("plugin", PLUGINS, ids=lambda plugin: plugin.name)
+def test_what_a_plugin_names_is_there(plugin: Plugin) -> None:
+    assert isinstance(loaded(plugin.passes, "PASSES"), Passes)
+    assert set(loaded(plugin.explain, "ROWS")) <= {*POINTS, "build", "secrets"}
+    assert all(callable(loaded(lint.module, lint.function)) for lint in plugin.lints)
+    known = {deviation.id for deviation in DEVIATIONS}
+    assert plugin.defects <= known
+    assert not plugin.detectors or set(loaded(plugin.detectors, "DETECTORS")) <= known
+    assert plugin.ports
+    assert bool(plugin.policy) != (plugin.applies_to is not None) or plugin.gang is not None
+
+
+def test_names_are_told_apart() -> None:
+    for names in ([plugin.name for plugin in PLUGINS], [plugin.policy for plugin in PLUGINS if plugin.policy]):
+        assert len(set(names)) == len(names)

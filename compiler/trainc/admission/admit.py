@@ -162,7 +162,7 @@ def check_rendered(documents: Sequence[Document], options: Options) -> Iterator[
 
     What would fail after admission is an error under `gitops` and a warning under `controller`.
     """
-    from trainc.lints.rendered import stale_names
+    from trainc.lints.registry import lint_rendered
 
     release = release_facts(options.release or NEWEST_RELEASE)
     objects = [document.data for document in documents]
@@ -173,5 +173,5 @@ def check_rendered(documents: Sequence[Document], options: Options) -> Iterator[
             document.data, release, "error" if options.semantics == "gitops" else "warning"
         )
         if not has_errors(findings):
-            findings += stale_names(stored, objects)
+            findings += lint_rendered(stored, objects, options)
         yield from map(document.place, findings)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
+
+from trainc.api.releases import JOBSETS, Columns
 from trainc.startup.records import dataclass
 
 
@@ -20,16 +23,26 @@ class JobSetVersion:
     has_restart_job: bool
     checks_coordinator_label: bool
     crashes_on_empty_depends_on: bool
+    answers_invalid: bool
 
 
-_VERSIONS = {
-    "0.8": JobSetVersion("0.8", False, False, False, False, False, False, True),
-    "0.10": JobSetVersion("0.10", True, True, False, False, False, False, False),
-    "0.11": JobSetVersion("0.11", True, True, True, True, False, True, False),
-    "0.12": JobSetVersion("0.12", True, True, True, True, True, True, False),
-}
+# fmt: off
+_FACTS = Columns(JOBSETS, {
+    #                               0.8    0.10   0.11   0.12
+    "has_groups":                  (False, True,  True,  True),
+    "has_message_patterns":        (False, True,  True,  True),
+    "has_volume_claims":           (False, False, True,  True),
+    "has_in_place_restart":        (False, False, True,  True),
+    "has_restart_job":             (False, False, False, True),
+    "checks_coordinator_label":    (False, False, True,  True),
+    "crashes_on_empty_depends_on": (True,  False, False, False),
+    # The webhook refuses with 422 as the API server itself does, before with 403 (jobset pull request 1207).
+    "answers_invalid":             (False, False, False, True),
+})
+# fmt: on
 
 
+@cache
 def jobset_version(minor: str) -> JobSetVersion:
     """The facts of a JobSet minor that goes with a Trainer release (`ir.release`). KeyError for any other."""
-    return _VERSIONS[minor]
+    return JobSetVersion(minor=minor, **_FACTS.at(minor))

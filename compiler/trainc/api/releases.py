@@ -1,17 +1,70 @@
-"""The Trainer releases that trainc compiles for, and tables that say what holds from which release on."""
+"""The releases that trainc compiles for, and the three kinds of table that say what holds in which of them.
+
+A fact that differs between releases stands in one of these tables, so that a new release is an entry of `RELEASES` and
+what changes in it: whatever nobody says anew holds in it as in the one before. A test finds tables of any other kind.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeAlias, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
-# ("2.2", {...}) holds in 2.2 and later; a later row replaces what an earlier one says about the same key.
-Rows: TypeAlias = tuple[tuple[str, Mapping[str, T]], ...]
-
+# Minors of Trainer, and those of JobSet that go with them (`Release.jobset`), oldest first.
 RELEASES = ("2.0", "2.1", "2.2", "2.3")
+JOBSETS = ("0.8", "0.10", "0.11", "0.12")
 NEWEST_RELEASE = RELEASES[-1]
+
+
+class Columns:
+    """Facts that every release has: a row for each, with one column per release of `axis`.
+
+    A row that ends early goes on as it ends. KeyError for a release that is not on the axis.
+    """
+
+    def __init__(self, axis: Sequence[str], rows: Mapping[str, Sequence[Any]]) -> None:
+        self.axis = axis
+        self._rows = rows
+
+    def at(self, release: str) -> dict[str, Any]:
+        """The column of one release: fact -> value."""
+        if release not in self.axis:
+            raise KeyError(release)
+        column = self.axis.index(release)
+        return {name: row[min(column, len(row) - 1)] for name, row in self._rows.items()}
+
+
+class Since(Generic[T]):
+    """Entries that hold from a release on; a later release replaces what an earlier one says about the same key."""
+
+    def __init__(self, rows: Mapping[str, Mapping[str, T]]) -> None:
+        self.rows = rows
+
+    def at(self, release: str) -> dict[str, T]:
+        """The entries that hold in one release."""
+        return {key: value for row in self.until(release) for key, value in row.items()}
+
+    def until(self, release: str) -> Iterator[Mapping[str, T]]:
+        """What each release said that is not newer than `release`, oldest first."""
+        newest = RELEASES.index(release)
+        return (row for since, row in self.rows.items() if RELEASES.index(since) <= newest)
+
+
+class Span:
+    """The releases from `first` to `last`, both included; without `last`, all that follow."""
+
+    def __init__(self, first: str, last: str | None = None) -> None:
+        self.first = first
+        self._last = last
+
+    @property
+    def last(self) -> str:
+        """The last of them that trainc compiles for."""
+        return self._last or NEWEST_RELEASE
+
+    def __contains__(self, release: str) -> bool:
+        return RELEASES.index(self.first) <= RELEASES.index(release) <= RELEASES.index(self.last)
 
 
 def normalize_release(text: str) -> str:
@@ -20,9 +73,3 @@ def normalize_release(text: str) -> str:
     if minor not in RELEASES:
         raise ValueError(f"unknown Trainer release {text!r}; choose one of {', '.join(RELEASES)}")
     return minor
-
-
-def in_force(rows: Rows[T], release: str) -> dict[str, T]:
-    """The entries of `rows` that hold in `release`."""
-    newest = RELEASES.index(release)
-    return {key: value for since, row in rows if RELEASES.index(since) <= newest for key, value in row.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
 from trainc.batch.digest import digest_of
@@ -14,15 +14,23 @@ from trainc.reading.catalog import catalog_folder
 _LIBRARIES = ("PyYAML", "jinja2", "deepmerge", "jsonschema", "ruamel.yaml")
 
 
-def identity() -> bytes:
-    """A digest of trainc's own files, its catalog's, and the versions of Python and of the libraries beneath it."""
+def identity(plugins: Sequence[str] = ()) -> bytes:
+    """A digest of the files of trainc, of its catalog and of the chosen `plugins`, and of what lies beneath them."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     parts = [sys.version, *(f"{library} {_version(library)}" for library in _LIBRARIES)]
-    for root in dict.fromkeys((package, catalog_folder())):
+    for root in dict.fromkeys((package, catalog_folder(), *_folders(plugins))):
         for file in _files(root):
             with open(file, "rb") as stream:
                 parts += [os.path.relpath(file, root), digest_of(stream.read()).hex()]
     return digest_of(*parts)
+
+
+def _folders(plugins: Sequence[str]) -> Sequence[str]:
+    if not plugins:
+        return ()
+    from trainc.plugins.entry_points import folders
+
+    return folders(plugins)
 
 
 def _version(library: str) -> str:
@@ -33,6 +41,8 @@ def _version(library: str) -> str:
 
 
 def _files(folder: str) -> Iterator[str]:
+    if os.path.isfile(folder):
+        yield folder
     for path, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name != "__pycache__")
         yield from (os.path.join(path, name) for name in sorted(names))

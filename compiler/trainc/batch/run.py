@@ -21,7 +21,8 @@ from trainc.batch.spool import Place, Spool
 from trainc.batch.workers import compile_files
 from trainc.diagnostics import Diagnostic, format_path
 from trainc.emit.yaml_writer import Form, text_of
-from trainc.lints.duplicate_subdomain import Claim, Services, claims_of, duplicate_subdomain
+from trainc.lints.duplicate_subdomain import Claim, Services, claims_of
+from trainc.lints.registry import lint_all_jobs
 from trainc.options import Options
 from trainc.overlays.apply import Use
 from trainc.overlays.loaded import Loaded
@@ -165,7 +166,7 @@ class _Run:
     def _services(self) -> None:
         services: Services = {}
         for key, job in sorted(self._batch.jobs.items()):
-            for label, finding in duplicate_subdomain(job.claims, services):
+            for label, finding in lint_all_jobs(job.claims, services, self._request.options):
                 source = self._context.source_of(job.file, key)
                 path = format_path(finding.path)
                 self._batch.diagnostics.append(
@@ -181,7 +182,7 @@ class _Run:
             reason = "git tracks files in it, so that it was not read either; name a folder outside the repository"
             self._batch.unsaved = OSError(errno.EPERM, reason, self._request.cache)
             return None
-        return Pack(self._request.cache, digest_of(identity(), self._context.digest))
+        return Pack(self._request.cache, digest_of(identity(self._request.options.plugins), self._context.digest))
 
     def _take(self, file: str, digest: bytes, content: bytes) -> None:
         outcome = from_bytes(content)

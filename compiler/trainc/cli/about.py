@@ -37,13 +37,20 @@ def overview() -> str:
 
 
 def version_text() -> str:
-    """Version, releases with their pinned tags and commits, and how many deviations there are."""
+    """Version, releases with their pinned tags and commits, plugins, and how many deviations there are."""
+    from trainc.plugins.registry import PLUGINS
+
     port = read_port()
     repositories = port["repositories"]
     lines = [f"trainc {__version__}", f"follows {repositories['trainer']} and {repositories['jobset']}:"]
     for minor, pins in port["releases"].items():
         trainer = f"Trainer {pins['trainer']} ({pins['trainerCommit'][:8]})"
         lines.append(f"  {minor}  {trainer}, JobSet {pins['jobset']} ({pins['jobsetCommit'][:8]})")
+    ported: dict[str, list[str]] = {}
+    for plugin in PLUGINS:
+        ported.setdefault(plugin.ports, []).append(plugin.name)
+    lines.append("with the plugins of its pkg/runtime/framework/plugins:")
+    lines += [f"  {folder}: {', '.join(names)}" for folder, names in ported.items()]
     lines.append(f"with {len(port['deviations'])} deviations under --semantics gitops:")
     lines += [f"  {deviation['id']}: {deviation['what']}" for deviation in port["deviations"]]
     return "\n".join((*lines, ""))

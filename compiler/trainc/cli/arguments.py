@@ -71,6 +71,13 @@ def add_input(parser: ArgumentParser, *, paths: bool = True) -> None:
         help="for documents without a namespace; others keep theirs",
     )
     group.add_argument(
+        "--plugin",
+        dest="plugins",
+        metavar="NAME",
+        action="append",
+        help="an installed plugin of another distribution that is to take part; repeatable",
+    )
+    group.add_argument(
         "--allow-outside",
         dest=_OUTSIDE,
         action="store_true",

@@ -35,6 +35,7 @@ class Configuration:
     keygen_image: str | None = None
     name_hash: bool | None = None
     sync_options: tuple[str, ...] | None = None
+    plugins: tuple[str, ...] | None = None
     output: str | None = None
     cluster: str | None = None
 
@@ -65,8 +66,7 @@ def read_configuration(paths: Sequence[str], named: str | None, limits: Limits =
             # A file can be called `-`, which is the standard input only where a user says so.
             paths = [data[key]] if isinstance(data[key], str) else data[key]
             values[key] = tuple(os.path.join(folder or os.curdir if path == "-" else folder, path) for path in paths)
-    if "syncOptions" in data:
-        values["sync_options"] = tuple(data["syncOptions"])
+    values |= {_FIELDS.get(key, key): tuple(data[key]) for key in _LISTS if key in data}
     for key in _PLACES:
         if key in values:
             values[key] = os.path.join(folder, values[key])
@@ -179,6 +179,7 @@ _SCALARS: Mapping[str, Callable[[Any], str]] = {
 }
 _PATHS = ("sources", "runtimes", "overlay")
 _PLACES = ("output", "cluster")
-_KEYS = (*_PATHS, "syncOptions", *_SCALARS)
+_LISTS = ("syncOptions", "plugins")
+_KEYS = (*_PATHS, *_LISTS, *_SCALARS)
 # Keys whose field of Options is spelled otherwise.
-_FIELDS = {"keygenImage": "keygen_image", "nameHash": "name_hash"}
+_FIELDS = {"syncOptions": "sync_options", "keygenImage": "keygen_image", "nameHash": "name_hash"}

@@ -20,6 +20,7 @@ from trainc.diagnostics.spelled_out import unobeyed
 from trainc.graph.model import Graph
 from trainc.graph.reading import read_graph
 from trainc.graph.text import Role
+from trainc.plugins.registry import enabled
 
 FORMATS = ("text", "mermaid", "dot", "svg", "json")
 _LOOKS: dict[Role, Part] = {
@@ -43,7 +44,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     found = compiled_job(arguments, streams)
     if found is None:
         return Status.DIAGNOSED
-    graph = read_graph(found[0].compiled.manifests)
+    one, settings = found
+    graph = read_graph(one.compiled.manifests, enabled(settings.options.plugins))
     try:
         drawn = _drawn(graph, arguments, streams)
     except ModuleNotFoundError as missing:

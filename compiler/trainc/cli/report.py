@@ -27,6 +27,7 @@ from trainc.graph.reading import read_graph
 from trainc.graph.text import graph_text
 from trainc.options import Options
 from trainc.pipeline.inputs import read_inputs
+from trainc.plugins.registry import enabled
 from trainc.reading.document import Document
 from trainc.report.page import Job, objects_of, page
 
@@ -83,7 +84,7 @@ def _fits(compiled: Sequence[OneJob], documents: Sequence[Document], settings: S
 def _job(number: int, one: OneJob, options: Options, fit: Mapping[str, str]) -> Job:
     explained = explanation(one.recorder, options)
     name = f"{one.compiled.namespace}/{one.compiled.name}" if one.compiled.namespace else one.compiled.name
-    graph = read_graph(one.compiled.manifests)
+    graph = read_graph(one.compiled.manifests, enabled(options.plugins))
     return Job(
         anchor=f"job-{number + 1}",
         explanation=explained,

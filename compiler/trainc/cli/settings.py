@@ -65,9 +65,16 @@ def _options(arguments: Arguments, configuration: Configuration, overlays: Seque
     """trainc.yaml's settings under those of overlays, and both under the arguments."""
     chosen = layered(_decided(configuration), *(overlay.settings for overlay in overlays), _decided(arguments))
     try:
-        return Options(**chosen, limits=limits_of(arguments))
+        options = Options(**chosen, limits=limits_of(arguments))
     except ValueError as error:
         raise UsageError(str(error)) from None
+    if options.plugins:
+        from trainc.plugins.entry_points import choose
+
+        _, problems = choose(options.plugins)
+        if problems:
+            raise CompileError(problems)
+    return options
 
 
 def _decided(source: Arguments | Configuration) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from trainc.api.documents import Json, take, value_at
+from trainc.api.schema.known_fields import known_in
 from trainc.diagnostics import Finding, Path, has_errors
 from trainc.startup.records import dataclass
 
@@ -36,7 +37,7 @@ def volcano_fields(document: Json, release: str, older_dialect: bool) -> Extende
     rest = document
     for name in own:
         rest = take(rest, (*_VOLCANO, name))
-    if older_dialect and release == "2.0":
+    if older_dialect and not known_in("TrainingRuntime", _VOLCANO, release):
         rest = take(rest, _VOLCANO)
     findings = tuple(_wrong_types(own))
     if own:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from trainc.api.documents import Json, put, take, value_at
+from trainc.api.releases import Span
 from trainc.api.schema import check
 from trainc.diagnostics import Finding, Path, has_errors
 from trainc.dialects.extensions import EXTENSIONS
@@ -24,7 +25,7 @@ class Former:
     """
 
     path: Path
-    releases: tuple[str, ...]
+    releases: Span
     owner: str
     code: str = "DeprecatedField"
     applies: Callable[[Any], bool] = lambda value: value is not None
@@ -38,13 +39,13 @@ _OWNER = "trainer.TrainJobSpec"
 
 FORMER: Mapping[str, tuple[Former, ...]] = {
     "TrainJob": (
-        Former(("spec", "podSpecOverrides"), ("2.0",), _OWNER),
-        Former(("spec", "podTemplateOverrides"), ("2.1",), _OWNER),
-        Former(("spec", "labels"), ("2.0", "2.1"), _OWNER),
-        Former(("spec", "annotations"), ("2.0", "2.1"), _OWNER),
+        Former(("spec", "podSpecOverrides"), Span("2.0", "2.0"), _OWNER),
+        Former(("spec", "podTemplateOverrides"), Span("2.1", "2.1"), _OWNER),
+        Former(("spec", "labels"), Span("2.0", "2.1"), _OWNER),
+        Former(("spec", "annotations"), Span("2.0", "2.1"), _OWNER),
         Former(
             ("spec", "trainer", "numProcPerNode"),
-            ("2.0", "2.1"),
+            Span("2.0", "2.1"),
             "trainer.Trainer",
             applies=lambda value: isinstance(value, str),
             hint="since Trainer 2.2 it is a number; leave it out to have it counted from the node's resources",
@@ -52,11 +53,11 @@ FORMER: Mapping[str, tuple[Former, ...]] = {
     ),
     "runtime": (
         Former(
-            (*_TORCH, "numProcPerNode"), ("2.0", "2.1"), "trainer.TorchMLPolicySource", "TorchNumProcPerNodeRemoved"
+            (*_TORCH, "numProcPerNode"), Span("2.0", "2.1"), "trainer.TorchMLPolicySource", "TorchNumProcPerNodeRemoved"
         ),
         Former(
             (*_TORCH, "elasticPolicy"),
-            ("2.0", "2.1"),
+            Span("2.0", "2.1"),
             "trainer.TorchMLPolicySource",
             contradicts=(*_POLICY, "numNodes"),
         ),
@@ -111,7 +112,7 @@ def _as_in_its_release(
     contradiction = value_at(document, former.contradicts) if former.contradicts and not older_dialect else None
     if contradiction is not None:
         stub = put(stub, former.contradicts, contradiction)
-    stored, findings = check(stub, kind, former.releases[-1])
+    stored, findings = check(stub, kind, former.releases.last)
     return (None if has_errors(findings) else value_at(stored, former.path)), findings
 
 
@@ -119,7 +120,7 @@ def _notice(former: Former, release: str) -> Finding:
     from trainc.api.schema.known_fields import release_hint
 
     field = str(former.path[-1])
-    has = former.releases[-1]
+    has = former.releases.last
     message = f"Trainer {release} has no field {field} here; it is read as Trainer {has} meant it"
     hint = former.hint or release_hint(former.owner, field, release)
     return Finding(former.code, "warning", message, hint=hint, path=former.path)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from trainc.admission.admit import as_submitted, creation_refusals
 from trainc.admission.defaults import bake_defaults
 from trainc.admission.updates import Submitted, update_refusals
+from trainc.admission.versions import jobset_version
 from trainc.api.documents import Manifest
 from trainc.api.schema import check
 from trainc.diagnostics import Finding
@@ -15,8 +16,6 @@ from trainc.emit.name_hash import name_hash
 from trainc.ir.release import release_facts
 from trainc.startup.records import dataclass
 
-# From this JobSet minor on the webhook answers 422 like the API server itself, before 403 (jobset pull request 1207).
-_SAYS_INVALID = ("0.12",)
 _BY_WEBHOOK = (("spec", "replicatedJobs"), ("spec", "managedBy"))
 
 
@@ -52,7 +51,9 @@ class JobSetRules:
 
         The API server checks schema and CEL rules first, and asks the webhook only about what passes.
         """
-        return self._jobset not in _SAYS_INVALID and all(refusal.path[:2] in _BY_WEBHOOK for refusal in refusals)
+        return not jobset_version(self._jobset).answers_invalid and all(
+            refusal.path[:2] in _BY_WEBHOOK for refusal in refusals
+        )
 
     def leaves_out_defaults(self, jobset: Manifest) -> bool:
         """Whether the CREATE webhook would fill in anything."""

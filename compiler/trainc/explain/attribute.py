@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from trainc.api.field_path import FieldPath, Leaf, leaves
 from trainc.diagnostics import Path
-from trainc.explain.inputs import TABLES
-from trainc.explain.inputs.row import Row
 from trainc.explain.model import InputDocument, Kind, Origin
-from trainc.explain.situation import Situation, input_of
+from trainc.explain.query import matches, parse
+from trainc.explain.sources import Sources, input_of
 from trainc.ir.trainjob import Patch
+from trainc.plugins.plugin import Plugin
+from trainc.plugins.registry import loaded
+from trainc.plugins.rows import Row, Situation
 from trainc.startup.records import replace
 
 POINTS: Mapping[str, str] = {
@@ -60,26 +62,37 @@ def by_label(leaf: Leaf) -> Origin:
     return Origin("deviation", "ancestor labels", leaf.value, rule=rule, deviation="ancestor-label-injection")
 
 
-def by_plugin(plugin: str, point: str, situation: Situation, leaf: Leaf) -> Origin:
-    """A leaf that a plugin set, with what its table says it read."""
+def by_plugin(plugin: Plugin, point: str, situation: Situation, sources: Sources, leaf: Leaf) -> Origin:
+    """A leaf that a plugin set, with what its rows say it read."""
     s = replace(situation, path=leaf.path, value=leaf.value)
-    for row in TABLES.get((plugin, point), ()):
-        if row.covers(s):
-            return _from_row(row, plugin, point, s, leaf)
-    return Origin("plugin", plugin, leaf.value, POINTS[point])
+    row = row_for(rows_of(plugin, point), s)
+    if row is None:
+        return Origin("plugin", plugin.name, leaf.value, POINTS[point])
+    return _from_row(row, Origin("plugin", plugin.name, leaf.value, POINTS[point]), s, sources)
 
 
-def _from_row(row: Row, plugin: str, point: str, s: Situation, leaf: Leaf) -> Origin:
-    refs = list(row.refs(s))
-    inputs = s.inputs(refs)
+def rows_of(plugin: Plugin, point: str) -> tuple[Row, ...]:
+    """What a plugin says of the fields that it sets at an extension point."""
+    rows: tuple[Row, ...] = loaded(plugin.explain, "ROWS").get(point, ()) if plugin.explain else ()
+    return rows
+
+
+def row_for(rows: Iterable[Row], s: Situation) -> Row | None:
+    """The first row that speaks for the leaf of a situation."""
+    return next((row for row in rows if matches(parse(row.pattern), s.path)), None)
+
+
+def _from_row(row: Row, origin: Origin, s: Situation, sources: Sources) -> Origin:
+    """`origin` with what a row says was read, or what was carried over as it is."""
+    inputs = sources.inputs(row.refs(s))
     deviation = row.deviation(s)
     written = tuple(i for i in inputs if not i.rule)
     # A rule behind another field of the JobSet says something only where nothing else does.
     rules = [i.rule for i in inputs if i.rule and not (i.object and written)]
     rule = "; ".join(dict.fromkeys(rules))
     if row.verbatim and not written and rule.startswith("default of"):
-        return Origin("default", s.trainjob.label, leaf.value, rule=rule)
+        return Origin("default", sources.trainjob.label, origin.value, rule=rule)
     if row.verbatim and len(written) == 1:
-        kind: Kind = "trainjob" if written[0].object == s.trainjob.label else "runtime"
-        return Origin(kind, written[0].object, leaf.value, "", rule, deviation, written)
-    return Origin("plugin", plugin, leaf.value, POINTS[point], rule, deviation, written)
+        kind: Kind = "trainjob" if written[0].object == sources.trainjob.label else "runtime"
+        return Origin(kind, written[0].object, origin.value, "", rule, deviation, written)
+    return replace(origin, rule=rule, deviation=deviation, inputs=written)

@@ -12,6 +12,7 @@ from trainc.ir.trainjob import TrainJob
 from trainc.options import Options
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.plugins.plugin import ExtensionPoint
+from trainc.plugins.registry import Applied
 from trainc.reading.document import Document, label_of
 from trainc.startup.records import dataclass, field
 
@@ -28,7 +29,7 @@ class Recorder:
     runtime: ValidDocument | None = None
     trainjob: TrainJob | None = None
     info: Info | None = None
-    passes: list[tuple[str, ExtensionPoint, Info, Info]] = field(default_factory=list)
+    passes: list[tuple[Applied, ExtensionPoint, Info, Info]] = field(default_factory=list)
     stages: list[tuple[str, Sequence[Manifest]]] = field(default_factory=list)
 
     def lowered(self, job: ValidDocument, runtime: ValidDocument, trainjob: TrainJob, info: Info) -> None:
@@ -39,7 +40,7 @@ class Recorder:
         """See Observer."""
         self.trainjob = trainjob
 
-    def passed(self, plugin: str, point: ExtensionPoint, before: Info, after: Info) -> None:
+    def passed(self, plugin: Applied, point: ExtensionPoint, before: Info, after: Info) -> None:
         """See Observer."""
         self.passes.append((plugin, point, before, after))
 

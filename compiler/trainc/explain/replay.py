@@ -15,7 +15,7 @@ from trainc.explain import probe
 from trainc.explain.attribute import before_overlays, by_document, by_label, by_patch, by_plugin
 from trainc.explain.history import Attribute, History, Key, keyed
 from trainc.explain.model import ExplainedField, InputDocuments, Origin
-from trainc.explain.situation import Situation
+from trainc.explain.sources import Sources
 from trainc.explain.stages import Moved, by_move, by_secrets_mode, by_stage, moved, patch_leaves, sealed_of
 from trainc.ir.info import Info
 from trainc.ir.trainjob import Patch, TrainJob
@@ -24,8 +24,9 @@ from trainc.pipeline.lowering import lower
 from trainc.pipeline.patches import apply_patches
 from trainc.pipeline.roles import Role, Template
 from trainc.plugins import engine
-from trainc.plugins.plugin import ExtensionPoint
-from trainc.plugins.registry import plugin_named, plugins_for
+from trainc.plugins.plugin import ExtensionPoint, Plugin
+from trainc.plugins.registry import Applied, plugins_for
+from trainc.plugins.rows import Situation
 
 _JOBSET = "JobSet"
 _TEMPLATE = ("spec", "template")
@@ -40,6 +41,7 @@ class Replay:
         self._jobset = History()
         self._histories: dict[Key, History] = {}
         self._moves: Mapping[FieldPath, Moved] = {}
+        self._jobset_plugin = next(a for a in plugins_for(job, info) if a.plugin.name == _JOBSET)
 
     def frontend(self) -> None:
         """The template as read, its defaults, each patch, inferred labels, and what lowering and building write."""
@@ -72,29 +74,29 @@ class Replay:
             self._jobset.step({path: found[path] for path in earlier}, lambda leaf: earlier[leaf.path])
         self._jobset.step(found, self._in_runtime, earlier)
 
-    def passed(self, plugin: str, point: ExtensionPoint, before: Info, after: Info) -> None:
+    def passed(self, applied: Applied, point: ExtensionPoint, before: Info, after: Info) -> None:
         """A pass, run again on probes to find what it wrote as it was."""
-        run = getattr(plugin_named(plugin), point)
+        run = getattr(applied.passes, point)
         jobset = self._project(after)
         overwritten = probe.overwritten(
             probe.candidates(self._jobset.leaves, leaves(jobset)),
             lambda leaf, value: self._project(probe.with_value(before, leaf, value)),
-            lambda leaf, value: self._project(run(self._job, probe.with_value(before, leaf, value))),
+            lambda leaf, value: self._project(run(self._job, applied.policy, probe.with_value(before, leaf, value))),
         )
-        self._step(jobset, self._by(plugin, point, after), overwritten, whole_items=True)
+        self._step(jobset, self._by(applied.plugin, point, after), overwritten, whole_items=True)
 
     def built(self, info: Info) -> None:
         """The objects beside the JobSet."""
-        for plugin in plugins_for(self._job, info):
-            for manifest in engine.build(self._job, info, (plugin,)):
+        for applied in plugins_for(self._job, info):
+            for manifest in engine.build(self._job, info, (applied,)):
                 key = (manifest["apiVersion"], manifest["kind"], 0)
                 while key in self._histories:
                     key = (*key[:2], key[2] + 1)
-                if plugin.name == _JOBSET:
+                if applied.plugin.name == _JOBSET:
                     self._histories[key] = self._jobset
                 else:
                     self._histories[key] = History()
-                    self._histories[key].step(leaves(manifest), self._by(plugin.name, "build", info))
+                    self._histories[key].step(leaves(manifest), self._by(applied.plugin, "build", info))
 
         if info.gitops:
             self._moves = moved(self._job, info)
@@ -125,8 +127,8 @@ class Replay:
         return attribute
 
     def _by_secrets_mode(self, manifest: Manifest) -> Attribute:
-        situation, sealed = self._situation(self._info), sealed_of(self._others, manifest)
-        return lambda leaf: by_secrets_mode(situation, self._options, sealed, leaf)
+        situation, sources, sealed = self._situation(self._info), self._sources, sealed_of(self._others, manifest)
+        return lambda leaf: by_secrets_mode(situation, sources, self._options, sealed, leaf)
 
     def _unmoved(self) -> Iterator[FieldPath]:
         """Fields that move from the TrainJob to where the same value is already."""
@@ -147,7 +149,7 @@ class Replay:
             lambda leaf, value: probe.replaced({"spec": self._info.template}, leaf.index, value),
             lowered_with,
         )
-        self._step(jobset, self._by("JobSet", "build", self._info), overwritten, whole_items=True)
+        self._step(jobset, self._by(self._jobset_plugin.plugin, "build", self._info), overwritten, whole_items=True)
 
     def _patch(self, patch: Patch, jobset: Manifest) -> None:
         written = patch_leaves(patch)
@@ -162,16 +164,19 @@ class Replay:
     def _in_trainjob_spec(self, leaf: Leaf) -> Origin:
         return by_document(self._trainjob, leaf, ("spec", *leaf.index[1:]), "trainjob")
 
-    def _by(self, plugin: str, point: str, info: Info) -> Attribute:
-        situation = self._situation(info)
-        return lambda leaf: by_plugin(plugin, point, situation, leaf)
+    def _by(self, plugin: Plugin, point: str, info: Info) -> Attribute:
+        situation, sources = self._situation(info), self._sources
+        return lambda leaf: by_plugin(plugin, point, situation, sources, leaf)
 
     def _situation(self, info: Info) -> Situation:
-        jobset = self._jobset
-        return Situation(self._trainjob, self._runtime, self._job, info, jobset.origin, jobset.template_origin)
+        return Situation(self._job, info, self._sources.is_set)
+
+    @property
+    def _sources(self) -> Sources:
+        return Sources(self._trainjob, self._runtime, self._jobset.origin, self._jobset.template_origin)
 
     def _project(self, info: Info) -> Manifest:
-        (jobset,) = engine.build(self._job, info, (plugin_named(_JOBSET),))
+        (jobset,) = engine.build(self._job, info, (self._jobset_plugin,))
         return jobset
 
     def _step(

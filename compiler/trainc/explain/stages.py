@@ -8,12 +8,14 @@ from typing import Any
 from trainc.api import names
 from trainc.api.field_path import FieldPath, Item, Leaf, leaves
 from trainc.diagnostics import Path
-from trainc.explain.inputs.secrets import ROWS
+from trainc.explain.attribute import row_for, rows_of
 from trainc.explain.model import InputDocument, Origin
-from trainc.explain.situation import Situation, input_of, schema_path
+from trainc.explain.sources import Sources, input_of, schema_path
 from trainc.ir.info import Info
 from trainc.ir.trainjob import Patch, PatchedJob, TrainJob, carried
 from trainc.options import Options
+from trainc.plugins.registry import enabled
+from trainc.plugins.rows import Situation
 from trainc.startup.records import dataclass, replace
 
 # The fields that JobSet's webhook fills in; all other defaults are the CRD's.
@@ -92,14 +94,16 @@ _CIPHERTEXT: tuple[FieldPath, ...] = (
 )
 
 
-def by_secrets_mode(situation: Situation, options: Options, sealed: InputDocument | None, leaf: Leaf) -> Origin:
+def by_secrets_mode(
+    situation: Situation, sources: Sources, options: Options, sealed: InputDocument | None, leaf: Leaf
+) -> Origin:
     """A leaf of an object that a secrets mode adds; `sealed` is the document that it was carried over from."""
     flag = f"--secrets {options.secrets}"
     if sealed is not None and any(leaf.path[: len(field)] == field for field in _CIPHERTEXT):
         return Origin("delivery", "Secrets", leaf.value, rule=flag, inputs=(input_of(sealed, _carried(leaf)),))
     s = replace(situation, path=leaf.path, value=leaf.value)
-    row = next(row for row in ROWS if row.covers(s))
-    inputs = s.inputs(row.refs(s))
+    row = row_for((row for plugin in enabled(options.plugins) for row in rows_of(plugin, "secrets")), s)
+    inputs = sources.inputs(row.refs(s)) if row is not None else ()
     rule = "; ".join((flag, *(given.rule for given in inputs if given.rule)))
     return Origin("delivery", "Secrets", leaf.value, rule=rule, inputs=tuple(i for i in inputs if not i.rule))
 

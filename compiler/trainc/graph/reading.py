@@ -10,41 +10,33 @@ from trainc.api.documents import Json
 from trainc.api.quantity import parse_quantity
 from trainc.graph.model import Dependency, Gang, Graph, Rendezvous, Step, Volume
 from trainc.ir.devices import is_gpu
-from trainc.startup.patterns import pattern
+from trainc.plugins.plugin import Gang as GangScheduler
+from trainc.plugins.plugin import MeetingFile, Plugin
+from trainc.plugins.registry import PLUGINS
 from trainc.startup.records import replace
 
-_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
-_GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
-_SCHEDULERS = {"scheduling.x-k8s.io": "coscheduling", "scheduling.volcano.sh": "volcano"}
-# The variables that hold an address, and those that hold its port where it has none.
-_ADDRESSES = {
-    "PET_RDZV_ENDPOINT": "",
-    "PET_MASTER_ADDR": "PET_MASTER_PORT",
-    "JAX_COORDINATOR_ADDRESS": "",
-    "DMLC_TRACKER_URI": "DMLC_TRACKER_PORT",
-}
-_ENDPOINT_ARGUMENT = "--rdzv_endpoint="
-_BROKER_PORT = pattern(r"^default_port = (\d+)$", re.MULTILINE)
 _KINDS = {"persistentVolumeClaim": "PVC"}
 _REFERENCES = ("name", "secretName", "claimName", "path")
 
 
-def read_graph(manifests: Sequence[Json]) -> Graph:
-    """The graph of the one JobSet among a job's manifests."""
+def read_graph(manifests: Sequence[Json], plugins: Sequence[Plugin] = PLUGINS) -> Graph:
+    """The graph of the one JobSet among a job's manifests; `plugins` tell where their pods meet."""
     jobset = next(manifest for manifest in manifests if manifest["kind"] == "JobSet")
     spec, metadata = jobset["spec"], jobset["metadata"]
     claims: dict[str, str] = dict(_claims(spec))
-    steps = [_step(job, jobset, manifests, claims) for job in spec.get("replicatedJobs", ())]
+    steps = [_step(job, jobset, manifests, claims, plugins) for job in spec.get("replicatedJobs", ())]
     return Graph(
         metadata.get("namespace", ""),
         metadata["name"],
         tuple(_in_startup_order(steps, spec)),
-        _gang(manifests),
+        _gang(manifests, plugins),
         spec.get("suspend") is True,
     )
 
 
-def _step(job: Json, jobset: Json, manifests: Sequence[Json], claims: Mapping[str, str]) -> Step:
+def _step(
+    job: Json, jobset: Json, manifests: Sequence[Json], claims: Mapping[str, str], plugins: Sequence[Plugin]
+) -> Step:
     job_spec = job["template"].get("spec", {})
     template = job_spec.get("template", {})
     pod: Json = template.get("spec", {})
@@ -62,8 +54,8 @@ def _step(job: Json, jobset: Json, manifests: Sequence[Json], claims: Mapping[st
         volumes=tuple(_volumes(pod, claims)),
         depends_on=tuple(Dependency(d["name"], d["status"]) for d in job.get("dependsOn", ())),
         hosts=_hosts(jobset, job["name"], replicas, pods),
-        rendezvous=tuple(_rendezvous(pod, manifests, _hosts(jobset, job["name"], 1, 1))),
-        in_gang=_GROUP_LABEL in metadata.get("labels", {}) or _GROUP_ANNOTATION in metadata.get("annotations", {}),
+        rendezvous=tuple(_rendezvous(pod, manifests, _hosts(jobset, job["name"], 1, 1), plugins)),
+        in_gang=any(gang.key in metadata.get(gang.joins, {}) for gang in _gangs(plugins)),
     )
 
 
@@ -108,38 +100,48 @@ def _range(count: int) -> str:
     return "0" if count == 1 else f"[0-{count - 1}]"
 
 
-def _rendezvous(pod: Json, manifests: Sequence[Json], first_host: str) -> Iterator[Rendezvous]:
+def _gangs(plugins: Sequence[Plugin]) -> Iterator[GangScheduler]:
+    return (plugin.gang for plugin in plugins if plugin.gang is not None)
+
+
+def _rendezvous(
+    pod: Json, manifests: Sequence[Json], first_host: str, plugins: Sequence[Plugin]
+) -> Iterator[Rendezvous]:
     for container in pod.get("containers", ()):
         env = {variable["name"]: str(variable.get("value", "")) for variable in container.get("env", ())}
-        for name, port in _ADDRESSES.items():
-            if env.get(name):
-                yield Rendezvous(f"{env[name]}:{env[port]}" if port in env else env[name], name)
-        for word in container.get("command", ()):
-            if word.startswith(_ENDPOINT_ARGUMENT):
-                yield Rendezvous(word.removeprefix(_ENDPOINT_ARGUMENT), _ENDPOINT_ARGUMENT.rstrip("="))
+        for address in (address for plugin in plugins for address in plugin.addresses):
+            host, port = env.get(address.variable), env.get(address.port)
+            if host:
+                yield Rendezvous(host if port is None else f"{host}:{port}", address.variable)
+        for argument in (argument for plugin in plugins for argument in plugin.address_arguments):
+            for word in container.get("command", ()):
+                if word.startswith(argument):
+                    yield Rendezvous(word.removeprefix(argument), argument.rstrip("="))
     mounted = {(volume.get("configMap") or {}).get("name") for volume in pod.get("volumes", ())}
     for manifest in manifests:
         if manifest["kind"] == "ConfigMap" and manifest["metadata"]["name"] in mounted:
-            yield from _by_file(manifest, first_host)
+            for file in (file for plugin in plugins for file in plugin.files):
+                yield from _by_file(manifest, file, first_host)
 
 
-def _by_file(config_map: Json, first_host: str) -> Iterator[Rendezvous]:
-    """What MPI reads in its hostfile and Flux in its brokers' configuration, which the lead broker of all serves."""
-    name, data = config_map["metadata"]["name"], config_map["data"]
-    if "hostfile" in data:
-        hosts = data["hostfile"].count("\n")
-        yield Rendezvous(f"{hosts:,} host{'' if hosts == 1 else 's'}", f"hostfile in {name}")
-    port = _BROKER_PORT.search(data.get("init.sh", ""))
+def _by_file(config_map: Json, file: MeetingFile, first_host: str) -> Iterator[Rendezvous]:
+    """What programs read in a file: all hosts, or the port that rank 0 of all serves."""
+    name, text = config_map["metadata"]["name"], config_map["data"].get(file.key)
+    if text is not None and not file.port:
+        hosts = text.count("\n")
+        yield Rendezvous(f"{hosts:,} host{'' if hosts == 1 else 's'}", f"{file.called or file.key} in {name}")
+    port = re.search(file.port, text or "") if file.port else None
     if port is not None and first_host:
-        yield Rendezvous(f"{first_host}:{port[1]}", f"broker.toml in {name}")
+        yield Rendezvous(f"{first_host}:{port[1]}", f"{file.called or file.key} in {name}")
 
 
-def _gang(manifests: Sequence[Json]) -> Gang | None:
+def _gang(manifests: Sequence[Json], plugins: Sequence[Plugin]) -> Gang | None:
+    schedulers = {plugin.gang.api_group: plugin.policy for plugin in plugins if plugin.gang is not None}
     for manifest in manifests:
         if manifest["kind"] == "PodGroup":
             group = manifest["apiVersion"].partition("/")[0]
             spec = manifest["spec"]
-            return Gang(manifest["metadata"]["name"], _SCHEDULERS.get(group, group), spec.get("minMember", 0))
+            return Gang(manifest["metadata"]["name"], schedulers.get(group, group), spec.get("minMember", 0))
     return None
 
 

@@ -19,7 +19,7 @@ class Info:
     `template` is the runtime's JobSetSpec with all patches applied; `pod_sets` mirrors its replicatedJobs, in order,
     and is what passes edit; `command` and `args` are the trainer's entrypoint, None where the template's stands.
     `ml_policy` is None where the runtime has none, which is not the same as an empty one. `runtime_jobs` names the
-    jobs, and their containers, that the runtime had before any patch.
+    jobs, and their containers, that the runtime had before any patch; `plugins` those of other distributions that act.
     """
 
     release: Release
@@ -34,6 +34,7 @@ class Info:
     annotations: Mapping[str, str] = field(default_factory=dict)
     command: tuple[str, ...] | None = None
     args: tuple[str, ...] | None = None
+    plugins: tuple[str, ...] = ()
 
     @property
     def gitops(self) -> bool:

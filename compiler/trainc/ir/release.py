@@ -1,15 +1,15 @@
 """What each Trainer release does differently: one row per concern, one column per release.
 
-Nothing else in the package compares release numbers; a pass reads the fact it needs. Each fact was read in
+No pass compares release numbers; it reads the fact it needs. Each fact was read in
 kubeflow/trainer at the tags that PORT.yaml pins and is held by the recorded cases of that release.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Literal
+from typing import Literal
 
-from trainc.api.releases import RELEASES
+from trainc.api.releases import RELEASES, Columns
 from trainc.diagnostics import Finding, Path
 from trainc.startup.records import dataclass
 
@@ -48,7 +48,6 @@ class Release:
     hostfile_counts_replicas: bool
 
     # The other plugins.
-    plain_yields_to: tuple[str, ...]
     flux_sees_template_command: bool
     flux_checks_trainer_processes: bool
     flux_shared_memory: bool
@@ -69,7 +68,7 @@ _KEPT_2_0 = ("output_dir", "tokenizer.path", "checkpointer.checkpoint_dir")
 _KEPT_2_1 = (*_KEPT_2_0, "tokenizer.merges_file")
 
 # fmt: off
-_FACTS: dict[str, tuple[Any, Any, Any, Any]] = {
+_FACTS = Columns(RELEASES, {
     #                                2.0                     2.1                     2.2                 2.3
     "jobset":                       ("0.8",                  "0.10",                 "0.11",             "0.12"),
     "patch_field":                  ("podSpecOverrides",     "podTemplateOverrides", "runtimePatches",   "runtimePatches"),
@@ -90,7 +89,6 @@ _FACTS: dict[str, tuple[Any, Any, Any, Any]] = {
     "mpi_file_modes":               (False,                  False,                  False,              True),
     "mpi_env_reserved":             (False,                  False,                  False,              True),
     "hostfile_counts_replicas":     (False,                  False,                  False,              True),
-    "plain_yields_to":              (("torch", "mpi"),       ("torch", "mpi"),       ("torch", "mpi", "jax"), ("torch", "mpi", "jax")),
     "flux_sees_template_command":   (False,                  False,                  False,              True),
     "flux_checks_trainer_processes": (False,                 False,                  False,              True),
     "flux_shared_memory":           (False,                  False,                  False,              True),
@@ -101,15 +99,14 @@ _FACTS: dict[str, tuple[Any, Any, Any, Any]] = {
     "all_trainers_take_first_count": (True,                  False,                  False,              False),
     "warns_deprecated_runtime":     (False,                  True,                   True,               True),
     "managed_by_honoured":          (False,                  False,                  False,              True),
-}
+})
 # fmt: on
 
 
 @cache
 def release_facts(minor: str) -> Release:
-    """The facts of one release; `minor` is one of options.RELEASES."""
-    column = RELEASES.index(minor)
-    return Release(minor=minor, **{name: row[column] for name, row in _FACTS.items()})
+    """The facts of one release; `minor` is one of api.releases.RELEASES."""
+    return Release(minor=minor, **_FACTS.at(minor))
 
 
 def controller_panics(why: str, path: Path) -> Finding:

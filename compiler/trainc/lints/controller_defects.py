@@ -5,8 +5,7 @@ Runs under `controller` semantics only, on the lowered job before any pass.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from collections.abc import Iterator
 
 from trainc.api import names
 from trainc.diagnostics import Finding, Path
@@ -18,21 +17,31 @@ from trainc.ir.info import Info
 from trainc.ir.podset import Container, controller_port_match, upsert_where
 from trainc.ir.trainjob import InitializerStep, Trainer, TrainJob
 from trainc.lints.carried_fields import CARRIED_FIELDS
+from trainc.plugins.plugin import Detect
+from trainc.plugins.registry import enabled, loaded
 
-# Where the situation shows, or None where it does not arise.
-Detect: TypeAlias = Callable[[TrainJob, Info], "Path | None"]
 _RUNTIME_REF: Path = ("spec", "runtimeRef")
 _TRAINER: Path = ("spec", "trainer")
-_RANKED = ("torch", "jax", "xgboost")
 
 
 def controller_defects(job: TrainJob, info: Info) -> Iterator[Finding]:
     """A warning for each deviation whose situation arises, naming the deviation."""
+    detectors: dict[str, Detect] = dict(_DETECTORS)
+    for plugin in enabled(info.plugins):
+        if plugin.detectors and plugin.policy_of(job, info) is not None:
+            detectors |= loaded(plugin.detectors, "DETECTORS")
     for deviation in DEVIATIONS:
-        detect = _DETECTORS.get(deviation.id)
+        detect = detectors.get(deviation.id)
         path = detect(job, info) if detect else None
         if path is not None:
             yield _warning(deviation, path)
+
+
+def _can_show(deviation: str, job: TrainJob, info: Info) -> bool:
+    """Whether a plugin acts on the job for which the controller can get this wrong."""
+    return any(
+        deviation in plugin.defects and plugin.policy_of(job, info) is not None for plugin in enabled(info.plugins)
+    )
 
 
 def _warning(deviation: Deviation, path: Path) -> Finding:
@@ -63,7 +72,7 @@ def _gang_ignores_limits(job: TrainJob, info: Info) -> Path | None:
 
 
 def _unnamed_ports(job: TrainJob, info: Info) -> Path | None:
-    ranks = job.trainer is not None and any(info.policy(name) is not None for name in _RANKED)
+    ranks = job.trainer is not None and _can_show("unnamed-ports-kept", job, info)
     for pod_set in info.pod_sets:
         rebuilt = (*pod_set.containers, *(pod_set.init_containers if info.release.init_container_ports_rebuilt else ()))
         for container in rebuilt:
@@ -97,7 +106,7 @@ def _patch_creates(job: TrainJob, info: Info) -> Path | None:
 def _counts(job: TrainJob, info: Info) -> Path | None:
     if job.trainer is None or job.trainer.resources_per_node is None or info.trainer_container is None:
         return None
-    if job.trainer.num_proc_per_node is not None or not any(info.policy(n) is not None for n in ("mpi", *_RANKED)):
+    if job.trainer.num_proc_per_node is not None or not _can_show("counts-from-merged-resources", job, info):
         return None
     counted, merged = resources_per_node(job, info), info.trainer_container.resources
     return (*_TRAINER, "resourcesPerNode") if (gpus(counted), cpus(counted)) != (gpus(merged), cpus(merged)) else None
@@ -121,28 +130,15 @@ def _claims_lost(job: TrainJob, info: Info) -> Path | None:
     return path if merged and main is not None and main.resources.get("claims") else None
 
 
-def _launcher_multiplied(job: TrainJob, info: Info) -> Path | None:
-    launcher = info.pod_set_in_role(names.LAUNCHER)
-    return _RUNTIME_REF if info.policy("mpi") is not None and launcher is not None and launcher.count > 1 else None
-
-
-def _extra_host(job: TrainJob, info: Info) -> Path | None:
-    as_node = (info.policy("mpi") or {}).get("runLauncherAsNode")
-    both = info.pod_set_in_role(names.LAUNCHER) and info.pod_set_in_role(names.NODE)
-    asked = job.trainer.num_nodes if job.trainer else None
-    one = asked is not None and asked <= 1
-    return (*_TRAINER, "numNodes") if as_node and both and one else None
-
-
 def _master_address(job: TrainJob, info: Info) -> Path | None:
     trainer = info.trainer
-    if trainer is None or not any(info.policy(name) is not None for name in _RANKED):
+    if trainer is None or not _can_show("real-master-address", job, info):
         return None
     return _RUNTIME_REF if trainer.name != names.NODE or subdomain(job, info) != job.name else None
 
 
 def _no_rank_environment(job: TrainJob, info: Info) -> Path | None:
-    ranked = any(info.policy(name) is not None for name in _RANKED)
+    ranked = _can_show("rank-environment-without-trainer", job, info)
     return ("spec",) if ranked and job.trainer is None and info.trainer_container is not None else None
 
 
@@ -164,27 +160,6 @@ def _env_source_lost(job: TrainJob, info: Info) -> Path | None:
     return None
 
 
-def _flux_gpus(job: TrainJob, info: Info) -> Path | None:
-    policy = info.policy("flux")
-    if policy is None or job.trainer is None:
-        return None
-    asked = job.trainer.num_proc_per_node
-    processes = asked if asked is not None else policy["numProcPerNode"]
-    several = processes != 1 and gpus(resources_per_node(job, info)) > 0
-    return (*_TRAINER, "numProcPerNode") if several else None
-
-
-def _flux_flattened(job: TrainJob, info: Info) -> Path | None:
-    if info.policy("flux") is None or job.trainer is None:
-        return None
-    words = (*(job.trainer.command or ()), *(job.trainer.args or ()))
-    return (*_TRAINER, "command") if any(len(word.split()) != 1 for word in words) else None
-
-
-def _elastic_ignored(job: TrainJob, info: Info) -> Path | None:
-    return _RUNTIME_REF if "elasticPolicy" in (info.policy("torch") or {}) else None
-
-
 _DETECTORS: dict[str, Detect] = {
     "gang-of-pods-that-run-together": _gang_never_complete,
     "gang-counts-replicas": _gang_ignores_replicas,
@@ -194,14 +169,9 @@ _DETECTORS: dict[str, Detect] = {
     "counts-from-merged-resources": _counts,
     "resources-without-policy": _resources_ignored,
     "resource-claims-kept": _claims_lost,
-    "mpi-nodes-size-the-nodes": _launcher_multiplied,
-    "mpi-one-node-is-one-host": _extra_host,
     "real-master-address": _master_address,
     "rank-environment-without-trainer": _no_rank_environment,
     "one-gpu-resource": _ambiguous_gpu,
     "env-sources-kept": _env_source_lost,
-    "flux-gpus-per-task": _flux_gpus,
-    "flux-command-words": _flux_flattened,
-    "elastic-policy-honoured": _elastic_ignored,
     **CARRIED_FIELDS,
 }

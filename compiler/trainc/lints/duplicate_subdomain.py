@@ -8,6 +8,7 @@ from trainc.api.documents import Json
 from trainc.diagnostics import Finding
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
+from trainc.options import Options
 from trainc.startup.records import dataclass
 
 # (namespace, name) of a headless Service -> the JobSet that it belongs to.
@@ -47,7 +48,7 @@ def duplicate_subdomain(claims: Iterable[Claim], services: Services) -> Iterator
             yield claim.jobset, _taken(claim.service, first)
 
 
-def subdomain_of_every_run(job: TrainJob, info: Info) -> Iterator[Finding]:
+def subdomain_of_every_run(job: TrainJob, info: Info, options: Options) -> Iterator[Finding]:
     """A warning where a job's name changes with its content and its Service's does not: its runs meet there."""
     subdomain = (info.template.get("network") or {}).get("subdomain")
     if subdomain and job.name_hash:

@@ -9,9 +9,8 @@ from trainc.diagnostics import Finding, Path, Severity
 from trainc.ir.info import Info
 from trainc.ir.podset import PodSet
 from trainc.ir.trainjob import TrainJob
+from trainc.plugins.registry import enabled
 
-# The frameworks that run several processes per node; XGBoost counts its workers itself, from the GPUs.
-_WITH_PROCESSES = ("torch", "mpi", "flux")
 _TEMPLATE: Path = ("spec", "template", "spec")
 
 
@@ -19,8 +18,11 @@ def processes_ignored(job: TrainJob, info: Info) -> Iterator[Finding]:
     """NumProcPerNode beside a policy that does not read it."""
     if job.trainer is None or job.trainer.num_proc_per_node is None:
         return
-    if not any(info.policy(name) is not None for name in _WITH_PROCESSES):
-        message = "numProcPerNode is not read here: the runtime's mlPolicy is none of torch, mpi and flux"
+    # XGBoost counts its workers itself, from the GPUs.
+    several = [plugin for plugin in enabled(info.plugins) if plugin.reads_processes]
+    if not any(plugin.policy_of(job, info) is not None for plugin in several):
+        *others, last = (plugin.policy for plugin in several)
+        message = f"numProcPerNode is not read here: the runtime's mlPolicy is none of {', '.join(others)} and {last}"
         hint = "remove it, or take a runtime of a framework that starts several processes per node"
         yield Finding("FieldIgnored", "warning", message, hint=hint, path=("spec", "trainer", "numProcPerNode"))
 

@@ -1,81 +1,93 @@
-"""The lints that look at every job, in the order in which they report."""
+"""Every lint in one list, in the order in which they report: those of no framework here, then those of each plugin.
+
+What a function takes depends on its stage: a lowered, sized or controller lint (job, info), a built one (job, info,
+options), one of all jobs (claims, services) as in duplicate_subdomain.py, one of rendered manifests (jobset, objects,
+plugins) as in rendered.py.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib import import_module
-from typing import TypeAlias, cast
+from typing import TYPE_CHECKING, Any
 
-from trainc.api import names
 from trainc.diagnostics import Finding
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.startup.records import dataclass, replace
+from trainc.plugins.plugin import Lint, Plugin, Stage
+from trainc.plugins.registry import enabled, loaded
+from trainc.startup.records import replace
 
-Lint: TypeAlias = Callable[[TrainJob, Info], Iterator[Finding]]
-
-
-def _always(job: TrainJob, info: Info) -> bool:
-    return True
+if TYPE_CHECKING:
+    from trainc.lints.duplicate_subdomain import Claim, Services
+    from trainc.options import Options
 
 
 def _gang(job: TrainJob, info: Info) -> bool:
     return info.pod_group_policy is not None
 
 
-def _mpi(job: TrainJob, info: Info) -> bool:
-    return info.policy("mpi") is not None
-
-
-def _initializers(job: TrainJob, info: Info) -> bool:
-    return any(p.ancestor in (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER) for p in info.pod_sets)
-
-
 def _processes(job: TrainJob, info: Info) -> bool:
     return job.trainer is not None and job.trainer.num_proc_per_node is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Registered:
-    """A lint's module, its function, and the jobs that concern it: for no other is it even imported."""
-
-    module: str
-    function: str
-    concerned: Callable[[TrainJob, Info], bool] = _always
+LINTS: tuple[Lint, ...] = (
+    Lint("lowered", "trainc.lints.nothing_to_run", "nothing_to_run"),
+    Lint("lowered", "trainc.lints.missing_ancestor", "missing_trainer_ancestor"),
+    Lint("lowered", "trainc.lints.missing_image", "missing_image"),
+    Lint("lowered", "trainc.lints.shell_variables", "unexpanded_shell_variables"),
+    Lint("lowered", "trainc.lints.gpu_limits", "gpu_without_limit"),
+    Lint("lowered", "trainc.lints.gang_scheduler", "scheduler_name_missing", _gang),
+    Lint("lowered", "trainc.lints.ignored_values", "processes_ignored", _processes),
+    Lint("controller", "trainc.lints.controller_defects", "controller_defects"),
+    Lint("sized", "trainc.lints.ignored_values", "values_overridden"),
+    Lint("built", "trainc.lints.ttl_rerun", "ttl_rerun"),
+    Lint("built", "trainc.lints.duplicate_subdomain", "subdomain_of_every_run"),
+    Lint("all_jobs", "trainc.lints.duplicate_subdomain", "duplicate_subdomain"),
+    Lint("rendered", "trainc.lints.rendered", "stale_names"),
+)
 
 
 @cache
-def _loaded(module: str, function: str) -> Lint:
-    return cast("Lint", getattr(import_module(f"trainc.{module}"), function))
+def _at(stage: Stage, plugins: tuple[str, ...]) -> tuple[tuple[Lint, Plugin | None], ...]:
+    """The lints of a stage, each with the plugin that it belongs to, if any."""
+    own = ((each, None) for each in LINTS if each.stage == stage)
+    return (*own, *((each, plugin) for plugin in enabled(plugins) for each in plugin.lints if each.stage == stage))
 
 
-# Of a lowered job, before any pass.
-LINTS: tuple[Registered, ...] = (
-    Registered("lints.nothing_to_run", "nothing_to_run"),
-    Registered("lints.missing_ancestor", "missing_trainer_ancestor"),
-    Registered("lints.missing_image", "missing_image"),
-    Registered("lints.shell_variables", "unexpanded_shell_variables"),
-    Registered("plugins.initializer.lints", "initializer_not_ordered", _initializers),
-    Registered("lints.gpu_limits", "gpu_without_limit"),
-    Registered("lints.gang_scheduler", "scheduler_name_missing", _gang),
-    Registered("plugins.mpi.completion", "mpi_nodes_awaited", _mpi),
-    Registered("lints.ignored_values", "processes_ignored", _processes),
-)
-# Of a job whose pods have been counted and told how to meet.
-SIZED_LINTS: tuple[Registered, ...] = (
-    Registered("lints.gang_scheduler", "gang_too_large", _gang),
-    Registered("plugins.torch.torchrun_flags", "torchrun_args_override_policy"),
-    Registered("lints.ignored_values", "values_overridden"),
-)
+def lint(job: TrainJob, info: Info, stage: Stage = "lowered", options: Options | None = None) -> list[Finding]:
+    """What the lints of a stage find in one job; `options` is for those of what is built.
 
-
-def lint(job: TrainJob, info: Info, lints: Sequence[Registered] = LINTS) -> list[Finding]:
-    """What the lints find. Under `controller`, which refuses only what the controller does, nothing is an error."""
+    Under `controller`, which refuses only what the controller does, nothing is an error.
+    """
+    given = (job, info) if options is None else (job, info, options)
     findings = [
-        f for each in lints if each.concerned(job, info) for f in _loaded(each.module, each.function)(job, info)
+        finding
+        for each, plugin in _at(stage, info.plugins)
+        if _concerns(each, plugin, job, info)
+        for finding in loaded(each.module, each.function)(*given)
     ]
     return findings if info.gitops else [_no_error(finding) for finding in findings]
+
+
+def lint_all_jobs(claims: Iterable[Claim], services: Services, options: Options) -> Iterator[tuple[str, Finding]]:
+    """What only all jobs together show, by the label of the object; `services` remembers those of the whole input."""
+    for each, _ in _at("all_jobs", options.plugins):
+        yield from loaded(each.module, each.function)(claims, services)
+
+
+def lint_rendered(
+    jobset: Mapping[str, Any], objects: Sequence[Mapping[str, Any]], options: Options
+) -> Iterator[Finding]:
+    """What a JobSet among rendered `objects` says of others that is no longer so, with paths inside it."""
+    for each, _ in _at("rendered", options.plugins):
+        yield from loaded(each.module, each.function)(jobset, objects, enabled(options.plugins))
+
+
+def _concerns(each: Lint, plugin: Plugin | None, job: TrainJob, info: Info) -> bool:
+    if each.applies_to is not None:
+        return each.applies_to(job, info)
+    return plugin is None or plugin.policy_of(job, info) is not None
 
 
 def _no_error(finding: Finding) -> Finding:

@@ -11,43 +11,34 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from trainc.api import names
 from trainc.api.documents import Json
 from trainc.diagnostics import Finding, Path
+from trainc.plugins.plugin import Plugin
+from trainc.plugins.registry import PLUGINS
 from trainc.startup.records import dataclass
 
-# Variables and arguments that hold an address, with or without a port.
-ADDRESS_VARIABLES = (
-    "PET_MASTER_ADDR",
-    "PET_RDZV_ENDPOINT",
-    "JAX_COORDINATOR_ADDRESS",
-    "DMLC_TRACKER_URI",
-)
-_ADDRESS_ARGUMENT = "--rdzv_endpoint="
-_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
-_GROUP_ANNOTATION = "scheduling.k8s.io/group-name"
 _HINT = "put prefixes, suffixes and renames into trainc's overlay, or at least before trainc runs, and compile again"
 
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """The objects of one namespace that a JobSet's names may lead to."""
+    """What a JobSet's names may lead to in its namespace: pods by their addresses, ConfigMaps' files and pod groups."""
 
-    hostfiles: Mapping[str, str]
+    plugins: Sequence[Plugin]
+    hosts: frozenset[str]
+    files: Mapping[str, Json]
     groups: frozenset[str]
 
 
-def stale_names(jobset: Json, objects: Iterable[Json]) -> list[Finding]:
+def stale_names(jobset: Json, objects: Iterable[Json], plugins: Sequence[Plugin] = PLUGINS) -> list[Finding]:
     """Names inside `jobset` that lead nowhere, with paths inside it. `objects` are all manifests rendered with it."""
     namespace = _metadata(jobset).get("namespace", "")
     beside = [o for o in objects if _metadata(o).get("namespace", "") == namespace]
     rendered = Rendered(
-        hostfiles={
-            _metadata(o).get("name", ""): (o.get("data") or {}).get("hostfile", "")
-            for o in beside
-            if o.get("kind") == "ConfigMap"
-        },
+        plugins=plugins,
+        hosts=frozenset(endpoints(jobset)),
+        files={_metadata(o).get("name", ""): o.get("data") or {} for o in beside if o.get("kind") == "ConfigMap"},
         groups=frozenset(_metadata(o).get("name", "") for o in beside if o.get("kind") == "PodGroup"),
     )
-    hosts = frozenset(endpoints(jobset))
-    return [finding for path, pod in _pods(jobset) for finding in _pod_findings(path, pod, hosts, rendered)]
+    return [finding for path, pod in _pods(jobset) for finding in _pod_findings(path, pod, rendered)]
 
 
 def endpoints(jobset: Json) -> Iterator[str]:
@@ -62,31 +53,40 @@ def endpoints(jobset: Json) -> Iterator[str]:
                 yield f"{names.pod_host(name, job['name'], replica, index)}.{domain}"
 
 
-def _pod_findings(path: Path, pod: Json, hosts: frozenset[str], rendered: Rendered) -> Iterator[Finding]:
+def _pod_findings(path: Path, pod: Json, rendered: Rendered) -> Iterator[Finding]:
     yield from _groups(path, pod, rendered)
     spec = pod.get("spec") or {}
     for kind in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(kind, ())):
-            yield from _addresses((*path, "spec", kind, index), container, hosts)
+            yield from _addresses((*path, "spec", kind, index), container, rendered)
     for index, volume in enumerate(spec.get("volumes", ())):
         name = str((volume.get("configMap") or {}).get("name", ""))
-        if name in rendered.hostfiles:
-            yield from _hosts((*path, "spec", "volumes", index), rendered.hostfiles[name], hosts)
-        elif name.endswith(("-mpi-hostfile", "-flux-entrypoint")):
-            message = f"ConfigMap {name!r} is not among the manifests"
-            yield Finding(
-                "StaleConfigMap", "error", message, _HINT, (*path, "spec", "volumes", index, "configMap", "name")
-            )
+        yield from _files((*path, "spec", "volumes", index), name, rendered)
 
 
-def _addresses(path: Path, container: Json, hosts: frozenset[str]) -> Iterator[Finding]:
+def _files(path: Path, name: str, rendered: Rendered) -> Iterator[Finding]:
+    """Files by which pods meet, in the ConfigMap called `name`."""
+    known = [file for plugin in rendered.plugins for file in plugin.files]
+    if name in rendered.files:
+        for file in known:
+            if not file.port:
+                yield from _hosts(path, rendered.files[name].get(file.key, ""), rendered.hosts)
+    elif name.endswith(tuple(file.suffix for file in known)):
+        message = f"ConfigMap {name!r} is not among the manifests"
+        yield Finding("StaleConfigMap", "error", message, _HINT, (*path, "configMap", "name"))
+
+
+def _addresses(path: Path, container: Json, rendered: Rendered) -> Iterator[Finding]:
+    variables = {address.variable for plugin in rendered.plugins for address in plugin.addresses}
     for index, variable in enumerate(container.get("env", ())):
-        if variable.get("name") in ADDRESS_VARIABLES and isinstance(variable.get("value"), str):
-            yield from _address((*path, "env", index, "value"), variable["value"], hosts)
+        if variable.get("name") in variables and isinstance(variable.get("value"), str):
+            yield from _address((*path, "env", index, "value"), variable["value"], rendered.hosts)
+    arguments = [argument for plugin in rendered.plugins for argument in plugin.address_arguments]
     for field in ("command", "args"):
         for index, word in enumerate(container.get(field, ())):
-            if str(word).startswith(_ADDRESS_ARGUMENT):
-                yield from _address((*path, field, index), str(word).removeprefix(_ADDRESS_ARGUMENT), hosts)
+            for argument in arguments:
+                if str(word).startswith(argument):
+                    yield from _address((*path, field, index), str(word).removeprefix(argument), rendered.hosts)
 
 
 def _address(path: Path, address: str, hosts: frozenset[str]) -> Iterator[Finding]:
@@ -109,11 +109,11 @@ def _is_host(host: str, hosts: frozenset[str]) -> bool:
 
 def _groups(path: Path, pod: Json, rendered: Rendered) -> Iterator[Finding]:
     metadata = pod.get("metadata") or {}
-    for kind, key in (("labels", _GROUP_LABEL), ("annotations", _GROUP_ANNOTATION)):
-        group = (metadata.get(kind) or {}).get(key)
+    for gang in (plugin.gang for plugin in rendered.plugins if plugin.gang is not None):
+        group = (metadata.get(gang.joins) or {}).get(gang.key)
         if group is not None and group not in rendered.groups:
             message = f"the pods join the group {group!r}, and no PodGroup of that name is among the manifests"
-            yield Finding("StaleGroup", "error", message, _HINT, (*path, "metadata", kind, key))
+            yield Finding("StaleGroup", "error", message, _HINT, (*path, "metadata", gang.joins, gang.key))
 
 
 def _pods(jobset: Json) -> Iterator[tuple[Path, Json]]:

@@ -13,9 +13,7 @@ from trainc.emit.secrets import makes_new_keys, provide
 from trainc.emit.shaping import shape
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.lints.duplicate_subdomain import subdomain_of_every_run
-from trainc.lints.registry import SIZED_LINTS, lint
-from trainc.lints.ttl_rerun import ttl_rerun
+from trainc.lints.registry import lint
 from trainc.options import Options
 from trainc.plugins import engine
 from trainc.plugins.registry import plugins_for
@@ -70,7 +68,7 @@ def _build_objects(
         observer.shaped("build", manifests)
     secrets = engine.provided_secrets(job, info, plugins)
     provided: tuple[Manifest, ...] = ()
-    findings = lint(job, info, SIZED_LINTS)
+    findings = lint(job, info, "sized")
     if info.gitops:
         manifests, shaped = shape(job, info, manifests, observer.shaped if observer is not None else None)
         findings += shaped
@@ -78,7 +76,7 @@ def _build_objects(
             provision = provide(job, secrets, [document.data for document in others], options)
             provided = provision.manifests
             findings += provision.findings
-        findings += [*ttl_rerun(job, info, options), *subdomain_of_every_run(job, info)]
+        findings += lint(job, info, "built", options)
     admitted, refused = _admit(manifests, info)
     if observer is not None:
         observer.shaped("admission", admitted)

@@ -78,9 +78,7 @@ def compile_job(
         # What a lint would say of a job that is wrong elsewhere mostly follows from that.
         findings += lint(trainjob, info)
     if not info.gitops:
-        from trainc.lints.controller_defects import controller_defects
-
-        findings += controller_defects(trainjob, info)
+        findings += lint(trainjob, info, "controller")
     if has_errors(findings):
         return result
 

@@ -86,6 +86,7 @@ def lower(job: TrainJob, runtime: Json, template: Template, release: Release, op
         release=release,
         semantics=options.semantics,
         cluster_domain=options.cluster_domain,
+        plugins=options.plugins,
         template=template.spec,
         pod_sets=pod_sets,
         runtime_jobs=_containers_by_job(spec.get("template", {}).get("spec") or {}),

@@ -9,6 +9,7 @@ from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.plugins.plugin import ExtensionPoint
+from trainc.plugins.registry import Applied
 
 
 class Observer(Protocol):
@@ -20,7 +21,7 @@ class Observer(Protocol):
     def renamed(self, trainjob: TrainJob) -> None:
         """The job goes on under a name that ends in a hash of its content."""
 
-    def passed(self, plugin: str, point: ExtensionPoint, before: Info, after: Info) -> None:
+    def passed(self, plugin: Applied, point: ExtensionPoint, before: Info, after: Info) -> None:
         """A pass was concerned."""
 
     def shaped(self, stage: str, manifests: Sequence[dict[str, Any]]) -> None:

@@ -9,7 +9,8 @@ from trainc.api.releases import NEWEST_RELEASE
 from trainc.compilation import Compilation, CompiledJob
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
 from trainc.ir.release import Release, release_facts
-from trainc.lints.duplicate_subdomain import Services, claims_of, duplicate_subdomain
+from trainc.lints.duplicate_subdomain import Services, claims_of
+from trainc.lints.registry import lint_all_jobs
 from trainc.options import Options
 from trainc.pipeline.compiler import Result, compile_job, find_runtime
 from trainc.pipeline.index import CatalogCache, InputIndex, index_documents, with_catalog
@@ -106,7 +107,7 @@ class Session:
             compiled, diagnostics = self.compile(job)
             if compiled is not None:
                 claims = claims_of(compiled.manifests)
-                diagnostics += [job.place_built(*about) for about in duplicate_subdomain(claims, services)]
+                diagnostics += [job.place_built(*about) for about in lint_all_jobs(claims, services, self.options)]
             yield compiled, diagnostics
 
     def compile_all(self, found: Sequence[Diagnostic] = ()) -> Compilation:
@@ -123,8 +124,17 @@ class Session:
 
 
 def option_notes(options: Options) -> list[Diagnostic]:
-    """Infos about the options, whatever is compiled."""
-    return [*_release_note(options), *_without_effect(options)]
+    """Diagnostics about the options, whatever is compiled."""
+    return [*_release_note(options), *_without_effect(options), *_plugin_problems(options)]
+
+
+def _plugin_problems(options: Options) -> Sequence[Diagnostic]:
+    """An error for each plugin that is asked for and cannot take part."""
+    if not options.plugins:
+        return ()
+    from trainc.plugins.entry_points import choose
+
+    return choose(options.plugins)[1]
 
 
 def _release_note(options: Options) -> list[Diagnostic]:

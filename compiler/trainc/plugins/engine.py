@@ -5,50 +5,63 @@ Source: kubeflow/trainer pkg/runtime/framework/core/framework.go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from trainc.api.documents import Manifest
 from trainc.diagnostics import Finding, has_errors
+from trainc.ir.env import reserved_env
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.plugins.plugin import PASSES, ExtensionPoint, Plugin
-from trainc.plugins.registry import plugins_for
+from trainc.plugins.plugin import POINTS, ExtensionPoint
+from trainc.plugins.registry import Applied, plugins_for
 
 if TYPE_CHECKING:
     from trainc.ir.provided_secret import ProvidedSecret
 
-Observer: TypeAlias = Callable[[str, ExtensionPoint, Info, Info], None]
+Observer: TypeAlias = Callable[[Applied, ExtensionPoint, Info, Info], None]
 
 
 def validate(job: TrainJob, info: Info) -> list[Finding]:
     """Every finding of every plugin. What fails only while the controller builds, it sees in accepted jobs only."""
     plugins = plugins_for(job, info)
-    findings = [finding for plugin in plugins if plugin.validate for finding in plugin.validate(job, info)]
+    findings = [finding for each in plugins for finding in _validated(each, job, info)]
     if info.gitops or has_errors(findings):
         return findings
-    return findings + [f for plugin in plugins if plugin.build_failures for f in plugin.build_failures(job, info)]
+    failures = ((each, each.passes.build_failures) for each in plugins)
+    return findings + [finding for each, fails in failures if fails for finding in fails(job, each.policy, info)]
 
 
-def enforce(job: TrainJob, info: Info, plugins: Sequence[Plugin], observe: Observer | None = None) -> Info:
+def _validated(each: Applied, job: TrainJob, info: Info) -> Iterator[Finding]:
+    plugin, passes = each.plugin, each.passes
+    if passes.validate is not None:
+        yield from passes.validate(job, each.policy, info)
+    names = plugin.reserved if passes.reserved is None else passes.reserved(job, each.policy, info)
+    if job.trainer is not None and names:
+        yield from reserved_env(job.trainer, names, plugin.reserved_for)
+
+
+def enforce(job: TrainJob, info: Info, plugins: Sequence[Applied], observe: Observer | None = None) -> Info:
     """The Info after all passes. `observe(plugin, extension point, before, after)` is told of each change."""
-    for point in PASSES:
-        for plugin in plugins:
-            run = getattr(plugin, point)
+    for point in POINTS:
+        for each in plugins:
+            run = getattr(each.passes, point)
             if run is None:
                 continue
-            after = run(job, info)
+            after = run(job, each.policy, info)
             if observe is not None and after is not info:
-                observe(plugin.name, point, info, after)
+                observe(each, point, info, after)
             info = after
     return info
 
 
-def build(job: TrainJob, info: Info, plugins: Sequence[Plugin]) -> list[Manifest]:
+def build(job: TrainJob, info: Info, plugins: Sequence[Applied]) -> list[Manifest]:
     """Every object of every plugin, in registry order."""
-    return [manifest for plugin in plugins if plugin.build for manifest in plugin.build(job, info)]
+    builders = ((each, each.passes.build) for each in plugins)
+    return [manifest for each, built in builders if built for manifest in built(job, each.policy, info)]
 
 
-def provided_secrets(job: TrainJob, info: Info, plugins: Sequence[Plugin]) -> tuple[ProvidedSecret, ...]:
+def provided_secrets(job: TrainJob, info: Info, plugins: Sequence[Applied]) -> tuple[ProvidedSecret, ...]:
     """The Secrets that the built pods mount and that somebody must provide."""
-    return tuple(secret for plugin in plugins if plugin.secrets for secret in plugin.secrets(job, info))
+    named = ((each, each.passes.secrets) for each in plugins)
+    return tuple(secret for each, secrets in named if secrets for secret in secrets(job, each.policy, info))

@@ -2,75 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
-from typing import TypeAlias, cast
+from typing import TYPE_CHECKING, Any
 
-from trainc.ir.info import Info
-from trainc.ir.trainjob import TrainJob
-from trainc.plugins.plugin import Plugin
+from trainc.api.documents import Json
+from trainc.plugins.plugin import Passes, Plugin
 from trainc.startup.records import dataclass
 
-Concerned: TypeAlias = Callable[[TrainJob, Info], bool]
-
-
-@dataclass(frozen=True, slots=True)
-class Registered:
-    """A plugin's name, its module beside this one, and the jobs that concern it: for no other is it even imported."""
-
-    name: str
-    module: str
-    concerned: Concerned
-
-
-@cache
-def _loaded(module: str) -> Plugin:
-    return cast("Plugin", import_module(f"trainc.plugins.{module}").PLUGIN)
-
-
-def _always(job: TrainJob, info: Info) -> bool:
-    return True
-
-
-def _policy(name: str) -> Concerned:
-    def concerned(job: TrainJob, info: Info) -> bool:
-        return info.policy(name) is not None
-
-    return concerned
-
-
-def _initializes(job: TrainJob, info: Info) -> bool:
-    return job.dataset is not None or job.model is not None
-
-
-def _gang(job: TrainJob, info: Info) -> bool:
-    # v2.0.1's Coscheduling looks at every pod group policy, an empty one included.
-    return info.pod_group_policy is not None
-
+if TYPE_CHECKING:
+    from trainc.ir.info import Info
+    from trainc.ir.trainjob import TrainJob
 
 # Upstream's registry is a Go map, so its order differs from process to process. This one gives an answer that some
 # order of upstream's gives: TrainJob variables (PlainML) before those of the framework, initializers after all
 # ML policies, JobSet last.
-PLUGINS: tuple[Registered, ...] = (
-    Registered("PlainML", "plain", _always),
-    Registered("Torch", "torch", _policy("torch")),
-    Registered("MPI", "mpi", _policy("mpi")),
-    Registered("JAX", "jax", _policy("jax")),
-    Registered("XGBoost", "xgboost", _policy("xgboost")),
-    Registered("Flux", "flux", _policy("flux")),
-    Registered("CoScheduling", "coscheduling", _gang),
-    Registered("Volcano", "volcano", _gang),
-    Registered("Initializer", "initializer", _initializes),
-    Registered("JobSet", "jobset", _always),
+FOLDERS = (
+    "plain",
+    "torch",
+    "mpi",
+    "jax",
+    "xgboost",
+    "flux",
+    "coscheduling",
+    "volcano",
+    "initializer",
+    "jobset",
 )
+PLUGINS: tuple[Plugin, ...] = tuple(import_module(f"trainc.plugins.{folder}").PLUGIN for folder in FOLDERS)
 
 
-def plugins_for(job: TrainJob, info: Info) -> Sequence[Plugin]:
-    """The plugins that a job concerns, in order; which they are is settled before any pass."""
-    return [_loaded(plugin.module) for plugin in PLUGINS if plugin.concerned(job, info)]
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A plugin that acts on a job, its functions, and the policy for which it does."""
+
+    plugin: Plugin
+    passes: Passes
+    policy: Json
 
 
-def plugin_named(name: str) -> Plugin:
-    """The plugin of that name."""
-    return _loaded(next(plugin.module for plugin in PLUGINS if plugin.name == name))
+@cache
+def enabled(others: tuple[str, ...]) -> tuple[Plugin, ...]:
+    """Every plugin: trainc's own, then those of other distributions that are chosen by name."""
+    if not others:
+        return PLUGINS
+    from trainc.plugins.entry_points import choose
+
+    return (*PLUGINS, *choose(others)[0])
+
+
+def plugins_for(job: TrainJob, info: Info) -> Sequence[Applied]:
+    """The plugins that act on a job, in order; which they are, and for which policy, is settled before any pass."""
+    concerned = ((plugin, plugin.policy_of(job, info)) for plugin in enabled(info.plugins))
+    found = [(plugin, policy) for plugin, policy in concerned if policy is not None]
+    carried = any(plugin.carries_env is not None and info.release.minor in plugin.carries_env for plugin, _ in found)
+    return [
+        Applied(plugin, loaded(plugin.passes, "PASSES"), policy)
+        for plugin, policy in found
+        if not (carried and plugin.yields)
+    ]
+
+
+@cache
+def loaded(module: str, name: str) -> Any:
+    """What a module of a plugin calls `name`, imported when it is first asked for."""
+    return getattr(import_module(module), name)

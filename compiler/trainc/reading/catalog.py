@@ -1,7 +1,7 @@
 """The catalog: the runtimes that trainc ships, by name and release, read one file at a time.
 
 A runtime is `<name>.yaml`, or `<name>/<release>.yaml` for each release in which its content changes; each file says
-in the annotation `trainc/releases` which releases it serves.
+in the annotation `trainc/releases` which releases it serves; "2.2+" is 2.2 and all later ones.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from trainc.api.releases import RELEASES
+from trainc.api.releases import RELEASES, Span
 from trainc.diagnostics import Path, Source
 from trainc.options import Limits
 from trainc.reading.confinement import is_below
@@ -66,7 +66,9 @@ def releases(name: str) -> tuple[str, ...]:
 def releases_of(document: Document) -> tuple[str, ...]:
     """The releases that one file of the catalog serves."""
     annotations = document.data["metadata"]["annotations"]
-    return tuple(str(annotations[RELEASES_ANNOTATION]).split())
+    words = str(annotations[RELEASES_ANNOTATION]).split()
+    spans = [Span(word.rstrip("+"), None if word.endswith("+") else word) for word in words]
+    return tuple(release for release in RELEASES if any(release in span for span in spans))
 
 
 def text_of(shown: str) -> str:

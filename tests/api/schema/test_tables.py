@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from trainc.api.merge_keys import LIST_MAP_KEYS, SETS
-from trainc.api.releases import RELEASES, Rows, in_force
+from trainc.api.releases import RELEASES, Since
 from trainc.api.schema import constraints
 from trainc.api.schema import defaults as zero_values
 from trainc.api.schema.cel import RULES
@@ -15,7 +17,7 @@ from trainc.api.schema.descriptions import DESCRIPTIONS
 from trainc.api.schema.known_fields import REPLACEMENTS, releases_with
 from trainc.api.schema.shapes import ListOf, MapOf, Scalar, Shape, Struct, definition, definition_names
 
-ROWS: dict[str, Rows[object]] = {
+ROWS: dict[str, Since[Any]] = {
     "defaults": DEFAULTS,
     "minimum": constraints.MINIMUM,
     "enum": constraints.ENUM,
@@ -43,7 +45,7 @@ def having(key: str) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("name", ROWS)
 def test_every_row_speaks_of_a_field_that_its_release_or_a_later_one_has(name: str) -> None:
-    for since, row in ROWS[name]:
+    for since, row in ROWS[name].rows.items():
         for key in row:
             assert any(RELEASES.index(release) >= RELEASES.index(since) for release in having(key)), (since, key)
 
@@ -55,13 +57,13 @@ def test_every_key_is_a_field_of_some_release(name: str) -> None:
 
 def test_every_rule_is_about_a_definition_that_exists() -> None:
     known = {name for release in RELEASES for name in definition_names(release)}
-    assert [name for _, row in RULES for name in row if name not in known] == []
+    assert [name for row in RULES.rows.values() for name in row if name not in known] == []
 
 
 def test_a_later_row_replaces_an_earlier_one() -> None:
-    rows: Rows[int] = (("2.0", {"a": 1, "b": 1}), ("2.2", {"a": 2}))
-    assert in_force(rows, "2.1") == {"a": 1, "b": 1}
-    assert in_force(rows, "2.3") == {"a": 2, "b": 1}
+    rows = Since[int]({"2.0": {"a": 1, "b": 1}, "2.2": {"a": 2}})
+    assert rows.at("2.1") == {"a": 1, "b": 1}
+    assert rows.at("2.3") == {"a": 2, "b": 1}
 
 
 def test_integers_are_int32_unless_listed() -> None:

@@ -7,10 +7,10 @@ one value that a bound or an enum can express are in constraints.py; rules on up
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from trainc.api.releases import Rows
+from trainc.api.releases import Since
 from trainc.api.schema.object_meta import jobset_metadata, object_metadata, trainjob_metadata
 from trainc.api.schema.scalars import shown
 from trainc.diagnostics import Finding
@@ -19,18 +19,26 @@ from trainc.startup.patterns import pattern
 Struct: TypeAlias = Mapping[str, Any]
 Rule: TypeAlias = Callable[[Struct], Iterator[Finding]]
 
-_POLICIES = ("torch", "mpi", "jax", "xgboost", "flux")
+ML_POLICY = "trainer.MLPolicy"
 _NPROC_WORDS = ("auto", "cpu", "gpu")
 _URI = pattern(r"[A-Za-z][A-Za-z0-9+.-]*://[^\n]+")
 _MAIN_CONTAINER = "node"
 
 
-def one_policy(policy: Struct) -> Iterator[Finding]:
-    """At most one framework per runtime."""
-    configured = [name for name in _POLICIES if policy.get(name) is not None]
-    if len(configured) > 1:
-        message = f"{' and '.join(configured)} exclude each other"
-        yield Finding("MutuallyExclusivePolicies", "error", message, "keep one of them", (configured[-1],))
+def one_framework(fields: Collection[str]) -> Rule:
+    """At most one framework per runtime: of these fields of an MLPolicy, one may be there."""
+
+    def rule(policy: Struct) -> Iterator[Finding]:
+        configured = [name for name in fields if policy.get(name) is not None]
+        if len(configured) > 1:
+            from trainc.api.schema.descriptions import DESCRIPTIONS
+
+            place = {key: index for index, key in enumerate(DESCRIPTIONS)}
+            configured.sort(key=lambda name: place.get(f"{ML_POLICY}.{name}", len(place)))
+            message = f"{' and '.join(configured)} exclude each other"
+            yield Finding("MutuallyExclusivePolicies", "error", message, "keep one of them", (configured[-1],))
+
+    return rule
 
 
 def elastic_without_num_nodes(policy: Struct) -> Iterator[Finding]:
@@ -102,26 +110,22 @@ def volume_claim_namespace(policy: Struct) -> Iterator[Finding]:
             yield Finding("VolumeClaimNamespaceSet", "error", message, hint, path)
 
 
-RULES: Rows[tuple[Rule, ...]] = (
-    (
-        "2.0",
-        {
+RULES = Since[tuple[Rule, ...]](
+    {
+        "2.0": {
             "trainer.TrainJob": (trainjob_metadata,),
             "trainer.TrainingRuntime": (object_metadata,),
             "trainer.ClusterTrainingRuntime": (object_metadata,),
-            "trainer.MLPolicy": (one_policy, elastic_without_num_nodes),
+            ML_POLICY: (elastic_without_num_nodes,),
             "trainer.TorchMLPolicySource": (torch_processes,),
             "trainer.JobSetTemplateSpec": (in_order_without_depends_on,),
             "jobset.JobSet": (jobset_metadata, in_order_without_depends_on),
             "jobset.VolumeClaimPolicy": (volume_claim_namespace,),
         },
-    ),
-    (
-        "2.3",
-        {
+        "2.3": {
             "trainer.DatasetInitializer": (storage_uri,),
             "trainer.ModelInitializer": (storage_uri,),
             "trainer.EnvInjectionTarget": (injection_targets,),
         },
-    ),
+    }
 )

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from trainc.api.releases import Rows, in_force
-from trainc.api.schema.cel import RULES, Rule
-from trainc.api.schema.shapes import API_VERSIONS, ROOTS
+from trainc.api.releases import Since
+from trainc.api.schema.cel import ML_POLICY, RULES, Rule, one_framework
+from trainc.api.schema.shapes import API_VERSIONS, ROOTS, Struct, definition
 from trainc.startup.records import dataclass
 
 # Integers are int32 but for these: int64 in the CRD, or a Go `int`, which has no format there.
@@ -39,16 +39,17 @@ INT64 = frozenset(
     }
 )
 
-MINIMUM: Rows[int] = (
-    ("2.0", {"jobset.JobSetSpec.ttlSecondsAfterFinished": 0}),
-    ("2.2", {"trainer.TrainJobSpec.activeDeadlineSeconds": 1, "trainer.FluxMLPolicySource.numProcPerNode": 1}),
-    ("2.3", {"trainer.PodSpecPatch.terminationGracePeriodSeconds": 0}),
+MINIMUM = Since[int](
+    {
+        "2.0": {"jobset.JobSetSpec.ttlSecondsAfterFinished": 0},
+        "2.2": {"trainer.TrainJobSpec.activeDeadlineSeconds": 1, "trainer.FluxMLPolicySource.numProcPerNode": 1},
+        "2.3": {"trainer.PodSpecPatch.terminationGracePeriodSeconds": 0},
+    }
 )
 
-ENUM: Rows[tuple[str, ...]] = (
-    (
-        "2.0",
-        {
+ENUM = Since[tuple[str, ...]](
+    {
+        "2.0": {
             **{f"{root}.kind": (kind,) for kind, root in ROOTS.items()},
             **{f"{root}.apiVersion": (API_VERSIONS[kind],) for kind, root in ROOTS.items()},
             "trainer.TrainJobSpec.managedBy": (
@@ -62,24 +63,15 @@ ENUM: Rows[tuple[str, ...]] = (
             "jobset.StartupPolicy.startupPolicyOrder": ("AnyOrder", "InOrder"),
             "jobset.SuccessPolicy.operator": ("All", "Any"),
         },
-    ),
-    (
-        "2.1",
-        {
+        "2.1": {
             "trainer.MPIMLPolicySource.mpiImplementation": ("OpenMPI", ""),
             "volcano.NetworkTopologySpec.mode": ("hard", "soft"),
         },
-    ),
-    (
-        "2.2",
-        {
+        "2.2": {
             "jobset.FailurePolicy.restartStrategy": ("Recreate", "BlockingRecreate", "InPlaceRestart"),
             "jobset.VolumeRetentionPolicy.whenDeleted": ("Delete", "Retain"),
         },
-    ),
-    (
-        "2.3",
-        {
+        "2.3": {
             "jobset.FailurePolicyRule.action": (
                 "FailJobSet",
                 "RestartJobSet",
@@ -88,29 +80,28 @@ ENUM: Rows[tuple[str, ...]] = (
                 "RestartJobAndIgnoreMaxRestarts",
             ),
         },
-    ),
+    }
 )
 
-MIN_LENGTH: Rows[int] = (
-    (
-        "2.1",
-        {
+MIN_LENGTH = Since[int](
+    {
+        "2.1": {
             "trainer.RuntimeRef.name": 1,
             "trainer.ContainerOverride.name": 1,
             "trainer.PodTemplateOverrideTargetJob.name": 1,
         },
-    ),
-    (
-        "2.2",
-        {"trainer.RuntimePatch.manager": 1, "trainer.ReplicatedJobPatch.name": 1, "trainer.ContainerPatch.name": 1},
-    ),
-    ("2.3", {"trainer.EnvInjectionTarget.jobName": 1}),
+        "2.2": {
+            "trainer.RuntimePatch.manager": 1,
+            "trainer.ReplicatedJobPatch.name": 1,
+            "trainer.ContainerPatch.name": 1,
+        },
+        "2.3": {"trainer.EnvInjectionTarget.jobName": 1},
+    }
 )
 
-MAX_LENGTH: Rows[int] = (
-    (
-        "2.2",
-        {
+MAX_LENGTH = Since[int](
+    {
+        "2.2": {
             "trainer.RuntimeRef.name": 253,
             "trainer.RuntimeRef.apiGroup": 253,
             "trainer.RuntimeRef.kind": 253,
@@ -126,26 +117,26 @@ MAX_LENGTH: Rows[int] = (
             "trainer.PodSpecPatch.serviceAccountName": 253,
             "trainer.ContainerPatch.name": 253,
         },
-    ),
-    (
-        "2.3",
-        {
+        "2.3": {
             "trainer.Trainer.command[]": 1048576,
             "trainer.Trainer.args[]": 1048576,
             "trainer.EnvInjectionTarget.jobName": 253,
             "trainer.EnvInjectionTarget.containerNames[]": 63,
         },
-    ),
+    }
 )
 
-MIN_ITEMS: Rows[int] = (("2.3", {"trainer.EnvInjectionTarget.containerNames": 1}),)
+MIN_ITEMS = Since[int](
+    {
+        "2.3": {"trainer.EnvInjectionTarget.containerNames": 1},
+    }
+)
 
-MAX_ITEMS: Rows[int] = (
-    ("2.0", {"jobset.ReplicatedJob.dependsOn": 1}),
-    ("2.1", {"jobset.ReplicatedJob.dependsOn": 5}),
-    (
-        "2.2",
-        {
+MAX_ITEMS = Since[int](
+    {
+        "2.0": {"jobset.ReplicatedJob.dependsOn": 1},
+        "2.1": {"jobset.ReplicatedJob.dependsOn": 5},
+        "2.2": {
             "trainer.TrainJobSpec.runtimePatches": 16,
             "trainer.Trainer.command": 128,
             "trainer.Trainer.args": 128,
@@ -164,19 +155,18 @@ MAX_ITEMS: Rows[int] = (
             "jobset.JobSetSpec.volumeClaimPolicies": 50,
             "jobset.VolumeClaimPolicy.templates": 50,
         },
-    ),
-    ("2.3", {"trainer.EnvInjection.targets": 16, "trainer.EnvInjectionTarget.containerNames": 8}),
+        "2.3": {"trainer.EnvInjection.targets": 16, "trainer.EnvInjectionTarget.containerNames": 8},
+    }
 )
 
-MIN_PROPERTIES: Rows[int] = (
-    (
-        "2.1",
-        {
+MIN_PROPERTIES = Since[int](
+    {
+        "2.1": {
             "trainer.TrainingRuntime.spec": 1,
             "trainer.ClusterTrainingRuntime.spec": 1,
             "trainer.TrainingRuntimeSpec.template": 1,
         },
-    ),
+    }
 )
 
 
@@ -197,13 +187,13 @@ class Limits:
 def limits(release: str) -> Limits:
     """The tables above as they hold in `release`."""
     return Limits(
-        in_force(MINIMUM, release),
-        in_force(ENUM, release),
-        in_force(MIN_LENGTH, release),
-        in_force(MAX_LENGTH, release),
-        in_force(MIN_ITEMS, release),
-        in_force(MAX_ITEMS, release),
-        in_force(MIN_PROPERTIES, release),
+        MINIMUM.at(release),
+        ENUM.at(release),
+        MIN_LENGTH.at(release),
+        MAX_LENGTH.at(release),
+        MIN_ITEMS.at(release),
+        MAX_ITEMS.at(release),
+        MIN_PROPERTIES.at(release),
     )
 
 
@@ -215,5 +205,8 @@ def integer_bounds(key: str, release: str) -> tuple[int, int]:
 
 @cache
 def rules_of(release: str) -> dict[str, tuple[Rule, ...]]:
-    """The rules of `release` by definition."""
-    return in_force(RULES, release)
+    """The rules of `release` by definition. Every struct in an MLPolicy is a framework's, and they exclude each other."""
+    rules = RULES.at(release)
+    fields = definition(release, ML_POLICY).fields
+    frameworks = frozenset(field for field, shape in fields.items() if isinstance(shape, Struct))
+    return {**rules, ML_POLICY: (one_framework(frameworks), *rules.get(ML_POLICY, ()))}

@@ -10,15 +10,14 @@ from __future__ import annotations
 from functools import cache
 from typing import TypeAlias
 
-from trainc.api.releases import Rows, in_force
+from trainc.api.releases import Since
 from trainc.api.schema.shapes import definition
 
 Default: TypeAlias = str | int | bool
 
-DEFAULTS: Rows[Default] = (
-    (
-        "2.0",
-        {
+DEFAULTS = Since[Default](
+    {
+        "2.0": {
             "trainer.TrainJobSpec.suspend": False,
             "trainer.TrainJobSpec.managedBy": "trainer.kubeflow.org/trainjob-controller",
             "trainer.RuntimeRef.apiGroup": "trainer.kubeflow.org",
@@ -50,23 +49,17 @@ DEFAULTS: Rows[Default] = (
             "core.ScaleIOVolumeSource.fsType": "xfs",
             "core.ScaleIOVolumeSource.storageMode": "ThinProvisioned",
         },
-    ),
-    (
-        "2.1",
-        {
+        "2.1": {
             "jobset.ReplicatedJob.groupName": "default",
             "core.FileKeySelector.optional": False,
             "volcano.NetworkTopologySpec.mode": "hard",
             "volcano.NetworkTopologySpec.highestTierAllowed": 1,
         },
-    ),
-    (
-        "2.2",
-        {
+        "2.2": {
             "trainer.FluxMLPolicySource.numProcPerNode": 1,
             "jobset.VolumeRetentionPolicy.whenDeleted": "Delete",
         },
-    ),
+    }
 )
 
 
@@ -169,7 +162,7 @@ NEVER_MARSHALLED = frozenset({"trainer.TrainJobSpec.trainer", "trainer.TrainJobS
 def defaults_of(release: str) -> dict[str, dict[str, Default]]:
     """The defaults of `release` by definition and field."""
     grouped: dict[str, dict[str, Default]] = {}
-    for key, value in in_force(DEFAULTS, release).items():
+    for key, value in DEFAULTS.at(release).items():
         name, _, field = key.rpartition(".")
         grouped.setdefault(name, {})[field] = value
     return grouped

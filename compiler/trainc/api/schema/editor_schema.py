@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from trainc.api.merge_keys import SETS
+from trainc.api.releases import Since
 from trainc.api.schema.constraints import Limits, integer_bounds, limits
 from trainc.api.schema.defaults import defaults_of
 from trainc.api.schema.descriptions import DESCRIPTIONS
@@ -15,12 +16,14 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 QUANTITY_FORMAT = "quantity"
 _QUANTITY = r"^[+-]?(\d+(\.\d*)?|\.\d+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?\d+)?$"
 _STORAGE_URI = r"^$|^[A-Za-z][A-Za-z0-9+.-]*://.+$"
-_PATTERNS = {
-    "2.3": {
-        "trainer.DatasetInitializer.storageUri": _STORAGE_URI,
-        "trainer.ModelInitializer.storageUri": _STORAGE_URI,
+_PATTERNS = Since[str](
+    {
+        "2.3": {
+            "trainer.DatasetInitializer.storageUri": _STORAGE_URI,
+            "trainer.ModelInitializer.storageUri": _STORAGE_URI,
+        }
     }
-}
+)
 
 Schema = dict[str, Any]
 
@@ -105,7 +108,7 @@ def _scalar(kind: str, key: str, release: str, known: Limits) -> Schema:
         enum=list(known.enum[key]) if key in known.enum else None,
         minLength=known.min_length.get(key),
         maxLength=known.max_length.get(key),
-        pattern=_PATTERNS.get(release, {}).get(key),
+        pattern=_PATTERNS.at(release).get(key),
     )
 
 

@@ -9,17 +9,28 @@ from collections.abc import Iterator
 
 from trainc.api.documents import Json
 from trainc.api.names import ANCESTOR_LABEL, DATASET_INITIALIZER, LAUNCHER, MODEL_INITIALIZER, NODE, TRAINER
-from trainc.api.releases import Rows, in_force
+from trainc.api.releases import Since
 from trainc.diagnostics import Finding, Path
 
 # The container that a job of each ancestor step must have.
-REQUIRED_CONTAINER: Rows[str] = (
-    ("2.1", {TRAINER: NODE, DATASET_INITIALIZER: DATASET_INITIALIZER, MODEL_INITIALIZER: MODEL_INITIALIZER}),
+REQUIRED_CONTAINER = Since[str](
+    {
+        "2.1": {TRAINER: NODE, DATASET_INITIALIZER: DATASET_INITIALIZER, MODEL_INITIALIZER: MODEL_INITIALIZER},
+    }
 )
 # Jobs that must have one replica whatever their label says.
-ONE_REPLICA: Rows[bool] = (("2.0", {LAUNCHER: True}), ("2.1", {LAUNCHER: False}))
+ONE_REPLICA = Since[bool](
+    {
+        "2.0": {LAUNCHER: True},
+        "2.1": {LAUNCHER: False},
+    }
+)
 # Labels that exempt a runtime from the webhook, with the value that does.
-EXEMPT: Rows[str] = (("2.3", {"trainer.kubeflow.org/webhook-validation": "disabled"}),)
+EXEMPT = Since[str](
+    {
+        "2.3": {"trainer.kubeflow.org/webhook-validation": "disabled"},
+    }
+)
 
 _STEPS = (TRAINER, DATASET_INITIALIZER, MODEL_INITIALIZER)
 
@@ -30,7 +41,7 @@ def runtime_rules(document: Json, release: str) -> list[Finding]:
     A label that exempts a runtime from the webhook (since 2.3, on all shipped runtimes) silences it here too.
     """
     labels = document["metadata"].get("labels") or {}
-    if any(labels.get(label) == value for label, value in in_force(EXEMPT, release).items()):
+    if any(labels.get(label) == value for label, value in EXEMPT.at(release).items()):
         return []
     spec = ((document.get("spec") or {}).get("template") or {}).get("spec") or {}
     found: list[Finding] = []
@@ -43,13 +54,13 @@ def runtime_rules(document: Json, release: str) -> list[Finding]:
 def _job_rules(job: Json, path: Path, release: str) -> Iterator[Finding]:
     template = job["template"]
     ancestor = ((template.get("metadata") or {}).get("labels") or {}).get(ANCESTOR_LABEL, "")
-    single = ancestor in _STEPS or in_force(ONE_REPLICA, release).get(job["name"], False)
+    single = ancestor in _STEPS or ONE_REPLICA.at(release).get(job["name"], False)
     replicas = job.get("replicas")
     if single and replicas not in (None, 1):
         message = f"job {job['name']} has {replicas} replicas; only 1 is supported"
         hint = "use mlPolicy.numNodes or the TrainJob's numNodes for more pods"
         yield Finding("ReplicasNotOne", "error", message, hint=hint, path=(*path, "replicas"), about="runtime")
-    wanted = in_force(REQUIRED_CONTAINER, release).get(ancestor)
+    wanted = REQUIRED_CONTAINER.at(release).get(ancestor)
     if wanted is not None:
         yield from _container_rule(job, ancestor, wanted, path)
 

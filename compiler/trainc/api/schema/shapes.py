@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
 from typing import Literal, TypeAlias
 
 from trainc.startup.records import dataclass
@@ -78,7 +77,7 @@ class Definition:
 @cache
 def definition(release: str, name: str) -> Definition:
     """The definition `name` ("core.Container") in `release`. KeyError if the release has none."""
-    texts = _definition_texts(release)[name]
+    texts = definition_texts(release)[name]
     fields = {field: _shape(name, field, text.removesuffix("!")) for field, text in texts.items()}
     required = (field for field, text in texts.items() if text.endswith("!"))
     return Definition(name, fields, (*_REQUIRED_TOO.get(name, ()), *required))
@@ -86,13 +85,21 @@ def definition(release: str, name: str) -> Definition:
 
 def definition_names(release: str) -> tuple[str, ...]:
     """Every definition of `release`, sorted."""
-    return tuple(sorted(_definition_texts(release)))
+    return tuple(sorted(definition_texts(release)))
 
 
 @cache
-def _definition_texts(release: str) -> dict[str, dict[str, str]]:
-    module = import_module(f"trainc.api.schema.data.release_{release.replace('.', '_')}")
-    texts: dict[str, dict[str, str]] = module.DEFINITIONS
+def definition_texts(release: str) -> dict[str, dict[str, str]]:
+    """Every definition of `release` in the notation of scripts/generate_schemas.py: field -> type."""
+    from trainc.api.schema.definitions import DEFINITIONS
+
+    texts: dict[str, dict[str, str]] = {}
+    for row in DEFINITIONS.until(release):
+        for name, changed in row.items():
+            fields = {**texts.get(name, {}), **changed}
+            # A field without a type is gone, and so is a definition without fields.
+            texts[name] = {field: fields[field] for field in sorted(fields) if fields[field]} if changed else {}
+    texts = {name: fields for name, fields in texts.items() if fields}
     embedded = {field: texts["meta.ObjectMeta"][field] for field in _EMBEDDED_FIELDS}
     without_fields: dict[str, dict[str, str]] = {name: {} for name in (EMPTY_STRUCT, *_EMPTIED.values())}
     return {**without_fields, **texts, EMBEDDED_METADATA: embedded}

@@ -1,70 +1,35 @@
-"""Initializers: where the dataset and the model come from, told to the jobs that fetch them.
-
-Source: kubeflow/trainer pkg/runtime/framework/plugins/jobset (Validate in jobset.go, Initializer in builder.go).
-"""
+"""Initializers: where the dataset and the model come from, told to the jobs that fetch them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from trainc.api import names
-from trainc.diagnostics import Finding
-from trainc.ir.env import carried, literal
-from trainc.ir.info import Info
-from trainc.ir.podset import Container, PodSet
-from trainc.ir.trainjob import InitializerStep, TrainJob
-from trainc.plugins.plugin import Plugin
-from trainc.startup.records import replace
+from trainc.api.documents import Json
+from trainc.plugins.plugin import Lint, Plugin
+
+if TYPE_CHECKING:
+    from trainc.ir.info import Info
+    from trainc.ir.trainjob import TrainJob
 
 STEPS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
 
 
-def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """A configured initializer needs its job, its container and, since 2.3, the shared volume's mount."""
-    for step in STEPS:
-        if job.initializer(step) is not None:
-            problem = _missing(info.pod_set(step), step, info)
-            if problem:
-                yield Finding(
-                    "InitializerNotInRuntime",
-                    "error",
-                    f"the TrainJob configures the {step}, but {problem}",
-                    f"choose a runtime that has it, or drop spec.initializer.{step.partition('-')[0]}",
-                    ("spec", "runtimeRef"),
-                )
+def applies_to(job: TrainJob, info: Info) -> Json | None:
+    """A TrainJob that says what to fetch."""
+    return {} if job.dataset is not None or job.model is not None else None
 
 
-def _missing(pod_set: PodSet | None, step: str, info: Info) -> str:
-    if pod_set is None:
-        return f"the runtime has no job {step!r}"
-    if pod_set.container(step) is None:
-        return f"the runtime's job {step!r} has no container {step!r}"
-    mounts = [m["name"] for c in pod_set.containers if c.name == step for m in c.mounts]
-    if info.release.initializer_needs_mount and names.INITIALIZER_VOLUME not in mounts:
-        return f"container {step!r} does not mount the volume {names.INITIALIZER_VOLUME!r} that it fills"
-    return ""
+def in_runtime(job: TrainJob, info: Info) -> bool:
+    """Whether the runtime has an initializer, whatever the TrainJob says."""
+    return any(pod_set.ancestor in STEPS for pod_set in info.pod_sets)
 
 
-def pre_build_sync(job: TrainJob, info: Info) -> Info:
-    """Tells each labelled initializer its source. The job's label decides, not its name."""
-    for pod_set in info.pod_sets:
-        step = job.initializer(pod_set.ancestor) if pod_set.ancestor in STEPS else None
-        if step is not None:
-            info = info.with_pod_set(_configured(pod_set, step, info))
-    return info
-
-
-def _configured(pod_set: PodSet, step: InitializerStep, info: Info) -> PodSet:
-    def configure(container: Container) -> Container:
-        uri = () if step.storage_uri is None else (literal("STORAGE_URI", step.storage_uri),)
-        container = container.with_env((*uri, *carried(step.env, info.semantics)))
-        if step.secret is None:
-            return container
-        sources = [*container.fields.get("envFrom", ()), {"secretRef": {"name": step.secret}}]
-        return container.with_fields(envFrom=sources)
-
-    configured = tuple(configure(c) if c.name == pod_set.ancestor else c for c in pod_set.containers)
-    return replace(pod_set, containers=configured)
-
-
-PLUGIN = Plugin(name="Initializer", validate=validate, pre_build_sync=pre_build_sync)
+PLUGIN = Plugin(
+    name="Initializer",
+    passes="trainc.plugins.initializer.passes",
+    applies_to=applies_to,
+    ports="jobset",
+    explain="trainc.plugins.initializer.explain",
+    lints=(Lint("lowered", "trainc.plugins.initializer.lints", "initializer_not_ordered", in_runtime),),
+)

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.api import names
 from trainc.diagnostics import Finding
 from trainc.ir import gang
 from trainc.ir.entrypoints import JOBS
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-
-_INITIALIZERS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
+from trainc.plugins.initializer import STEPS
 
 
 def initializer_not_ordered(job: TrainJob, info: Info) -> Iterator[Finding]:
     """A warning for each initializer whose completion no other job awaits; a startup order awaits readiness only."""
     awaited = gang.awaited(info)
     for index, pod_set in enumerate(info.pod_sets):
-        if pod_set.ancestor in _INITIALIZERS and pod_set.name not in awaited and len(info.pod_sets) > 1:
+        if pod_set.ancestor in STEPS and pod_set.name not in awaited and len(info.pod_sets) > 1:
             yield Finding(
                 "InitializerNotOrdered",
                 "warning",

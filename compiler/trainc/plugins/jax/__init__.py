@@ -1,43 +1,22 @@
-"""JAX: jax.distributed's coordinator, process count and rank.
-
-Source: kubeflow/trainer pkg/runtime/framework/plugins/jax.
-"""
+"""JAX: jax.distributed's coordinator, process count and rank."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from trainc.api.releases import Span
+from trainc.plugins.plugin import RANK_DEFECTS, Address, Plugin
 
-from trainc.api import names
-from trainc.diagnostics import Finding
-from trainc.ir.env import completion_index, literal, master_host, trainer_env, with_rendezvous
-from trainc.ir.info import Info
-from trainc.ir.release import controller_panics
-from trainc.ir.trainjob import TrainJob
-from trainc.plugins.plugin import Plugin
-
-
-def build_failures(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """2.2 crashes when there is no trainer to size."""
-    if info.policy("jax") is None or not info.release.jax_needs_trainer:
-        return
-    if info.trainer is None:
-        yield controller_panics("the runtime has no job labelled as trainer for the JAX policy", ("spec", "runtimeRef"))
-
-
-def enforce_ml_policy(job: TrainJob, info: Info) -> Info:
-    """Sizes the trainer and tells its container where the coordinator is. TrainJob variables come last."""
-    if info.policy("jax") is None:
-        return info
-    info = info.with_trainer_count(job.trainer.num_nodes if job.trainer else None)
-    if (job.trainer is None and not info.gitops) or info.trainer is None:
-        return info
-    injected = (
-        literal("JAX_NUM_PROCESSES", info.trainer.count),
-        completion_index("JAX_PROCESS_ID"),
-        literal("JAX_COORDINATOR_ADDRESS", f"{master_host(job, info)}:{names.TRAINER_PORT}"),
-        *trainer_env(job, info.semantics),
-    )
-    return with_rendezvous(info, injected)
-
-
-PLUGIN = Plugin(name="JAX", build_failures=build_failures, enforce_ml_policy=enforce_ml_policy)
+PLUGIN = Plugin(
+    name="JAX",
+    passes="trainc.plugins.jax.passes",
+    policy="jax",
+    ports="jax",
+    explain="trainc.plugins.jax.explain",
+    defects=RANK_DEFECTS,
+    addresses=(Address("JAX_COORDINATOR_ADDRESS"),),
+    shell_names={
+        "COORDINATOR_ADDRESS": "JAX_COORDINATOR_ADDRESS",
+        "NUM_PROCESSES": "JAX_NUM_PROCESSES",
+        "PROCESS_ID": "JAX_PROCESS_ID",
+    },
+    carries_env=Span("2.2"),
+)

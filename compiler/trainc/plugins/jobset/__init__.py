@@ -1,35 +1,13 @@
-"""JobSet: the object that runs the job.
-
-Source: kubeflow/trainer pkg/runtime/framework/plugins/jobset.
-"""
+"""JobSet: the object that runs the job."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from trainc.plugins.plugin import Plugin, always
 
-from trainc.api import names
-from trainc.api.documents import Manifest
-from trainc.ir.info import Info
-from trainc.ir.trainjob import TrainJob
-from trainc.plugins.jobset.replicated_job import replicated_job
-from trainc.plugins.jobset.validation import validate
-from trainc.plugins.plugin import Plugin
-
-
-def build(job: TrainJob, info: Info) -> Iterator[Manifest]:
-    """The JobSet, named as the TrainJob. It has no owner reference: the TrainJob's UID is a cluster's to give."""
-    metadata: dict[str, Any] = dict(job.metadata)
-    if info.labels:
-        metadata["labels"] = dict(info.labels)
-    if info.annotations:
-        metadata["annotations"] = dict(info.annotations)
-    templates = info.template.get("replicatedJobs", ())
-    jobs = [replicated_job(t, pod_set, job, info) for t, pod_set in zip(templates, info.pod_sets, strict=True)]
-    spec = {**info.template, "replicatedJobs": jobs, "suspend": bool(job.suspend)}
-    if not jobs:
-        del spec["replicatedJobs"]
-    yield {"apiVersion": names.JOBSET_API, "kind": "JobSet", "metadata": metadata, "spec": spec}
-
-
-PLUGIN = Plugin(name="JobSet", validate=validate, build=build)
+PLUGIN = Plugin(
+    name="JobSet",
+    passes="trainc.plugins.jobset.passes",
+    applies_to=always,
+    ports="jobset",
+    explain="trainc.plugins.jobset.explain",
+)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainc.api import names
+from trainc.api.documents import Json
 from trainc.diagnostics import Finding, Path
 from trainc.ir.info import Info
 from trainc.ir.trainjob import Patch, PatchedJob, TrainJob
@@ -21,7 +22,7 @@ _DOMAIN_PREFIXED_PATH = pattern(
 )
 
 
-def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
+def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     """Managers, jobs, containers and variables of the patches."""
     for patch in job.patches:
         yield from _manager(patch)

@@ -14,6 +14,7 @@ from trainc.diagnostics import Finding, Path
 from trainc.ir.env import EnvVar, literal, master_host
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
+from trainc.plugins.plugin import Detect
 from trainc.startup.records import dataclass, replace
 
 RESERVED = frozenset({"PET_RDZV_BACKEND", "PET_RDZV_ENDPOINT", "PET_RDZV_ID", "PET_MAX_RESTARTS"})
@@ -128,3 +129,10 @@ def _metrics(elastic: ElasticRange, info: Info) -> Finding:
         (*_POLICY, "metrics"),
         about="runtime",
     )
+
+
+def _elastic_ignored(job: TrainJob, info: Info) -> Path | None:
+    return ("spec", "runtimeRef") if "elasticPolicy" in (info.policy("torch") or {}) else None
+
+
+DETECTORS: Mapping[str, Detect] = {"elastic-policy-honoured": _elastic_ignored}

@@ -5,49 +5,50 @@ Source: kubeflow/trainer pkg/runtime/framework/plugins/torch (Validate) at each 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 
+from trainc.api.documents import Json
 from trainc.diagnostics import Finding
 from trainc.ir.devices import ambiguous_gpus, gpus, resources_per_node
-from trainc.ir.env import reserved_env
 from trainc.ir.info import Info
 from trainc.ir.release import controller_panics
 from trainc.ir.trainjob import Trainer, TrainJob
-from trainc.plugins.torch import elastic, torchtune
+from trainc.plugins.torch import RESERVED, elastic, torchtune
 from trainc.plugins.torch.processes import AUTO, asked_processes
 
-RESERVED = frozenset(
-    {"PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT"},
-)
 _WORDS = (AUTO, "cpu", "gpu")
 _ANY_SIZE = "llama3_3/70B"
 _ONE_DEVICE_QLORA = ("llama3_2/1B", "llama3_2/3B")
 
 
-def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """Reserved variables, injection targets that are not there, and what torchtune cannot do."""
-    policy = info.policy("torch")
-    if policy is None:
-        return
+def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
+    """Injection targets that are not there, and what torchtune cannot do."""
     yield from _missing_targets(info, policy)
     if info.gitops and (asked_processes(job, info) == AUTO or torchtune.applies(job)):
         yield from ambiguous_gpus(job, info)
     yield from elastic.validate(job, info)
     trainer = job.trainer
-    if trainer is None:
-        return
-    # Until 2.1 the webhook looks at nothing unless numProcPerNode is set.
-    if info.release.torch_checks_need_num_proc and trainer.num_proc_per_node is None and not info.gitops:
+    if trainer is None or _looks_at_nothing(trainer, info):
         return
     yield from _unknown_word(trainer)
-    reserved = RESERVED if elastic.elastic_range(job, info) is None else RESERVED | elastic.RESERVED
-    yield from reserved_env(trainer, reserved, "torchrun's rendezvous")
     if torchtune.applies(job):
         yield from _torchtune(job, trainer, info)
 
 
-def _missing_targets(info: Info, policy: Mapping[str, Any]) -> Iterator[Finding]:
+def reserved(job: TrainJob, policy: Json, info: Info) -> AbstractSet[str]:
+    """What torchrun's rendezvous is told: those of an elastic job's too, where it is one."""
+    if job.trainer is None or _looks_at_nothing(job.trainer, info):
+        return frozenset()
+    return RESERVED if elastic.elastic_range(job, info) is None else RESERVED | elastic.RESERVED
+
+
+def _looks_at_nothing(trainer: Trainer, info: Info) -> bool:
+    """Until 2.1 the webhook looks at nothing unless numProcPerNode is set."""
+    return info.release.torch_checks_need_num_proc and trainer.num_proc_per_node is None and not info.gitops
+
+
+def _missing_targets(info: Info, policy: Json) -> Iterator[Finding]:
     targets = (policy.get("envInjection") or {}).get("targets", ())
     for target in targets:
         pod_set = info.pod_set(target["jobName"])

@@ -1,48 +1,17 @@
-"""XGBoost: the tracker's address and every worker's rank in DMLC_ variables.
-
-Source: kubeflow/trainer pkg/runtime/framework/plugins/xgboost.
-"""
+"""XGBoost: the tracker's address and every worker's rank in DMLC_ variables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from trainc.plugins.plugin import RANK_DEFECTS, Address, Plugin
 
-from trainc.api import names
-from trainc.diagnostics import Finding
-from trainc.ir.devices import ambiguous_gpus, gpus, resources_per_node
-from trainc.ir.env import completion_index, literal, master_host, reserved_env, with_rendezvous
-from trainc.ir.info import Info
-from trainc.ir.trainjob import TrainJob
-from trainc.plugins.plugin import Plugin
-
-RESERVED = frozenset({"DMLC_TRACKER_URI", "DMLC_TRACKER_PORT", "DMLC_TASK_ID", "DMLC_NUM_WORKER"})
-
-
-def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """The tracker's variables are not the user's to set."""
-    if info.policy("xgboost") is None:
-        return
-    if info.gitops:
-        yield from ambiguous_gpus(job, info)
-    if job.trainer is not None:
-        yield from reserved_env(job.trainer, RESERVED, "XGBoost's tracker")
-
-
-def enforce_ml_policy(job: TrainJob, info: Info) -> Info:
-    """One worker per GPU, or one per node where there is none. The TrainJob's own variables are PlainML's work."""
-    if info.policy("xgboost") is None or info.trainer is None:
-        return info
-    info = info.with_trainer_count(job.trainer.num_nodes if job.trainer else None)
-    if (job.trainer is None and not info.gitops) or info.trainer is None:
-        return info
-    workers = info.trainer.count * max(1, gpus(resources_per_node(job, info)))
-    injected = (
-        literal("DMLC_TRACKER_URI", master_host(job, info)),
-        literal("DMLC_TRACKER_PORT", names.TRAINER_PORT),
-        completion_index("DMLC_TASK_ID"),
-        literal("DMLC_NUM_WORKER", workers),
-    )
-    return with_rendezvous(info, injected)
-
-
-PLUGIN = Plugin(name="XGBoost", validate=validate, enforce_ml_policy=enforce_ml_policy)
+PLUGIN = Plugin(
+    name="XGBoost",
+    passes="trainc.plugins.xgboost.passes",
+    policy="xgboost",
+    ports="xgboost",
+    explain="trainc.plugins.xgboost.explain",
+    defects=RANK_DEFECTS,
+    addresses=(Address("DMLC_TRACKER_URI", "DMLC_TRACKER_PORT"),),
+    reserved=frozenset({"DMLC_TRACKER_URI", "DMLC_TRACKER_PORT", "DMLC_TASK_ID", "DMLC_NUM_WORKER"}),
+    reserved_for="XGBoost's tracker",
+)

@@ -1,4 +1,4 @@
-"""The JobSet plugin: what lowering and building write over the runtime's template."""
+"""What `explain` says of the JobSet: what lowering and building write over the runtime's template."""
 
 from __future__ import annotations
 
@@ -6,25 +6,10 @@ from collections.abc import Iterator
 
 from trainc.api import names
 from trainc.diagnostics import Path
-from trainc.explain.inputs.row import Row
-from trainc.explain.readings import because, job_name, namespace, nodes, replicated_job
-from trainc.explain.situation import Because, InJobSet, InRuntime, InTrainJob, Ref, Situation
+from trainc.plugins.readings import because, job_name, namespace, replicated_job, trainer_env
+from trainc.plugins.rows import Because, InJobSet, InRuntime, InTrainJob, Ref, Row, Rows, Situation
 
 _TRAINER: Path = ("spec", "trainer")
-
-
-def trainer_env(s: Situation) -> Iterator[Ref]:
-    """The TrainJob's variable of the same name."""
-    yield from environment(s, s.job.trainer.env if s.job.trainer else (), (*_TRAINER, "env"))
-
-
-def environment(s: Situation, variables: tuple[object, ...], path: Path) -> Iterator[Ref]:
-    """The field of a TrainJob's variable that a leaf below `env[NAME]` was taken from; the last of a name counts."""
-    at = s.path.index("env") + 1
-    for i, variable in reversed(list(enumerate(variables))):
-        if isinstance(variable, dict) and variable.get("name") == s.path[at]:
-            yield InTrainJob((*path, i, *s.path[at + 1 :]))
-            return
 
 
 def _pod_count(s: Situation) -> Iterator[Ref]:
@@ -39,7 +24,7 @@ def _pod_count(s: Situation) -> Iterator[Ref]:
             yield Because("one pod, where neither numNodes is set")
     elif s.path[-1] == "completions":
         parallelism = replicated_job(pod_set, "template", "spec", "parallelism")
-        yield InJobSet(parallelism) if s.origin_of(parallelism) else Because("one pod, where parallelism is not set")
+        yield InJobSet(parallelism) if s.is_set(parallelism) else Because("one pod, where parallelism is not set")
     else:
         yield Because("one pod, where parallelism is not set")
 
@@ -58,12 +43,7 @@ def _suspend(_: Situation) -> Iterator[Ref]:
     yield InTrainJob(("spec", "suspend"))
 
 
-COUNTS = (
-    Row("...template.spec.parallelism", (nodes,)),
-    Row("...template.spec.completions", (nodes,)),
-)
-
-BUILD = (
+_BUILD = (
     Row("apiVersion", (because("every JobSet"),)),
     Row("kind", (because("every JobSet"),)),
     Row("metadata.name", (job_name,), verbatim=True),
@@ -84,3 +64,5 @@ BUILD = (
         lambda _: "ancestor-label-injection",
     ),
 )
+
+ROWS: Rows = {"build": _BUILD}

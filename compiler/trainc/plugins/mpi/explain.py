@@ -1,22 +1,14 @@
-"""MPI: nodes, keys, hostfile and slots."""
+"""What `explain` says of MPI: nodes, keys, hostfile and slots."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from trainc.api import names
-from trainc.explain.inputs.row import Row
-from trainc.explain.processes import mpi_slots
-from trainc.explain.readings import (
-    because,
-    host_domain,
-    job_name,
-    ml_policy,
-    namespace,
-    nodes,
-    pods_of,
-)
-from trainc.explain.situation import InRuntime, Ref, Situation
+from trainc.ir.devices import is_gpu
+from trainc.plugins.counting import amount, asked, who_asks
+from trainc.plugins.readings import because, host_domain, job_name, ml_policy, namespace, nodes, pods_of
+from trainc.plugins.rows import InRuntime, InTrainJob, Ref, Row, Rows, Situation
 
 _ON = ml_policy("mpi")
 _CHOSEN = ml_policy("mpi", "mpiImplementation")
@@ -62,7 +54,7 @@ def _hosts(s: Situation) -> Iterator[Ref]:
 def _lines(s: Situation) -> Iterator[Ref]:
     """What every line of the hostfile says, if there is one."""
     if s.value:
-        yield from (*host_domain(s), *mpi_slots(s))
+        yield from (*host_domain(s), *_slots(s))
 
 
 def _mount(s: Situation) -> Iterator[Ref]:
@@ -70,23 +62,60 @@ def _mount(s: Situation) -> Iterator[Ref]:
     yield from _KEYS_AT(s) if keys in s.path else _ON(s)
 
 
-PASS = (
+def _slots(s: Situation) -> Iterator[Ref]:
+    """Slots per host: the TrainJob's number, else the policy's; a policy of 1 rises to the GPUs since 2.1."""
+    yield from who_asks(s, "mpi")
+    set_by_job = s.job.trainer is not None and s.job.trainer.num_proc_per_node is not None
+    if not set_by_job and s.info.release.mpi_slots_from_gpus and asked(s, "mpi") == 1:
+        yield from amount(s, is_gpu)
+
+
+def _secret_name(s: Situation) -> Iterator[Ref]:
+    """Keys that are there already keep their name, whatever hash the job's ends in."""
+    yield from job_name(s) if s.job.new_keys else _account_name(s)
+
+
+def _account_name(_: Situation) -> Iterator[Ref]:
+    yield InTrainJob(("metadata", "name"))
+
+
+_PASS = (
     Row("...template.spec.parallelism", (_pods,), lambda s: _sized(s) if s.info.gitops else ""),
     Row("...template.spec.completions", (_pods,), lambda s: _sized(s) if s.info.gitops else ""),
     Row("...volumes[mpi-ssh-auth].secret.secretName", (job_name,)),
     Row("...volumes[mpi-hostfile].configMap.name", (job_name,)),
     Row("...volumes[mpi-*]", (_ON,)),
     Row("...volumeMounts", (_mount,)),
-    Row("...env[OMPI_MCA_orte_set_default_slots].value", (mpi_slots,)),
-    Row("...env[I_MPI_PERHOST].value", (mpi_slots,)),
+    Row("...env[OMPI_MCA_orte_set_default_slots].value", (_slots,)),
+    Row("...env[I_MPI_PERHOST].value", (_slots,)),
     Row("...env[OMPI_*]", (_ON,)),
     Row("...env", (_CHOSEN,)),
     Row("...template.spec.template.spec.dnsConfig", (host_domain, namespace)),
 )
 
-BUILD = (
+_BUILD = (
     Row("metadata.name", (job_name,)),
     Row("metadata.namespace", (namespace,)),
     Row("data", (_lines, _hosts)),
     Row("...", (_ON,)),
 )
+
+# Objects that have the SSH key pair made, or bring a sealed one.
+_SECRETS = (
+    Row("metadata.name", (_secret_name,)),
+    Row("metadata.namespace", (namespace,)),
+    Row("spec.target.name", (_secret_name,)),
+    Row("...generatorRef.name", (_secret_name,)),
+    Row("rules.*.resourceNames", (_secret_name,)),
+    Row("roleRef.name", (_account_name,)),
+    Row("subjects.*.name", (_account_name,)),
+    Row("subjects.*.namespace", (namespace,)),
+    Row("spec.template.metadata.name", (_secret_name,)),
+    Row("spec.template.metadata.namespace", (namespace,)),
+    Row("...template.spec.serviceAccountName", (_account_name,)),
+    Row("...env[SECRET_NAME].value", (_secret_name,)),
+    Row("...containers[keygen].image", (because("--keygen-image"), _ON)),
+    Row("...", (_ON,)),
+)
+
+ROWS: Rows = {"enforce_ml_policy": _PASS, "build": _BUILD, "secrets": _SECRETS}

@@ -1,13 +1,12 @@
-"""Initializer: sources, variables and secrets of the dataset and the model."""
+"""What `explain` says of initializers: sources, variables and secrets of the dataset and the model."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.explain.inputs.jobset import environment
-from trainc.explain.inputs.row import Row
-from trainc.explain.situation import InTrainJob, Ref, Situation
 from trainc.ir.trainjob import InitializerStep
+from trainc.plugins.readings import environment
+from trainc.plugins.rows import InTrainJob, Ref, Row, Rows, Situation
 
 _STEP_SUFFIX = "-initializer"
 
@@ -30,7 +29,9 @@ def _secret(s: Situation) -> Iterator[Ref]:
     yield InTrainJob(("spec", "initializer", _step(s)[0], "secretRef", "name"))
 
 
-PASS = (
+_PASS = (
     Row("...env", (_variable,)),
     Row("...envFrom", (_secret,)),
 )
+
+ROWS: Rows = {"pre_build_sync": _PASS}

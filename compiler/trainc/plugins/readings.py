@@ -5,19 +5,17 @@ They mirror the order in which the passes look: the first place that answers is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TypeAlias
+from collections.abc import Iterator
 
+from trainc.api import names
 from trainc.api.field_path import FieldPath, Item
 from trainc.diagnostics import Path
-from trainc.explain.situation import Because, InJobSet, InRuntime, InTrainJob, Ref, Situation
+from trainc.ir.env import subdomain
 from trainc.ir.podset import PodSet
-
-Reading: TypeAlias = Callable[[Situation], Iterable[Ref]]
+from trainc.plugins.rows import Because, InJobSet, InRuntime, InTrainJob, Reading, Ref, Row, Situation, when
 
 _TRAINER: Path = ("spec", "trainer")
 _POLICY: Path = ("spec", "mlPolicy")
-_AUTO = "auto"
 
 
 def ml_policy(*steps: str) -> Reading:
@@ -72,37 +70,6 @@ def nodes(s: Situation) -> Iterator[Ref]:
         yield Because("one node, where numNodes is set nowhere")
 
 
-def elastic(*bounds: str) -> Reading:
-    """The elastic policy's fields that are there; without any of them the job has the size it would have anyway."""
-
-    def read(s: Situation) -> Iterator[Ref]:
-        policy = (s.info.policy("torch") or {}).get("elasticPolicy") or {}
-        found = [InRuntime((*_POLICY, "torch", "elasticPolicy", bound)) for bound in bounds if bound in policy]
-        yield from found or nodes(s)
-
-    return read
-
-
-def is_elastic(s: Situation) -> bool:
-    """Whether the job runs on a range of nodes."""
-    return s.info.gitops and (s.info.policy("torch") or {}).get("elasticPolicy") is not None
-
-
-def torch_nodes(s: Situation) -> Iterator[Ref]:
-    """The size that torchrun is told: a range, or a number."""
-    yield from elastic("minNodes", "maxNodes")(s) if is_elastic(s) else trainer_nodes(s)
-
-
-def torch_pods(s: Situation) -> Iterator[Ref]:
-    """How many pods a torch job starts with: numNodes, else the smallest size of an elastic job."""
-    asked = s.job.trainer is not None and s.job.trainer.num_nodes is not None
-    if not is_elastic(s) or asked or "numNodes" in (s.info.ml_policy or {}):
-        yield from nodes(s)
-        return
-    policy = (s.info.policy("torch") or {}).get("elasticPolicy") or {}
-    yield from elastic("minNodes" if "minNodes" in policy else "maxNodes")(s)
-
-
 def trainer_nodes(s: Situation) -> Iterator[Ref]:
     """As `nodes`; without a job labelled as trainer nobody can be sized, and it is one."""
     if s.info.trainer is None:
@@ -122,3 +89,55 @@ def pods_of(pod_set: PodSet) -> tuple[Ref, ...]:
         InJobSet(replicated_job(pod_set, "template", "spec", "parallelism")),
         InJobSet(replicated_job(pod_set, "replicas")),
     )
+
+
+def jobset_path(pod_set: PodSet, container: str, *rest: str | int) -> FieldPath:
+    """The path in the JobSet of a field of a container."""
+    return replicated_job(pod_set, "template", "spec", "template", "spec", "containers", Item(container), *rest)
+
+
+def trainer_env(s: Situation) -> Iterator[Ref]:
+    """The TrainJob's variable of the same name."""
+    yield from environment(s, s.job.trainer.env if s.job.trainer else (), (*_TRAINER, "env"))
+
+
+def environment(s: Situation, variables: tuple[object, ...], path: Path) -> Iterator[Ref]:
+    """The field of a TrainJob's variable that a leaf below `env[NAME]` was taken from; the last of a name counts."""
+    at = s.path.index("env") + 1
+    for i, variable in reversed(list(enumerate(variables))):
+        if isinstance(variable, dict) and variable.get("name") == s.path[at]:
+            yield InTrainJob((*path, i, *s.path[at + 1 :]))
+            return
+
+
+COUNTS = (
+    Row("...template.spec.parallelism", (nodes,)),
+    Row("...template.spec.completions", (nodes,)),
+)
+
+
+def _elsewhere(s: Situation) -> bool:
+    """Whether the controller's fixed address would be another."""
+    trainer = s.info.trainer
+    return trainer is not None and (trainer.name != names.NODE or subdomain(s.job, s.info) != s.job.name)
+
+
+def _no_trainer(s: Situation) -> bool:
+    return s.job.trainer is None
+
+
+ADDRESS = when(_elsewhere, "real-master-address")
+UNASKED = when(_no_trainer, "rank-environment-without-trainer")
+
+
+def address_deviation(s: Situation) -> str:
+    """The deviation that shows in an address of rank 0."""
+    return ADDRESS(s) or UNASKED(s)
+
+
+def counts_deviation(s: Situation) -> str:
+    """The deviation that shows in a count of processes."""
+    asked = s.job.trainer.resources_per_node if s.job.trainer else None
+    merged = s.info.trainer_container.resources if s.info.trainer_container else {}
+    differs = s.info.gitops and asked is not None and asked != merged
+    return "counts-from-merged-resources" if differs else UNASKED(s)

@@ -1,22 +1,13 @@
-"""Flux: the wrapped command, the installer, volumes and scripts."""
+"""What `explain` says of Flux: the wrapped command, the installer, volumes and scripts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 from trainc.api import names
-from trainc.explain.inputs.row import Row
-from trainc.explain.processes import devices, flux_processes
-from trainc.explain.readings import (
-    Reading,
-    host_domain,
-    job_name,
-    ml_policy,
-    namespace,
-    nodes,
-    replicated_job,
-)
-from trainc.explain.situation import Because, InJobSet, InTrainJob, Ref, Situation, jobset_path
+from trainc.plugins.counting import devices, who_asks
+from trainc.plugins.readings import host_domain, job_name, jobset_path, ml_policy, namespace, nodes, replicated_job
+from trainc.plugins.rows import Because, InJobSet, InTrainJob, Reading, Ref, Row, Rows, Situation
 
 _ON = ml_policy("flux")
 _ENTRYPOINT_WORDS = 2
@@ -82,7 +73,12 @@ def _hosts(s: Situation) -> Iterator[Ref]:
         yield from nodes(s)
 
 
-PASS = (
+def _processes(s: Situation) -> Iterator[Ref]:
+    """Processes per node of a Flux job."""
+    yield from who_asks(s, "flux")
+
+
+_PASS = (
     Row("...command", (_word,)),
     Row("...initContainers[flux-installer].image", (_setting("FLUX_VIEW_IMAGE"),)),
     Row("...volumes[*-flux-entrypoint]", (job_name,)),
@@ -93,12 +89,12 @@ PASS = (
     Row("...initContainers[flux-installer]", (_ON,)),
 )
 
-BUILD = (
+_BUILD = (
     Row("metadata.name", (job_name,)),
     Row("metadata.namespace", (namespace,)),
     Row(
         'data["entrypoint.sh"]',
-        (job_name, _hosts, flux_processes, devices),
+        (job_name, _hosts, _processes, devices),
         lambda s: "flux-command-words" if s.info.gitops else "",
     ),
     Row(
@@ -114,3 +110,5 @@ BUILD = (
     ),
     Row("...", (_ON,)),
 )
+
+ROWS: Rows = {"enforce_ml_policy": _PASS, "build": _BUILD}

@@ -1,4 +1,4 @@
-"""Coscheduling and Volcano: the gang's size, needs and queue."""
+"""What `explain` says of every gang: its size and what it asks for."""
 
 from __future__ import annotations
 
@@ -8,22 +8,14 @@ from typing import Any
 from trainc.api import names
 from trainc.api.field_path import FieldPath, Item
 from trainc.api.quantity import container_requests
-from trainc.explain.inputs.row import Row
-from trainc.explain.readings import Reading, gang_policy, job_name, namespace, pods_of, replicated_job
-from trainc.explain.situation import (
-    Because,
-    InJobSet,
-    InRuntime,
-    InTemplate,
-    InTrainJob,
-    Ref,
-    Situation,
-)
 from trainc.ir import gang
 from trainc.ir.podset import Container, PodSet
+from trainc.plugins.readings import pods_of, replicated_job
+from trainc.plugins.rows import Because, InJobSet, InTemplate, InTrainJob, Ref, Situation
 
 
-def _pods(s: Situation) -> Iterator[Ref]:
+def gang_pods(s: Situation) -> Iterator[Ref]:
+    """How many pods each job of the gang has."""
     for pod_set in gang.members(s.info):
         parallelism, replicas = pods_of(pod_set)
         yield parallelism
@@ -31,7 +23,7 @@ def _pods(s: Situation) -> Iterator[Ref]:
             yield replicas
 
 
-def _amounts(s: Situation) -> Iterator[Ref]:
+def gang_amounts(s: Situation) -> Iterator[Ref]:
     """Every amount of one resource that a member's containers ask for, and how many members there are."""
     resource = str(s.path[-1])
     if resource == "minResources":
@@ -77,7 +69,8 @@ def _counted(
     return container.resources, InTemplate
 
 
-def _deviation(s: Situation) -> str:
+def gang_deviation(s: Situation) -> str:
+    """The deviation that shows in the size or the needs of the gang."""
     if not s.info.gitops:
         return ""
     if gang.awaited(s.info):
@@ -91,73 +84,3 @@ def _deviation(s: Situation) -> str:
         for container in pod_set.containers
     )
     return "gang-counts-limits" if limits_count else ""
-
-
-def _min_member(s: Situation) -> Iterator[Ref]:
-    if "minMember" in (s.info.gang("volcano") or {}):
-        yield InRuntime(("spec", "podGroupPolicy", "volcano", "minMember"))
-    else:
-        yield from _pods(s)
-
-
-def _annotation(key: str) -> Reading:
-    def read(s: Situation) -> Iterator[Ref]:
-        yield InJobSet(("metadata", "annotations", key))
-
-    return read
-
-
-def _queue(s: Situation) -> Iterator[Ref]:
-    if "queue" in (s.info.gang("volcano") or {}):
-        yield InRuntime(("spec", "podGroupPolicy", "volcano", "queue"))
-    else:
-        yield from _annotation("scheduling.volcano.sh/queue-name")(s)
-
-
-def _priority(s: Situation) -> Iterator[Ref]:
-    """The pods' class; of several jobs that name one, the last decides."""
-    if "priorityClassName" in (s.info.gang("volcano") or {}):
-        yield InRuntime(("spec", "podGroupPolicy", "volcano", "priorityClassName"))
-        return
-    for pod_set in reversed(s.info.pod_sets):
-        path = replicated_job(pod_set, "template", "spec", "template", "spec", "priorityClassName")
-        if s.origin_of(path) is not None:
-            yield InJobSet(path)
-            return
-
-
-def _topology(s: Situation) -> Iterator[Ref]:
-    yield InRuntime(("spec", "podGroupPolicy", "volcano", *s.path[1:]))
-
-
-def _label_policy(s: Situation) -> Iterator[Ref]:
-    """v2.0.1 labels pods for any pod group policy."""
-    if s.info.gang("coscheduling") is None:
-        yield Because("pods are labelled for any podGroupPolicy (Trainer 2.0)")
-
-
-COSCHEDULING_PASS = (Row("...template.metadata.labels", (job_name, _label_policy)),)
-VOLCANO_PASS = (
-    Row("...template.metadata.annotations", (job_name,)),
-    Row("...template.spec.schedulerName", (gang_policy("volcano"),)),
-)
-
-COSCHEDULING_BUILD = (
-    Row("metadata.name", (job_name,)),
-    Row("metadata.namespace", (namespace,)),
-    Row("spec.minMember", (_pods,), _deviation),
-    Row("spec.minResources", (_amounts,), _deviation),
-    Row("spec.scheduleTimeoutSeconds", (gang_policy("coscheduling", "scheduleTimeoutSeconds"),)),
-    Row("...", (gang_policy("coscheduling"),)),
-)
-
-VOLCANO_BUILD = (
-    Row("metadata.name", (job_name,)),
-    Row("metadata.namespace", (namespace,)),
-    Row("spec.minMember", (_min_member,), _deviation),
-    Row("spec.minResources", (_amounts,), _deviation),
-    Row("spec.queue", (_queue,)),
-    Row("spec.priorityClassName", (_priority,)),
-    Row("spec.networkTopology", (_topology,)),
-    Row("...", (gang_policy("volcano"),)),
-)

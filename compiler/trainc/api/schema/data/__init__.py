@@ -1,1 +1,0 @@
-"""The API types of each Trainer release, one generated module each."""

@@ -1,0 +1,29 @@
+"""What `explain` says of coscheduling: the gang's label, size and needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainc.plugins.gangs import gang_amounts, gang_deviation, gang_pods
+from trainc.plugins.readings import gang_policy, job_name, namespace
+from trainc.plugins.rows import Because, Ref, Row, Rows, Situation
+
+
+def _label_policy(s: Situation) -> Iterator[Ref]:
+    """v2.0.1 labels pods for any pod group policy."""
+    if s.info.gang("coscheduling") is None:
+        yield Because("pods are labelled for any podGroupPolicy (Trainer 2.0)")
+
+
+_PASS = (Row("...template.metadata.labels", (job_name, _label_policy)),)
+
+_BUILD = (
+    Row("metadata.name", (job_name,)),
+    Row("metadata.namespace", (namespace,)),
+    Row("spec.minMember", (gang_pods,), gang_deviation),
+    Row("spec.minResources", (gang_amounts,), gang_deviation),
+    Row("spec.scheduleTimeoutSeconds", (gang_policy("coscheduling", "scheduleTimeoutSeconds"),)),
+    Row("...", (gang_policy("coscheduling"),)),
+)
+
+ROWS: Rows = {"enforce_pod_group_policy": _PASS, "build": _BUILD}

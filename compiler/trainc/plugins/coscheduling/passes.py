@@ -1,0 +1,42 @@
+"""Coscheduling: a PodGroup for the scheduler-plugins gang scheduler, and the label that puts pods into it.
+
+Source: kubeflow/trainer pkg/runtime/framework/plugins/coscheduling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainc.api.documents import Json, Manifest
+from trainc.api.quantity import format_resources
+from trainc.ir import gang
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob
+from trainc.plugins.coscheduling import POD_GROUP_LABEL
+from trainc.plugins.plugin import Passes
+
+
+def enforce_pod_group_policy(job: TrainJob, policy: Json, info: Info) -> Info:
+    """Labels the gang's pods with their group."""
+    for pod_set in gang.members(info):
+        info = info.with_pod_set(pod_set.with_pod_labels({POD_GROUP_LABEL: job.name}))
+    return info
+
+
+def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
+    """The PodGroup, which v2.0.1 makes for its own policy only, though it labels the pods for any."""
+    if info.gang("coscheduling") is None:
+        return
+    yield {
+        "apiVersion": "scheduling.x-k8s.io/v1alpha1",
+        "kind": "PodGroup",
+        "metadata": job.metadata,
+        "spec": {
+            "minMember": gang.min_member(info),
+            "minResources": format_resources(gang.min_resources(info)),
+            "scheduleTimeoutSeconds": policy["scheduleTimeoutSeconds"],
+        },
+    }
+
+
+PASSES = Passes(enforce_pod_group_policy=enforce_pod_group_policy, build=build)

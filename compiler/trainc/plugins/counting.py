@@ -1,0 +1,74 @@
+"""What plugins read to count processes: the numbers that are asked for, and the devices and cores of a node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from trainc.api import names
+from trainc.api.quantity import parse_quantity
+from trainc.diagnostics import Path
+from trainc.ir.devices import is_gpu
+from trainc.ir.podset import PodSet
+from trainc.plugins.readings import jobset_path
+from trainc.plugins.rows import Because, InJobSet, InRuntime, InTrainJob, Ref, Situation
+
+_TRAINER: Path = ("spec", "trainer")
+_POLICY: Path = ("spec", "mlPolicy")
+
+
+def devices(s: Situation) -> Iterator[Ref]:
+    """GPUs per node."""
+    yield from amount(s, is_gpu) or (Because("no GPU is asked for"),)
+
+
+def cores(s: Situation) -> Iterator[Ref]:
+    """CPUs per node."""
+    yield from amount(s, lambda name: name == "cpu") or (Because("at least one, where no CPU is asked for"),)
+
+
+def who_asks(s: Situation, policy: str, default: int | str = 1) -> Iterator[Ref]:
+    """Where the number of processes per node is asked for: the TrainJob, else the policy, else nowhere."""
+    if s.job.trainer is not None and s.job.trainer.num_proc_per_node is not None:
+        yield InTrainJob((*_TRAINER, "numProcPerNode"))
+    elif "numProcPerNode" in (s.info.policy(policy) or {}):
+        yield InRuntime((*_POLICY, policy, "numProcPerNode"))
+    else:
+        yield Because(f"numProcPerNode is set nowhere: {default}")
+
+
+def asked(s: Situation, policy: str, default: int | str = 1) -> int | str:
+    """The number of processes that is asked for, or a word that stands for one."""
+    if s.job.trainer is not None and s.job.trainer.num_proc_per_node is not None:
+        return s.job.trainer.num_proc_per_node
+    number: int | str = (s.info.policy(policy) or {}).get("numProcPerNode", default)
+    return number
+
+
+def amount(s: Situation, wanted: Callable[[str], bool]) -> tuple[Ref, ...]:
+    """The amount that a count is taken from: requests first, limits where requests name none."""
+    resources, place = _counted_resources(s)
+    for kind in ("requests", "limits"):
+        for name, amount in (resources.get(kind) or {}).items():
+            if wanted(name):
+                if parse_quantity(str(amount)).units:
+                    return (place(kind, name),)
+                break
+    return ()
+
+
+def _counted_resources(s: Situation) -> tuple[Mapping[str, Any], Callable[[str, str], Ref]]:
+    """As ir.devices.resources_per_node, with where each amount is written."""
+    asked = s.job.trainer.resources_per_node if s.job.trainer else None
+    if not s.info.gitops and asked is not None:
+        return asked, lambda kind, name: InTrainJob((*_TRAINER, "resourcesPerNode", kind, name))
+    for pod_set in s.info.pod_sets:
+        if pod_set.role == names.NODE or pod_set.ancestor == names.TRAINER:
+            container = pod_set.container(pod_set.main)
+            if container is not None:
+                return container.resources, _in_container(pod_set)
+    return {}, lambda kind, name: Because(f"no {kind} of {name}")
+
+
+def _in_container(pod_set: PodSet) -> Callable[[str, str], Ref]:
+    return lambda kind, name: InJobSet(jobset_path(pod_set, pod_set.main, "resources", kind, name))

@@ -1,0 +1,81 @@
+"""Plugins of other distributions: found by the entry-point group `trainc.plugins`, used only where they are chosen.
+
+A choice is the name of an entry point, never of a module: a repository's trainc.yaml can only choose among what whoever
+runs trainc has installed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+from trainc.diagnostics import Diagnostic
+from trainc.diagnostics.near_names import did_you_mean
+from trainc.plugins.plugin import Plugin
+from trainc.plugins.registry import PLUGINS
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+GROUP = "trainc.plugins"
+
+
+@cache
+def choose(names: tuple[str, ...]) -> tuple[tuple[Plugin, ...], tuple[Diagnostic, ...]]:
+    """The plugins of these names, and an error for each that there is not or that is of no use."""
+    plugins: list[Plugin] = []
+    problems: list[Diagnostic] = []
+    taken = {plugin.name for plugin in PLUGINS}
+    for name in dict.fromkeys(names):
+        plugin = _loaded(name, taken)
+        if isinstance(plugin, Plugin):
+            plugins.append(plugin)
+            taken.add(plugin.name)
+        else:
+            problems.append(plugin)
+    return tuple(plugins), tuple(problems)
+
+
+def _loaded(name: str, taken: set[str]) -> Plugin | Diagnostic:
+    found = [point for point in _installed() if point.name == name]
+    if not found:
+        return _unknown(name)
+    try:
+        plugin = found[0].load()
+    except Exception as error:  # noqa: BLE001 - whatever another distribution raises while it is imported
+        return _broken(name, f"cannot be imported: {type(error).__name__}: {error}")
+    if not isinstance(plugin, Plugin):
+        return _broken(name, f"names {found[0].value}, which is not a trainc.plugins.plugin.Plugin")
+    if plugin.name in taken:
+        return _broken(name, f"is called {plugin.name!r}, and another plugin is already")
+    return plugin
+
+
+def _installed() -> Sequence[EntryPoint]:
+    from importlib.metadata import entry_points
+
+    return tuple(entry_points(group=GROUP))
+
+
+def _unknown(name: str) -> Diagnostic:
+    known = sorted({point.name for point in _installed()})
+    listed = f"installed are {', '.join(known)}" if known else "no installed distribution has plugins for trainc"
+    hint = (
+        did_you_mean(name, known, 0.5) or f"{listed}; install the one that has {name!r} beside trainc, or drop the name"
+    )
+    return Diagnostic("UnknownPlugin", "error", f"no plugin is called {name!r}", hint)
+
+
+def _broken(name: str, reason: str) -> Diagnostic:
+    hint = f"update the distribution that it comes from, or drop {name!r} from the plugins"
+    return Diagnostic("BrokenPlugin", "error", f"plugin {name!r} {reason}", hint)
+
+
+def folders(names: Sequence[str]) -> list[str]:
+    """The folder, or the one file, of the code behind each name, so that results of other code are never taken for its."""
+    from importlib.util import find_spec
+
+    tops = {point.module.partition(".")[0] for point in _installed() if point.name in names}
+    specs = [spec for top in sorted(tops) if (spec := find_spec(top)) is not None]
+    return [place for spec in specs for place in spec.submodule_search_locations or (spec.origin or "",)]

@@ -1,0 +1,35 @@
+"""What the controller gets wrong for Flux jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from trainc.diagnostics import Path
+from trainc.ir.devices import gpus, resources_per_node
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob
+from trainc.plugins.plugin import Detect
+
+_TRAINER: Path = ("spec", "trainer")
+
+
+def _flux_gpus(job: TrainJob, info: Info) -> Path | None:
+    if job.trainer is None:
+        return None
+    asked = job.trainer.num_proc_per_node
+    processes = asked if asked is not None else (info.policy("flux") or {})["numProcPerNode"]
+    several = processes != 1 and gpus(resources_per_node(job, info)) > 0
+    return (*_TRAINER, "numProcPerNode") if several else None
+
+
+def _flux_flattened(job: TrainJob, info: Info) -> Path | None:
+    if job.trainer is None:
+        return None
+    words = (*(job.trainer.command or ()), *(job.trainer.args or ()))
+    return (*_TRAINER, "command") if any(len(word.split()) != 1 for word in words) else None
+
+
+DETECTORS: Mapping[str, Detect] = {
+    "flux-gpus-per-task": _flux_gpus,
+    "flux-command-words": _flux_flattened,
+}

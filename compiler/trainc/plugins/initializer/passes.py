@@ -1,0 +1,70 @@
+"""Initializers: where the dataset and the model come from, told to the jobs that fetch them.
+
+Source: kubeflow/trainer pkg/runtime/framework/plugins/jobset (Validate in jobset.go, Initializer in builder.go).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainc.api import names
+from trainc.api.documents import Json
+from trainc.diagnostics import Finding
+from trainc.ir.env import carried, literal
+from trainc.ir.info import Info
+from trainc.ir.podset import Container, PodSet
+from trainc.ir.trainjob import InitializerStep, TrainJob
+from trainc.plugins.initializer import STEPS
+from trainc.plugins.plugin import Passes
+from trainc.startup.records import replace
+
+
+def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
+    """A configured initializer needs its job, its container and, since 2.3, the shared volume's mount."""
+    for step in STEPS:
+        if job.initializer(step) is not None:
+            problem = _missing(info.pod_set(step), step, info)
+            if problem:
+                yield Finding(
+                    "InitializerNotInRuntime",
+                    "error",
+                    f"the TrainJob configures the {step}, but {problem}",
+                    f"choose a runtime that has it, or drop spec.initializer.{step.partition('-')[0]}",
+                    ("spec", "runtimeRef"),
+                )
+
+
+def _missing(pod_set: PodSet | None, step: str, info: Info) -> str:
+    if pod_set is None:
+        return f"the runtime has no job {step!r}"
+    if pod_set.container(step) is None:
+        return f"the runtime's job {step!r} has no container {step!r}"
+    mounts = [m["name"] for c in pod_set.containers if c.name == step for m in c.mounts]
+    if info.release.initializer_needs_mount and names.INITIALIZER_VOLUME not in mounts:
+        return f"container {step!r} does not mount the volume {names.INITIALIZER_VOLUME!r} that it fills"
+    return ""
+
+
+def pre_build_sync(job: TrainJob, policy: Json, info: Info) -> Info:
+    """Tells each labelled initializer its source. The job's label decides, not its name."""
+    for pod_set in info.pod_sets:
+        step = job.initializer(pod_set.ancestor) if pod_set.ancestor in STEPS else None
+        if step is not None:
+            info = info.with_pod_set(_configured(pod_set, step, info))
+    return info
+
+
+def _configured(pod_set: PodSet, step: InitializerStep, info: Info) -> PodSet:
+    def configure(container: Container) -> Container:
+        uri = () if step.storage_uri is None else (literal("STORAGE_URI", step.storage_uri),)
+        container = container.with_env((*uri, *carried(step.env, info.semantics)))
+        if step.secret is None:
+            return container
+        sources = [*container.fields.get("envFrom", ()), {"secretRef": {"name": step.secret}}]
+        return container.with_fields(envFrom=sources)
+
+    configured = tuple(configure(c) if c.name == pod_set.ancestor else c for c in pod_set.containers)
+    return replace(pod_set, containers=configured)
+
+
+PASSES = Passes(validate=validate, pre_build_sync=pre_build_sync)

@@ -1,0 +1,40 @@
+"""JAX: jax.distributed's coordinator, process count and rank.
+
+Source: kubeflow/trainer pkg/runtime/framework/plugins/jax.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainc.api import names
+from trainc.api.documents import Json
+from trainc.diagnostics import Finding
+from trainc.ir.env import completion_index, literal, master_host, trainer_env, with_rendezvous
+from trainc.ir.info import Info
+from trainc.ir.release import controller_panics
+from trainc.ir.trainjob import TrainJob
+from trainc.plugins.plugin import Passes
+
+
+def build_failures(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
+    """2.2 crashes when there is no trainer to size."""
+    if info.release.jax_needs_trainer and info.trainer is None:
+        yield controller_panics("the runtime has no job labelled as trainer for the JAX policy", ("spec", "runtimeRef"))
+
+
+def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
+    """Sizes the trainer and tells its container where the coordinator is. TrainJob variables come last."""
+    info = info.with_trainer_count(job.trainer.num_nodes if job.trainer else None)
+    if (job.trainer is None and not info.gitops) or info.trainer is None:
+        return info
+    injected = (
+        literal("JAX_NUM_PROCESSES", info.trainer.count),
+        completion_index("JAX_PROCESS_ID"),
+        literal("JAX_COORDINATOR_ADDRESS", f"{master_host(job, info)}:{names.TRAINER_PORT}"),
+        *trainer_env(job, info.semantics),
+    )
+    return with_rendezvous(info, injected)
+
+
+PASSES = Passes(build_failures=build_failures, enforce_ml_policy=enforce_ml_policy)

@@ -1,0 +1,35 @@
+"""JobSet: the object that runs the job.
+
+Source: kubeflow/trainer pkg/runtime/framework/plugins/jobset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from trainc.api import names
+from trainc.api.documents import Json, Manifest
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob
+from trainc.plugins.jobset.replicated_job import replicated_job
+from trainc.plugins.jobset.validation import validate
+from trainc.plugins.plugin import Passes
+
+
+def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
+    """The JobSet, named as the TrainJob. It has no owner reference: the TrainJob's UID is a cluster's to give."""
+    metadata: dict[str, Any] = dict(job.metadata)
+    if info.labels:
+        metadata["labels"] = dict(info.labels)
+    if info.annotations:
+        metadata["annotations"] = dict(info.annotations)
+    templates = info.template.get("replicatedJobs", ())
+    jobs = [replicated_job(t, pod_set, job, info) for t, pod_set in zip(templates, info.pod_sets, strict=True)]
+    spec = {**info.template, "replicatedJobs": jobs, "suspend": bool(job.suspend)}
+    if not jobs:
+        del spec["replicatedJobs"]
+    yield {"apiVersion": names.JOBSET_API, "kind": "JobSet", "metadata": metadata, "spec": spec}
+
+
+PASSES = Passes(validate=validate, build=build)

@@ -1,0 +1,49 @@
+"""MPI jobs that never end, and what the controller gets wrong for MPI jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from trainc.api import names
+from trainc.diagnostics import Finding, Path
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob
+from trainc.plugins.plugin import Detect
+
+
+def mpi_nodes_awaited(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """A warning where success needs every job, the nodes' among them: they run sshd for ever, and the JobSet waits."""
+    node, launcher = info.pod_set_in_role(names.NODE), info.pod_set_in_role(names.LAUNCHER)
+    if node is None or launcher is None:
+        return
+    policy = info.template.get("successPolicy") or {}
+    targets = policy.get("targetReplicatedJobs") or [p.name for p in info.pod_sets]
+    if node.name not in targets or policy.get("operator") == "Any":
+        return
+    yield Finding(
+        "MPINodesAwaited",
+        "warning",
+        f"the JobSet is done when {node.name!r} is, and its sshd never ends: the nodes stay when the launcher is done",
+        f"set successPolicy: {{operator: All, targetReplicatedJobs: [{launcher.name}]}} in the runtime's template",
+        ("spec", "template", "spec", "successPolicy"),
+        about="runtime",
+    )
+
+
+def _launcher_multiplied(job: TrainJob, info: Info) -> Path | None:
+    launcher = info.pod_set_in_role(names.LAUNCHER)
+    return ("spec", "runtimeRef") if launcher is not None and launcher.count > 1 else None
+
+
+def _extra_host(job: TrainJob, info: Info) -> Path | None:
+    as_node = (info.policy("mpi") or {}).get("runLauncherAsNode")
+    both = info.pod_set_in_role(names.LAUNCHER) and info.pod_set_in_role(names.NODE)
+    asked = job.trainer.num_nodes if job.trainer else None
+    one = asked is not None and asked <= 1
+    return ("spec", "trainer", "numNodes") if as_node and both and one else None
+
+
+DETECTORS: Mapping[str, Detect] = {
+    "mpi-nodes-size-the-nodes": _launcher_multiplied,
+    "mpi-one-node-is-one-host": _extra_host,
+}

@@ -1,0 +1,24 @@
+"""PlainML: sizes the trainer and carries the TrainJob's environment for runtimes without a framework of their own.
+
+Source: kubeflow/trainer pkg/runtime/framework/plugins/plainml.
+"""
+
+from __future__ import annotations
+
+from trainc.api.documents import Json
+from trainc.ir.env import trainer_env
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob
+from trainc.plugins.plugin import Passes
+
+
+def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
+    """Acts unless a framework carries the variables itself, so beside XGBoost and Flux too."""
+    if job.trainer is None:
+        return info
+    sized = info.with_trainer_count(job.trainer.num_nodes)
+    env = trainer_env(job, info.semantics)
+    return sized.with_trainer_container(lambda container: container.with_env(env))
+
+
+PASSES = Passes(enforce_ml_policy=enforce_ml_policy)

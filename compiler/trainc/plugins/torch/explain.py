@@ -1,0 +1,166 @@
+"""What `explain` says of Torch: sizes, rendezvous, ranks and the words of torchtune."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainc.diagnostics import Path
+from trainc.ir.devices import gpus, is_gpu, resources_per_node
+from trainc.plugins.counting import amount, asked, cores, devices, who_asks
+from trainc.plugins.readings import (
+    UNASKED,
+    address_deviation,
+    counts_deviation,
+    job_name,
+    jobset_path,
+    master,
+    ml_policy,
+    nodes,
+    trainer_env,
+    trainer_nodes,
+)
+from trainc.plugins.rows import Because, InJobSet, InRuntime, InTrainJob, Reading, Ref, Row, Rows, Situation
+from trainc.plugins.torch.processes import AUTO
+
+_POLICY: Path = ("spec", "mlPolicy")
+_TRAINER: Path = ("spec", "trainer")
+
+
+def _elastic(*bounds: str) -> Reading:
+    """The elastic policy's fields that are there; without any of them the job has the size it would have anyway."""
+
+    def read(s: Situation) -> Iterator[Ref]:
+        policy = (s.info.policy("torch") or {}).get("elasticPolicy") or {}
+        found = [InRuntime((*_POLICY, "torch", "elasticPolicy", bound)) for bound in bounds if bound in policy]
+        yield from found or nodes(s)
+
+    return read
+
+
+def _is_elastic(s: Situation) -> bool:
+    """Whether the job runs on a range of nodes."""
+    return s.info.gitops and (s.info.policy("torch") or {}).get("elasticPolicy") is not None
+
+
+def _nodes(s: Situation) -> Iterator[Ref]:
+    """The size that torchrun is told: a range, or a number."""
+    yield from _elastic("minNodes", "maxNodes")(s) if _is_elastic(s) else trainer_nodes(s)
+
+
+def _pods(s: Situation) -> Iterator[Ref]:
+    """How many pods a torch job starts with: numNodes, else the smallest size of an elastic job."""
+    asked = s.job.trainer is not None and s.job.trainer.num_nodes is not None
+    if not _is_elastic(s) or asked or "numNodes" in (s.info.ml_policy or {}):
+        yield from nodes(s)
+        return
+    policy = (s.info.policy("torch") or {}).get("elasticPolicy") or {}
+    yield from _elastic("minNodes" if "minNodes" in policy else "maxNodes")(s)
+
+
+def _limits_then_requests(s: Situation, wanted: int | str) -> Iterator[Ref]:
+    """2.0: limits decide when they give a CPU count, else requests; a missing list always answers 1."""
+    resources = s.job.trainer.resources_per_node if s.job.trainer else None
+    if resources is None:
+        yield from who_asks(s, "torch", AUTO)
+        return
+    for kind in ("limits", "requests"):
+        amounts = resources.get(kind)
+        if amounts is None:
+            if kind == "requests":
+                yield Because("one process, where resourcesPerNode has no requests (Trainer 2.0)")
+            continue
+        by_cpu = (wanted == AUTO and not any(map(is_gpu, amounts))) or (wanted == "cpu" and "cpu" in amounts)
+        if by_cpu or kind == "requests":
+            yield from who_asks(s, "torch", AUTO)
+            found = [name for name in amounts if (by_cpu and name == "cpu") or (wanted == AUTO and is_gpu(name))]
+            yield from (InTrainJob((*_TRAINER, "resourcesPerNode", kind, name)) for name in found)
+            return
+
+
+def _processes(s: Situation) -> Iterator[Ref]:
+    """Processes per node as torchrun is told: a number that is set, else what the node has."""
+    wanted = asked(s, "torch", AUTO)
+    if s.info.release.torch_processes == "limits then requests" and not s.info.gitops:
+        yield from _limits_then_requests(s, wanted)
+        return
+    yield from who_asks(s, "torch", AUTO)
+    has_gpus = bool(amount(s, is_gpu))
+    if wanted == "cpu" or (wanted == AUTO and not has_gpus):
+        yield from cores(s)
+    elif wanted == AUTO:
+        yield from devices(s)
+
+
+def _torchtune_word(s: Situation) -> Iterator[Ref]:
+    """The words of `tune run`, each from what decides it."""
+    word = str(s.value)
+    if word.startswith("--rdzv_endpoint="):
+        yield from master(s)
+    elif word.partition("=")[0] in s.info.release.torchtune_kept:
+        yield from _runtime_words(s, word)
+    elif word in ("tune", "run", "--config"):
+        yield InTrainJob(("spec", "trainer", "command"))
+    else:
+        yield from _recipe(s, names_model="/" in word)
+
+
+def _recipe(s: Situation, *, names_model: bool) -> Iterator[Ref]:
+    """The recipe and its configuration: the job's size and its LoRA arguments, and for the latter the model."""
+    word = str(s.value)
+    if names_model:
+        yield InTrainJob(("spec", "runtimeRef", "name"))
+    # Only one model trains on several nodes, so that for the others what is plain says nothing of them.
+    if word.startswith("lora") or (names_model and (not word.endswith("_full") or "70B" in word)):
+        yield from trainer_nodes(s)
+    if s.info.trainer is None or s.info.trainer.count != 1:
+        yield Because("several nodes train the full model")
+    else:
+        yield from _one_or_many(s)
+        knows_lora = s.info.release.torchtune_lora != "unknown"
+        if knows_lora and s.job.trainer is not None and torchtune_arguments(s.job.trainer.args or ()):
+            yield InTrainJob(("spec", "trainer", "args"))
+
+
+def _one_or_many(s: Situation) -> Iterator[Ref]:
+    """Whether one process trains: because there is only one, or one GPU for it."""
+    counts_devices = s.info.release.torchtune_lora != "unknown"
+    if counts_devices and gpus(resources_per_node(s.job, s.info)) == 1:
+        asked = s.job.trainer.num_proc_per_node if s.job.trainer else None
+        yield from (Because("one process and one GPU"),) if asked == 1 else devices(s)
+    else:
+        yield from _processes(s)
+
+
+def torchtune_arguments(args: tuple[str, ...]) -> bool:
+    """Whether arguments say something about low-rank adaptation."""
+    return any(arg.startswith("model.") for arg in args)
+
+
+def _runtime_words(s: Situation, word: str) -> Iterator[Ref]:
+    """The word of the runtime's own command that was kept."""
+    trainer, container = s.info.trainer, s.info.trainer_container
+    for i, kept in enumerate(container.command if container else ()):
+        if trainer is not None and kept == word:
+            path = jobset_path(trainer, trainer.main, "command", i)
+            yield InJobSet(path) if s.is_set(path) else Because("kept from the runtime's command")
+            return
+
+
+_PASS = (
+    Row("...template.spec.parallelism", (_pods,)),
+    Row("...template.spec.completions", (_pods,)),
+    Row("...env[PET_NNODES].value", (_nodes,), UNASKED),
+    Row("...env[PET_RDZV_ENDPOINT].value", (master,)),
+    Row("...env[PET_RDZV_ID].value", (job_name,)),
+    Row("...env[PET_RDZV_BACKEND]", (ml_policy("torch", "elasticPolicy"),)),
+    Row("...env[PET_MAX_RESTARTS].value", (ml_policy("torch", "elasticPolicy", "maxRestarts"),)),
+    Row("spec.failurePolicy.maxRestarts", (ml_policy("torch", "elasticPolicy", "maxRestarts"),)),
+    Row("...env[PET_NPROC_PER_NODE].value", (_processes,), counts_deviation),
+    Row("...env[PET_MASTER_ADDR].value", (master,), address_deviation),
+    Row("...env[PET_*]", (ml_policy("torch"),), UNASKED),
+    Row("...ports", (ml_policy("torch"),), UNASKED),
+    Row("...command", (_torchtune_word,)),
+    Row("...env", (trainer_env,)),
+)
+
+ROWS: Rows = {"enforce_ml_policy": _PASS}

@@ -1,0 +1,65 @@
+"""What `explain` says of Volcano: the gang's size, needs, queue and priority."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainc.plugins.gangs import gang_amounts, gang_deviation, gang_pods
+from trainc.plugins.readings import gang_policy, job_name, namespace, replicated_job
+from trainc.plugins.rows import InJobSet, InRuntime, Reading, Ref, Row, Rows, Situation
+
+
+def _min_member(s: Situation) -> Iterator[Ref]:
+    if "minMember" in (s.info.gang("volcano") or {}):
+        yield InRuntime(("spec", "podGroupPolicy", "volcano", "minMember"))
+    else:
+        yield from gang_pods(s)
+
+
+def _annotation(key: str) -> Reading:
+    def read(s: Situation) -> Iterator[Ref]:
+        yield InJobSet(("metadata", "annotations", key))
+
+    return read
+
+
+def _queue(s: Situation) -> Iterator[Ref]:
+    if "queue" in (s.info.gang("volcano") or {}):
+        yield InRuntime(("spec", "podGroupPolicy", "volcano", "queue"))
+    else:
+        yield from _annotation("scheduling.volcano.sh/queue-name")(s)
+
+
+def _priority(s: Situation) -> Iterator[Ref]:
+    """The pods' class; of several jobs that name one, the last decides."""
+    if "priorityClassName" in (s.info.gang("volcano") or {}):
+        yield InRuntime(("spec", "podGroupPolicy", "volcano", "priorityClassName"))
+        return
+    for pod_set in reversed(s.info.pod_sets):
+        path = replicated_job(pod_set, "template", "spec", "template", "spec", "priorityClassName")
+        if s.is_set(path):
+            yield InJobSet(path)
+            return
+
+
+def _topology(s: Situation) -> Iterator[Ref]:
+    yield InRuntime(("spec", "podGroupPolicy", "volcano", *s.path[1:]))
+
+
+_PASS = (
+    Row("...template.metadata.annotations", (job_name,)),
+    Row("...template.spec.schedulerName", (gang_policy("volcano"),)),
+)
+
+_BUILD = (
+    Row("metadata.name", (job_name,)),
+    Row("metadata.namespace", (namespace,)),
+    Row("spec.minMember", (_min_member,), gang_deviation),
+    Row("spec.minResources", (gang_amounts,), gang_deviation),
+    Row("spec.queue", (_queue,)),
+    Row("spec.priorityClassName", (_priority,)),
+    Row("spec.networkTopology", (_topology,)),
+    Row("...", (gang_policy("volcano"),)),
+)
+
+ROWS: Rows = {"enforce_pod_group_policy": _PASS, "build": _BUILD}

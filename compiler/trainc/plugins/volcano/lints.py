@@ -1,0 +1,24 @@
+"""Gangs of Volcano that can never be complete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainc.diagnostics import Finding
+from trainc.ir import gang
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob
+
+
+def gang_too_large(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """An error where Volcano is to wait for more pods than there will be, or for none. Looks at sized pod sets."""
+    asked = (info.gang("volcano") or {}).get("minMember")
+    if asked is None:
+        return
+    pods = sum(pod_set.count * pod_set.replicas for pod_set in gang.members(info))
+    if 1 <= asked <= pods:
+        return
+    message = f"minMember is {asked}, and the gang has {pods} pods"
+    hint = f"use a number from 1 to {pods}, or drop minMember to wait for all of them"
+    path = ("spec", "podGroupPolicy", "volcano", "minMember")
+    yield Finding("GangMinMemberTooLarge", "error", message, hint, path, about="runtime")

@@ -1,0 +1,88 @@
+"""Volcano: a PodGroup for the Volcano scheduler, and the annotation that puts pods into it.
+
+Source: kubeflow/trainer pkg/runtime/framework/plugins/volcano; minMember, queue and priorityClassName of the policy are
+fields that no Trainer release has, with the meaning that Volcano's own PodGroup gives them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from trainc.api.documents import Json, Manifest
+from trainc.api.quantity import format_resources
+from trainc.diagnostics import Finding
+from trainc.ir import gang
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob
+from trainc.plugins.plugin import Passes
+from trainc.plugins.volcano import GROUP_ANNOTATION, SCHEDULER
+
+QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
+
+
+def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
+    """One gang scheduler, and a queue with a name. Whether a PriorityClass exists only a cluster knows."""
+    hint = "name the Volcano queue, or drop the field to use the default queue"
+    if policy.get("queue") == "":
+        path = ("spec", "podGroupPolicy", "volcano", "queue")
+        yield Finding("EmptyQueueName", "error", "the queue has no name", hint, path, about="runtime")
+    elif "queue" not in policy and info.annotations.get(QUEUE_ANNOTATION) == "":
+        message = f"annotation {QUEUE_ANNOTATION} is empty"
+        yield Finding("EmptyQueueName", "error", message, hint, ("spec", "annotations", QUEUE_ANNOTATION))
+    if info.gang("coscheduling") is not None:
+        yield Finding(
+            "MutuallyExclusivePolicies",
+            "error" if info.gitops else "warning",
+            "coscheduling and volcano exclude each other: each would wait for pods that the other one holds",
+            "keep the one whose scheduler the cluster runs",
+            ("spec", "podGroupPolicy", "volcano"),
+            about="runtime",
+        )
+
+
+def enforce_pod_group_policy(job: TrainJob, policy: Json, info: Info) -> Info:
+    """Annotates the gang's pods with their group, and under `gitops` hands them to Volcano where nobody else has them."""
+    for pod_set in gang.members(info):
+        annotated = pod_set.with_pod_annotations({GROUP_ANNOTATION: job.name})
+        if info.gitops and not info.pod_spec(pod_set.name).get("schedulerName"):
+            annotated = annotated.with_pod_fields(schedulerName=SCHEDULER)
+        info = info.with_pod_set(annotated)
+    return info
+
+
+def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
+    """The PodGroup."""
+    spec: dict[str, Any] = {
+        "minMember": policy.get("minMember", gang.min_member(info)),
+        "minResources": format_resources(gang.min_resources(info, policy.get("minMember"))),
+    }
+    queue = policy.get("queue", info.annotations.get(QUEUE_ANNOTATION))
+    if queue is not None:
+        spec["queue"] = queue
+    priority = policy.get("priorityClassName", _priority_class(info))
+    if priority is not None:
+        spec["priorityClassName"] = priority
+    if "networkTopology" in policy:
+        spec["networkTopology"] = policy["networkTopology"]
+    yield {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": job.metadata,
+        "spec": spec,
+    }
+
+
+def _priority_class(info: Info) -> str | None:
+    """The priority class of the pods; of several jobs that name one, the last decides."""
+    found: str | None = None
+    for pod_set in info.pod_sets:
+        found = info.pod_spec(pod_set.name).get("priorityClassName", found)
+    return found
+
+
+PASSES = Passes(
+    validate=validate,
+    enforce_pod_group_policy=enforce_pod_group_policy,
+    build=build,
+)

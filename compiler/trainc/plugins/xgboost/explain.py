@@ -1,0 +1,25 @@
+"""What `explain` says of XGBoost: sizes, tracker and ranks."""
+
+from __future__ import annotations
+
+from trainc.plugins.counting import devices
+from trainc.plugins.readings import (
+    COUNTS,
+    UNASKED,
+    address_deviation,
+    counts_deviation,
+    master,
+    ml_policy,
+    trainer_nodes,
+)
+from trainc.plugins.rows import Row, Rows
+
+_PASS = (
+    *COUNTS,
+    Row("...env[DMLC_TRACKER_URI].value", (master,), address_deviation),
+    Row("...env[DMLC_NUM_WORKER].value", (trainer_nodes, devices), counts_deviation),
+    Row("...env[DMLC_*]", (ml_policy("xgboost"),), UNASKED),
+    Row("...ports", (ml_policy("xgboost"),), UNASKED),
+)
+
+ROWS: Rows = {"enforce_ml_policy": _PASS}

@@ -1,0 +1,43 @@
+"""XGBoost: the tracker's address and every worker's rank in DMLC_ variables.
+
+Source: kubeflow/trainer pkg/runtime/framework/plugins/xgboost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainc.api import names
+from trainc.api.documents import Json
+from trainc.diagnostics import Finding
+from trainc.ir.devices import ambiguous_gpus, gpus, resources_per_node
+from trainc.ir.env import completion_index, literal, master_host, with_rendezvous
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob
+from trainc.plugins.plugin import Passes
+
+
+def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
+    """Workers are counted from one kind of GPU."""
+    if info.gitops:
+        yield from ambiguous_gpus(job, info)
+
+
+def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
+    """One worker per GPU, or one per node where there is none. The TrainJob's own variables are PlainML's work."""
+    if info.trainer is None:
+        return info
+    info = info.with_trainer_count(job.trainer.num_nodes if job.trainer else None)
+    if (job.trainer is None and not info.gitops) or info.trainer is None:
+        return info
+    workers = info.trainer.count * max(1, gpus(resources_per_node(job, info)))
+    injected = (
+        literal("DMLC_TRACKER_URI", master_host(job, info)),
+        literal("DMLC_TRACKER_PORT", names.TRAINER_PORT),
+        completion_index("DMLC_TASK_ID"),
+        literal("DMLC_NUM_WORKER", workers),
+    )
+    return with_rendezvous(info, injected)
+
+
+PASSES = Passes(validate=validate, enforce_ml_policy=enforce_ml_policy)
