@@ -155,3 +155,9 @@ def test_the_namespace_of_a_job_is_not_there() -> None:
     job["metadata"]["namespace"] = "team-c"
     local_queue = kueue("LocalQueue", "a", {"clusterQueue": "a"}, namespace="team-c")
     assert why(job, [queue("a", 8), local_queue, other]).startswith("there is no namespace team-c")
+
+
+def test_a_job_without_a_namespace_has_no_queue() -> None:
+    job = jobset()
+    del job["metadata"]["namespace"]
+    assert why(job, [queue("a", 8), local("a")]).startswith("a LocalQueue belongs to a namespace")

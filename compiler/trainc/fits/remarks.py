@@ -25,7 +25,12 @@ def inactive(job: str, cause: str, workload: Workload, queue: ClusterQueue | Non
     """Why a job's queue leads nowhere."""
     namespace = workload.namespace
     local = cluster.local_queues.get((namespace, workload.queue))
-    if cause == "local-queue-missing":
+    if not namespace:
+        message, hint = (
+            "a LocalQueue belongs to a namespace, and the job names none",
+            "write its namespace, or --namespace",
+        )
+    elif cause == "local-queue-missing":
         known = [name for space, name in cluster.local_queues if space == namespace]
         message = f"there is no LocalQueue {workload.queue} in namespace {namespace}"
         hint = did_you_mean(workload.queue, known) or _list_of("its LocalQueues are", known, "it has no LocalQueue")
@@ -92,15 +97,12 @@ def _needed(cluster: Cluster, *, queued: bool, unqueued: bool) -> dict[str, str]
     """Kind -> why a snapshot without any object of it cannot be right; empty where it can."""
     queues = cluster.cluster_queues.values()
     topologies = any(flavor.topology for flavor in cluster.flavors.values())
+    on_nodes = {"its flavors place pods on nodes": topologies, "jobs without a queue go to nodes": unqueued}
     return {
         "ClusterQueue": "there are jobs with a queue" if queued else "",
         "LocalQueue": "there are jobs with a queue" if queued else "",
         "ResourceFlavor": "the ClusterQueues name flavors" if any(queue.flavors for queue in queues) else "",
         "Topology": "its flavors name topologies" if topologies else "",
-        "Node": "its flavors place pods on nodes"
-        if topologies
-        else "jobs without a queue go to them"
-        if unqueued
-        else "",
+        "Node": " and ".join(reason for reason, holds in on_nodes.items() if holds),
         "Namespace": "the ClusterQueues select namespaces" if queues else "",
     }
