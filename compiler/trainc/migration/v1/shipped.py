@@ -7,16 +7,17 @@ from typing import Any
 
 from trainc.api import names
 from trainc.api.documents import Json
+from trainc.api.releases import Span
 from trainc.diagnostics import Finding, format_path, has_errors
 from trainc.migration.v1.layout import Layout
 from trainc.migration.v1.lifecycle import differs, told
 from trainc.migration.v1.torchrun import Launch
 
-# (runtime, the first release that has it)
+# (runtime, the releases that have it)
 _OF_KIND = {
-    "PyTorchJob": ("torch-distributed", "2.0"),
-    "JAXJob": ("jax-distributed", "2.2"),
-    "XGBoostJob": ("xgboost-distributed", "2.2"),
+    "PyTorchJob": ("torch-distributed", Span("2.0")),
+    "JAXJob": ("jax-distributed", Span("2.2")),
+    "XGBoostJob": ("xgboost-distributed", Span("2.2")),
 }
 _MANAGER = f"migrated.{names.TRAINER_GROUP}/1"
 # The main container in a patch: the rest of it stands in the TrainJob's trainer.
@@ -28,10 +29,10 @@ def in_catalog(
 ) -> tuple[tuple[dict[str, Any], ...], list[Finding]]:
     """A job's TrainJob alone, on a runtime of the catalog; with its own runtime where none fits, and why."""
     job, runtime, *_ = documents
-    name, first = _OF_KIND.get(layout.job.kind.name, ("", ""))
+    name, serving = _OF_KIND.get(layout.job.kind.name, ("", Span("2.0")))
     path = ("spec", layout.job.kind.replicas)
     starts_alike = layout.is_single and (launch.has_policy or layout.job.kind.name != "PyTorchJob")
-    if not name or release < first or not starts_alike:
+    if not name or release not in serving or not starts_alike:
         message = "no runtime of the catalog starts such a job as v1 did; it gets its own"
         return documents, [told(path, message, "nothing to do")]
     unfit = list(_unfit(runtime, layout.job.kind.port_name))
