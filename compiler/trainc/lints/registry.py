@@ -65,7 +65,9 @@ LINTS: tuple[Registered, ...] = (
 # Of a job whose pods have been counted and told how to meet.
 SIZED_LINTS: tuple[Registered, ...] = (
     Registered("lints.gang_scheduler", "gang_too_large", _gang),
-    Registered("plugins.torch.torchrun_flags", "torchrun_args_override_policy"),
+    Registered("lints.launch_options", "launch_options"),
+    Registered("lints.launchers", "launchers"),
+    Registered("lints.processes", "processes"),
     Registered("lints.ignored_values", "values_overridden"),
 )
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from typing import TypeAlias, cast
 
+from trainc.ir.commands.launcher import Starting
+from trainc.ir.commands.programs import Programs
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.plugin import Plugin
@@ -17,11 +19,17 @@ Concerned: TypeAlias = Callable[[TrainJob, Info], bool]
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A plugin's name, its module beside this one, and the jobs that concern it: for no other is it even imported."""
+    """A plugin's name, its module beside this one, and the jobs that concern it: for no other is it even imported.
+
+    `policy` is the key of mlPolicy that chooses it; `starts` whether its folder holds `launchers`, apart from the
+    plugin because a lint asks for those of every framework.
+    """
 
     name: str
     module: str
     concerned: Concerned
+    policy: str = ""
+    starts: bool = False
 
 
 @cache
@@ -54,11 +62,11 @@ def _gang(job: TrainJob, info: Info) -> bool:
 # ML policies, JobSet last.
 PLUGINS: tuple[Registered, ...] = (
     Registered("PlainML", "plain", _always),
-    Registered("Torch", "torch", _policy("torch")),
-    Registered("MPI", "mpi", _policy("mpi")),
-    Registered("JAX", "jax", _policy("jax")),
-    Registered("XGBoost", "xgboost", _policy("xgboost")),
-    Registered("Flux", "flux", _policy("flux")),
+    Registered("Torch", "torch", _policy("torch"), "torch", starts=True),
+    Registered("MPI", "mpi", _policy("mpi"), "mpi", starts=True),
+    Registered("JAX", "jax", _policy("jax"), "jax"),
+    Registered("XGBoost", "xgboost", _policy("xgboost"), "xgboost"),
+    Registered("Flux", "flux", _policy("flux"), "flux", starts=True),
     Registered("CoScheduling", "coscheduling", _gang),
     Registered("Volcano", "volcano", _gang),
     Registered("Initializer", "initializer", _initializes),
@@ -74,3 +82,19 @@ def plugins_for(job: TrainJob, info: Info) -> Sequence[Plugin]:
 def plugin_named(name: str) -> Plugin:
     """The plugin of that name."""
     return _loaded(next(plugin.module for plugin in PLUGINS if plugin.name == name))
+
+
+@cache
+def starting() -> Mapping[str, Starting]:
+    """How the processes of each framework start, by the key of its policy; those that have no launchers are left out."""
+    return {
+        plugin.policy: cast("Starting", import_module(f"trainc.plugins.{plugin.module}.launchers").STARTING)
+        for plugin in PLUGINS
+        if plugin.starts
+    }
+
+
+@cache
+def programs() -> Programs:
+    """The launchers of every framework by what starts them."""
+    return Programs([launcher for each in starting().values() for launcher in each.launchers])

@@ -1,0 +1,130 @@
+"""The commands that train, with what the job gives them: nodes, devices, variables, and the framework's launchers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from trainc.api import names
+from trainc.api.devices import accelerators
+from trainc.diagnostics import Finding, Path, Severity
+from trainc.ir.commands.launcher import Launch, Launcher, Starting
+from trainc.ir.commands.started import CommandLine, Start, read_command
+from trainc.ir.entrypoints import About, Entrypoint, entrypoints
+from trainc.ir.info import Info
+from trainc.ir.rendezvous import subdomain
+from trainc.ir.trainjob import TrainJob
+from trainc.plugins.registry import PLUGINS, programs, starting
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass
+
+_KUBERNETES = pattern(r"\$\((\w+)\)")
+_SHELL = pattern(r"\$(?:\{(\w+)\}|(\w+))")
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """A container that trains, sized: `nodes` pods, `devices` whole accelerators of one kind in each (0 if unknown).
+
+    `policy` is the key of the mlPolicy's framework, empty without one; `variables` are the container's own, None where
+    only the pod knows the value.
+    """
+
+    job: TrainJob
+    info: Info
+    entry: Entrypoint
+    line: CommandLine
+    policy: str
+    nodes: int
+    devices: int
+    device: str
+    variables: Mapping[str, str | None]
+
+    @property
+    def starting(self) -> Starting | None:
+        """How the framework's processes start; None where it has no launchers."""
+        return starting().get(self.policy)
+
+    def native(self, launcher: Launcher) -> bool:
+        """Whether the framework tells this launcher what it needs to know."""
+        own = self.starting
+        if own is None:
+            return False
+        return launcher in own.launchers and (launcher.reaches == "node" or own.hosts)
+
+    def place(self, index: int) -> tuple[Path, About]:
+        """Where a word of a start is written."""
+        return self.entry.place(self.line.word(index))
+
+    def finding(self, code: str, severity: Severity, message: str, hint: str, index: int) -> Finding:
+        """A finding about a word of a start."""
+        path, about = self.place(index)
+        return Finding(code, severity, message, hint, path, about=about)
+
+    def value(self, text: str, launch: Launch | None = None) -> str | None:
+        """A word as the program sees it; a variable's own name where only the pod knows it; None where nobody does."""
+        known = {**self.variables, **(launch.variables if launch else {})}
+        if "$" not in text:
+            return None if "`" in text else text
+        text = _KUBERNETES.sub(lambda m: _known(m[1], m[0], self.variables), text)
+        if self.line.script is not None:
+            text = _SHELL.sub(lambda m: _known(m[1] or m[2], m[0], known), text)
+        return None if "$" in text or "`" in text else text
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """Every name of rank 0's pod, from the shortest that resolves."""
+        trainer = self.info.trainer or self.entry.pod_set
+        first = names.first_host(self.job.name, trainer.name, subdomain(self.job, self.info))
+        spaced = f"{first}.{self.job.namespace}" if self.job.namespace else first
+        return frozenset((first, spaced, f"{spaced}.svc", f"{spaced}.svc.{self.info.cluster_domain}"))
+
+
+def _known(name: str, written: str, known: Mapping[str, str | None]) -> str:
+    return (known[name] or name) if name in known else written
+
+
+def trainings(job: TrainJob, info: Info) -> Iterator[Training]:
+    """The trainer's container, and every other one that is given the variables of the rendezvous. Of a sized job."""
+    policy = policy_of(info)
+    for entry in entrypoints(job, info):
+        env = entry.container.env
+        if not (entry.trains or any(str(v["name"]).startswith("PET_") for v in env)):
+            continue
+        found = accelerators(entry.container.resources)
+        if policy == "mpi" and not found and (node := info.pod_set_in_role(names.NODE)) is not None:
+            found = accelerators(next((c.resources for c in node.containers if c.name == node.main), {}))
+        device, devices = next(iter(found.items())) if len(found) == 1 else ("", 0)
+        yield Training(
+            job,
+            info,
+            entry,
+            read_command(tuple(map(str, entry.words)), programs()),
+            policy,
+            _nodes(entry, info, policy),
+            devices,
+            device,
+            {str(v["name"]): v.get("value") for v in env},
+        )
+
+
+def policy_of(info: Info) -> str:
+    """The key of the framework that the runtime's mlPolicy chooses; empty where it chooses none."""
+    return next((plugin.policy for plugin in PLUGINS if plugin.policy and info.policy(plugin.policy) is not None), "")
+
+
+def _nodes(entry: Entrypoint, info: Info, policy: str) -> int:
+    if policy != "mpi":
+        return entry.pod_set.count * entry.pod_set.replicas
+    node = info.pod_set_in_role(names.NODE)
+    hosts = node.count * node.replicas if node is not None else 0
+    launcher_too = bool((info.policy("mpi") or {}).get("runLauncherAsNode")) or node is None
+    return hosts + launcher_too
+
+
+def training_start(training: Training) -> Start | None:
+    """The command that trains: the last launcher, else the last Python program; None where something unknown may."""
+    launched = training.line.ran("launcher")
+    if launched:
+        return launched[-1]
+    python = training.line.ran("python")
+    return python[-1] if python else None
