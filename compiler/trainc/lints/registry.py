@@ -68,6 +68,9 @@ SIZED_LINTS: tuple[Registered, ...] = (
     Registered("lints.launch_options", "launch_options"),
     Registered("lints.launchers", "launchers"),
     Registered("lints.processes", "processes"),
+    Registered("lints.cannot_start", "cannot_start"),
+    Registered("lints.shell_endings", "shell_endings"),
+    Registered("lints.heredocs", "heredocs"),
     Registered("lints.ignored_values", "values_overridden"),
 )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from trainc.ir.commands.launcher import Launch, launch
-from trainc.ir.commands.programs import SHELLS, Kind, Program, Programs, base, program_of
+from trainc.ir.commands.programs import Kind, Program, Programs, program_of
 from trainc.ir.commands.shell import Command, Item, commands, read_script
 from trainc.ir.commands.shell_words import UnclosedError, plain
 from trainc.ir.entrypoints import shell_script
@@ -110,11 +110,6 @@ def _nested(start: Start, programs: Programs) -> Iterator[Start]:
     if start.kind == "shell" and (script := shell_script(start.words)) is not None:
         for inner in _of_script(read_script(plain(script)), programs):
             yield replace(inner, sure=inner.sure and start.sure, line=start.line)
-
-
-def shell_of(words: tuple[str, ...]) -> str:
-    """The shell that the words of a container start: "bash"; empty where they start none."""
-    return next((base(word) for word in words if base(word) in SHELLS), "")
 
 
 def stage_starts(command: Command, programs: Programs) -> Program:
