@@ -71,6 +71,11 @@ SIZED_LINTS: tuple[Registered, ...] = (
     Registered("lints.cannot_start", "cannot_start"),
     Registered("lints.shell_endings", "shell_endings"),
     Registered("lints.heredocs", "heredocs"),
+    Registered("lints.images", "invalid_images"),
+    Registered("lints.network", "network"),
+    Registered("lints.variables", "plain_tokens"),
+    Registered("lints.variables", "misspelt_variables"),
+    Registered("lints.amounts", "unlikely_amounts"),
     Registered("lints.ignored_values", "values_overridden"),
 )
 

@@ -1,0 +1,139 @@
+"""Amounts that can hardly be meant: bytes for gigabytes, thousands of cores, devices that nobody offers, no nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trainc.api.devices import KNOWN, accelerators, is_mig, units
+from trainc.api.quantity import NANOS_PER_UNIT, Quantity, parse_quantity
+from trainc.diagnostics import Finding, Path, Severity
+from trainc.diagnostics.near_names import edits
+from trainc.ir.entrypoints import About, Entrypoint, entrypoints
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob
+from trainc.ir.written import in_container
+
+_MEBIBYTE = 1 << 20
+_MOST_CORES = 1024
+_MOST_DEVICES = 128
+
+
+def unlikely_amounts(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """A warning for each amount that is most likely a slip."""
+    if job.trainer is not None and job.trainer.num_nodes == 0:
+        message = "numNodes is 0: the job has no pods, and is done at once without an error"
+        hint = "write 1 or more; suspend: true holds a job back"
+        yield Finding("UnlikelyAmount", "warning", message, hint, ("spec", "trainer", "numNodes"))
+    for entry in entrypoints(job, info):
+        resources = entry.container.resources
+        if not resources:
+            continue
+        for kind in ("limits", "requests"):
+            for name, amount in (resources.get(kind) or {}).items():
+                found = _unlikely(name, amount)
+                if found is not None and not (kind == "requests" and (resources.get("limits") or {}).get(name) == amount):
+                    yield _finding(job, info, entry, (kind, name), *found)
+        yield from _few_cores(job, info, entry, resources)
+        yield from _kinds(job, info, entry, resources)
+
+
+def _unlikely(name: str, amount: Any) -> tuple[str, str, str] | None:
+    try:
+        quantity = parse_quantity(str(amount))
+    except ValueError:
+        return None
+    if name in ("memory", "ephemeral-storage") or name.startswith("hugepages-"):
+        return _bytes(name, str(amount), quantity)
+    if name == "cpu" and quantity.units >= _MOST_CORES:
+        return "UnlikelyAmount", f"{amount} of cpu are {quantity.units} cores", f"write {amount}m for thousandths of a core"
+    if "/" in name:
+        return _device(name, quantity)
+    return None
+
+
+def _bytes(name: str, written: str, quantity: Quantity) -> tuple[str, str, str] | None:
+    if quantity.nanos >= _MEBIBYTE * NANOS_PER_UNIT or (quantity.nanos <= 0 and name != "memory") or quantity.nanos < 0:
+        return None
+    digits = written.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    if written.endswith("m"):
+        message = f"{written} of {name} are thousandths of a byte"
+        return "UnlikelyAmount", message, f"write {digits}Mi or {digits}Gi"
+    message = f"{written} of {name} are {quantity.units} bytes" if quantity.nanos else f"no {name} at all"
+    return "UnlikelyAmount", message, f"write {digits}Gi" if quantity.nanos and digits else "write an amount such as 16Gi"
+
+
+def _device(name: str, quantity: Quantity) -> tuple[str, str, str] | None:
+    if quantity.units > _MOST_DEVICES and name in KNOWN:
+        return "UnlikelyAmount", f"no node has {quantity.units} of {name}", "write how many one pod takes"
+    meant = misspelt_device(name)
+    if meant:
+        message = f"no known device is called {name}, so the pods may wait for ever"
+        return "UnlikelyResource", message, f"did you mean {meant}?"
+    return None
+
+
+def misspelt_device(name: str) -> str:
+    """The known device that `name` is nearly called; empty for a name that is known, or like none."""
+    if name in KNOWN or is_mig(name):
+        return ""
+    domain, _, device = name.partition("/")
+    for known in sorted(KNOWN):
+        known_domain, _, known_device = known.partition("/")
+        if _nearly(domain, known_domain, whole=True) and _nearly(device, known_device):
+            return known
+    return ""
+
+
+def _nearly(word: str, known: str, *, whole: bool = False) -> bool:
+    """Whether a part of a name is the known one, but for its case, a letter or two, a plural or a missing end."""
+    word, known = word.lower(), known.lower()
+    # One edit makes another word of a short one: acme.com is not amd.com.
+    most = 0 if len(known) < 4 else 1 if len(known) < 9 else 2
+    ends = {known, f"{known}s"} | ({known.partition(".")[0], f"k8s.{known}", known.replace(".com", ".io")} if whole else set())
+    return word in ends or edits(word, known, most) <= most
+
+
+def _few_cores(job: TrainJob, info: Info, entry: Entrypoint, resources: Mapping[str, Any]) -> Iterator[Finding]:
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    devices = sum(accelerators(resources).values())
+    kind: str = "limits" if "cpu" in limits else "requests"
+    amount = limits.get("cpu", requests.get("cpu"))
+    if amount is None or devices < 2 or units(amount) >= devices or units(amount) < 1:
+        return
+    severity: Severity = "warning" if kind == "limits" else "info"
+    message = f"{amount} of cpu for {devices} devices: less than one core for each process starves its data loader"
+    hint = f"write {devices * 8} or what the node has for each device"
+    yield _finding(job, info, entry, (kind, "cpu"), "UnlikelyAmount", message, hint, severity)
+
+
+def _kinds(job: TrainJob, info: Info, entry: Entrypoint, resources: Mapping[str, Any]) -> Iterator[Finding]:
+    """Devices of two kinds in one container: no node has both, or a whole GPU beside its own slice."""
+    amounts = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
+    asked = [name for name in amounts if units(amounts[name]) > 0 and (name in accelerators(resources) or is_mig(name))]
+    makers = {name.partition("/")[0] for name in asked}
+    if len(asked) > 1 and (len(makers) > 1 or any(map(is_mig, asked))):
+        message = f"one container asks for {' and '.join(sorted(asked))}"
+        kind = "limits" if asked[1] in (resources.get("limits") or {}) else "requests"
+        yield _finding(job, info, entry, (kind, asked[1]), "UnlikelyResource", message, "keep one of them")
+
+
+def _finding(
+    job: TrainJob,
+    info: Info,
+    entry: Entrypoint,
+    field: tuple[str, str],
+    code: str,
+    message: str,
+    hint: str,
+    severity: Severity = "warning",
+) -> Finding:
+    path, about = _place(job, info, entry, *field)
+    return Finding(code, severity, message, hint, path, about=about)
+
+
+def _place(job: TrainJob, info: Info, entry: Entrypoint, kind: str, name: str) -> tuple[Path, About]:
+    asked = ((job.trainer.resources_per_node if job.trainer else None) or {}).get(kind) or {}
+    if name in asked and (entry.trains or entry.pod_set.role):
+        return ("spec", "trainer", "resourcesPerNode", kind, name), "trainjob"
+    return in_container(job, info, entry.pod_set.name, entry.container.name, "resources", kind, name)
