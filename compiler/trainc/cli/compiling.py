@@ -36,6 +36,12 @@ def _ignore_progress(what: str, done: int, total: int | None) -> None:
 _USED_KINDS = ("ClusterBaseModel", "JobSet", "SealedSecret")
 
 
+# Of core, and of what a team's folder has for its jobs.
+_COMPANION_GROUPS = frozenset(
+    ("", "rbac.authorization.k8s.io", "kueue.x-k8s.io", "scheduling.k8s.io", "storage.k8s.io", "networking.k8s.io", "policy")
+)
+
+
 @dataclass(slots=True)
 class Run:
     """One compilation under way: what was read, and what there is to say so far."""
@@ -132,12 +138,18 @@ def skipped_documents(
         fragment = fragment_of(document)
         if fragment is not None and checks_fragments:
             continue
-        if document.file in named:
+        if document.file in named and not _belongs_beside(document):
             yield _skipped(document, fragment)
         else:
             skipped += 1
     if skipped:
         yield Diagnostic("SkippedDocument", "info", f"{counted_noun(skipped, 'document')} of other kinds skipped")
+
+
+def _belongs_beside(document: Document) -> bool:
+    """Whether it is what a TrainJob's file may well hold beside it: claims, configuration, accounts, queues."""
+    group = str(document.data.get("apiVersion") or "").rpartition("/")[0]
+    return group in _COMPANION_GROUPS and "kind" in document.data
 
 
 def _skipped(document: Document, fragment: Fragment | None) -> Diagnostic:

@@ -8,6 +8,7 @@ from trainc.api.documents import Json
 from trainc.diagnostics import Finding
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
+from trainc.lints.outputs import claimed_paths
 from trainc.startup.records import dataclass
 
 # (namespace, name) of a headless Service -> the JobSet that it belongs to.
@@ -16,12 +17,16 @@ Services = dict[tuple[str, str], str]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The headless Service that a JobSet, named by its label, takes for its own; `needed` is whether pods ask it."""
+    """The headless Service that a JobSet, named by its label, takes for its own; `needed` is whether pods ask it.
+
+    With `written` it is a place on a claim that the JobSet writes to: `claim:path`.
+    """
 
     jobset: str
     namespace: str
     service: str
     needed: bool
+    written: bool = False
 
 
 def claims_of(manifests: Iterable[Json]) -> Iterator[Claim]:
@@ -37,6 +42,13 @@ def claims_of(manifests: Iterable[Json]) -> Iterator[Claim]:
         label = "JobSet " + "/".join(part for part in (namespace, metadata["name"]) if part)
         service = network.get("subdomain") or metadata["name"]
         yield Claim(label, namespace, service, network.get("enableDNSHostnames", True))
+        places = {place for job in jobset["spec"].get("replicatedJobs", ()) for place in claimed_paths(_pod_spec(job))}
+        yield from (Claim(label, namespace, f"{claim}:{path}", needed=True, written=True) for claim, path in sorted(places))
+
+
+def _pod_spec(job: Json) -> Json:
+    spec: Json = ((job["template"].get("spec") or {}).get("template") or {}).get("spec") or {}
+    return spec
 
 
 def duplicate_subdomain(claims: Iterable[Claim], services: Services) -> Iterator[tuple[str, Finding]]:
@@ -44,7 +56,18 @@ def duplicate_subdomain(claims: Iterable[Claim], services: Services) -> Iterator
     for claim in claims:
         first = services.setdefault((claim.namespace, claim.service), claim.jobset)
         if first != claim.jobset and claim.needed:
-            yield claim.jobset, _taken(claim.service, first)
+            yield claim.jobset, _overwritten(claim.service, first) if claim.written else _taken(claim.service, first)
+
+
+def _overwritten(place: str, first: str) -> Finding:
+    claim, _, path = place.partition(":")
+    return Finding(
+        "SharedOutput",
+        "warning",
+        f"it writes to {path or '/'} on the claim {claim!r}, as {first} does: one overwrites the other's checkpoints",
+        "give each job a folder of its own",
+        ("metadata", "name"),
+    )
 
 
 def subdomain_of_every_run(job: TrainJob, info: Info) -> Iterator[Finding]:

@@ -76,6 +76,8 @@ SIZED_LINTS: tuple[Registered, ...] = (
     Registered("lints.variables", "plain_tokens"),
     Registered("lints.variables", "misspelt_variables"),
     Registered("lints.amounts", "unlikely_amounts"),
+    Registered("lints.volumes", "volumes"),
+    Registered("lints.kueue", "kueue"),
     Registered("lints.ignored_values", "values_overridden"),
 )
 
