@@ -43,6 +43,9 @@ def _name_problem(name: str, image: str) -> tuple[str, str] | None:
     domain, path = _split_domain(name)
     if domain is not None:
         host, colon, port = domain.partition(":")
+        if domain.lower() != domain and "." not in domain and not colon:
+            # Taken for a host because of its capitals, and none that exists.
+            return "a repository's name is in lower case", image.replace(name, name.lower())
         if (colon and _PORT.fullmatch(port) is None) or (_HOST.fullmatch(host) is None and not host.startswith("[")):
             return f"{domain!r} cannot be a registry's host", ""
     if not path or not all(_PART.fullmatch(part) for part in path.split("/")):

@@ -53,6 +53,8 @@ def _nodes(training: Training, start: Start, launch: Launch, option: Option) -> 
             yield _finding(training, start, option, "warning", f"{option.written} is {value}", _drop("numNodes"))
         return
     least, most = int(found[1]), int(found[2] or found[1])
+    if least == most == training.nodes:
+        return
     elastic = ":" in told
     message = f"{option.written} {value} waits for {value} nodes, and the job has {training.nodes}"
     if most < training.nodes:

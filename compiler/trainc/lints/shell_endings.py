@@ -43,7 +43,8 @@ def _training_start(line: CommandLine) -> Start | None:
 
 def _only_waits(training: Training) -> Iterator[Finding]:
     waits = training.line.ran("sleep")
-    if waits and not training.line.ran("launcher", "python", "unknown", "code"):
+    # Users enter a Flux instance and submit from inside of it.
+    if waits and training.policy != "flux" and not training.line.ran("launcher", "python", "unknown", "code"):
         message = f"{' '.join(waits[-1].words)!r} trains nothing and never ends: the pods hold what they ask for"
         hint = "start the training; for a look around, use `kubectl debug` or a job with a deadline"
         yield training.finding("HeldAfterEnd", "warning", message, hint, waits[-1].program.index)

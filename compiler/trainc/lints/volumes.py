@@ -108,7 +108,8 @@ def _templates(info: Info) -> Iterator[Finding]:
         name = (template.get("metadata") or {}).get("name")
         modes = set((template.get("spec") or {}).get("accessModes") or ())
         path = ("spec", "template", "spec", "volumeClaimPolicies", i, "templates", j, "spec", "accessModes")
-        pods = sum(p.count * p.replicas for p in info.pod_sets if any(m.get("name") == name for m in _mounts(p)))
+        # Steps that follow each other may well land on one node; the pods of one step do not.
+        pods = max((p.count * p.replicas for p in info.pod_sets if any(m.get("name") == name for m in _mounts(p))), default=0)
         if modes and modes <= _ONE_NODE and pods > 1:
             yield _one_node(str(name), sorted(modes), pods, path, "runtime")
         policy = info.template["volumeClaimPolicies"][i].get("retentionPolicy") or {}
@@ -116,7 +117,7 @@ def _templates(info: Info) -> Iterator[Finding]:
             where = ("spec", "template", "spec", "volumeClaimPolicies", i)
             message = f"the claim {name!r} is deleted with the job, and the job writes its output there"
             hint = "set retentionPolicy: {whenDeleted: Retain}"
-            yield Finding("OutputDeletedWithJob", "warning", message, hint, where, about="runtime")
+            yield Finding("OutputDeletedWithJob", "info", message, hint, where, about="runtime")
 
 
 def _holds_output(info: Info, volume: str) -> bool:

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 from typing import TypeAlias, cast
 
-from trainc.ir.commands.launcher import Starting
+from trainc.ir.commands.launcher import SRUN, Starting
 from trainc.ir.commands.programs import Programs
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
@@ -96,5 +96,5 @@ def starting() -> Mapping[str, Starting]:
 
 @cache
 def programs() -> Programs:
-    """The launchers of every framework by what starts them."""
-    return Programs([launcher for each in starting().values() for launcher in each.launchers])
+    """The launchers of every framework, and one of none, by what starts them."""
+    return Programs([SRUN, *(launcher for each in starting().values() for launcher in each.launchers)])

@@ -97,3 +97,14 @@ def launch(launcher: Launcher, words: Sequence[str], start: int) -> Launch:
             at += taken
     at += at < len(words) and words[at] == "--"
     return Launch(launcher, tuple(options), tuple(words[at:]), start - 1)
+
+
+# Slurm's, which is of no framework and needs a cluster of its own.
+SRUN = Launcher(
+    name="srun",
+    programs=("srun",),
+    nodes=frozenset(("N", "nodes")),
+    total=frozenset(("n", "ntasks")),
+    per_node=frozenset(("ntasks-per-node",)),
+    reaches="hosts",
+)
