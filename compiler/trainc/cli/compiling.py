@@ -128,6 +128,7 @@ def skipped_documents(
 
     named = {path.removeprefix("./") for path in settings.paths}
     skipped = 0
+    with_jobs = {document.file for document in documents if is_ours(document.data)}
     for document in documents:
         if is_ours(document.data) or document.data.get("kind") in _USED_KINDS:
             continue
@@ -138,7 +139,7 @@ def skipped_documents(
         fragment = fragment_of(document)
         if fragment is not None and checks_fragments:
             continue
-        if document.file in named and not _belongs_beside(document):
+        if document.file in named and not (document.file in with_jobs and _belongs_beside(document)):
             yield _skipped(document, fragment)
         else:
             skipped += 1

@@ -12,7 +12,6 @@ from trainc.ir.trainjob import TrainJob
 from trainc.lints.training import Training, trainings
 from trainc.startup.patterns import pattern
 
-_CODE = "TorchrunArgOverridesPolicy"
 _AT_HOME = frozenset(("localhost", "127.0.0.1", "0.0.0.0", "::1", "[::1]", "::", "$HOSTNAME", "${HOSTNAME}", "127.0.1.1"))  # noqa: S104
 _OWN_NAME = pattern(r"\$\(hostname[^)]*\)|`hostname[^`]*`|\$\{?(?:HOSTNAME|POD_IP|POD_NAME|HOST_IP)\}?|\$\((?:POD_IP|POD_NAME|HOSTNAME)\)")
 _RANGE = pattern(r"(\d+)(?::(\d+))?")
@@ -42,6 +41,8 @@ def _judged(training: Training, start: Start, launch: Launch) -> Iterator[Findin
             yield from _address(training, start, launch, option)
         elif option.name in roles.port:
             yield from _port(training, start, launch, option)
+        elif roles.reads and option.name not in roles.nodes | roles.rank | roles.per_node | roles.total | roles.alone:
+            yield from _beaten(training, start, launch, option)
 
 
 def _nodes(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
@@ -49,8 +50,6 @@ def _nodes(training: Training, start: Start, launch: Launch, option: Option) -> 
     told = training.variables.get("PET_NNODES") or str(training.nodes)
     found = _RANGE.fullmatch(value or "")
     if value in (None, "", told, "PET_NNODES") or found is None:
-        if value and found is None and value in training.variables:
-            yield _finding(training, start, option, "warning", f"{option.written} is {value}", _drop("numNodes"))
         return
     least, most = int(found[1]), int(found[2] or found[1])
     if least == most == training.nodes:
@@ -94,8 +93,8 @@ def _address(training: Training, start: Start, launch: Launch, option: Option) -
         return
     if value is None or host in training.hosts or host in training.variables:
         return
-    if host and (told := training.variables.get("PET_MASTER_ADDR") or _endpoint_told(training)) and host != told:
-        message = f"{option.written} is {host}, and the first pod is {told}"
+    if host and (told := _endpoint_told(training) or training.variables.get("PET_MASTER_ADDR")) and host != told:
+        message = f"{option.written} is {host}, and the pods are told to meet at {told}"
         if is_v1_host(host, training.job.name):
             message = f"{option.written} is {host}, a name of Training Operator v1; the first pod is {told}"
         yield _finding(training, start, option, "warning", message, "drop it: the runtime injects the address")
@@ -127,6 +126,16 @@ def _host(endpoint: str) -> str:
     return host if colon and (port.isdecimal() or port.startswith("$") or not port) and host not in ("", ":") else endpoint
 
 
+def _beaten(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
+    """Any other option that stands for a variable, such as the number of restarts."""
+    name = launch.launcher.reads + option.name.upper().replace("-", "_")
+    told = training.variables.get(name)
+    value = training.value(option.value, launch) if option.value is not None else None
+    if told is not None and value not in (None, told, name):
+        hint = "drop the flag: the variable has the value"
+        yield _finding(training, start, option, "warning", f"{option.written} {value} beats {name}, which is {told}", hint)
+
+
 def _port(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
     value = training.value(option.value or "", launch)
     told = training.variables.get("PET_MASTER_PORT")
@@ -142,5 +151,6 @@ def _drop(decided: str) -> str:
 def _finding(
     training: Training, start: Start, option: Option, severity: Severity, message: str, hint: str
 ) -> Finding:
-    certain: Severity = "warning" if severity == "error" and not start.sure else severity
-    return training.finding(_CODE, certain, message, hint, option.index)
+    if severity == "error":
+        return training.finding("RanksDoNotMeet", "error" if start.sure else "warning", message, hint, option.index)
+    return training.finding("TorchrunArgOverridesPolicy", severity, message, hint, option.index)

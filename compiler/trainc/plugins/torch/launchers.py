@@ -57,7 +57,6 @@ ACCELERATE = Launcher(
     address=frozenset(("main-process-ip",)),
     port=frozenset(("main-process-port",)),
     own_way=frozenset(("config-file", "rdzv-backend", "rdzv-conf", "deepspeed-hostfile", "deepspeed-multinode-launcher")),
-    reads="PET_",
 )
 DEEPSPEED = Launcher(
     name="deepspeed",
