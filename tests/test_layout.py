@@ -31,7 +31,7 @@ EDGES = {
     "overlays": "startup diagnostics api options reading dialects",
     "ir": "startup diagnostics api options",
     "plugins": "startup diagnostics api ir",
-    "lints": "startup diagnostics api options ir",
+    "lints": "startup diagnostics api options ir plugins",
     "admission": "startup diagnostics api options compilation reading ir lints",
     "emit": "startup diagnostics api options ir",
     "pipeline": "startup diagnostics api options compilation reading dialects overlays ir plugins lints admission emit",
