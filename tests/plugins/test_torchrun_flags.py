@@ -45,7 +45,11 @@ OVERRIDING = {
     "one rank for all pods": (["torchrun", "--node-rank=0", "train.py"], "error", "the same rank"),
     "a master at home": (["torchrun", "--master_addr=localhost", "train.py"], "error", "its own address"),
     "another master": (["torchrun", "--master_addr=10.0.0.7", "train.py"], "warning", "10.0.0.7"),
-    "another port, which all pods agree on": (["torchrun", "--master-port", "29400", "t.py"], "info", "PET_MASTER_PORT"),
+    "another port, which all pods agree on": (
+        ["torchrun", "--master-port", "29400", "t.py"],
+        "info",
+        "PET_MASTER_PORT",
+    ),
     "an endpoint at home": (["torchrun", "--rdzv-endpoint=localhost:0", "train.py"], "error", "its own address"),
     "a rendezvous for each pod": (["torchrun", "--standalone", "train.py"], "error", "--standalone"),
     "a path before its name": (["/opt/conda/bin/torchrun", "--nnodes=8", "train.py"], "error", "8 nodes"),

@@ -22,7 +22,9 @@ ACCELERATORS = frozenset(
     )
 )
 NETWORK = frozenset(("vpc.amazonaws.com/efa", "rdma/hca", "rdma/ib", "rdma/hca_shared_devices_a", "rdma/shared_ib"))
-KNOWN = ACCELERATORS | NETWORK | {"nvidia.com/gpu.shared", "nvidia.com/pgpu", "nvidia.com/gpumem", "nvidia.com/gpucores"}
+KNOWN = (
+    ACCELERATORS | NETWORK | {"nvidia.com/gpu.shared", "nvidia.com/pgpu", "nvidia.com/gpumem", "nvidia.com/gpucores"}
+)
 _MIG = pattern(r"nvidia\.com/mig-\d+g\.\d+gb(\.me)?(\.\w+)?(\.shared)?")
 # Devices of which nearly every cluster has more than one kind of vendor's plugin, by the variable that hides some.
 VISIBLE = {

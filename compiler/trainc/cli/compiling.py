@@ -38,7 +38,15 @@ _USED_KINDS = ("ClusterBaseModel", "JobSet", "SealedSecret")
 
 # Of core, and of what a team's folder has for its jobs.
 _COMPANION_GROUPS = frozenset(
-    ("", "rbac.authorization.k8s.io", "kueue.x-k8s.io", "scheduling.k8s.io", "storage.k8s.io", "networking.k8s.io", "policy")
+    (
+        "",
+        "rbac.authorization.k8s.io",
+        "kueue.x-k8s.io",
+        "scheduling.k8s.io",
+        "storage.k8s.io",
+        "networking.k8s.io",
+        "policy",
+    )
 )
 
 

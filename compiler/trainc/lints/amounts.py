@@ -2,57 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TypeAlias
 
-from trainc.api.devices import KNOWN, accelerators, is_mig, units
+from trainc.api.devices import ACCELERATORS, KNOWN, accelerators, is_mig, units
 from trainc.api.quantity import NANOS_PER_UNIT, Quantity, parse_quantity
 from trainc.diagnostics import Finding, Path, Severity
-from trainc.diagnostics.near_names import edits
-from trainc.ir.entrypoints import About, Entrypoint, entrypoints
+from trainc.ir.entrypoints import About, Entrypoint
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.ir.written import in_container
+
+# A code, a message and a hint.
+Remark: TypeAlias = tuple[str, str, str]
 
 _MEBIBYTE = 1 << 20
 _MOST_CORES = 1024
 _MOST_DEVICES = 128
 
 
-def unlikely_amounts(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """A warning for each amount that is most likely a slip."""
+def no_nodes(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """A warning for a job of no pods."""
     if job.trainer is not None and job.trainer.num_nodes == 0:
         message = "numNodes is 0: the job has no pods, and is done at once without an error"
         hint = "write 1 or more; suspend: true holds a job back"
         yield Finding("UnlikelyAmount", "warning", message, hint, ("spec", "trainer", "numNodes"))
-    for entry in entrypoints(job, info):
-        resources = entry.container.resources
-        if not resources:
-            continue
-        for kind in ("limits", "requests"):
-            for name, amount in (resources.get(kind) or {}).items():
-                found = _unlikely(name, amount)
-                if found is not None and not (kind == "requests" and (resources.get("limits") or {}).get(name) == amount):
-                    yield _finding(job, info, entry, (kind, name), *found)
-        yield from _few_cores(job, info, entry, resources)
-        yield from _kinds(job, info, entry, resources)
 
 
-def _unlikely(name: str, amount: Any) -> tuple[str, str, str] | None:
+def unlikely_amounts(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
+    """A warning for each amount of a container that is most likely a slip."""
+    resources = entry.container.resources
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    for name, amount in limits.items():
+        if (found := _unlikely(name, str(amount))) is not None:
+            yield _finding(job, info, entry, ("limits", name), found)
+    for name, amount in requests.items():
+        if limits.get(name) != amount and (found := _unlikely(name, str(amount))) is not None:
+            yield _finding(job, info, entry, ("requests", name), found)
+    if len(limits) > 1 or len(requests) > 1:
+        yield from _few_cores(job, info, entry)
+        yield from _kinds(job, info, entry)
+
+
+@lru_cache(maxsize=1024)
+def _unlikely(name: str, amount: str) -> Remark | None:
     try:
-        quantity = parse_quantity(str(amount))
+        quantity = parse_quantity(amount)
     except ValueError:
         return None
     if name in ("memory", "ephemeral-storage") or name.startswith("hugepages-"):
-        return _bytes(name, str(amount), quantity)
+        return _bytes(name, amount, quantity)
     if name == "cpu" and quantity.units >= _MOST_CORES:
-        return "UnlikelyAmount", f"{amount} of cpu are {quantity.units} cores", f"write {amount}m for thousandths of a core"
+        return (
+            "UnlikelyAmount",
+            f"{amount} of cpu are {quantity.units} cores",
+            f"write {amount}m for thousandths of a core",
+        )
     if "/" in name:
         return _device(name, quantity)
     return None
 
 
-def _bytes(name: str, written: str, quantity: Quantity) -> tuple[str, str, str] | None:
+def _bytes(name: str, written: str, quantity: Quantity) -> Remark | None:
     if quantity.nanos >= _MEBIBYTE * NANOS_PER_UNIT or (quantity.nanos <= 0 and name != "memory") or quantity.nanos < 0:
         return None
     digits = written.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
@@ -60,10 +72,14 @@ def _bytes(name: str, written: str, quantity: Quantity) -> tuple[str, str, str] 
         message = f"{written} of {name} are thousandths of a byte"
         return "UnlikelyAmount", message, f"write {digits}Mi or {digits}Gi"
     message = f"{written} of {name} are {quantity.units} bytes" if quantity.nanos else f"no {name} at all"
-    return "UnlikelyAmount", message, f"write {digits}Gi" if quantity.nanos and digits else "write an amount such as 16Gi"
+    return (
+        "UnlikelyAmount",
+        message,
+        f"write {digits}Gi" if quantity.nanos and digits else "write an amount such as 16Gi",
+    )
 
 
-def _device(name: str, quantity: Quantity) -> tuple[str, str, str] | None:
+def _device(name: str, quantity: Quantity) -> Remark | None:
     if quantity.units > _MOST_DEVICES and name in KNOWN:
         return "UnlikelyAmount", f"no node has {quantity.units} of {name}", "write how many one pod takes"
     meant = misspelt_device(name)
@@ -87,48 +103,47 @@ def misspelt_device(name: str) -> str:
 
 def _nearly(word: str, known: str, *, whole: bool = False) -> bool:
     """Whether a part of a name is the known one, but for its case, a letter or two, a plural or a missing end."""
+    from trainc.diagnostics.near_names import edits
+
     word, known = word.lower(), known.lower()
     # One edit makes another word of a short one: acme.com is not amd.com.
     most = 0 if len(known) < 4 else 1 if len(known) < 9 else 2
-    ends = {known, f"{known}s"} | ({known.partition(".")[0], f"k8s.{known}", known.replace(".com", ".io")} if whole else set())
+    ends = {known, f"{known}s"} | (
+        {known.partition(".")[0], f"k8s.{known}", known.replace(".com", ".io")} if whole else set()
+    )
     return word in ends or edits(word, known, most) <= most
 
 
-def _few_cores(job: TrainJob, info: Info, entry: Entrypoint, resources: Mapping[str, Any]) -> Iterator[Finding]:
+def _few_cores(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
+    resources = entry.container.resources
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
-    devices = sum(accelerators(resources).values())
-    kind: str = "limits" if "cpu" in limits else "requests"
+    kind = "limits" if "cpu" in limits else "requests"
     amount = limits.get("cpu", requests.get("cpu"))
-    if amount is None or devices < 2 or units(amount) >= devices or units(amount) < 1:
+    devices = sum(accelerators(resources).values()) if amount is not None else 0
+    if devices < 2 or not 1 <= units(amount) < devices:
         return
-    severity: Severity = "warning" if kind == "limits" else "info"
     message = f"{amount} of cpu for {devices} devices: less than one core for each process starves its data loader"
-    hint = f"write {devices * 8} or what the node has for each device"
-    yield _finding(job, info, entry, (kind, "cpu"), "UnlikelyAmount", message, hint, severity)
+    remark = "UnlikelyAmount", message, f"write {devices * 8}, or what the node has for each device"
+    yield _finding(job, info, entry, (kind, "cpu"), remark, "warning" if kind == "limits" else "info")
 
 
-def _kinds(job: TrainJob, info: Info, entry: Entrypoint, resources: Mapping[str, Any]) -> Iterator[Finding]:
+def _kinds(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
     """Devices of two kinds in one container: no node has both, or a whole GPU beside its own slice."""
+    resources = entry.container.resources
     amounts = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
-    asked = [name for name in amounts if units(amounts[name]) > 0 and (name in accelerators(resources) or is_mig(name))]
+    asked = [name for name in amounts if (name in ACCELERATORS or is_mig(name)) and units(amounts[name]) > 0]
     makers = {name.partition("/")[0] for name in asked}
     if len(asked) > 1 and (len(makers) > 1 or any(map(is_mig, asked))):
-        message = f"one container asks for {' and '.join(sorted(asked))}"
         kind = "limits" if asked[1] in (resources.get("limits") or {}) else "requests"
-        yield _finding(job, info, entry, (kind, asked[1]), "UnlikelyResource", message, "keep one of them")
+        message = f"one container asks for {' and '.join(sorted(asked))}, which no node has together"
+        yield _finding(job, info, entry, (kind, asked[1]), ("UnlikelyResource", message, "keep one of them"))
 
 
 def _finding(
-    job: TrainJob,
-    info: Info,
-    entry: Entrypoint,
-    field: tuple[str, str],
-    code: str,
-    message: str,
-    hint: str,
-    severity: Severity = "warning",
+    job: TrainJob, info: Info, entry: Entrypoint, field: tuple[str, str], remark: Remark, severity: Severity = "warning"
 ) -> Finding:
     path, about = _place(job, info, entry, *field)
+    code, message, hint = remark
     return Finding(code, severity, message, hint, path, about=about)
 
 

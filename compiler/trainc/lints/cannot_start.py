@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from trainc.diagnostics import Finding, Severity
 from trainc.ir.commands.programs import BUILTINS, SHELLS, base
 from trainc.ir.commands.started import read_command
-from trainc.ir.entrypoints import Entrypoint, entrypoints, shell_script
+from trainc.ir.entrypoints import Entrypoint, shell_script
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.registry import programs
@@ -21,13 +22,23 @@ _OPERATORS = frozenset(("&&", "||", "|", ">", ">>", "2>&1", "&>"))
 _BARE_IMAGES = ("pytorch/pytorch", "nvcr.io/nvidia/jax", "ubuntu")
 
 
-def cannot_start(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """An error for each container whose command line no pod can start, and a warning for letters that look like others."""
-    for entry in entrypoints(job, info):
-        words = tuple(map(str, entry.words))
-        if words:
-            found = list(_program(entry, words)) or list(_shell(entry, words))
-            yield from found or _letters(entry, words)
+def cannot_start(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
+    """An error where no pod can start the container's command line, a warning for letters that look like others."""
+    words = tuple(map(str, entry.words))
+    if words and not _starts(words, bool(entry.command)):
+        found = list(_program(entry, words)) or list(_shell(entry, words))
+        yield from found or _letters(entry, words)
+
+
+@lru_cache(maxsize=1024)
+def _starts(words: tuple[str, ...], is_command: bool) -> bool:
+    """Whether a command line is nothing to look at: a plain program with plain arguments."""
+    plain = is_command and words[0] != "" and words[0] not in BUILTINS and "=" not in words[0]
+    return plain and all(map(_is_plain, words)) and not any(base(word) in SHELLS for word in words)
+
+
+def _is_plain(word: str) -> bool:
+    return word.isascii() and word not in _OPERATORS and not any(c.isspace() for c in word)
 
 
 def _program(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
@@ -63,7 +74,12 @@ def _arguments_alone(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Find
     if image not in _BARE_IMAGES:
         return
     first = words[0]
-    if first.startswith("-") or base(first).endswith((".py", ".sh")) and "/" not in first or any(map(str.isspace, first)):
+    if (
+        first.startswith("-")
+        or base(first).endswith((".py", ".sh"))
+        and "/" not in first
+        or any(map(str.isspace, first))
+    ):
         message = f"{image} starts nothing by itself, so {first!r} is taken for the program"
         yield _finding(entry, 0, message, "write the program as the command: command: [torchrun, train.py]")
 
@@ -80,12 +96,14 @@ def _shell(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
     rest = words[index + 1 :]
     if not script.strip():
         yield _finding(entry, index, f"{base(words[at])} -c is given an empty text", "write the command after -c")
-    elif rest and not any(c.isspace() or c in "$@;&|" for c in script) and base(rest[0]) not in (*SHELLS, "--", "_", "-"):
+    elif (
+        rest and not any(c.isspace() or c in "$@;&|" for c in script) and base(rest[0]) not in (*SHELLS, "--", "_", "-")
+    ):
         whole = " ".join((script, *rest))
         message = f"{base(words[at])} -c takes one text: {rest[0]!r} does not reach {script}"
         yield _finding(entry, index, message, f'write [{words[at]}, -c, "{whole}"]')
     else:
-        line = read_command(words, programs())
+        line = read_command(words, programs(""))
         if line.unclosed:
             message = f"a {line.unclosed} in this text is never closed, so {base(words[at])} refuses all of it"
             yield _finding(entry, index, message, "close it, or put a backslash before it")
@@ -127,7 +145,12 @@ def _means_punctuation(word: str, letter: str) -> bool:
     before, after = word[at - 1 : at], word[at + 1 : at + 2]
     if letter in "\u00a0\u200b":
         return True
-    return not before or before in " =\t\n" or not after or (letter in "\u2010\u2011\u2012\u2013\u2014\u2015" and before in " ")
+    return (
+        not before
+        or before in " =\t\n"
+        or not after
+        or (letter in "\u2010\u2011\u2012\u2013\u2014\u2015" and before in " ")
+    )
 
 
 def _finding(entry: Entrypoint, index: int, message: str, hint: str, severity: Severity = "error") -> Finding:
@@ -149,7 +172,9 @@ def _as_list(text: str) -> str:
 
 def _quoted(word: str) -> str:
     plain = word.replace("-", "").replace("_", "").replace(".", "").replace("/", "")
-    return word if plain.isalnum() and not plain[0].isdigit() and word[0] != "-" else '"' + word.replace('"', '\\"') + '"'
+    return (
+        word if plain.isalnum() and not plain[0].isdigit() and word[0] != "-" else '"' + word.replace('"', '\\"') + '"'
+    )
 
 
 def _in_shell(words: tuple[str, ...]) -> str:

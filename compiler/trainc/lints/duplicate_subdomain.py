@@ -8,7 +8,6 @@ from trainc.api.documents import Json
 from trainc.diagnostics import Finding
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.lints.outputs import claimed_paths
 from trainc.startup.records import dataclass
 
 # (namespace, name) of a headless Service -> the JobSet that it belongs to.
@@ -42,8 +41,18 @@ def claims_of(manifests: Iterable[Json]) -> Iterator[Claim]:
         label = "JobSet " + "/".join(part for part in (namespace, metadata["name"]) if part)
         service = network.get("subdomain") or metadata["name"]
         yield Claim(label, namespace, service, network.get("enableDNSHostnames", True))
-        places = {place for job in jobset["spec"].get("replicatedJobs", ()) for place in claimed_paths(_pod_spec(job))}
-        yield from (Claim(label, namespace, f"{claim}:{path}", needed=True, written=True) for claim, path in sorted(places))
+        for place in sorted(_places(jobset)):
+            yield Claim(label, namespace, place, needed=True, written=True)
+
+
+def _places(jobset: Json) -> set[str]:
+    """Where the containers of a JobSet write on claims."""
+    specs = [spec for job in jobset["spec"].get("replicatedJobs", ()) if (spec := _pod_spec(job)).get("volumes")]
+    if not any("persistentVolumeClaim" in volume for spec in specs for volume in spec["volumes"]):
+        return set()
+    from trainc.lints.outputs import claimed_paths
+
+    return {f"{claim}:{path}" for spec in specs for claim, path in claimed_paths(spec)}
 
 
 def _pod_spec(job: Json) -> Json:

@@ -8,7 +8,7 @@ from trainc.diagnostics import Finding
 from trainc.ir.commands.shell import Command, commands
 from trainc.ir.commands.shell_words import Heredoc
 from trainc.ir.commands.started import read_command
-from trainc.ir.entrypoints import entrypoints
+from trainc.ir.entrypoints import Entrypoint
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.registry import programs
@@ -19,21 +19,20 @@ _PYTHON = pattern(r"^\s*(?:import \w|from \w[\w.]* import |def \w+\(|class \w+|p
 _REWRITTEN = pattern(r"(?<!\\)(?:\\\\)*(\$(?:[A-Za-z_]\w*|\{[^}]*\}|\([^)]*\)|[0-9$@*#?!-])|`[^`]*`|`)|(\\\\)")
 
 
-def heredocs(job: TrainJob, info: Info) -> Iterator[Finding]:
+def heredocs(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
     """A warning for each program in a here-document without quotes of which the shell changes something."""
-    for entry in entrypoints(job, info):
-        words = tuple(map(str, entry.words))
-        if "<<" not in "".join(words):
-            continue
-        line = read_command(words, programs())
-        known = {str(variable["name"]) for variable in entry.container.env}
-        assigned = {name for command, _ in commands(line.items) for name, _ in command.assignments}
-        for command, _ in commands(line.items):
-            for heredoc in command.heredocs:
-                changed = _changed(command, heredoc, known | assigned) if heredoc.rewritten else ""
-                if changed and line.script is not None:
-                    path, about = entry.place(line.script)
-                    yield Finding("HeredocRewritten", "warning", *_words(changed, heredoc), path, about=about)
+    words = tuple(map(str, entry.words))
+    if not any("<<" in word for word in words):
+        return
+    line = read_command(words, programs(""))
+    known = {str(variable["name"]) for variable in entry.container.env}
+    known |= {name for command, _ in commands(line.items) for name, _ in command.assignments}
+    for command, _ in commands(line.items):
+        for heredoc in command.heredocs:
+            changed = _changed(command, heredoc, known) if heredoc.rewritten else ""
+            if changed and line.script is not None:
+                path, about = entry.place(line.script)
+                yield Finding("HeredocRewritten", "warning", *_words(changed, heredoc), path, about=about)
 
 
 def _changed(command: Command, heredoc: Heredoc, known: set[str]) -> str:
@@ -59,4 +58,3 @@ def _holds_code(command: Command, heredoc: Heredoc) -> bool:
 def _words(changed: str, heredoc: Heredoc) -> tuple[str, str]:
     message = f"the shell rewrites this text before it is run: {changed!r} does not arrive as it stands"
     return message, f"quote the end mark: << '{heredoc.delimiter}'"
-

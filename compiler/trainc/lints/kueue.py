@@ -12,7 +12,6 @@ from typing import Any
 from trainc.api import names
 from trainc.api.name_forms import LABEL_LIMIT, is_dns1123_subdomain, is_qualified_name
 from trainc.diagnostics import Finding, Path, Severity
-from trainc.diagnostics.near_names import edits, misspelt
 from trainc.ir.entrypoints import JOBS, About
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
@@ -86,7 +85,9 @@ def _key(field: str, key: str, value: str, path: Path, about: About) -> Iterator
         yield Finding("MisplacedTopologyRequest", "warning", message, _snippet(key, value), path, about=about)
     elif field == "annotations" and key in _LABELS and key not in _ANNOTATIONS:
         message = f"Kueue reads {key} among the labels, and this is an annotation"
-        yield Finding("MisspeltKueueName", "warning", message, f"move it to labels: {{{key}: {value}}}", path, about=about)
+        yield Finding(
+            "MisspeltKueueName", "warning", message, f"move it to labels: {{{key}: {value}}}", path, about=about
+        )
     elif key not in _LABELS | _ANNOTATIONS and (meant := _meant(key, field)):
         message = f"Kueue reads no {field[:-1]} {key!r}"
         hint = f"did you mean {meant}?" if meant != "?" else f"Kueue's are {', '.join(sorted(_LABELS)[:3])}, ..."
@@ -95,24 +96,40 @@ def _key(field: str, key: str, value: str, path: Path, about: About) -> Iterator
 
 def _meant(key: str, field: str) -> str:
     """The name of Kueue's that a key is nearly; "?" where only its domain is Kueue's; empty where it is none of it."""
+    from trainc.diagnostics.near_names import edits
+
     domain, slash, name = key.rpartition("/")
     known = [k.removeprefix(_DOMAIN) for k in (_LABELS if field == "labels" else _LABELS | _ANNOTATIONS)]
-    kueues = domain.lower() in ("kueue", "kueues") or domain.lower().startswith(("kueue.", "queue.x-k8s")) or (
-        bool(slash) and edits(domain.lower(), _DOMAIN[:-1], 3) <= 3
+    kueues = (
+        domain.lower() in ("kueue", "kueues")
+        or domain.lower().startswith(("kueue.", "queue.x-k8s"))
+        or (bool(slash) and edits(domain.lower(), _DOMAIN[:-1], 3) <= 3)
     )
     near = _near(name, known)
     if kueues:
         return f"{_DOMAIN}{near}" if near else "?"
     plain = name.lower().replace("_", "-")
-    if (not slash and plain in ("queue-name", "kueue-queue-name", "kueue-queue")) or (slash and plain == "queue-name" and edits(domain, _DOMAIN[:-1], 4) <= 4):
+    if (not slash and plain in ("queue-name", "kueue-queue-name", "kueue-queue")) or (
+        slash and plain == "queue-name" and edits(domain, _DOMAIN[:-1], 4) <= 4
+    ):
         return names.QUEUE_LABEL
     return ""
 
 
 def _near(name: str, known: list[str]) -> str:
+    from trainc.diagnostics.near_names import misspelt
+
     lower = name.lower()
-    shorter = {"queue": "queue-name", "queuename": "queue-name", "priority": "priority-class", "priorityclassname": "priority-class",
-               "priority-class-name": "priority-class", "localqueue": "queue-name", "local-queue": "queue-name", "queue-names": "queue-name"}
+    shorter = {
+        "queue": "queue-name",
+        "queuename": "queue-name",
+        "priority": "priority-class",
+        "priorityclassname": "priority-class",
+        "priority-class-name": "priority-class",
+        "localqueue": "queue-name",
+        "local-queue": "queue-name",
+        "queue-names": "queue-name",
+    }
     if lower.replace("_", "-") in shorter:
         return shorter[lower.replace("_", "-")]
     return misspelt(name, known, 2) or (name if name in known else "")
@@ -127,10 +144,14 @@ def _value(key: str, value: str, path: Path, about: About) -> Iterator[Finding]:
         yield Finding("InvalidKueueValue", "error", message, hint, path, about=about)
     elif key == names.QUEUE_LABEL and not value:
         message = "the queue's name is empty: Kueue does not manage the job"
-        yield Finding("InvalidKueueValue", "warning", message, "name the LocalQueue, or drop the label", path, about=about)
+        yield Finding(
+            "InvalidKueueValue", "warning", message, "name the LocalQueue, or drop the label", path, about=about
+        )
     elif key == _TIME and not (value.isascii() and value.isdecimal() and int(value) > 0):
         message = f"{value!r} is not a number of seconds, and Kueue refuses the job"
-        yield Finding("InvalidKueueValue", "error", message, 'write a whole number of 1 or more, as "86400"', path, about=about)
+        yield Finding(
+            "InvalidKueueValue", "error", message, 'write a whole number of 1 or more, as "86400"', path, about=about
+        )
 
 
 def _snippet(key: str, value: str) -> str:
@@ -148,28 +169,50 @@ def _nested(info: Info) -> Iterator[Finding]:
         for key, value in ((template.get("metadata") or {}).get("annotations") or {}).items():
             if key in _TOPOLOGY:
                 message = f"Kueue reads {key} in the pods' template alone, and this is the Job's"
-                yield Finding("MisplacedTopologyRequest", "warning", message, _snippet(key, value), (*own, "annotations", key), about="runtime")
+                yield Finding(
+                    "MisplacedTopologyRequest",
+                    "warning",
+                    message,
+                    _snippet(key, value),
+                    (*own, "annotations", key),
+                    about="runtime",
+                )
         pods = ((template.get("spec") or {}).get("template") or {}).get("metadata") or {}
-        for metadata, path in ((template.get("metadata") or {}, own), (pods, (*JOBS, index, "template", "spec", "template", "metadata"))):
+        for metadata, path in (
+            (template.get("metadata") or {}, own),
+            (pods, (*JOBS, index, "template", "spec", "template", "metadata")),
+        ):
             for key in (names.QUEUE_LABEL, _PRIORITY):
                 if key in (metadata.get("labels") or {}):
                     message = f"Kueue queues the JobSet as a whole and does not read {key} here"
                     hint = f"write it in the TrainJob's metadata: labels: {{{key}: {metadata['labels'][key]}}}"
-                    yield Finding("MisspeltKueueName", "warning", message, hint, (*path, "labels", key), about="runtime")
+                    yield Finding(
+                        "MisspeltKueueName", "warning", message, hint, (*path, "labels", key), about="runtime"
+                    )
             if path is not own:
                 for key in metadata.get("annotations") or {}:
                     if key not in _ANNOTATIONS and _meant(key, "annotations"):
+                        from trainc.diagnostics.near_names import misspelt
+
                         near = misspelt(key, _TOPOLOGY, 3)
                         message = f"Kueue reads no annotation {key!r}"
-                        hint = f"did you mean {near}?" if near else f"a topology is asked for with {_REQUIRED} or {_PREFERRED}"
-                        yield Finding("MisspeltKueueName", "warning", message, hint, (*path, "annotations", key), about="runtime")
+                        hint = (
+                            f"did you mean {near}?"
+                            if near
+                            else f"a topology is asked for with {_REQUIRED} or {_PREFERRED}"
+                        )
+                        yield Finding(
+                            "MisspeltKueueName", "warning", message, hint, (*path, "annotations", key), about="runtime"
+                        )
 
 
 def _requests(info: Info, queued: bool) -> Iterator[Finding]:
     """The topology requests of every pod template, and the groups that they form."""
     severity: Severity = "error" if queued else "warning"
     groups: dict[str, list[tuple[int, Json, Path]]] = {}
-    for index, (replicated, pod_set) in enumerate(zip(info.template.get("replicatedJobs", ()), info.pod_sets, strict=True)):
+    for index, (replicated, pod_set) in enumerate(
+        zip(info.template.get("replicatedJobs", ()), info.pod_sets, strict=True)
+    ):
         metadata = ((replicated["template"].get("spec") or {}).get("template") or {}).get("metadata") or {}
         asked = {key: str(value) for key, value in (metadata.get("annotations") or {}).items() if key in _TOPOLOGY}
         if not asked:
@@ -183,7 +226,14 @@ def _requests(info: Info, queued: bool) -> Iterator[Finding]:
         if not queued:
             key = next(iter(asked))
             message = f"{key} is read by Kueue alone, and the job names no queue"
-            yield Finding("TopologyWithoutQueue", "info", message, f"add the label {names.QUEUE_LABEL} to the TrainJob", (*path, key), about="runtime")
+            yield Finding(
+                "TopologyWithoutQueue",
+                "info",
+                message,
+                f"add the label {names.QUEUE_LABEL} to the TrainJob",
+                (*path, key),
+                about="runtime",
+            )
     for name, members in groups.items():
         if message := _group_problem(name, members):
             hint = "a group is a launcher of one pod and its nodes, with the same topology"
@@ -193,10 +243,18 @@ def _requests(info: Info, queued: bool) -> Iterator[Finding]:
 def _problems(asked: Mapping[str, str], pods: int) -> Iterator[tuple[str, str, str]]:
     kinds = [key for key in (_REQUIRED, _PREFERRED, _UNCONSTRAINED) if key in asked]
     if len(kinds) > 1:
-        yield kinds[1], f"a pod template asks for one of required, preferred and unconstrained topology, not {len(kinds)}", "keep one of them"
+        yield (
+            kinds[1],
+            f"a pod template asks for one of required, preferred and unconstrained topology, not {len(kinds)}",
+            "keep one of them",
+        )
     for key in (_REQUIRED, _PREFERRED, _SLICE):
         if key in asked and not _is_label_name(asked[key]):
-            yield key, f"{asked[key]!r} cannot be the label of a topology level", "write one as cloud.provider.com/topology-rack"
+            yield (
+                key,
+                f"{asked[key]!r} cannot be the label of a topology level",
+                "write one as cloud.provider.com/topology-rack",
+            )
     if _UNCONSTRAINED in asked and asked[_UNCONSTRAINED] not in _BOOLEANS:
         yield _UNCONSTRAINED, f"{asked[_UNCONSTRAINED]!r} is neither true nor false", 'write "true"'
     yield from _slice_problems(asked, pods)
@@ -237,7 +295,11 @@ def _level_problems(asked: Mapping[str, str], pods: int) -> Iterator[tuple[str, 
         yield _LEVELS, "it is not a JSON list of topology and size", 'write [{"topology": "cloud.com/rack", "size": 4}]'
         return
     wrong = not 1 <= len(levels) <= 3 or len(set(labels)) < len(labels) or any(size < 1 for size in sizes)
-    if wrong or any(outer % inner for outer, inner in zip(sizes, sizes[1:], strict=False)) or (sizes and sizes[0] > pods):
+    if (
+        wrong
+        or any(outer % inner for outer, inner in zip(sizes, sizes[1:], strict=False))
+        or (sizes and sizes[0] > pods)
+    ):
         message = f"sizes {sizes} of levels {labels} do not fit {pods} pods or each other"
         yield _LEVELS, message, "name one to three levels, each with a size that divides the one before"
 
@@ -260,14 +322,22 @@ def _is_label_name(value: str) -> bool:
 
 def _of_queued(job: TrainJob, info: Info) -> Iterator[Finding]:
     about: About = "trainjob" if names.QUEUE_LABEL in job.labels else "runtime"
-    path: Path = ("metadata", "labels", names.QUEUE_LABEL) if about == "trainjob" else (*_TEMPLATE_METADATA, "labels", names.QUEUE_LABEL)
+    path: Path = (
+        ("metadata", "labels", names.QUEUE_LABEL)
+        if about == "trainjob"
+        else (*_TEMPLATE_METADATA, "labels", names.QUEUE_LABEL)
+    )
     count = len(info.pod_sets)
     if count > _MOST_POD_SETS:
         message = f"Kueue takes a job of at most {_MOST_POD_SETS} replicated jobs, and this one has {count}"
-        yield Finding("TooManyPodSets", "error", message, "use replicas or more pods of one job instead", path, about=about)
+        yield Finding(
+            "TooManyPodSets", "error", message, "use replicas or more pods of one job instead", path, about=about
+        )
     for index, replicated in enumerate(info.template.get("replicatedJobs", ())):
         awaited = [d["name"] for d in replicated.get("dependsOn") or () if d.get("status") == "Complete"]
         if awaited:
             message = f"Kueue reserves the devices of {replicated['name']!r} while {awaited[0]!r} still runs; with waitForPodsReady it evicts the job after its timeout"
             hint = "keep the timeout longer than the download, or download in a job of its own"
-            yield Finding("QueuedBehindInitializer", "info", message, hint, (*JOBS, index, "dependsOn"), about="runtime")
+            yield Finding(
+                "QueuedBehindInitializer", "info", message, hint, (*JOBS, index, "dependsOn"), about="runtime"
+            )

@@ -7,23 +7,24 @@ from collections.abc import Iterator
 from trainc.diagnostics import Finding, Severity
 from trainc.ir.commands.launcher import Launch, Option
 from trainc.ir.commands.started import Start
-from trainc.ir.info import Info
-from trainc.ir.trainjob import TrainJob
-from trainc.lints.training import Training, trainings
+from trainc.lints.training import Training
 from trainc.startup.patterns import pattern
 
-_AT_HOME = frozenset(("localhost", "127.0.0.1", "0.0.0.0", "::1", "[::1]", "::", "$HOSTNAME", "${HOSTNAME}", "127.0.1.1"))  # noqa: S104
-_OWN_NAME = pattern(r"\$\(hostname[^)]*\)|`hostname[^`]*`|\$\{?(?:HOSTNAME|POD_IP|POD_NAME|HOST_IP)\}?|\$\((?:POD_IP|POD_NAME|HOSTNAME)\)")
+_AT_HOME = frozenset(
+    ("localhost", "127.0.0.1", "0.0.0.0", "::1", "[::1]", "::", "$HOSTNAME", "${HOSTNAME}", "127.0.1.1")
+)  # noqa: S104
+_OWN_NAME = pattern(
+    r"\$\(hostname[^)]*\)|`hostname[^`]*`|\$\{?(?:HOSTNAME|POD_IP|POD_NAME|HOST_IP)\}?|\$\((?:POD_IP|POD_NAME|HOSTNAME)\)"
+)
 _RANGE = pattern(r"(\d+)(?::(\d+))?")
 _V1_HOST = "(master|worker|chief|ps|launcher|evaluator)"
 
 
-def launch_options(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """What is wrong with each launcher's options. Looks at sized pod sets."""
-    for training in trainings(job, info):
-        for start in training.line.starts:
-            if start.launch is not None:
-                yield from _judged(training, start, start.launch)
+def launch_options(training: Training) -> Iterator[Finding]:
+    """What is wrong with each launcher's options."""
+    for start in training.line.starts:
+        if start.launch is not None and start.launch.options:
+            yield from _judged(training, start, start.launch)
 
 
 def _judged(training: Training, start: Start, launch: Launch) -> Iterator[Finding]:
@@ -87,7 +88,9 @@ def _address(training: Training, start: Start, launch: Launch, option: Option) -
     host = _host(value if value is not None else written)
     own = _OWN_NAME.fullmatch(_host(written)) or _OWN_NAME.match(written)
     if host in _AT_HOME or own is not None or host == _pod_ip(training):
-        message = f"with {option.written} {written} each of the {training.nodes} pods waits for the others at its own address"
+        message = (
+            f"with {option.written} {written} each of the {training.nodes} pods waits for the others at its own address"
+        )
         hint = "drop it: the runtime injects the address of the first pod"
         yield _finding(training, start, option, "error", message, hint)
         return
@@ -123,7 +126,9 @@ def _pod_ip(training: Training) -> str | None:
 def _host(endpoint: str) -> str:
     """The host of `host:port`; brackets of an IPv6 address stay."""
     host, colon, port = endpoint.rpartition(":")
-    return host if colon and (port.isdecimal() or port.startswith("$") or not port) and host not in ("", ":") else endpoint
+    return (
+        host if colon and (port.isdecimal() or port.startswith("$") or not port) and host not in ("", ":") else endpoint
+    )
 
 
 def _beaten(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
@@ -133,7 +138,9 @@ def _beaten(training: Training, start: Start, launch: Launch, option: Option) ->
     value = training.value(option.value, launch) if option.value is not None else None
     if told is not None and value not in (None, told, name):
         hint = "drop the flag: the variable has the value"
-        yield _finding(training, start, option, "warning", f"{option.written} {value} beats {name}, which is {told}", hint)
+        yield _finding(
+            training, start, option, "warning", f"{option.written} {value} beats {name}, which is {told}", hint
+        )
 
 
 def _port(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
@@ -148,9 +155,7 @@ def _drop(decided: str) -> str:
     return f"drop the flag, and set {decided} instead"
 
 
-def _finding(
-    training: Training, start: Start, option: Option, severity: Severity, message: str, hint: str
-) -> Finding:
+def _finding(training: Training, start: Start, option: Option, severity: Severity, message: str, hint: str) -> Finding:
     if severity == "error":
         return training.finding("RanksDoNotMeet", "error" if start.sure else "warning", message, hint, option.index)
     return training.finding("TorchrunArgOverridesPolicy", severity, message, hint, option.index)

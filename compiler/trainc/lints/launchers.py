@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from trainc.diagnostics import Finding, Severity
 from trainc.ir.commands.launcher import Launch
 from trainc.ir.commands.started import Start
-from trainc.ir.info import Info
-from trainc.ir.trainjob import TrainJob
-from trainc.lints.training import Training, trainings
-from trainc.plugins.registry import starting
+from trainc.lints.training import Training
+from trainc.plugins.registry import launching
 from trainc.startup.patterns import pattern
 
 # What a program reads that finds its rank itself.
@@ -20,16 +18,15 @@ _RANKS = frozenset(("RANK", "NODE_RANK", "WORLD_RANK", "MACHINE_RANK", "GROUP_RA
 _WRAPPED = ("flux",)
 
 
-def launchers(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """One finding at most for each container that trains. Looks at sized pod sets."""
-    for training in trainings(job, info):
-        if training.policy in _WRAPPED or not training.entry.trains:
-            continue
-        launched = [start for start in training.line.starts if start.launch is not None]
-        if launched:
-            yield from (found for start in launched if start.launch for found in _foreign(training, start, start.launch))
-        else:
-            yield from _missing(training)
+def launchers(training: Training) -> Iterator[Finding]:
+    """One finding at most for a container that trains."""
+    if training.policy in _WRAPPED or not training.entry.trains:
+        return
+    launched = [start for start in training.line.starts if start.launch is not None]
+    if launched:
+        yield from (found for start in launched if start.launch for found in _foreign(training, start, start.launch))
+    else:
+        yield from _missing(training)
 
 
 def _foreign(training: Training, start: Start, launch: Launch) -> Iterator[Finding]:
@@ -59,14 +56,17 @@ def _foreign_words(training: Training, launch: Launch) -> tuple[str, str]:
     if own is not None:
         return message, f"start the program with {own.launchers[0].name}, or {_other_runtime(launch)}"
     if training.policy:
-        return message, f"start the program itself: it finds its rank in the variables of {training.policy}; or {_other_runtime(launch)}"
+        return (
+            message,
+            f"start the program itself: it finds its rank in the variables of {training.policy}; or {_other_runtime(launch)}",
+        )
     return message, _other_runtime(launch)
 
 
 def _other_runtime(launch: Launch) -> str:
-    homes = [key for key, each in starting().items() if launch.launcher in each.launchers]
+    homes = [key for key, each in launching() if launch.launcher in each.launchers]
     if launch.launcher.reaches == "hosts":
-        homes = [key for key in starting() if key == "mpi"]
+        homes = [key for key, each in launching() if each.hosts]
     return f"take a runtime whose mlPolicy is {homes[0]}" if homes else "take a runtime of its framework"
 
 
@@ -75,7 +75,9 @@ def _single_process(training: Training, start: Start, launch: Launch) -> Iterato
     several = launch.given(launch.launcher.nodes | frozenset(("multi-gpu", "use-deepspeed", "use-fsdp", "multi-cpu")))
     if training.devices != 1 or several is not None:
         return
-    message = f"with one device in each pod accelerate starts one process that knows of no other: {training.nodes} trainings"
+    message = (
+        f"with one device in each pod accelerate starts one process that knows of no other: {training.nodes} trainings"
+    )
     hint = "start the program with torchrun, or add --multi_gpu and --num_machines with the rank and address"
     yield training.finding("NoLauncher", "warning", message, hint, launch.index)
 
@@ -84,7 +86,9 @@ def _missing(training: Training) -> Iterator[Finding]:
     own, line = training.starting, training.line
     if own is None or not own.needed or line.ran("unknown") or line.unclosed:
         return
-    if any(start.kind == "shell" and start.launch is None and not _ran_inside(start, line.starts) for start in line.starts):
+    if any(
+        start.kind == "shell" and start.launch is None and not _ran_inside(start, line.starts) for start in line.starts
+    ):
         return
     found = line.ran("python") or line.ran("code")
     if not found or _finds_its_rank(training):

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.diagnostics import Finding
+from trainc.diagnostics import Finding, Severity
 from trainc.ir.info import Info
 from trainc.ir.podset import PodSet
 from trainc.ir.trainjob import TrainJob
-from trainc.ir.written import in_container, in_pod
+from trainc.ir.written import in_pod, variable_place
 from trainc.lints.launch_options import is_v1_host
 from trainc.lints.training import policy_of
 
 _LOOPBACK = frozenset(("lo", "=lo", "lo0"))
 _INTERFACES = frozenset(("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME", "UCX_NET_DEVICES"))
 # Variables in which programs other than torchrun look for rank 0.
-_ADDRESSES = frozenset(("JAX_COORDINATOR_ADDRESS", "COORDINATOR_ADDRESS", "MASTER_ADDR", "CHIEF_IP", "MAIN_PROCESS_IP"))
+_ADDRESSES = frozenset(
+    ("JAX_COORDINATOR_ADDRESS", "COORDINATOR_ADDRESS", "MASTER_ADDR", "CHIEF_IP", "MAIN_PROCESS_IP", "DMLC_PS_ROOT_URI")
+)
+_READ = _INTERFACES | _ADDRESSES
 _AT_HOME = ("localhost", "127.0.0.1", "0.0.0.0", "::1")  # noqa: S104
 
 
@@ -58,26 +61,24 @@ def _variables(job: TrainJob, info: Info, pod_set: PodSet, policy: str, pods: in
     for container in pod_set.containers:
         for variable in container.env:
             name, value = str(variable["name"]), variable.get("value")
-            if not isinstance(value, str):
-                continue
-            words = None
-            if name in _INTERFACES and value in _LOOPBACK:
-                words = "LoopbackInterface", "error", f"{name} is {value}: {pods} pods cannot reach each other over the loopback interface"
-            elif name in _ADDRESSES and value.startswith(_AT_HOME) and not (policy == "torch" and name == "MASTER_ADDR"):
-                severity = "error" if name == "JAX_COORDINATOR_ADDRESS" and policy == "jax" else "warning"
-                words = "LoopbackInterface", severity, f"{name} is {value}, which each of the {pods} pods takes for itself"
-            elif name in _ADDRESSES | {"DMLC_PS_ROOT_URI"} and is_v1_host(value, job.name):
-                words = "FormerHostName", "warning", f"{name} is {value}, a name of Training Operator v1 that no pod has"
-            if words is not None:
+            if name in _READ and isinstance(value, str) and (found := _unreachable(name, value, policy, job.name)):
+                code, severity, why = found
                 path, about = variable_place(job, info, pod_set, container.name, name)
-                code, found, message = words
-                yield Finding(code, found, message, f"drop {name}: the runtime says where the pods meet", path, about=about)  # type: ignore[arg-type]
+                message = f"{name} is {value}, {why}: the {pods} pods do not meet"
+                hint = f"drop {name}: the runtime says where the pods meet"
+                yield Finding(code, severity, message, hint, path, about=about)
 
 
-def variable_place(job: TrainJob, info: Info, pod_set: PodSet, container: str, name: str):  # type: ignore[no-untyped-def]
-    """Where a container's variable is written: in the TrainJob's trainer, a patch or the runtime."""
-    if job.trainer is not None and container == pod_set.main and pod_set.ancestor == "trainer":
-        for i, variable in enumerate(job.trainer.env):
-            if variable["name"] == name:
-                return ("spec", "trainer", "env", i), "trainjob"
-    return in_container(job, info, pod_set.name, container, "env", ("name", name))
+def _unreachable(name: str, value: str, policy: str, job: str) -> tuple[str, Severity, str] | None:
+    """The code, the severity and the reason why pods do not meet at a variable's value."""
+    if name in _INTERFACES:
+        return ("LoopbackInterface", "error", "which reaches no other pod") if value in _LOOPBACK else None
+    if value.startswith(_AT_HOME):
+        # torchrun sets MASTER_ADDR anew for its workers.
+        if policy == "torch" and name == "MASTER_ADDR":
+            return None
+        severity: Severity = "error" if name == "JAX_COORDINATOR_ADDRESS" and policy == "jax" else "warning"
+        return "LoopbackInterface", severity, "which each pod takes for itself"
+    if is_v1_host(value, job):
+        return "FormerHostName", "warning", "a name of Training Operator v1 that no pod has"
+    return None

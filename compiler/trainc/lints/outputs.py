@@ -8,7 +8,8 @@ from typing import Any
 from trainc.startup.patterns import pattern
 
 _OUTPUT = pattern(
-    r"(?:^|[\s\"'])-*(?:[\w.]*[._-])?(?:output|checkpoints?|ckpt|save|log|run)[_-]?(?:dir|path|folder|root)(?:=|\s+)[\"']?(/[^\s\"';&|]+)", 2
+    r"(?:^|[\s\"'])-*(?:[\w.]*[._-])?(?:output|checkpoints?|ckpt|save|log|run)[_-]?(?:dir|path|folder|root)(?:=|\s+)[\"']?(/[^\s\"';&|]+)",
+    2,
 )
 
 
@@ -32,5 +33,5 @@ def claimed_paths(pod_spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             base = str(mount.get("mountPath", "")).rstrip("/")
             for path in paths:
                 if mount.get("name") in claims and (path == base or path.startswith(f"{base}/")):
-                    inside = f"{mount.get('subPath', '')}{path[len(base):]}"
+                    inside = f"{mount.get('subPath', '')}{path[len(base) :]}"
                     yield str(claims[mount["name"]]), inside

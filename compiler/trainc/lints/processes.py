@@ -9,32 +9,29 @@ from trainc.diagnostics import Finding, Path, Severity
 from trainc.ir.commands.launcher import Launch, Option
 from trainc.ir.commands.started import Start
 from trainc.ir.entrypoints import About
-from trainc.ir.info import Info
-from trainc.ir.trainjob import TrainJob
-from trainc.lints.training import Training, trainings
+from trainc.lints.training import Training
 
 # Words that launchers resolve on the node: as many processes as devices.
 _AS_DEVICES = ("auto", "gpu", "", "xpu", "tpu")
 
 
-def processes(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """What is said of the number of processes. Looks at sized pod sets."""
-    for training in trainings(job, info):
-        if training.devices:
-            yield from _hidden(training)
-        said = False
-        for start in training.line.starts:
-            launch = start.launch
-            if launch is None or not (training.native(launch.launcher) or training.nodes == 1):
-                continue
-            per_node, total = launch.given(launch.launcher.per_node), launch.given(launch.launcher.total)
-            said = said or per_node is not None or total is not None
-            if per_node is not None:
-                yield from _per_node(training, start, launch, per_node)
-            elif total is not None:
-                yield from _total(training, start, launch, total)
-        if not said and training.entry.trains and training.devices:
-            yield from _asked(training)
+def processes(training: Training) -> Iterator[Finding]:
+    """What is said of the number of processes."""
+    if training.devices:
+        yield from _hidden(training)
+    said = False
+    for start in training.line.starts:
+        launch = start.launch
+        if launch is None or not (training.native(launch.launcher) or training.nodes == 1):
+            continue
+        per_node, total = launch.given(launch.launcher.per_node), launch.given(launch.launcher.total)
+        said = said or per_node is not None or total is not None
+        if per_node is not None:
+            yield from _per_node(training, start, launch, per_node)
+        elif total is not None:
+            yield from _total(training, start, launch, total)
+    if not said and training.entry.trains and training.devices:
+        yield from _asked(training)
 
 
 def _per_node(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
@@ -130,7 +127,11 @@ def _hidden(training: Training) -> Iterator[Finding]:
 
 def _fewer(shown: str, devices: int) -> bool:
     listed = [part for part in shown.replace(" ", "").split(",") if part]
-    return "$" not in shown and shown != "all" and (not listed or listed[0] in ("-1", "none", "void") or len(listed) < devices)
+    return (
+        "$" not in shown
+        and shown != "all"
+        and (not listed or listed[0] in ("-1", "none", "void") or len(listed) < devices)
+    )
 
 
 def _hidden_words(training: Training, name: str, shown: str) -> tuple[str, str]:

@@ -5,32 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trainc.diagnostics import Finding
-from trainc.ir.commands.programs import Program, base
+from trainc.ir.commands.programs import base, program_of
 from trainc.ir.commands.shell import Command, Compound, Item, Stage
-from trainc.ir.commands.started import CommandLine, Start, stage_starts
-from trainc.ir.info import Info
-from trainc.ir.trainjob import TrainJob
-from trainc.lints.training import Training, trainings
+from trainc.ir.commands.started import CommandLine, Start
+from trainc.lints.training import Training
 from trainc.plugins.registry import programs
 from trainc.startup.records import dataclass, replace
 
 _PASSING = frozenset(("true", ":", "echo", "printf", "sleep", "date", "exit 0", "wait"))
 
 
-def shell_endings(job: TrainJob, info: Info) -> Iterator[Finding]:
+def shell_endings(training: Training) -> Iterator[Finding]:
     """A warning where the training's failure does not reach the pod, and where the pod outlives it."""
-    for training in trainings(job, info):
-        line = training.line
-        if not training.entry.trains:
-            continue
-        if line.script is None:
-            yield from _only_waits(training)
-        elif line.items:
-            trains = _training_start(line)
-            if trains is not None:
-                yield from _script(training, trains)
-            else:
-                yield from _only_waits(training)
+    line = training.line
+    if not training.entry.trains:
+        return
+    trains = _training_start(line) if line.script is not None else None
+    if trains is not None:
+        yield from _script(training, trains)
+    else:
+        yield from _only_waits(training)
 
 
 def _training_start(line: CommandLine) -> Start | None:
@@ -201,14 +195,12 @@ def _waits_behind(item: Item, rest: tuple[Item, ...]) -> Command | None:
             if isinstance(stage, Command) and stage.words:
                 if stage.words[0] in ("exit", "exec"):
                     return None
-                if _program(stage).kind == "sleep":
+                if program_of(stage.words, programs("")).kind == "sleep":
                     return stage
             elif isinstance(stage, Compound) and stage.kind in ("while", "until"):
-                waits = [s for i in stage.body for s in i.stages if isinstance(s, Command) and s.words[:1] == ("sleep",)]
+                waits = [
+                    s for i in stage.body for s in i.stages if isinstance(s, Command) and s.words[:1] == ("sleep",)
+                ]
                 if waits:
                     return waits[0]
     return None
-
-
-def _program(command: Command) -> Program:
-    return stage_starts(command, programs())

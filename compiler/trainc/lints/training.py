@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from trainc.api import names
 from trainc.api.devices import accelerators
 from trainc.diagnostics import Finding, Path, Severity
 from trainc.ir.commands.launcher import Launch, Launcher, Starting
-from trainc.ir.commands.started import CommandLine, Start, read_command
-from trainc.ir.entrypoints import About, Entrypoint, entrypoints
+from trainc.ir.commands.started import CommandLine, read_command
+from trainc.ir.entrypoints import About, Entrypoint
 from trainc.ir.info import Info
 from trainc.ir.rendezvous import subdomain
 from trainc.ir.trainjob import TrainJob
@@ -42,7 +42,7 @@ class Training:
     @property
     def starting(self) -> Starting | None:
         """How the framework's processes start; None where it has no launchers."""
-        return starting().get(self.policy)
+        return starting(self.policy)
 
     def native(self, launcher: Launcher) -> bool:
         """Whether the framework tells this launcher what it needs to know."""
@@ -83,33 +83,25 @@ def _known(name: str, written: str, known: Mapping[str, str | None]) -> str:
     return (known[name] or name) if name in known else written
 
 
-def trainings(job: TrainJob, info: Info) -> Iterator[Training]:
-    """The trainer's container, and every other one that is given the variables of the rendezvous. Of a sized job."""
+def training_of(job: TrainJob, info: Info, entry: Entrypoint) -> Training | None:
+    """The trainer's container, or another that is given the variables of the rendezvous; None for every other."""
+    env = entry.container.env
+    if not (entry.trains or any(str(v["name"]).startswith("PET_") for v in env)):
+        return None
     policy = policy_of(info)
-    for entry in entrypoints(job, info):
-        env = entry.container.env
-        if not (entry.trains or any(str(v["name"]).startswith("PET_") for v in env)):
-            continue
-        found = accelerators(entry.container.resources)
-        if policy == "mpi" and not found and (node := info.pod_set_in_role(names.NODE)) is not None:
-            found = accelerators(next((c.resources for c in node.containers if c.name == node.main), {}))
-        device, devices = next(iter(found.items())) if len(found) == 1 else ("", 0)
-        yield Training(
-            job,
-            info,
-            entry,
-            read_command(tuple(map(str, entry.words)), programs()),
-            policy,
-            _nodes(entry, info, policy),
-            devices,
-            device,
-            {str(v["name"]): v.get("value") for v in env},
-        )
+    found = accelerators(entry.container.resources)
+    if policy == "mpi" and not found and (node := info.pod_set_in_role(names.NODE)) is not None:
+        found = accelerators(next((c.resources for c in node.containers if c.name == node.main), {}))
+    device, devices = next(iter(found.items())) if len(found) == 1 else ("", 0)
+    line = read_command(tuple(map(str, entry.words)), programs(policy))
+    known = {str(v["name"]): v.get("value") for v in env}
+    return Training(job, info, entry, line, policy, _nodes(entry, info, policy), devices, device, known)
 
 
 def policy_of(info: Info) -> str:
     """The key of the framework that the runtime's mlPolicy chooses; empty where it chooses none."""
-    return next((plugin.policy for plugin in PLUGINS if plugin.policy and info.policy(plugin.policy) is not None), "")
+    chosen = info.ml_policy or {}
+    return next((plugin.policy for plugin in PLUGINS if plugin.policy and chosen.get(plugin.policy) is not None), "")
 
 
 def _nodes(entry: Entrypoint, info: Info, policy: str) -> int:
@@ -119,12 +111,3 @@ def _nodes(entry: Entrypoint, info: Info, policy: str) -> int:
     hosts = node.count * node.replicas if node is not None else 0
     launcher_too = bool((info.policy("mpi") or {}).get("runLauncherAsNode")) or node is None
     return hosts + launcher_too
-
-
-def training_start(training: Training) -> Start | None:
-    """The command that trains: the last launcher, else the last Python program; None where something unknown may."""
-    launched = training.line.ran("launcher")
-    if launched:
-        return launched[-1]
-    python = training.line.ran("python")
-    return python[-1] if python else None

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
-from trainc.api.tuning_variables import PREFIXES, known_variables
 from trainc.diagnostics import Finding, Path
-from trainc.diagnostics.near_names import misspelt
-from trainc.ir.entrypoints import About, entrypoints
+from trainc.ir.entrypoints import About, Entrypoint
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.ir.written import in_container
+from trainc.ir.written import variable_place
 from trainc.startup.patterns import pattern
 
 # What tokens of well-known services look like; the first group of each is enough to know one.
@@ -24,65 +23,97 @@ _PASSWORD_IN_URL = pattern(r"\b[a-z][a-z0-9+.-]*://[^/\s:@]*:(?!\$)[^/\s:@$]{3,}
 # Names that hold nothing but a secret, whatever it looks like.
 _SECRET_NAME = pattern(
     r"(?:^|.*_)(?:TOKEN|API_?KEY|SECRET|SECRET_?(?:ACCESS_)?KEY|ACCESS_KEY|PASSWORD|PASSWD|PRIVATE_KEY|CLIENT_SECRET"
-    r"|CREDENTIALS?|PAT|AUTH_?TOKEN)", 2  # re.IGNORECASE
+    r"|CREDENTIALS?|PAT|AUTH_?TOKEN)",
+    2,  # re.IGNORECASE
 )
 # Tokens of a text's vocabulary, and names of things that hold a secret.
-_NO_SECRET = pattern(r"(?:.*_)?(?:PAD|EOS|BOS|UNK|SEP|CLS|MASK|STOP|SPECIAL|NUM|MAX|MIN|IMAGE|START|END)_TOKEN|.*(?:_ID|_PATH|_FILE|_NAME)", 2)
-_PLACEHOLDER = pattern(r"<.*>|\$.*|x+|\*+|(?:change|replace)[-_ ]?me.*|your[-_ ].*|dummy|none|null|todo|true|false|\d{1,6}|.{0,5}|/.*|.*\s.*", 2)
+_NO_SECRET = pattern(
+    r"(?:.*_)?(?:PAD|EOS|BOS|UNK|SEP|CLS|MASK|STOP|SPECIAL|NUM|MAX|MIN|IMAGE|START|END)_TOKEN|.*(?:_ID|_PATH|_FILE|_NAME)",
+    2,
+)
+_PLACEHOLDER = pattern(
+    r"<.*>|\$.*|x+|\*+|(?:change|replace)[-_ ]?me.*|your[-_ ].*|dummy|none|null|todo|true|false|\d{1,6}|.{0,5}|/.*|.*\s.*",
+    2,
+)
+
+_SHORTEST_TOKEN = 14
+_LONG_NAME = 10
+# The first letters of the variables that are looked at.
+_BEGINNINGS = frozenset(("NC", "TO", "PY", "CU", "GL", "UC", "FI"))
 
 
-def plain_tokens(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """A warning for each token that a variable, a command or a URI holds in plain text."""
-    for entry in entrypoints(job, info):
-        for i, variable in enumerate(entry.container.env):
-            if _is_secret(variable):
-                path, about = _place(job, info, entry.pod_set.name, entry.container.name, str(variable["name"]), entry.trains)
-                yield _token(f"{variable['name']} is a secret in plain text", str(variable["name"]), path, about)
-        for i, word in enumerate(map(str, entry.words)):
-            if _TOKEN.search(word) or _PASSWORD_IN_URL.search(word):
-                path, about = entry.place(i)
-                yield _token("the command holds a secret in plain text", "TOKEN", path, about)
+def plain_tokens(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
+    """A warning for each token that a container's variable or command holds in plain text."""
+    for variable in entry.container.env:
+        if _is_secret(variable):
+            yield _token(str(variable["name"]), *_place(job, info, entry, str(variable["name"])))
+    for i, word in enumerate(map(str, entry.words)):
+        if len(word) >= _SHORTEST_TOKEN and _holds_token(word):
+            yield _token("", *entry.place(i))
+
+
+def tokens_of_initializers(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """The same of the initializers' own settings."""
     for step, field in ((job.dataset, "dataset"), (job.model, "model")):
+        path: Path = ("spec", "initializer", field)
         for i, variable in enumerate(step.env if step else ()):
             if _is_secret(variable):
-                path = ("spec", "initializer", field, "env", i)
-                yield _token(f"{variable['name']} is a secret in plain text", str(variable["name"]), path, "trainjob")
+                yield _token(str(variable["name"]), (*path, "env", i), "trainjob")
         if step and step.storage_uri and _PASSWORD_IN_URL.search(step.storage_uri):
-            path = ("spec", "initializer", field, "storageUri")
-            yield _token("the address holds a password in plain text", "TOKEN", path, "trainjob")
+            yield _token("", (*path, "storageUri"), "trainjob")
 
 
 def _is_secret(variable: Mapping[str, Any]) -> bool:
-    name, value = str(variable["name"]), variable.get("value")
-    if not isinstance(value, str) or not value:
-        return False
-    if _TOKEN.search(value) or _PASSWORD_IN_URL.search(value):
+    value = variable.get("value")
+    return isinstance(value, str) and value != "" and _is_secret_value(str(variable["name"]), value)
+
+
+@lru_cache(maxsize=1024)
+def _is_secret_value(name: str, value: str) -> bool:
+    if _holds_token(value):
         return True
     return bool(_SECRET_NAME.fullmatch(name)) and not _NO_SECRET.fullmatch(name) and not _PLACEHOLDER.fullmatch(value)
 
 
-def _token(message: str, name: str, path: Path, about: About) -> Finding:
-    hint = f"take it from a Secret: valueFrom: {{secretKeyRef: {{name: my-tokens, key: {name.lower().replace('_', '-')}}}}}; and revoke this one, which git remembers"
-    return Finding("PlainToken", "warning", f"{message}; what is compiled goes to git", hint, path, about=about)
+@lru_cache(maxsize=1024)
+def _holds_token(text: str) -> bool:
+    return len(text) >= _SHORTEST_TOKEN and bool(_TOKEN.search(text) or _PASSWORD_IN_URL.search(text))
 
 
-def misspelt_variables(job: TrainJob, info: Info) -> Iterator[Finding]:
+def _token(name: str, path: Path, about: About) -> Finding:
+    what = f"{name} is a secret" if name else "this holds a secret"
+    key = name.lower().replace("_", "-") or "token"
+    return Finding(
+        "PlainToken",
+        "warning",
+        f"{what} in plain text, and what is compiled goes to git",
+        f"take it from a Secret: valueFrom: {{secretKeyRef: {{name: my-tokens, key: {key}}}}}; revoke it if it is in git",
+        path,
+        about=about,
+    )
+
+
+def misspelt_variables(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
     """A warning for each variable that is nearly one that NCCL or PyTorch reads."""
-    for entry in entrypoints(job, info):
-        for variable in entry.container.env:
-            name = str(variable["name"])
-            if not name.upper().startswith(PREFIXES) or name in known_variables():
-                continue
-            meant = misspelt(name, known_variables(), 2 if len(name) > 9 else 1)
-            if meant:
-                path, about = _place(job, info, entry.pod_set.name, entry.container.name, name, entry.trains)
-                message = f"nothing reads {name}"
-                yield Finding("MisspeltVariable", "warning", message, f"did you mean {meant}?", path, about=about)
+    for variable in entry.container.env:
+        name = str(variable["name"])
+        meant = _meant(name) if name[:2].upper() in _BEGINNINGS else ""
+        if meant:
+            place, about = _place(job, info, entry, name)
+            message = f"nothing reads {name}"
+            yield Finding("MisspeltVariable", "warning", message, f"did you mean {meant}?", place, about=about)
 
 
-def _place(job: TrainJob, info: Info, pod_set: str, container: str, name: str, trains: bool) -> tuple[Path, About]:
-    if job.trainer is not None and trains:
-        for i, variable in enumerate(job.trainer.env):
-            if variable["name"] == name:
-                return ("spec", "trainer", "env", i), "trainjob"
-    return in_container(job, info, pod_set, container, "env", ("name", name))
+@lru_cache(maxsize=1024)
+def _meant(name: str) -> str:
+    """The variable that a name is a slip from; empty for one that is known, or is like none."""
+
+    if not name.upper().startswith(PREFIXES) or name in known_variables():
+        return ""
+    from trainc.diagnostics.near_names import misspelt
+
+    return misspelt(name, known_variables(), 2 if len(name) >= _LONG_NAME else 1)
+
+
+def _place(job: TrainJob, info: Info, entry: Entrypoint, name: str) -> tuple[Path, About]:
+    return variable_place(job, info, entry.pod_set, entry.container.name, name)

@@ -83,9 +83,13 @@ def _unshared(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Finding]:
         return
     if any(variable["name"] == "CACHE_IMAGE" for c in pod_set.containers for variable in c.env):
         return
-    filled = [(str(m.get("name")), source) for m in _mounts(pod_set) if (source := _source(pod_set, str(m.get("name")), info))]
+    filled = [
+        (str(m.get("name")), source) for m in _mounts(pod_set) if (source := _source(pod_set, str(m.get("name")), info))
+    ]
     readers = [p for p in info.pod_sets if p.ancestor == names.TRAINER or p.role == names.NODE]
-    read = {source for reader in readers for m in _mounts(reader) if (source := _source(reader, str(m.get("name")), info))}
+    read = {
+        source for reader in readers for m in _mounts(reader) if (source := _source(reader, str(m.get("name")), info))
+    }
     if not filled or any(source in read and source[0] not in _OWN for _, source in filled):
         return
     name, (kind, identity) = filled[0]
@@ -109,7 +113,9 @@ def _templates(info: Info) -> Iterator[Finding]:
         modes = set((template.get("spec") or {}).get("accessModes") or ())
         path = ("spec", "template", "spec", "volumeClaimPolicies", i, "templates", j, "spec", "accessModes")
         # Steps that follow each other may well land on one node; the pods of one step do not.
-        pods = max((p.count * p.replicas for p in info.pod_sets if any(m.get("name") == name for m in _mounts(p))), default=0)
+        pods = max(
+            (p.count * p.replicas for p in info.pod_sets if any(m.get("name") == name for m in _mounts(p))), default=0
+        )
         if modes and modes <= _ONE_NODE and pods > 1:
             yield _one_node(str(name), sorted(modes), pods, path, "runtime")
         policy = info.template["volumeClaimPolicies"][i].get("retentionPolicy") or {}
@@ -127,13 +133,19 @@ def _holds_output(info: Info, volume: str) -> bool:
         for container in pod_set.containers:
             words = (*(info.command or container.command), *(info.args or container.fields.get("args", ())))
             mounts = [str(m.get("mountPath")) for m in container.mounts if m.get("name") == volume]
-            if any(path.startswith(mount.rstrip("/") + "/") or path == mount for path in output_paths(words) for mount in mounts):
+            if any(
+                path.startswith(mount.rstrip("/") + "/") or path == mount
+                for path in output_paths(words)
+                for mount in mounts
+            ):
                 return True
     return False
 
 
 def _one_node(claim: str, modes: Sequence[str], pods: int, path: Any, about: Any) -> Finding:
-    message = f"the claim {claim!r} is {' and '.join(modes)}: one node mounts it, and the other pods of {pods} wait for ever"
+    message = (
+        f"the claim {claim!r} is {' and '.join(modes)}: one node mounts it, and the other pods of {pods} wait for ever"
+    )
     hint = "use a storage class with ReadWriteMany, or one claim for each pod"
     return Finding("ClaimOnSeveralNodes", "warning", message, hint, path, about=about)
 
@@ -151,6 +163,11 @@ def claims_on_several_nodes(job: TrainJob, info: Info, documents: Iterable[Json]
             claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
             found = modes.get(claim)
             pods = pod_set.count * pod_set.replicas
-            if found and found <= _ONE_NODE and pods > 1 and any(m.get("name") == volume["name"] for m in _mounts(pod_set)):
+            if (
+                found
+                and found <= _ONE_NODE
+                and pods > 1
+                and any(m.get("name") == volume["name"] for m in _mounts(pod_set))
+            ):
                 path, about = in_pod(job, info, pod_set.name, "volumes", ("name", volume["name"]))
                 yield _one_node(str(claim), sorted(found), pods, path, about)

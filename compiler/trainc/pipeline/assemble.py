@@ -16,7 +16,6 @@ from trainc.ir.trainjob import TrainJob
 from trainc.lints.duplicate_subdomain import subdomain_of_every_run
 from trainc.lints.registry import SIZED_LINTS, lint
 from trainc.lints.ttl_rerun import ttl_rerun
-from trainc.lints.volumes import claims_on_several_nodes
 from trainc.options import Options
 from trainc.plugins import engine
 from trainc.plugins.registry import plugins_for
@@ -72,7 +71,10 @@ def _build_objects(
     secrets = engine.provided_secrets(job, info, plugins)
     provided: tuple[Manifest, ...] = ()
     findings = lint(job, info, SIZED_LINTS)
-    findings += claims_on_several_nodes(job, info, (document.data for document in others))
+    if others:
+        from trainc.lints.volumes import claims_on_several_nodes
+
+        findings += claims_on_several_nodes(job, info, (document.data for document in others))
     if info.gitops:
         manifests, shaped = shape(job, info, manifests, observer.shaped if observer is not None else None)
         findings += shaped

@@ -32,7 +32,9 @@ def _replaced(base: Mapping[str, Any], patch: Mapping[str, Any], path: Path) -> 
         if isinstance(value, Mapping) and isinstance(before, Mapping):
             yield from _replaced(before, value, here)
         elif isinstance(value, list) and isinstance(before, list) and key not in MERGED_SETS | _MEANT:
-            yield from _merged(before, value, here, MERGE_KEYS[key]) if key in MERGE_KEYS else _lost(before, value, here, key)
+            yield from (
+                _merged(before, value, here, MERGE_KEYS[key]) if key in MERGE_KEYS else _lost(before, value, here, key)
+            )
 
 
 def _merged(before: list[Any], value: list[Any], path: Path, merge_key: str) -> Iterator[Finding]:

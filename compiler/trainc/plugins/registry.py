@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from typing import TypeAlias, cast
 
-from trainc.ir.commands.launcher import SRUN, Starting
+from trainc.ir.commands.launcher import SRUN, Launcher, Starting
 from trainc.ir.commands.programs import Programs
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
@@ -85,16 +85,26 @@ def plugin_named(name: str) -> Plugin:
 
 
 @cache
-def starting() -> Mapping[str, Starting]:
-    """How the processes of each framework start, by the key of its policy; those that have no launchers are left out."""
-    return {
-        plugin.policy: cast("Starting", import_module(f"trainc.plugins.{plugin.module}.launchers").STARTING)
-        for plugin in PLUGINS
-        if plugin.starts
-    }
+def starting(policy: str) -> Starting | None:
+    """How the processes of the framework that `mlPolicy.<policy>` chooses start; None where it has no launchers."""
+    module = next((plugin.module for plugin in PLUGINS if plugin.starts and plugin.policy == policy), None)
+    return None if module is None else cast("Starting", import_module(f"trainc.plugins.{module}.launchers").STARTING)
+
+
+def launching() -> Iterator[tuple[str, Starting]]:
+    """The policy of each framework that has launchers, and how its processes start."""
+    for plugin in PLUGINS:
+        own = starting(plugin.policy) if plugin.starts else None
+        if own is not None:
+            yield plugin.policy, own
 
 
 @cache
-def programs() -> Programs:
-    """The launchers of every framework, and one of none, by what starts them."""
-    return Programs([SRUN, *(launcher for each in starting().values() for launcher in each.launchers)])
+def programs(policy: str) -> Programs:
+    """The launchers of a framework, and where they are asked for those of all others, by what starts them."""
+    own = starting(policy)
+    return Programs(own.launchers if own else (), _every_launcher)
+
+
+def _every_launcher() -> list[Launcher]:
+    return [SRUN, *(launcher for _, each in launching() for launcher in each.launchers)]

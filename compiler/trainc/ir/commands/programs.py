@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, TypeAlias
 
 from trainc.ir.commands.launcher import Launcher
@@ -24,8 +24,32 @@ _WRAPPERS = frozenset(
     (
         *("env", "exec", "nohup", "time", "timeout", "nice", "ionice", "stdbuf", "numactl", "taskset", "tini", "sudo"),
         *("dumb-init", "catatonit", "gosu", "su-exec", "runuser", "setpriv", "chroot", "command", "builtin", "setsid"),
-        *("conda", "mamba", "micromamba", "uv", "uvx", "poetry", "pipenv", "pixi", "hatch", "pdm", "rye", "nsys", "ncu"),
-        *("perf", "strace", "ltrace", "gdb", "xvfb-run", "opentelemetry-instrument", "ddtrace-run", "py-spy", "scalene"),
+        *(
+            "conda",
+            "mamba",
+            "micromamba",
+            "uv",
+            "uvx",
+            "poetry",
+            "pipenv",
+            "pixi",
+            "hatch",
+            "pdm",
+            "rye",
+            "nsys",
+            "ncu",
+        ),
+        *(
+            "perf",
+            "strace",
+            "ltrace",
+            "gdb",
+            "xvfb-run",
+            "opentelemetry-instrument",
+            "ddtrace-run",
+            "py-spy",
+            "scalene",
+        ),
         *("coverage", "viztracer", "memray", "dlprof", "rocprof", "rocprofv3", "eatmydata", "unbuffer", "script"),
         *("chrt", "prlimit", "systemd-inhibit", "aws-vault", "doppler", "infisical", "direnv", "with-contenv", "eval"),
     )
@@ -45,8 +69,35 @@ _TOOLS = BUILTINS | frozenset(
         *("aws", "gsutil", "gcloud", "az", "rclone", "rsync", "scp", "ssh-keygen", "huggingface-cli", "hf", "kubectl"),
         *("nvidia-smi", "rocm-smi", "hl-smi", "ibstat", "ibv_devinfo", "ip", "ifconfig", "hostname", "date", "df"),
         *("du", "free", "nproc", "lscpu", "uname", "whoami", "id", "pwd", "true", "false", ":", "test", "[", "[["),
-        *("((", "let", "kill", "pkill", "killall", "pgrep", "ps", "env", "printenv", "sleep", "tail", "wandb", "ldconfig"),
-        *("ldd", "mount", "umount", "sysctl", "sync", "dirname", "basename", "realpath", "readlink", "jq", "yq", "md5sum"),
+        *(
+            "((",
+            "let",
+            "kill",
+            "pkill",
+            "killall",
+            "pgrep",
+            "ps",
+            "env",
+            "printenv",
+            "sleep",
+            "tail",
+            "wandb",
+            "ldconfig",
+        ),
+        *(
+            "ldd",
+            "mount",
+            "umount",
+            "sysctl",
+            "sync",
+            "dirname",
+            "basename",
+            "realpath",
+            "readlink",
+            "jq",
+            "yq",
+            "md5sum",
+        ),
         *("sha256sum", "seq", "xargs", "getent", "nslookup", "dig", "ping", "nc", "update-ca-certificates", "dpkg"),
     )
 )
@@ -61,14 +112,28 @@ _LONG_SLEEP = 86_400
 
 
 class Programs:
-    """The launchers that are known, by the programs and Python modules that start them."""
+    """The launchers that are known, by the programs and Python modules that start them.
 
-    def __init__(self, launchers: Iterable[Launcher]) -> None:
+    `rest` are those of other frameworks, which are asked for only where a command does not begin with what is known.
+    """
+
+    def __init__(self, launchers: Iterable[Launcher], rest: Callable[[], Iterable[Launcher]] | None = None) -> None:
         self.by_program: dict[str, Launcher] = {}
         self.by_module: dict[str, Launcher] = {}
         for launcher in launchers:
             self.by_program.update(dict.fromkeys(launcher.programs, launcher))
             self.by_module.update(dict.fromkeys(launcher.modules, launcher))
+        self._rest = rest
+        self._all: Programs | None = None
+
+    @property
+    def all(self) -> Programs:
+        """With those of every other framework."""
+        if self._rest is None:
+            return self
+        if self._all is None:
+            self._all = Programs([*self._rest(), *self.by_program.values()])
+        return self._all
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +158,12 @@ def base(word: str) -> str:
 
 def program_of(words: Sequence[str], programs: Programs) -> Program:
     """The program that the words of a simple command run."""
+    found = _scanned(words, programs)
+    certain = found.index == 0 and found.kind != "unknown" and "-m" not in words
+    return found if certain or found.kind == "launcher" or programs.all is programs else _scanned(words, programs.all)
+
+
+def _scanned(words: Sequence[str], programs: Programs) -> Program:
     wrapped = unknown = False
     for index, word in enumerate(words):
         name = base(word)
@@ -136,7 +207,9 @@ def _python(words: Sequence[str], index: int, programs: Programs) -> Program:
     while at < len(words) and words[at].startswith("-") and words[at] != "-":
         word = words[at]
         if word.startswith("-m") or (word.startswith("-") and not word.startswith("--") and word.endswith("m")):
-            module = word[2:] if word.startswith("-m") and len(word) > 2 else (words[at + 1] if at + 1 < len(words) else "")
+            module = (
+                word[2:] if word.startswith("-m") and len(word) > 2 else (words[at + 1] if at + 1 < len(words) else "")
+            )
             after = at + 1 + (module != word[2:])
             launcher = programs.by_module.get(module)
             if launcher is not None:
@@ -160,5 +233,9 @@ def _wraps(words: Sequence[str], index: int, name: str) -> bool:
 def _waits(words: Sequence[str]) -> bool:
     name, arguments = base(words[0]), words[1:]
     if name == "sleep":
-        return any(a in _FOREVER or (a.rstrip("s").isdecimal() and int(a.rstrip("s")) >= _LONG_SLEEP) for a in arguments)
-    return name == "tail" and "/dev/null" in arguments and any(a.startswith("-") and "f" in a.lower() for a in arguments)
+        return any(
+            a in _FOREVER or (a.rstrip("s").isdecimal() and int(a.rstrip("s")) >= _LONG_SLEEP) for a in arguments
+        )
+    return (
+        name == "tail" and "/dev/null" in arguments and any(a.startswith("-") and "f" in a.lower() for a in arguments)
+    )

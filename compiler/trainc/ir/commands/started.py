@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from trainc.ir.commands.launcher import Launch, launch
 from trainc.ir.commands.programs import Kind, Program, Programs, program_of
-from trainc.ir.commands.shell import Command, Item, commands, read_script
+from trainc.ir.commands.shell import Item, commands, read_script
 from trainc.ir.commands.shell_words import UnclosedError, plain
 from trainc.ir.entrypoints import shell_script
 from trainc.startup.records import dataclass, field, replace
@@ -110,8 +110,3 @@ def _nested(start: Start, programs: Programs) -> Iterator[Start]:
     if start.kind == "shell" and (script := shell_script(start.words)) is not None:
         for inner in _of_script(read_script(plain(script)), programs):
             yield replace(inner, sure=inner.sure and start.sure, line=start.line)
-
-
-def stage_starts(command: Command, programs: Programs) -> Program:
-    """What one command of a script runs."""
-    return program_of(command.words, programs) if command.words else Program("tool", 0, 0)

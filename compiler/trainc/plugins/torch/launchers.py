@@ -14,9 +14,7 @@ TORCHRUN = Launcher(
     name="torchrun",
     programs=("torchrun",),
     modules=("torch.distributed.run", "torch.distributed.launch"),
-    flags=frozenset(
-        ("standalone", "module", "m", "no-python", "run-path", "help", "h", "use-env")
-    ),
+    flags=frozenset(("standalone", "module", "m", "no-python", "run-path", "help", "h", "use-env")),
     nodes=frozenset(("nnodes",)),
     per_node=frozenset(("nproc-per-node",)),
     rank=frozenset(("node-rank",)),
@@ -56,7 +54,9 @@ ACCELERATE = Launcher(
     rank=frozenset(("machine-rank",)),
     address=frozenset(("main-process-ip",)),
     port=frozenset(("main-process-port",)),
-    own_way=frozenset(("config-file", "rdzv-backend", "rdzv-conf", "deepspeed-hostfile", "deepspeed-multinode-launcher")),
+    own_way=frozenset(
+        ("config-file", "rdzv-backend", "rdzv-conf", "deepspeed-hostfile", "deepspeed-multinode-launcher")
+    ),
 )
 DEEPSPEED = Launcher(
     name="deepspeed",
