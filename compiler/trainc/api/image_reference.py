@@ -16,10 +16,18 @@ _TAG = pattern(r"\w[\w.-]{0,127}", 256)  # re.ASCII
 _DIGEST = pattern(r"[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}")
 _BARE_ID = pattern(r"[0-9a-f]{64}")
 _LONGEST = 255
+# What nearly every image is called; whatever else may be one is looked at part by part.
+_USUAL = pattern(
+    r"(?:[a-z0-9]+(?:[.-][a-z0-9]+)*(?::\d{1,5})?/)?[a-z0-9]+(?:[._/-][a-z0-9]+)*(?::\w[\w.-]{0,127})?", 256
+)
 
 
 def reference_problem(image: str) -> tuple[str, str] | None:
     """Why no registry serves `image`, and what to write; None for a reference that one may serve."""
+    return None if _USUAL.fullmatch(image) is not None else _problem(image)
+
+
+def _problem(image: str) -> tuple[str, str] | None:
     if image != image.strip() or any(c.isspace() for c in image):
         return "it has blanks in it", "".join(image.split())
     if "://" in image:

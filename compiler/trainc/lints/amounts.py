@@ -33,7 +33,11 @@ def no_nodes(job: TrainJob, info: Info) -> Iterator[Finding]:
 def unlikely_amounts(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
     """A warning for each amount of a container that is most likely a slip."""
     resources = entry.container.resources
+    if not resources:
+        return
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    if _usual(tuple(limits.items()), tuple(requests.items())):
+        return
     for name, amount in limits.items():
         if (found := _unlikely(name, str(amount))) is not None:
             yield _finding(job, info, entry, ("limits", name), found)
@@ -43,6 +47,18 @@ def unlikely_amounts(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[F
     if len(limits) > 1 or len(requests) > 1:
         yield from _few_cores(job, info, entry)
         yield from _kinds(job, info, entry)
+
+
+@lru_cache(maxsize=256)
+def _usual(limits: tuple[tuple[str, str], ...], requests: tuple[tuple[str, str], ...]) -> bool:
+    """Whether amounts are such that there is nothing to say: cores, memory and devices of one kind, enough of each."""
+    if any(_unlikely(name, str(amount)) is not None for name, amount in (*limits, *requests)):
+        return False
+    amounts = {**dict(requests), **dict(limits)}
+    devices = [name for name in amounts if name in ACCELERATORS or is_mig(name)]
+    return len(devices) < 2 and (
+        "cpu" not in amounts or not devices or units(amounts["cpu"]) >= units(amounts[devices[0]])
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -7,6 +7,7 @@ workload_types.go (MaxItems of podSets), pkg/controller/constants/constants.go.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from trainc.api import names
@@ -76,8 +77,16 @@ def _metadata(info: Info, field: str) -> Mapping[str, str]:
     return info.labels if field == "labels" else info.annotations
 
 
+@lru_cache(maxsize=512)
+def _concerns_kueue(field: str, key: str) -> bool:
+    """Whether a label or annotation is Kueue's, or may be meant to be."""
+    return key in _LABELS or key in _TOPOLOGY or (key not in _ANNOTATIONS and bool(_meant(key, field)))
+
+
 def _key(field: str, key: str, value: str, path: Path, about: About) -> Iterator[Finding]:
     """One label or annotation of the job."""
+    if not _concerns_kueue(field, key):
+        return
     if field == "labels" and key in _LABELS:
         yield from _value(key, value, path, about)
     elif field == "annotations" and key in _TOPOLOGY:

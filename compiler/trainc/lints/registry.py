@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 Lint: TypeAlias = Callable[..., Iterator[Finding]]
 
 
-def _always(job: TrainJob, info: Info) -> bool:
-    return True
-
-
 def _gang(job: TrainJob, info: Info) -> bool:
     return info.pod_group_policy is not None
 
@@ -74,7 +70,7 @@ class Registered:
 
     module: str
     function: str
-    concerned: Callable[[TrainJob, Info], bool] = _always
+    concerned: Callable[[TrainJob, Info], bool] | None = None
     per: Literal["job", "container", "training"] = "job"
 
 
@@ -123,7 +119,7 @@ def lint(job: TrainJob, info: Info, lints: Sequence[Registered] = LINTS) -> list
     entries: list[Entrypoint] | None = None
     trained: list[Training] | None = None
     for each in lints:
-        if not each.concerned(job, info):
+        if each.concerned is not None and not each.concerned(job, info):
             continue
         function = _loaded(each.module, each.function)
         if each.per == "job":

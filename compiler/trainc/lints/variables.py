@@ -108,6 +108,8 @@ def misspelt_variables(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator
 def _meant(name: str) -> str:
     """The variable that a name is a slip from; empty for one that is known, or is like none."""
 
+    from trainc.api.tuning_variables import PREFIXES, known_variables
+
     if not name.upper().startswith(PREFIXES) or name in known_variables():
         return ""
     from trainc.diagnostics.near_names import misspelt
