@@ -41,7 +41,7 @@ EDGES = {
     "explain": "startup diagnostics api options compilation reading ir plugins emit pipeline",
     # Both draw flowcharts.
     "diff": "startup diagnostics api options reading dialects ir admission emit pipeline explain graph",
-    "graph": "startup api ir",
+    "graph": "startup api ir plugins",
     "report": "startup diagnostics api explain graph",
     "fits": "startup diagnostics api reading",
     "integrations": "startup diagnostics api options compilation reading dialects overlays ir emit pipeline explain",

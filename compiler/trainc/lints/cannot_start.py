@@ -76,8 +76,7 @@ def _arguments_alone(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Find
     first = words[0]
     if (
         first.startswith("-")
-        or base(first).endswith((".py", ".sh"))
-        and "/" not in first
+        or (base(first).endswith((".py", ".sh")) and "/" not in first)
         or any(map(str.isspace, first))
     ):
         message = f"{image} starts nothing by itself, so {first!r} is taken for the program"

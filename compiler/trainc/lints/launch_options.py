@@ -12,7 +12,7 @@ from trainc.startup.patterns import pattern
 
 _AT_HOME = frozenset(
     ("localhost", "127.0.0.1", "0.0.0.0", "::1", "[::1]", "::", "$HOSTNAME", "${HOSTNAME}", "127.0.1.1")
-)  # noqa: S104
+)
 _OWN_NAME = pattern(
     r"\$\(hostname[^)]*\)|`hostname[^`]*`|\$\{?(?:HOSTNAME|POD_IP|POD_NAME|HOST_IP)\}?|\$\((?:POD_IP|POD_NAME|HOSTNAME)\)"
 )

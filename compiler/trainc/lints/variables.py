@@ -107,7 +107,6 @@ def misspelt_variables(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator
 @lru_cache(maxsize=1024)
 def _meant(name: str) -> str:
     """The variable that a name is a slip from; empty for one that is known, or is like none."""
-
     from trainc.api.tuning_variables import PREFIXES, known_variables
 
     if not name.upper().startswith(PREFIXES) or name in known_variables():
