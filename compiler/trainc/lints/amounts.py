@@ -27,7 +27,7 @@ def no_nodes(job: TrainJob, info: Info) -> Iterator[Finding]:
     if job.trainer is not None and job.trainer.num_nodes == 0:
         message = "numNodes is 0: the job has no pods, and is done at once without an error"
         hint = "write 1 or more; suspend: true holds a job back"
-        yield Finding("UnlikelyAmount", "warning", message, hint, ("spec", "trainer", "numNodes"))
+        yield Finding("UnlikelyAmount", "warning", message, hint=hint, path=("spec", "trainer", "numNodes"))
 
 
 def unlikely_amounts(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
@@ -160,7 +160,7 @@ def _finding(
 ) -> Finding:
     path, about = _place(job, info, entry, *field)
     code, message, hint = remark
-    return Finding(code, severity, message, hint, path, about=about)
+    return Finding(code, severity, message, hint=hint, path=path, about=about)
 
 
 def _place(job: TrainJob, info: Info, entry: Entrypoint, kind: str, name: str) -> tuple[Path, About]:

@@ -131,7 +131,9 @@ def _letters(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
                 continue
             path, about = entry.place(index)
             message = f"{found.group()!r} (U+{ord(found.group()):04X}) is no plain quote, blank or dash, and is taken for a letter"
-            yield Finding("TypographicCharacter", "warning", message, "type it anew, in plain ASCII", path, about=about)
+            yield Finding(
+                "TypographicCharacter", "warning", message, hint="type it anew, in plain ASCII", path=path, about=about
+            )
 
 
 def _outside_comments(word: str) -> str:
@@ -154,7 +156,7 @@ def _means_punctuation(word: str, letter: str) -> bool:
 
 def _finding(entry: Entrypoint, index: int, message: str, hint: str, severity: Severity = "error") -> Finding:
     path, about = entry.place(index)
-    return Finding(_CODE, severity, message, hint, path, about=about)
+    return Finding(_CODE, severity, message, hint=hint, path=path, about=about)
 
 
 def _as_list(text: str) -> str:

@@ -74,8 +74,8 @@ def _overwritten(place: str, first: str) -> Finding:
         "SharedOutput",
         "warning",
         f"it writes to {path or '/'} on the claim {claim!r}, as {first} does: one overwrites the other's checkpoints",
-        "give each job a folder of its own",
-        ("metadata", "name"),
+        hint="give each job a folder of its own",
+        path=("metadata", "name"),
     )
 
 
@@ -87,8 +87,8 @@ def subdomain_of_every_run(job: TrainJob, info: Info) -> Iterator[Finding]:
             "DuplicateSubdomain",
             "warning",
             f"every run of the job has the Service {subdomain!r}, and a new one begins before the old one is removed",
-            "drop the subdomain from the runtime; the Service is then called as the job, hash included",
-            ("spec", "template", "spec", "network", "subdomain"),
+            hint="drop the subdomain from the runtime; the Service is then called as the job, hash included",
+            path=("spec", "template", "spec", "network", "subdomain"),
             about="runtime",
         )
 
@@ -98,6 +98,6 @@ def _taken(service: str, first: str) -> Finding:
         "DuplicateSubdomain",
         "warning",
         f"its Service {service!r} is that of {first} too; while both exist, pods of the later one find nobody",
-        "give each job a subdomain of its own, or none: then the Service is called as the job",
-        ("spec", "network", "subdomain"),
+        hint="give each job a subdomain of its own, or none: then the Service is called as the job",
+        path=("spec", "network", "subdomain"),
     )

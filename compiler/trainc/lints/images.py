@@ -21,7 +21,7 @@ def invalid_image(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Find
     message = f"no registry serves {entry.image!r}: {why}"
     hint = f"write {instead}" if instead else "write it as registry.example.com/team/train:1.0"
     if entry.trainer is not None and entry.trainer.image:
-        yield Finding("InvalidImage", "error", message, hint, ("spec", "trainer", "image"))
+        yield Finding("InvalidImage", "error", message, hint=hint, path=("spec", "trainer", "image"))
     else:
         path, about = in_container(job, info, entry.pod_set.name, entry.container.name, "image")
-        yield Finding("InvalidImage", "error", message, hint, path, about=about)
+        yield Finding("InvalidImage", "error", message, hint=hint, path=path, about=about)

@@ -91,16 +91,21 @@ def _key(field: str, key: str, value: str, path: Path, about: About) -> Iterator
         yield from _value(key, value, path, about)
     elif field == "annotations" and key in _TOPOLOGY:
         message = f"Kueue reads {key} in the pods' template alone, and nobody passes it on"
-        yield Finding("MisplacedTopologyRequest", "warning", message, _snippet(key, value), path, about=about)
+        yield Finding("MisplacedTopologyRequest", "warning", message, hint=_snippet(key, value), path=path, about=about)
     elif field == "annotations" and key in _LABELS and key not in _ANNOTATIONS:
         message = f"Kueue reads {key} among the labels, and this is an annotation"
         yield Finding(
-            "MisspeltKueueName", "warning", message, f"move it to labels: {{{key}: {value}}}", path, about=about
+            "MisspeltKueueName",
+            "warning",
+            message,
+            hint=f"move it to labels: {{{key}: {value}}}",
+            path=path,
+            about=about,
         )
     elif key not in _LABELS | _ANNOTATIONS and (meant := _meant(key, field)):
         message = f"Kueue reads no {field[:-1]} {key!r}"
         hint = f"did you mean {meant}?" if meant != "?" else f"Kueue's are {', '.join(sorted(_LABELS)[:3])}, ..."
-        yield Finding("MisspeltKueueName", "warning", message, hint, path, about=about)
+        yield Finding("MisspeltKueueName", "warning", message, hint=hint, path=path, about=about)
 
 
 def _meant(key: str, field: str) -> str:
@@ -150,16 +155,26 @@ def _value(key: str, value: str, path: Path, about: About) -> Iterator[Finding]:
         better = value.lower().replace("_", "-").strip("-.")
         message = f"no {what} can be called {value!r}, and Kueue refuses the job"
         hint = f"write {better}" if is_dns1123_subdomain(better) else "use lower-case letters, digits, '-' and '.'"
-        yield Finding("InvalidKueueValue", "error", message, hint, path, about=about)
+        yield Finding("InvalidKueueValue", "error", message, hint=hint, path=path, about=about)
     elif key == names.QUEUE_LABEL and not value:
         message = "the queue's name is empty: Kueue does not manage the job"
         yield Finding(
-            "InvalidKueueValue", "warning", message, "name the LocalQueue, or drop the label", path, about=about
+            "InvalidKueueValue",
+            "warning",
+            message,
+            hint="name the LocalQueue, or drop the label",
+            path=path,
+            about=about,
         )
     elif key == _TIME and not (value.isascii() and value.isdecimal() and int(value) > 0):
         message = f"{value!r} is not a number of seconds, and Kueue refuses the job"
         yield Finding(
-            "InvalidKueueValue", "error", message, 'write a whole number of 1 or more, as "86400"', path, about=about
+            "InvalidKueueValue",
+            "error",
+            message,
+            hint='write a whole number of 1 or more, as "86400"',
+            path=path,
+            about=about,
         )
 
 
@@ -182,8 +197,8 @@ def _nested(info: Info) -> Iterator[Finding]:
                     "MisplacedTopologyRequest",
                     "warning",
                     message,
-                    _snippet(key, value),
-                    (*own, "annotations", key),
+                    hint=_snippet(key, value),
+                    path=(*own, "annotations", key),
                     about="runtime",
                 )
         pods = ((template.get("spec") or {}).get("template") or {}).get("metadata") or {}
@@ -196,7 +211,7 @@ def _nested(info: Info) -> Iterator[Finding]:
                     message = f"Kueue queues the JobSet as a whole and does not read {key} here"
                     hint = f"write it in the TrainJob's metadata: labels: {{{key}: {metadata['labels'][key]}}}"
                     yield Finding(
-                        "MisspeltKueueName", "warning", message, hint, (*path, "labels", key), about="runtime"
+                        "MisspeltKueueName", "warning", message, hint=hint, path=(*path, "labels", key), about="runtime"
                     )
             if path is not own:
                 for key in metadata.get("annotations") or {}:
@@ -211,7 +226,12 @@ def _nested(info: Info) -> Iterator[Finding]:
                             else f"a topology is asked for with {_REQUIRED} or {_PREFERRED}"
                         )
                         yield Finding(
-                            "MisspeltKueueName", "warning", message, hint, (*path, "annotations", key), about="runtime"
+                            "MisspeltKueueName",
+                            "warning",
+                            message,
+                            hint=hint,
+                            path=(*path, "annotations", key),
+                            about="runtime",
                         )
 
 
@@ -229,7 +249,7 @@ def _requests(info: Info, queued: bool) -> Iterator[Finding]:
         path: Path = (*JOBS, index, "template", "spec", "template", "metadata", "annotations")
         pods = pod_set.count * pod_set.replicas
         for key, message, hint in _problems(asked, pods):
-            yield Finding("InvalidTopologyRequest", severity, message, hint, (*path, key), about="runtime")
+            yield Finding("InvalidTopologyRequest", severity, message, hint=hint, path=(*path, key), about="runtime")
         if _GROUP in asked:
             groups.setdefault(asked[_GROUP], []).append((pods, asked, (*path, _GROUP)))
         if not queued:
@@ -239,14 +259,14 @@ def _requests(info: Info, queued: bool) -> Iterator[Finding]:
                 "TopologyWithoutQueue",
                 "info",
                 message,
-                f"add the label {names.QUEUE_LABEL} to the TrainJob",
-                (*path, key),
+                hint=f"add the label {names.QUEUE_LABEL} to the TrainJob",
+                path=(*path, key),
                 about="runtime",
             )
     for name, members in groups.items():
         if message := _group_problem(name, members):
             hint = "a group is a launcher of one pod and its nodes, with the same topology"
-            yield Finding("InvalidTopologyRequest", severity, message, hint, members[0][2], about="runtime")
+            yield Finding("InvalidTopologyRequest", severity, message, hint=hint, path=members[0][2], about="runtime")
 
 
 def _problems(asked: Mapping[str, str], pods: int) -> Iterator[tuple[str, str, str]]:
@@ -340,7 +360,12 @@ def _of_queued(job: TrainJob, info: Info) -> Iterator[Finding]:
     if count > _MOST_POD_SETS:
         message = f"Kueue takes a job of at most {_MOST_POD_SETS} replicated jobs, and this one has {count}"
         yield Finding(
-            "TooManyPodSets", "error", message, "use replicas or more pods of one job instead", path, about=about
+            "TooManyPodSets",
+            "error",
+            message,
+            hint="use replicas or more pods of one job instead",
+            path=path,
+            about=about,
         )
     for index, replicated in enumerate(info.template.get("replicatedJobs", ())):
         awaited = [d["name"] for d in replicated.get("dependsOn") or () if d.get("status") == "Complete"]
@@ -348,5 +373,5 @@ def _of_queued(job: TrainJob, info: Info) -> Iterator[Finding]:
             message = f"Kueue reserves the devices of {replicated['name']!r} while {awaited[0]!r} still runs; with waitForPodsReady it evicts the job after its timeout"
             hint = "keep the timeout longer than the download, or download in a job of its own"
             yield Finding(
-                "QueuedBehindInitializer", "info", message, hint, (*JOBS, index, "dependsOn"), about="runtime"
+                "QueuedBehindInitializer", "info", message, hint=hint, path=(*JOBS, index, "dependsOn"), about="runtime"
             )

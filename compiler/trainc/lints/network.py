@@ -31,7 +31,7 @@ def network(job: TrainJob, info: Info) -> Iterator[Finding]:
     if (info.template.get("network") or {}).get("enableDNSHostnames") is False:
         path = ("spec", "template", "spec", "network", "enableDNSHostnames")
         message = f"the pods get no DNS names, and {policy} tells all {pods} of them to meet at one"
-        yield Finding("NoHostnames", "error", message, "drop it, or write true", path, about="runtime")
+        yield Finding("NoHostnames", "error", message, hint="drop it, or write true", path=path, about="runtime")
     for index, pod_set in enumerate(info.pod_sets):
         if pod_set.role or pod_set.ancestor == "trainer":
             yield from _host_network(job, info, pod_set)
@@ -46,7 +46,7 @@ def _host_network(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Findin
     path, about = in_pod(job, info, pod_set.name, "hostNetwork")
     message = "pods in the host's network ask the host's DNS, which knows no pods: rank 0's name does not resolve"
     hint = "set dnsPolicy: ClusterFirstWithHostNet beside it"
-    yield Finding("HostNetworkWithoutDNS", "error", message, hint, path, about=about)
+    yield Finding("HostNetworkWithoutDNS", "error", message, hint=hint, path=path, about=about)
 
 
 def _without_index(info: Info, pod_set: PodSet, index: int) -> Iterator[Finding]:
@@ -54,7 +54,9 @@ def _without_index(info: Info, pod_set: PodSet, index: int) -> Iterator[Finding]
     if job_spec.get("completionMode") == "NonIndexed" and pod_set.count > 1:
         path = ("spec", "template", "spec", "replicatedJobs", index, "template", "spec", "completionMode")
         message = "pods without an index have no rank and no host name to meet at"
-        yield Finding("PodsWithoutIndex", "error", message, "drop it, or write Indexed", path, about="runtime")
+        yield Finding(
+            "PodsWithoutIndex", "error", message, hint="drop it, or write Indexed", path=path, about="runtime"
+        )
 
 
 def _variables(job: TrainJob, info: Info, pod_set: PodSet, policy: str, pods: int) -> Iterator[Finding]:
@@ -66,7 +68,7 @@ def _variables(job: TrainJob, info: Info, pod_set: PodSet, policy: str, pods: in
                 path, about = variable_place(job, info, pod_set, container.name, name)
                 message = f"{name} is {value}, {why}: the {pods} pods do not meet"
                 hint = f"drop {name}: the runtime says where the pods meet"
-                yield Finding(code, severity, message, hint, path, about=about)
+                yield Finding(code, severity, message, hint=hint, path=path, about=about)
 
 
 def _unreachable(name: str, value: str, policy: str, job: str) -> tuple[str, Severity, str] | None:

@@ -90,10 +90,10 @@ def _asked(training: Training) -> Iterator[Finding]:
     hint = f"write {devices}, or leave numProcPerNode out to have the devices counted"
     if count < devices:
         message = f"{count} processes for {devices} of {training.device} in each pod, so {devices - count} stay idle"
-        yield Finding("IdleDevices", "warning", message, hint, path, about=about)
+        yield Finding("IdleDevices", "warning", message, hint=hint, path=path, about=about)
     else:
         message = f"{count} processes for {devices} of {training.device} in each pod, so {count - devices} find none"
-        yield Finding("MoreProcessesThanDevices", "error", message, hint, path, about=about)
+        yield Finding("MoreProcessesThanDevices", "error", message, hint=hint, path=path, about=about)
 
 
 def _numbers_asked(training: Training) -> tuple[str | None, Path, About]:

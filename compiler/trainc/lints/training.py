@@ -11,7 +11,7 @@ from trainc.ir.commands.launcher import Launch, Launcher, Starting
 from trainc.ir.commands.started import CommandLine, read_command
 from trainc.ir.entrypoints import About, Entrypoint
 from trainc.ir.info import Info
-from trainc.ir.rendezvous import subdomain
+from trainc.ir.env import subdomain
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.registry import PLUGINS, programs, starting
 from trainc.startup.patterns import pattern
@@ -58,7 +58,7 @@ class Training:
     def finding(self, code: str, severity: Severity, message: str, hint: str, index: int) -> Finding:
         """A finding about a word of a start."""
         path, about = self.place(index)
-        return Finding(code, severity, message, hint, path, about=about)
+        return Finding(code, severity, message, hint=hint, path=path, about=about)
 
     def value(self, text: str, launch: Launch | None = None) -> str | None:
         """A word as the program sees it; a variable's own name where only the pod knows it; None where nobody does."""

@@ -87,8 +87,8 @@ def _token(name: str, path: Path, about: About) -> Finding:
         "PlainToken",
         "warning",
         f"{what} in plain text, and what is compiled goes to git",
-        f"take it from a Secret: valueFrom: {{secretKeyRef: {{name: my-tokens, key: {key}}}}}; revoke it if it is in git",
-        path,
+        hint=f"take it from a Secret: valueFrom: {{secretKeyRef: {{name: my-tokens, key: {key}}}}}; revoke it if it is in git",
+        path=path,
         about=about,
     )
 
@@ -101,7 +101,9 @@ def misspelt_variables(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator
         if meant:
             place, about = _place(job, info, entry, name)
             message = f"nothing reads {name}"
-            yield Finding("MisspeltVariable", "warning", message, f"did you mean {meant}?", place, about=about)
+            yield Finding(
+                "MisspeltVariable", "warning", message, hint=f"did you mean {meant}?", path=place, about=about
+            )
 
 
 @lru_cache(maxsize=1024)

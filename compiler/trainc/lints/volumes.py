@@ -46,7 +46,9 @@ def _unused(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Finding]:
             patched = about == "trainjob"
             message = f"no container of {pod_set.name!r} mounts the volume {volume.get('name')!r}"
             hint = f"add volumeMounts: [{{name: {volume.get('name')}, mountPath: /data}}] to the container, or drop the volume"
-            yield Finding("VolumeNotMounted", "warning" if patched else "info", message, hint, path, about=about)
+            yield Finding(
+                "VolumeNotMounted", "warning" if patched else "info", message, hint=hint, path=path, about=about
+            )
 
 
 def _claim_templates(info: Info) -> Iterator[tuple[int, int, Json]]:
@@ -99,7 +101,7 @@ def _unshared(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Finding]:
     if kind in _OWN:
         message = f"{pod_set.name!r} fills an {kind} volume, which is gone with its pod: the trainer finds nothing"
     path, about = in_pod(job, info, pod_set.name, "volumes", ("name", name))
-    yield Finding("InitializerVolumeNotShared", "warning", message, hint, path, about=about)
+    yield Finding("InitializerVolumeNotShared", "warning", message, hint=hint, path=path, about=about)
 
 
 def _downloads(pod_set: PodSet) -> bool:
@@ -123,7 +125,7 @@ def _templates(info: Info) -> Iterator[Finding]:
             where = ("spec", "template", "spec", "volumeClaimPolicies", i)
             message = f"the claim {name!r} is deleted with the job, and the job writes its output there"
             hint = "set retentionPolicy: {whenDeleted: Retain}"
-            yield Finding("OutputDeletedWithJob", "info", message, hint, where, about="runtime")
+            yield Finding("OutputDeletedWithJob", "info", message, hint=hint, path=where, about="runtime")
 
 
 def _holds_output(info: Info, volume: str) -> bool:
@@ -147,7 +149,7 @@ def _one_node(claim: str, modes: Sequence[str], pods: int, path: Any, about: Any
         f"the claim {claim!r} is {' and '.join(modes)}: one node mounts it, and the other pods of {pods} wait for ever"
     )
     hint = "use a storage class with ReadWriteMany, or one claim for each pod"
-    return Finding("ClaimOnSeveralNodes", "warning", message, hint, path, about=about)
+    return Finding("ClaimOnSeveralNodes", "warning", message, hint=hint, path=path, about=about)
 
 
 def claims_on_several_nodes(job: TrainJob, info: Info, documents: Iterable[Json]) -> Iterator[Finding]:

@@ -130,6 +130,6 @@ _MANAGED_ELSEWHERE = Finding(
     "ManagedElsewhere",
     "info",
     f"managedBy is {names.MULTIKUEUE_MANAGED_BY}: this release's controller creates nothing for the job",
-    "compile with --semantics gitops to hand the JobSet to MultiKueue",
-    ("spec", "managedBy"),
+    hint="compile with --semantics gitops to hand the JobSet to MultiKueue",
+    path=("spec", "managedBy"),
 )

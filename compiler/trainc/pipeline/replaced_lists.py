@@ -7,7 +7,7 @@ from typing import Any
 
 from trainc.api.strategic_merge import MERGE_KEYS, MERGED_SETS
 from trainc.diagnostics import Finding, Path
-from trainc.ir.patch import Patch
+from trainc.ir.trainjob import Patch
 
 # Who writes these means to replace them.
 _MEANT = frozenset(("command", "args"))
@@ -48,7 +48,7 @@ def _lost(before: list[Any], value: list[Any], path: Path, key: str) -> Iterator
     lost = [item for item in before if item not in value]
     if lost:
         message = f"a patch replaces {key} whole: {len(lost)} of the runtime's {len(before)} are gone: {_shown(lost)}"
-        yield Finding("ListReplaced", "warning", message, "repeat in the patch what is to stay", path)
+        yield Finding("ListReplaced", "warning", message, hint="repeat in the patch what is to stay", path=path)
 
 
 def _shown(items: list[Any]) -> str:
