@@ -1,16 +1,18 @@
-"""Commands that no pod can start: a program's name with blanks in it, a shell's words without a shell, lost arguments."""
+"""Pods that cannot start: commands that no container can run, and images that no registry serves."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
 
+from trainc.api.image_reference import reference_problem
 from trainc.diagnostics import Finding, Severity
 from trainc.ir.commands.programs import BUILTINS, SHELLS, base
 from trainc.ir.commands.started import read_command
 from trainc.ir.entrypoints import Entrypoint, shell_script
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
+from trainc.ir.written import in_container
 from trainc.plugins.registry import programs
 from trainc.startup.patterns import pattern
 
@@ -180,3 +182,18 @@ def _quoted(word: str) -> str:
 
 def _in_shell(words: tuple[str, ...]) -> str:
     return f'[bash, -c, "{" ".join(words)}"]'
+
+
+def invalid_image(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
+    """An error where a container's image is no reference."""
+    problem = reference_problem(entry.image) if entry.image else None
+    if problem is None:
+        return
+    why, instead = problem
+    message = f"no registry serves {entry.image!r}: {why}"
+    hint = f"write {instead}" if instead else "write it as registry.example.com/team/train:1.0"
+    if entry.trainer is not None and entry.trainer.image:
+        yield Finding("InvalidImage", "error", message, hint=hint, path=("spec", "trainer", "image"))
+    else:
+        path, about = in_container(job, info, entry.pod_set.name, entry.container.name, "image")
+        yield Finding("InvalidImage", "error", message, hint=hint, path=path, about=about)

@@ -100,7 +100,7 @@ SIZED_LINTS: tuple[Registered, ...] = (
     Registered("lints.shell_endings", "shell_endings", per="training"),
     Registered("lints.cannot_start", "cannot_start", per="container"),
     Registered("lints.heredocs", "heredocs", per="container"),
-    Registered("lints.images", "invalid_image", per="container"),
+    Registered("lints.cannot_start", "invalid_image", per="container"),
     Registered("lints.variables", "plain_tokens", per="container"),
     Registered("lints.variables", "tokens_of_initializers", _initialized),
     Registered("lints.variables", "misspelt_variables", per="container"),

@@ -10,8 +10,8 @@ from trainc.diagnostics import Finding, Path, Severity
 from trainc.ir.commands.launcher import Launch, Launcher, Starting
 from trainc.ir.commands.started import CommandLine, read_command
 from trainc.ir.entrypoints import About, Entrypoint
-from trainc.ir.info import Info
 from trainc.ir.env import subdomain
+from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.registry import PLUGINS, programs, starting
 from trainc.startup.patterns import pattern

@@ -19,8 +19,7 @@ from trainc.pipeline import resolve
 from trainc.pipeline.assemble import CompiledObjects, assemble
 from trainc.pipeline.index import InputIndex
 from trainc.pipeline.lowering import lower, lower_job, without_unserved_initializers
-from trainc.pipeline.patches import apply_patches
-from trainc.pipeline.replaced_lists import replaced_lists
+from trainc.pipeline.patches import apply_patches, replaced_lists
 from trainc.pipeline.roles import as_inferred, as_named
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.plugins import engine
