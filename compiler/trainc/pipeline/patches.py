@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc.api.documents import Json
-from trainc.api.strategic_merge import MERGE_KEYS, MERGED_SETS, strategic_merge
+from trainc.api.merge_keys import MERGE_KEYS, MERGED_SETS
+from trainc.api.strategic_merge import strategic_merge
 from trainc.diagnostics import Finding, Path
 from trainc.ir.release import Release
 from trainc.ir.trainjob import Patch, PatchedJob
