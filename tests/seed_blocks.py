@@ -99,14 +99,12 @@ BLOCKS: dict[str, Expected] = {
     "003-5": compiled(
         UNRELEASED,
         inferred(13),
-        ("TorchrunArgOverridesPolicy", 26, 21, "beats PET_NPROC_PER_NODE, which is gpu"),
         ("UnexpandedShellVariable", 28, 21, "write $(PET_MASTER_ADDR) for MASTER_ADDR, or drop the flag"),
     ),
     "003-6": compiled(
         UNRELEASED,
         ("ElasticMetricsNotEmitted", 13, 9, "a JobSet has no scale subresource, and the trainer requests no cpu"),
         inferred(23),
-        ("TorchrunArgOverridesPolicy", 34, 21, "beats PET_NPROC_PER_NODE, which is gpu"),
     ),
     "003-7": compiled(UNRELEASED, ("MPINodesAwaited", 14, 5, "successPolicy"), inferred(16, "launcher"), inferred(34)),
     "003-8": refused(

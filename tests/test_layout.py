@@ -61,6 +61,8 @@ LOADED_BY_NAME = {
     "__main__.py",
     "cli/completion.py",
     "cli/rule.py",
+    "plugins/flux/launchers.py",
+    "plugins/mpi/launchers.py",
     "testing/plugin.py",
 }
 # By the registry of plugins, and by that of lints.

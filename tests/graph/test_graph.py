@@ -130,13 +130,10 @@ def test_json_says_all_of_it() -> None:
 
 
 def test_the_picture_is_well_formed_whatever_is_written_in_a_job() -> None:
-    nasty = job(
-        containers=[container(image="x/<script>&\"'")], pod={"volumes": [{"name": "v", "hostPath": {"path": "/<&"}}]}
-    )
+    nasty = job(pod={"volumes": [{"name": "v", "hostPath": {"path": "/<script>&\"'"}}]})
     root = ET.fromstring(graph_svg(graph(trainjob(), runtime(nasty))))
     texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert "<script>&\"'" in texts
-    assert "v · hostPath /<&" in texts
+    assert "v · hostPath /<script>&\"'" in texts
 
 
 def test_thousands_of_pods_take_no_more_room_than_dozens() -> None:

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 from builders import compiled, container, job, runtime, trainjob
+from builders import said as said_of
 
 from trainc import Diagnostic
 
 CODE = "TorchrunArgOverridesPolicy"
+CODES = (CODE, "RanksDoNotMeet")
 TORCH = runtime(policy={"torch": {}})
 SHELL = ["bash", "-c"]
 SCRIPT = """\
@@ -28,41 +30,50 @@ def said(
     trainer: dict[str, Any] = {"numNodes": 4, "numProcPerNode": 8, "command": command}
     if args is not None:
         trainer["args"] = args
-    result = compiled(trainjob(trainer), runtime(policy=policy or {"torch": {}}), **options)
-    return [d for d in result.diagnostics if d.code == CODE]
+    found = (said_of(code, trainjob(trainer), runtime(policy=policy or {"torch": {}}), **options) for code in CODES)
+    return [diagnostic for of_code in found for diagnostic in of_code]
 
 
+# The severity, and what the message speaks of.
 OVERRIDING = {
-    "a number of nodes": (["torchrun", "--nnodes=8", "train.py"], "PET_NNODES"),
-    "a value in a word of its own": (["torchrun", "--nnodes", "8", "train.py"], "PET_NNODES"),
-    "a range of nodes": (["torchrun", "--nnodes=1:4", "train.py"], "PET_NNODES"),
-    "processes with dashes": (["torchrun", "--nproc-per-node=1", "train.py"], "PET_NPROC_PER_NODE"),
-    "processes with underscores": (["torchrun", "--nproc_per_node", "gpu", "train.py"], "PET_NPROC_PER_NODE"),
-    "one rank for all pods": (["torchrun", "--node-rank=0", "train.py"], "PET_NODE_RANK"),
-    "another master": (["torchrun", "--master_addr=localhost", "train.py"], "PET_MASTER_ADDR"),
-    "another port": (["torchrun", "--master-port", "29400", "train.py"], "PET_MASTER_PORT"),
-    "another endpoint": (["torchrun", "--rdzv-endpoint=localhost:0", "train.py"], "PET_RDZV_ENDPOINT"),
-    "a rendezvous for each pod": (["torchrun", "--standalone", "train.py"], "PET_NNODES"),
-    "a path before its name": (["/opt/conda/bin/torchrun", "--nnodes=8", "train.py"], "PET_NNODES"),
-    "a flag after one without a value": (["torchrun", "-m", "--nnodes=8", "pkg.train"], "PET_NNODES"),
-    "torchrun as a module": (["python", "-u", "-m", "torch.distributed.run", "--nnodes=8", "train.py"], "PET_NNODES"),
-    "the older launcher": (["python3", "-m", "torch.distributed.launch", "--nnodes=8", "train.py"], "PET_NNODES"),
-    "torchrun behind another program": (["numactl", "-N", "0", "torchrun", "--nnodes=8", "train.py"], "PET_NNODES"),
-    "torchrun in a shell": ([*SHELL, "cd /app && torchrun --nnodes=8 train.py"], "PET_NNODES"),
-    "a quoted value in a shell": ([*SHELL, 'torchrun --nnodes="8" train.py | tee log'], "PET_NNODES"),
-    "a long script": ([*SHELL, SCRIPT], "PET_NPROC_PER_NODE"),
-    "another variable": (["torchrun", "--nnodes=$(PET_NPROC_PER_NODE)", "train.py"], "PET_NNODES"),
-    "another variable in a shell": ([*SHELL, "torchrun --nnodes=$PET_NPROC_PER_NODE train.py"], "PET_NNODES"),
-    "another variable in braces": ([*SHELL, "torchrun --nnodes=${PET_NPROC_PER_NODE} train.py"], "PET_NNODES"),
+    "a number of nodes": (["torchrun", "--nnodes=8", "train.py"], "error", "waits for 8 nodes"),
+    "a value in a word of its own": (["torchrun", "--nnodes", "8", "train.py"], "error", "waits for 8 nodes"),
+    "fewer nodes": (["torchrun", "--nnodes=2", "train.py"], "error", "lets 2 nodes in"),
+    "a range of nodes": (["torchrun", "--nnodes=1:4", "train.py"], "warning", "1:4"),
+    "processes with dashes": (["torchrun", "--nproc-per-node=1", "train.py"], "warning", "numProcPerNode"),
+    "processes with underscores": (["torchrun", "--nproc_per_node", "gpu", "train.py"], "warning", "numProcPerNode"),
+    "one rank for all pods": (["torchrun", "--node-rank=0", "train.py"], "error", "the same rank"),
+    "a master at home": (["torchrun", "--master_addr=localhost", "train.py"], "error", "its own address"),
+    "another master": (["torchrun", "--master_addr=10.0.0.7", "train.py"], "warning", "10.0.0.7"),
+    "another port, which all pods agree on": (
+        ["torchrun", "--master-port", "29400", "t.py"],
+        "info",
+        "PET_MASTER_PORT",
+    ),
+    "an endpoint at home": (["torchrun", "--rdzv-endpoint=localhost:0", "train.py"], "error", "its own address"),
+    "a rendezvous for each pod": (["torchrun", "--standalone", "train.py"], "error", "--standalone"),
+    "a path before its name": (["/opt/conda/bin/torchrun", "--nnodes=8", "train.py"], "error", "8 nodes"),
+    "a flag after one without a value": (["torchrun", "-m", "--nnodes=8", "pkg.train"], "error", "8 nodes"),
+    "torchrun as a module": (["python", "-u", "-m", "torch.distributed.run", "--nnodes=8", "t.py"], "error", "8 nodes"),
+    "the older launcher": (["python3", "-m", "torch.distributed.launch", "--nnodes=8", "t.py"], "error", "8 nodes"),
+    "torchrun behind another program": (["numactl", "-N", "0", "torchrun", "--nnodes=8", "t.py"], "error", "8 nodes"),
+    "torchrun in a shell": ([*SHELL, "cd /app && torchrun --nnodes=8 train.py"], "error", "8 nodes"),
+    "a quoted value in a shell": ([*SHELL, 'torchrun --nnodes="8" train.py'], "error", "8 nodes"),
+    "a variable that the script sets": ([*SHELL, "N=8; torchrun --nnodes=$N train.py"], "error", "8 nodes"),
+    "a condition, which may not hold": ([*SHELL, "if x; then torchrun --nnodes=8 t.py; fi"], "warning", "8 nodes"),
+    "a long script": ([*SHELL, SCRIPT], "warning", "numProcPerNode"),
+    "another variable": (["torchrun", "--nnodes=$(PET_NPROC_PER_NODE)", "train.py"], "error", "8 nodes"),
+    "another variable in a shell": ([*SHELL, "torchrun --nnodes=$PET_NPROC_PER_NODE train.py"], "error", "8 nodes"),
+    "another variable in braces": ([*SHELL, "torchrun --nnodes=${PET_NPROC_PER_NODE} train.py"], "error", "8 nodes"),
 }
 
 
 @pytest.mark.parametrize("case", OVERRIDING)
-def test_a_flag_that_beats_its_variable_is_reported(case: str) -> None:
-    command, variable = OVERRIDING[case]
+def test_a_flag_that_says_another_thing_than_the_job_is_reported(case: str) -> None:
+    command, severity, words = OVERRIDING[case]
     (found,) = said(command)
-    assert found.severity == "warning"
-    assert variable in found.message
+    assert found.severity == severity
+    assert words in found.message
     assert found.path.startswith("spec.trainer.command[")
 
 
@@ -106,13 +117,12 @@ def test_a_flag_that_beats_nothing_is_not_reported(case: str) -> None:
 def test_every_flag_is_reported_at_its_own_word() -> None:
     found = said(["torchrun"], ["--nnodes=8", "--nproc-per-node=1", "train.py"])
     assert sorted(d.path for d in found) == ["spec.trainer.args[0]", "spec.trainer.args[1]"]
-    assert "numNodes" in found[0].hint
+    assert "numNodes" in next(d.hint for d in found if d.path == "spec.trainer.args[0]")
 
 
 def test_a_flag_of_the_runtime_is_reported_there() -> None:
     template = job(containers=[container(command=["torchrun", "--nnodes=2", "train.py"])])
-    result = compiled(trainjob({"numNodes": 4}), runtime(template, policy={"torch": {}}))
-    (found,) = [d for d in result.diagnostics if d.code == CODE]
+    (found,) = said_of("RanksDoNotMeet", trainjob({"numNodes": 4}), runtime(template, policy={"torch": {}}))
     assert found.object == "ClusterTrainingRuntime rt"
     assert found.path.endswith("containers[0].command[1]")
 
@@ -126,7 +136,7 @@ def test_a_variable_that_somebody_else_sets_is_beaten_too() -> None:
     endpoint = {"name": "PET_RDZV_ENDPOINT", "value": "b:2"}
     own = {"numNodes": 4, "command": ["torchrun", "--rdzv-endpoint=a:1", "t.py"], "env": [endpoint]}
     (found,) = [d for d in compiled(trainjob(own), TORCH).diagnostics if d.code == CODE]
-    assert "PET_RDZV_ENDPOINT, which is b:2" in found.message
+    assert found.message == "--rdzv-endpoint is a, and the pods are told to meet at b"
     alone = {"command": ["torchrun", "--standalone", "t.py"], "env": [{"name": "PET_LOG_DIR", "value": "/logs"}]}
     assert [d for d in compiled(trainjob(alone), runtime()).diagnostics if d.code == CODE] == []
 
@@ -144,9 +154,9 @@ def test_an_elastic_job_is_held_to_its_range() -> None:
 
 
 @pytest.mark.parametrize("policy", [{"jax": {}}, {"mpi": {}}])
-def test_where_no_variable_is_injected_flags_are_free(policy: dict[str, Any]) -> None:
-    result = compiled(trainjob({"command": ["torchrun", "--nnodes=8", "t.py"]}), runtime(policy=policy))
-    assert [d for d in result.diagnostics if d.code == CODE] == []
+def test_torchrun_waits_for_its_nodes_whatever_the_policy(policy: dict[str, Any]) -> None:
+    alone = trainjob({"command": ["torchrun", "--nnodes=8", "t.py"]})
+    assert [d.severity for d in said_of("RanksDoNotMeet", alone, runtime(policy=policy))] == ["error"]
 
 
 def test_the_controllers_output_is_judged_alike() -> None:

@@ -78,7 +78,7 @@ def from_bytes(data: bytes) -> FileOutcome:
 
 
 def _of_claim(claim: Claim) -> tuple[object, ...]:
-    return claim.jobset, claim.namespace, claim.service, claim.needed
+    return claim.jobset, claim.namespace, claim.service, claim.needed, claim.written
 
 
 def _of_diagnostic(d: Diagnostic) -> tuple[object, ...]:

@@ -16,15 +16,17 @@ Exit status: 0 nothing is wrong (warnings allowed); 1 there are errors; 2 wrong 
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from trainc.admission.admit import check_rendered
+from trainc.api.documents import Manifest
 from trainc.cli.arguments import add_input, add_limits, add_reporting, add_shaping
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.compiling import paint_for, read_stdin, start
 from trainc.cli.report_text import Files, counted_noun, text_report
 from trainc.cli.settings import settings_of
 from trainc.cli.terminal import Progress
+from trainc.compilation import CompiledJob
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
 from trainc.pipeline.dry_run import check_fragments, check_unused_runtimes
 
@@ -49,7 +51,12 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     progress = Progress(streams.err)
     checking = start(settings, read_stdin(settings, streams), checks_fragments=True, step=progress.step)
     cluster = settings.configuration.cluster
-    manifests = [manifest for job in checking.jobs() if cluster for manifest in job.manifests]
+    manifests: list[Manifest] = []
+    runs: list[str] = []
+    for job in checking.jobs():
+        manifests += job.manifests if cluster else ()
+        if arguments.verbose and arguments.format == "text":
+            runs += _runs(job)
     inputs = checking.inputs
     tried = list(check_unused_runtimes(checking.session))
     checking.diagnostics += [diagnostic for found in tried for diagnostic in found]
@@ -61,6 +68,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         checking.diagnostics += judged(manifests, inputs.documents, cluster, settings.options).diagnostics
     progress.clear()
     status = _report(checking.diagnostics, checking.files, arguments, streams)
+    streams.err.write("".join(f"{line}\n" for line in runs))
     if arguments.format == "text" and not arguments.quiet and not has_errors(checking.diagnostics):
         counts = [
             f"{counted_noun(len(inputs.documents), 'document')} checked",
@@ -69,6 +77,17 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         ]
         streams.err.write(", ".join(counts if tried else counts[:2]) + "\n")
     return status
+
+
+def _runs(job: CompiledJob) -> Iterator[str]:
+    """What a job's pods run, in one line: launcher, processes, ranks, and where they meet."""
+    from trainc.graph.processes import summary
+    from trainc.graph.reading import read_graph
+
+    if any(manifest["kind"] == "JobSet" for manifest in job.manifests):
+        steps = read_graph(job.manifests).steps
+        if line := summary(steps):
+            yield f"{'/'.join(filter(None, (job.namespace, job.name)))}: {line}"
 
 
 def _report(diagnostics: Sequence[Diagnostic], files: Files, arguments: Arguments, streams: Streams) -> Status:

@@ -36,6 +36,20 @@ def _ignore_progress(what: str, done: int, total: int | None) -> None:
 _USED_KINDS = ("ClusterBaseModel", "JobSet", "SealedSecret")
 
 
+# Of core, and of what a team's folder has for its jobs.
+_COMPANION_GROUPS = frozenset(
+    (
+        "",
+        "rbac.authorization.k8s.io",
+        "kueue.x-k8s.io",
+        "scheduling.k8s.io",
+        "storage.k8s.io",
+        "networking.k8s.io",
+        "policy",
+    )
+)
+
+
 @dataclass(slots=True)
 class Run:
     """One compilation under way: what was read, and what there is to say so far."""
@@ -123,6 +137,7 @@ def skipped_documents(
     named = {path.removeprefix("./") for path in settings.paths}
     has_jobs = any(document.data.get("kind") in _JOB_KINDS for document in documents)
     skipped = 0
+    with_jobs = {document.file for document in documents if is_ours(document.data)}
     for document in documents:
         if is_legacy(document.data):
             yield _legacy(document, "warning" if has_jobs else "error")
@@ -136,7 +151,7 @@ def skipped_documents(
         fragment = fragment_of(document)
         if fragment is not None and checks_fragments:
             continue
-        if document.file in named:
+        if document.file in named and not (document.file in with_jobs and _belongs_beside(document)):
             yield _skipped(document, fragment)
         else:
             skipped += 1
@@ -150,6 +165,12 @@ def _legacy(document: Document, severity: Severity) -> Diagnostic:
     message = f"{kind} is a job of the operators that came before Trainer, which runs TrainJobs; it is not compiled"
     hint = f"turn it into a TrainJob: `trainc migrate {document.file or '-'}`; --diff shows it first"
     return document.place(Finding("LegacyTrainingJob", severity, message, hint, ("kind",)))
+
+
+def _belongs_beside(document: Document) -> bool:
+    """Whether it is what a TrainJob's file may well hold beside it: claims, configuration, accounts, queues."""
+    group = str(document.data.get("apiVersion") or "").rpartition("/")[0]
+    return group in _COMPANION_GROUPS and "kind" in document.data
 
 
 def _skipped(document: Document, fragment: Fragment | None) -> Diagnostic:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from trainc.api import names
 from trainc.api.documents import Manifest
 from trainc.api.sync_options import SyncOption, sync_options_of
 from trainc.diagnostics import Finding
@@ -57,6 +58,7 @@ def with_annotations(manifest: Manifest, added: Mapping[str, str]) -> Manifest:
 
 
 _WAVE = "argocd.argoproj.io/sync-wave"
+_OPTIONS = "argocd.argoproj.io/sync-options"
 _HOOK = "argocd.argoproj.io/hook"
 # Relative to the JobSet's wave, which is 0 unless the TrainJob names another.
 _WAVES = {"SSHKey": -3, "ExternalSecret": -2, "SealedSecret": -2, "ConfigMap": -2, "PodGroup": -1, "JobSet": 0}
@@ -81,6 +83,10 @@ def _in_waves(manifest: Manifest, base: int, options: Sequence[SyncOption]) -> M
     if _HOOK in annotations_of(manifest) and manifest["kind"] != "JobSet":
         return with_annotations(manifest, {_WAVE: str(base + _HOOK_WAVE)})
     waved = with_annotations(manifest, {_WAVE: str(base + _WAVES.get(manifest["kind"], 0))})
+    if manifest["kind"] == "JobSet" and names.QUEUE_LABEL in manifest["metadata"].get("labels", {}):
+        # Kueue adds selectors and tolerations to the pods: a client-side apply would send the list without them, which
+        # JobSet refuses.
+        waved = _with_option(waved, _OPTIONS, "ServerSideApply=true")
     for option in options:
         if option.scope == "all" or manifest["kind"] == "JobSet":
             waved = _with_option(waved, option.annotation, option.value)

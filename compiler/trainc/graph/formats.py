@@ -79,6 +79,8 @@ def _step(step: Step) -> dict[str, Any]:
         "pods": step.pods,
         "replicas": step.replicas,
         "gpus": dict(step.gpus),
+        "runs": step.runs,
+        "others": list(step.others),
         "inGang": step.in_gang,
         "hosts": step.hosts,
         "dependsOn": [asdict(dependency) for dependency in step.depends_on],

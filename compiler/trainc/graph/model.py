@@ -36,7 +36,8 @@ class Rendezvous:
 class Step:
     """A replicated job. `pods` are those of one replica; `gpus` the devices of one pod by resource name.
 
-    `role` is the ancestor step or the part in an MPI job, empty where it has none; `hosts` the DNS names of all pods
+    `runs` says which processes start in it; `others` are the amounts of
+    one pod beside devices: "64 cpu". `role` is the ancestor step or the part in an MPI job, empty where it has none; `hosts` the DNS names of all pods
     as a pattern with ranges, empty where pods have no names.
     """
 
@@ -51,6 +52,8 @@ class Step:
     hosts: str
     rendezvous: tuple[Rendezvous, ...]
     in_gang: bool
+    runs: str = ""
+    others: tuple[str, ...] = ()
 
     @property
     def all_pods(self) -> int:
@@ -119,8 +122,8 @@ def size(step: Step) -> str:
 
 
 def devices(step: Step) -> str:
-    """`8 nvidia.com/gpu` for one pod."""
-    return ", ".join(f"{count:,} {name}" for name, count in step.gpus)
+    """`8 nvidia.com/gpu, 64 cpu` for one pod."""
+    return ", ".join((*(f"{count:,} {name}" for name, count in step.gpus), *step.others))
 
 
 def gang(found: Gang) -> str:

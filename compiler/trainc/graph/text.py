@@ -53,7 +53,9 @@ def _facts(step: Step) -> Iterator[tuple[str, str, Role]]:
         yield "after", ", ".join(f"{d.step} is {d.status}" for d in step.depends_on), "step"
     if step.image:
         yield "image", step.image, "faint"
-    if step.gpus:
+    if step.runs:
+        yield "runs", step.runs, "size"
+    if step.gpus or step.others:
         yield "each", devices(step), "size"
     if step.hosts:
         yield "hosts", step.hosts, "address"

@@ -17,12 +17,16 @@ Services = dict[tuple[str, str], str]
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The headless Service that a JobSet, named by its label, takes for its own; `needed` is whether pods ask it."""
+    """The headless Service that a JobSet, named by its label, takes for its own; `needed` is whether pods ask it.
+
+    With `written` it is a place on a claim that the JobSet writes to: `claim:path`.
+    """
 
     jobset: str
     namespace: str
     service: str
     needed: bool
+    written: bool = False
 
 
 def claims_of(manifests: Iterable[Json]) -> Iterator[Claim]:
@@ -38,6 +42,23 @@ def claims_of(manifests: Iterable[Json]) -> Iterator[Claim]:
         label = "JobSet " + "/".join(part for part in (namespace, metadata["name"]) if part)
         service = network.get("subdomain") or metadata["name"]
         yield Claim(label, namespace, service, network.get("enableDNSHostnames", True))
+        for place in sorted(_places(jobset)):
+            yield Claim(label, namespace, place, needed=True, written=True)
+
+
+def _places(jobset: Json) -> set[str]:
+    """Where the containers of a JobSet write on claims."""
+    specs = [spec for job in jobset["spec"].get("replicatedJobs", ()) if (spec := _pod_spec(job)).get("volumes")]
+    if not any("persistentVolumeClaim" in volume for spec in specs for volume in spec["volumes"]):
+        return set()
+    from trainc.lints.outputs import claimed_paths
+
+    return {f"{claim}:{path}" for spec in specs for claim, path in claimed_paths(spec)}
+
+
+def _pod_spec(job: Json) -> Json:
+    spec: Json = ((job["template"].get("spec") or {}).get("template") or {}).get("spec") or {}
+    return spec
 
 
 def duplicate_subdomain(claims: Iterable[Claim], services: Services) -> Iterator[tuple[str, Finding]]:
@@ -45,7 +66,18 @@ def duplicate_subdomain(claims: Iterable[Claim], services: Services) -> Iterator
     for claim in claims:
         first = services.setdefault((claim.namespace, claim.service), claim.jobset)
         if first != claim.jobset and claim.needed:
-            yield claim.jobset, _taken(claim.service, first)
+            yield claim.jobset, _overwritten(claim.service, first) if claim.written else _taken(claim.service, first)
+
+
+def _overwritten(place: str, first: str) -> Finding:
+    claim, _, path = place.partition(":")
+    return Finding(
+        "SharedOutput",
+        "warning",
+        f"it writes to {path or '/'} on the claim {claim!r}, as {first} does: one overwrites the other's checkpoints",
+        hint="give each job a folder of its own",
+        path=("metadata", "name"),
+    )
 
 
 def subdomain_of_every_run(job: TrainJob, info: Info, options: Options) -> Iterator[Finding]:
@@ -56,8 +88,8 @@ def subdomain_of_every_run(job: TrainJob, info: Info, options: Options) -> Itera
             "DuplicateSubdomain",
             "warning",
             f"every run of the job has the Service {subdomain!r}, and a new one begins before the old one is removed",
-            "drop the subdomain from the runtime; the Service is then called as the job, hash included",
-            ("spec", "template", "spec", "network", "subdomain"),
+            hint="drop the subdomain from the runtime; the Service is then called as the job, hash included",
+            path=("spec", "template", "spec", "network", "subdomain"),
             about="runtime",
         )
 
@@ -67,6 +99,6 @@ def _taken(service: str, first: str) -> Finding:
         "DuplicateSubdomain",
         "warning",
         f"its Service {service!r} is that of {first} too; while both exist, pods of the later one find nobody",
-        "give each job a subdomain of its own, or none: then the Service is called as the job",
-        ("spec", "network", "subdomain"),
+        hint="give each job a subdomain of its own, or none: then the Service is called as the job",
+        path=("spec", "network", "subdomain"),
     )

@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from trainc.diagnostics import Finding
+from trainc.ir.entrypoints import Entrypoint, entrypoints
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.plugin import Lint, Plugin, Stage
@@ -20,6 +21,7 @@ from trainc.startup.records import replace
 
 if TYPE_CHECKING:
     from trainc.lints.duplicate_subdomain import Claim, Services
+    from trainc.lints.training import Training
     from trainc.options import Options
 
 
@@ -31,6 +33,30 @@ def _processes(job: TrainJob, info: Info) -> bool:
     return job.trainer is not None and job.trainer.num_proc_per_node is not None
 
 
+def _named(job: TrainJob, info: Info) -> bool:
+    """Labels or annotations that somebody wrote, anywhere; or more steps than Kueue takes."""
+    if job.labels or job.annotations or info.labels or info.annotations or len(info.pod_sets) > 1:
+        return True
+    templates = (step["template"] for step in info.template.get("replicatedJobs", ()))
+    return any(
+        (template.get("metadata") or {}).get("annotations")
+        or ((template.get("spec") or {}).get("template") or {}).get("metadata")
+        for template in templates
+    )
+
+
+def _volumes(job: TrainJob, info: Info) -> bool:
+    return "volumeClaimPolicies" in info.template or any(pod_set.volumes for pod_set in info.pod_sets)
+
+
+def _initialized(job: TrainJob, info: Info) -> bool:
+    return job.dataset is not None or job.model is not None
+
+
+def _empty(job: TrainJob, info: Info) -> bool:
+    return job.trainer is not None and job.trainer.num_nodes == 0
+
+
 LINTS: tuple[Lint, ...] = (
     Lint("lowered", "trainc.lints.nothing_to_run", "nothing_to_run"),
     Lint("lowered", "trainc.lints.missing_ancestor", "missing_trainer_ancestor"),
@@ -40,6 +66,21 @@ LINTS: tuple[Lint, ...] = (
     Lint("lowered", "trainc.lints.gang_scheduler", "scheduler_name_missing", _gang),
     Lint("lowered", "trainc.lints.ignored_values", "processes_ignored", _processes),
     Lint("controller", "trainc.lints.controller_defects", "controller_defects"),
+    Lint("sized", "trainc.lints.launch_options", "launch_options", per="training"),
+    Lint("sized", "trainc.lints.launchers", "launchers", per="training"),
+    Lint("sized", "trainc.lints.processes", "processes", per="training"),
+    Lint("sized", "trainc.lints.shell_endings", "shell_endings", per="training"),
+    Lint("sized", "trainc.lints.cannot_start", "cannot_start", per="container"),
+    Lint("sized", "trainc.lints.heredocs", "heredocs", per="container"),
+    Lint("sized", "trainc.lints.cannot_start", "invalid_image", per="container"),
+    Lint("sized", "trainc.lints.variables", "plain_tokens", per="container"),
+    Lint("sized", "trainc.lints.variables", "tokens_of_initializers", _initialized),
+    Lint("sized", "trainc.lints.variables", "misspelt_variables", per="container"),
+    Lint("sized", "trainc.lints.amounts", "unlikely_amounts", per="container"),
+    Lint("sized", "trainc.lints.amounts", "no_nodes", _empty),
+    Lint("sized", "trainc.lints.network", "network"),
+    Lint("sized", "trainc.lints.volumes", "volumes", _volumes),
+    Lint("sized", "trainc.lints.kueue", "kueue", _named),
     Lint("sized", "trainc.lints.ignored_values", "values_overridden"),
     Lint("built", "trainc.lints.ttl_rerun", "ttl_rerun"),
     Lint("built", "trainc.lints.duplicate_subdomain", "subdomain_of_every_run"),
@@ -61,13 +102,43 @@ def lint(job: TrainJob, info: Info, stage: Stage = "lowered", options: Options |
     Under `controller`, which refuses only what the controller does, nothing is an error.
     """
     given = (job, info) if options is None else (job, info, options)
-    findings = [
-        finding
-        for each, plugin in _at(stage, info.plugins)
-        if _concerns(each, plugin, job, info)
-        for finding in loaded(each.module, each.function)(*given)
-    ]
+    looking = [each for each, plugin in _at(stage, info.plugins) if _concerns(each, plugin, job, info)]
+    read = _Read(job, info)
+    findings: list[Finding] = []
+    for each in looking:
+        function = loaded(each.module, each.function)
+        if each.per == "job":
+            findings += function(*given)
+        elif each.per == "container":
+            findings += (found for entry in read.entries() for found in function(job, info, entry))
+        else:
+            findings += (found for training in read.trainings() for found in function(training))
     return findings if info.gitops else [_no_error(finding) for finding in findings]
+
+
+class _Read:
+    """The containers of a job, and those that train with their commands read: once for all lints that look at them."""
+
+    def __init__(self, job: TrainJob, info: Info) -> None:
+        self._job = job
+        self._info = info
+        self._entries: list[Entrypoint] | None = None
+        self._trainings: list[Training] | None = None
+
+    def entries(self) -> list[Entrypoint]:
+        """Every container as it will run."""
+        if self._entries is None:
+            self._entries = list(entrypoints(self._job, self._info))
+        return self._entries
+
+    def trainings(self) -> list[Training]:
+        """Those that train."""
+        if self._trainings is None:
+            from trainc.lints.training import training_of
+
+            found = (training_of(self._job, self._info, entry) for entry in self.entries())
+            self._trainings = [training for training in found if training is not None]
+        return self._trainings
 
 
 def lint_all_jobs(claims: Iterable[Claim], services: Services, options: Options) -> Iterator[tuple[str, Finding]]:

@@ -69,6 +69,10 @@ def _build_objects(
     secrets = engine.provided_secrets(job, info, plugins)
     provided: tuple[Manifest, ...] = ()
     findings = lint(job, info, "sized")
+    if others:
+        from trainc.lints.volumes import claims_on_several_nodes
+
+        findings += claims_on_several_nodes(job, info, (document.data for document in others))
     if info.gitops:
         manifests, shaped = shape(job, info, manifests, observer.shaped if observer is not None else None)
         findings += shaped

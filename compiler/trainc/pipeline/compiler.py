@@ -19,7 +19,7 @@ from trainc.pipeline import resolve
 from trainc.pipeline.assemble import CompiledObjects, assemble
 from trainc.pipeline.index import InputIndex
 from trainc.pipeline.lowering import lower, lower_job, without_unserved_initializers
-from trainc.pipeline.patches import apply_patches
+from trainc.pipeline.patches import apply_patches, replaced_lists
 from trainc.pipeline.roles import as_inferred, as_named
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.plugins import engine
@@ -109,11 +109,13 @@ def find_runtime(
 def prepare(job: TrainJob, runtime: ValidDocument, release: Release, options: Options) -> tuple[Info, list[Finding]]:
     """Patch the runtime, label its steps, and lower it."""
     spec, release = runtime.data["spec"], runtime.behaviour(release)
-    patched = apply_patches(spec.get("template", {}).get("spec") or {}, job.patches, release)
+    own = spec.get("template", {}).get("spec") or {}
+    patched = apply_patches(own, job.patches, release)
+    replaced = list(replaced_lists(own, job.patches)) if job.patches else []
     if options.semantics == "controller":
-        return lower(job, runtime.data, as_named(patched), release, options), []
+        return lower(job, runtime.data, as_named(patched), release, options), replaced
     template, findings = as_inferred(patched, spec.get("mlPolicy"), runtime.naming)
-    return lower(job, runtime.data, template, release, options), findings
+    return lower(job, runtime.data, template, release, options), [*findings, *replaced]
 
 
 def _is_managed_elsewhere(job: TrainJob, release: Release, options: Options) -> bool:
@@ -125,6 +127,6 @@ _MANAGED_ELSEWHERE = Finding(
     "ManagedElsewhere",
     "info",
     f"managedBy is {names.MULTIKUEUE_MANAGED_BY}: this release's controller creates nothing for the job",
-    "compile with --semantics gitops to hand the JobSet to MultiKueue",
-    ("spec", "managedBy"),
+    hint="compile with --semantics gitops to hand the JobSet to MultiKueue",
+    path=("spec", "managedBy"),
 )

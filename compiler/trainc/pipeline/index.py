@@ -120,6 +120,8 @@ def with_catalog(index: InputIndex, cache: CatalogCache | None) -> InputIndex:
         if callable(answer):
             if key not in index.runtimes:
                 misses[key] = answer()
+        elif key in index.runtimes and index.runtimes[key].data["spec"] == answer[key].data["spec"]:
+            continue
         elif key in index.runtimes:
             shadowed.append(index.runtimes[key].place(_SHADOWS_CATALOG))
         else:
@@ -163,6 +165,8 @@ def _add_runtime(
 ) -> None:
     key = runtime_key(runtime.data)
     if key in earlier:
+        if earlier[key].data["spec"] == runtime.data["spec"]:
+            return
         where = earlier[key].document.file
         message = f"an earlier source has a runtime of this name and wins: {where}"
         finding = Finding("ShadowedRuntime", "info", message, "rename or remove one of them", ("metadata", "name"))

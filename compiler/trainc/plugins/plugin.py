@@ -70,7 +70,8 @@ class Passes:
 class Lint:
     """A lint: when it looks, the module and name of its function, and the jobs that concern it.
 
-    For no other job is the module even imported. A plugin's own lint concerns the jobs that concern the plugin, where
+    For no other job is the module even imported. `per` is what it looks at: the job, each container, or each container
+    that trains, its command read. A plugin's own lint concerns the jobs that concern the plugin, where
     it does not say otherwise. lints/registry.py says what a function of each stage takes.
     """
 
@@ -78,6 +79,7 @@ class Lint:
     module: str
     function: str
     applies_to: Callable[[TrainJob, Info], bool] | None = None
+    per: Literal["job", "container", "training"] = "job"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,7 @@ class Plugin:
     """A plugin as its folder declares it; for each field, somebody loops over all plugins.
 
     `passes` names the module whose PASSES are its functions, `explain` the one whose ROWS say what its fields were taken
-    from, `detectors` the one whose DETECTORS find defects of the controller that only it can have. `policy` is its key in
+    from, `launchers` the one whose STARTING says how its processes are started, `detectors` the one whose DETECTORS find defects of the controller that only it can have. `policy` is its key in
     mlPolicy, or of a gang scheduler in podGroupPolicy; `applies_to` stands in where that does not decide. `defects` are
     the deviations whose situation arises for it (ir.deviations); `shell_names` what other launchers call the variables
     that it injects; `reserved` what a TrainJob must not set, and `reserved_for` why; `carries_env` the releases in which
@@ -134,6 +136,7 @@ class Plugin:
     applies_to: AppliesTo | None = None
     ports: str = ""
     explain: str = ""
+    launchers: str = ""
     lints: tuple[Lint, ...] = ()
     detectors: str = ""
     defects: frozenset[str] = frozenset()

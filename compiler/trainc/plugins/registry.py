@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from trainc.api.documents import Json
+from trainc.ir.commands.launcher import SRUN, Launcher, Starting
+from trainc.ir.commands.programs import Programs
 from trainc.plugins.plugin import Passes, Plugin
 from trainc.startup.records import dataclass
 
@@ -68,3 +70,29 @@ def plugins_for(job: TrainJob, info: Info) -> Sequence[Applied]:
 def loaded(module: str, name: str) -> Any:
     """What a module of a plugin calls `name`, imported when it is first asked for."""
     return getattr(import_module(module), name)
+
+
+@cache
+def starting(policy: str) -> Starting | None:
+    """How the processes of the framework that `mlPolicy.<policy>` chooses start; None where it has no launchers."""
+    module = next((plugin.launchers for plugin in PLUGINS if plugin.launchers and plugin.policy == policy), None)
+    return None if module is None else loaded(module, "STARTING")
+
+
+def launching() -> Iterator[tuple[str, Starting]]:
+    """The policy of each framework that has launchers, and how its processes start."""
+    for plugin in PLUGINS:
+        own = starting(plugin.policy) if plugin.launchers else None
+        if own is not None:
+            yield plugin.policy, own
+
+
+@cache
+def programs(policy: str) -> Programs:
+    """The launchers of a framework, and where they are asked for those of all others, by what starts them."""
+    own = starting(policy)
+    return Programs(own.launchers if own else (), _every_launcher)
+
+
+def _every_launcher() -> list[Launcher]:
+    return [SRUN, *(launcher for _, each in launching() for launcher in each.launchers)]

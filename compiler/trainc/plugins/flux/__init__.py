@@ -10,6 +10,7 @@ PLUGIN = Plugin(
     policy="flux",
     ports="flux",
     explain="trainc.plugins.flux.explain",
+    launchers="trainc.plugins.flux.launchers",
     detectors="trainc.plugins.flux.lints",
     # The lead broker of all serves the port.
     files=(MeetingFile("-flux-entrypoint", "init.sh", port=r"(?m)^default_port = (\d+)$", called="broker.toml"),),

@@ -11,6 +11,7 @@ PLUGIN = Plugin(
     policy="mpi",
     ports="mpi",
     explain="trainc.plugins.mpi.explain",
+    launchers="trainc.plugins.mpi.launchers",
     lints=(Lint("lowered", "trainc.plugins.mpi.lints", "mpi_nodes_awaited"),),
     detectors="trainc.plugins.mpi.lints",
     defects=frozenset({"counts-from-merged-resources"}),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trainc.api.releases import Span
-from trainc.plugins.plugin import RANK_DEFECTS, Address, Lint, Plugin, every_job
+from trainc.plugins.plugin import RANK_DEFECTS, Address, Plugin
 
 RESERVED = frozenset(
     {"PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT"},
@@ -15,7 +15,7 @@ PLUGIN = Plugin(
     policy="torch",
     ports="torch",
     explain="trainc.plugins.torch.explain",
-    lints=(Lint("sized", "trainc.plugins.torch.torchrun_flags", "torchrun_args_override_policy", every_job),),
+    launchers="trainc.plugins.torch.launchers",
     detectors="trainc.plugins.torch.elastic",
     defects=RANK_DEFECTS,
     addresses=(Address("PET_RDZV_ENDPOINT"), Address("PET_MASTER_ADDR", "PET_MASTER_PORT")),

@@ -1,0 +1,54 @@
+"""Devices that clusters are known to offer, by the names their device plugins register.
+
+Sources: NVIDIA k8s-device-plugin, AMD, Intel, Habana, Google Cloud, AWS Neuron and EFA, Huawei, Cambricon, Mellanox
+device plugins' own documentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from trainc.api.quantity import parse_quantity
+from trainc.startup.patterns import pattern
+
+# Whole accelerators: a process takes one each.
+ACCELERATORS = frozenset(
+    (
+        *("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe", "google.com/tpu"),
+        *("habana.ai/gaudi", "aws.amazon.com/neuron", "aws.amazon.com/neuroncore", "aws.amazon.com/neurondevice"),
+        *("huawei.com/Ascend910", "huawei.com/Ascend910B", "huawei.com/Ascend310P", "cambricon.com/mlu"),
+        *("metax-tech.com/gpu", "mthreads.com/gpu", "iluvatar.ai/gpu", "enflame.com/gcu", "hygon.com/dcu"),
+    )
+)
+NETWORK = frozenset(("vpc.amazonaws.com/efa", "rdma/hca", "rdma/ib", "rdma/hca_shared_devices_a", "rdma/shared_ib"))
+KNOWN = (
+    ACCELERATORS | NETWORK | {"nvidia.com/gpu.shared", "nvidia.com/pgpu", "nvidia.com/gpumem", "nvidia.com/gpucores"}
+)
+_MIG = pattern(r"nvidia\.com/mig-\d+g\.\d+gb(\.me)?(\.\w+)?(\.shared)?")
+# Devices of which nearly every cluster has more than one kind of vendor's plugin, by the variable that hides some.
+VISIBLE = {
+    "CUDA_VISIBLE_DEVICES": ("nvidia.com/gpu",),
+    "HIP_VISIBLE_DEVICES": ("amd.com/gpu",),
+    "ROCR_VISIBLE_DEVICES": ("amd.com/gpu",),
+    "HABANA_VISIBLE_MODULES": ("habana.ai/gaudi",),
+}
+
+
+def is_mig(name: str) -> bool:
+    """Whether a resource is a slice of an NVIDIA GPU."""
+    return _MIG.fullmatch(name) is not None
+
+
+def accelerators(resources: Mapping[str, Any]) -> dict[str, int]:
+    """Whole accelerators of a container by resource name, from its limits, else its requests."""
+    amounts = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
+    return {name: count for name, value in amounts.items() if name in ACCELERATORS and (count := units(value)) > 0}
+
+
+def units(amount: Any) -> int:
+    """A quantity in whole units, rounded up; 0 for what is none."""
+    try:
+        return parse_quantity(str(amount)).units
+    except ValueError:
+        return 0

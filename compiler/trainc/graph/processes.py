@@ -1,0 +1,81 @@
+"""What runs in a step's pods: the launcher, its processes and their ranks, from the manifests alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from trainc.graph.model import Step
+from trainc.ir.commands.launcher import Launch
+from trainc.ir.commands.programs import base
+from trainc.ir.commands.started import CommandLine, read_command
+from trainc.plugins.registry import programs
+
+Json = Mapping[str, Any]
+# The variable by which each framework is known, and its policy.
+_FRAMEWORKS = {
+    "PET_NNODES": "torch",
+    "OMPI_MCA_orte_set_default_slots": "mpi",
+    "JAX_NUM_PROCESSES": "jax",
+    "DMLC_NUM_WORKER": "xgboost",
+}
+
+
+def running(pod: Json, pods: int, devices: int) -> str:
+    """`torchrun, 8 processes each, 32 ranks`; empty for a step that no framework starts."""
+    for container in pod.get("containers", ()):
+        env = {str(v["name"]): v.get("value") for v in container.get("env", ())}
+        policy = next((policy for variable, policy in _FRAMEWORKS.items() if variable in env), None)
+        words = tuple(map(str, (*container.get("command", ()), *container.get("args", ()))))
+        if policy is not None and words:
+            return _text(read_command(words, programs(policy)), policy, env, pods, devices)
+    return ""
+
+
+def _text(line: CommandLine, policy: str, env: Mapping[str, str | None], pods: int, devices: int) -> str:
+    launch = line.launches[-1] if line.launches else None
+    program = launch.launcher.name if launch is not None else _program(line)
+    each, ranks = _counts(launch, policy, env, pods, devices)
+    counts = [f"{each:,} process{'' if each == 1 else 'es'} each"] if each else []
+    counts += [f"{ranks:,} rank{'' if ranks == 1 else 's'}"] if ranks else []
+    return ", ".join([program, *counts])
+
+
+def _program(line: CommandLine) -> str:
+    found = line.ran("python", "code", "unknown")
+    return base(found[-1].words[found[-1].program.index]) if found else "the image's own command"
+
+
+def _counts(
+    launch: Launch | None, policy: str, env: Mapping[str, str | None], pods: int, devices: int
+) -> tuple[int, int]:
+    """Processes of a pod and of the whole step; 0 where nobody says."""
+    if policy == "xgboost":
+        return 0, int(env.get("DMLC_NUM_WORKER") or 0)
+    if policy == "mpi":
+        return 0, _number(launch.given(launch.launcher.total) if launch else None)
+    if policy == "jax" or launch is None:
+        return 1, pods if policy == "jax" else 0
+    asked = launch.given(launch.launcher.per_node)
+    each = _number(asked) or _told(env.get("PET_NPROC_PER_NODE"), devices)
+    return each, each * pods
+
+
+def _told(value: str | None, devices: int) -> int:
+    """A number, or a word that stands for the devices of the pod."""
+    return int(value) if value and value.isdecimal() else devices
+
+
+def _number(option: Any) -> int:
+    return int(option.value) if option is not None and option.value and option.value.isdecimal() else 0
+
+
+def summary(steps: Sequence[Step]) -> str:
+    """`4 pods x 8 GPUs, torchrun, 8 processes each, 32 ranks, meet at llm-node-0-0.llm:29500` of the step that trains."""
+    from trainc.graph.model import size
+
+    step = next((step for step in steps if step.runs), None)
+    if step is None:
+        return ""
+    meeting = [f"meet at {step.rendezvous[0].address}"] if step.rendezvous else []
+    return ", ".join([size(step).replace("\N{MULTIPLICATION SIGN}", "x"), step.runs, *meeting])

@@ -1,0 +1,112 @@
+"""What a container's command line starts, in order: one program, or the commands of the script that a shell is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+
+from trainc.ir.commands.launcher import Launch, launch
+from trainc.ir.commands.programs import Kind, Program, Programs, program_of
+from trainc.ir.commands.shell import Item, commands, read_script
+from trainc.ir.commands.shell_words import UnclosedError, plain
+from trainc.ir.entrypoints import shell_script
+from trainc.startup.records import dataclass, field, replace
+
+_DECLARING = frozenset(("export", "declare", "readonly", "local", "typeset"))
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """One command: its words, what they run, and whether it runs in any case.
+
+    `variables` are those that the script has set by then, None where a value is not known. `line` counts from 0 in a
+    script.
+    """
+
+    words: tuple[str, ...]
+    program: Program
+    sure: bool
+    line: int = 0
+    variables: Mapping[str, str | None] = field(default_factory=dict)
+    launch: Launch | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """What kind of program it runs."""
+        return self.program.kind
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """A container's command line, read. `script` is the index of the word that a shell runs, None where no shell does.
+
+    `items` is that script's structure; `unclosed` is what it opens and never closes, where it cannot be read.
+    """
+
+    words: tuple[str, ...]
+    starts: tuple[Start, ...]
+    script: int | None = None
+    items: tuple[Item, ...] = ()
+    unclosed: str = ""
+
+    def word(self, index: int) -> int:
+        """The index among the container's words of a word of a start."""
+        return index if self.script is None else self.script
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """Every launcher that is started, in order."""
+        return tuple(start.launch for start in self.starts if start.launch is not None)
+
+    def ran(self, *kinds: Kind) -> tuple[Start, ...]:
+        """The commands of these kinds."""
+        return tuple(start for start in self.starts if start.kind in kinds)
+
+
+@lru_cache(maxsize=512)
+def read_command(words: tuple[str, ...], programs: Programs) -> CommandLine:
+    """What these words start. A script that cannot be read starts nothing that is known."""
+    script = shell_script(words)
+    if script is None:
+        return CommandLine(words, (_start(words, programs, sure=True),) if words else ())
+    at = words.index(script)
+    try:
+        items = read_script(script)
+        starts = tuple(_of_script(items, programs))
+    except UnclosedError as error:
+        return CommandLine(words, (), at, (), str(error))
+    except RecursionError:
+        return CommandLine(words, (), at)
+    return CommandLine(words, starts, at, items)
+
+
+def _start(words: tuple[str, ...], programs: Programs, *, sure: bool) -> Start:
+    program = program_of(words, programs)
+    found = launch(program.launcher, words, program.start) if program.launcher is not None else None
+    return Start(words, program, sure, launch=found)
+
+
+def _of_script(items: tuple[Item, ...], programs: Programs) -> Iterator[Start]:
+    known: dict[str, str | None] = {}
+    for command, sure in commands(items):
+        words = command.words
+        set_here = dict(command.assignments)
+        if words and words[0] in _DECLARING:
+            set_here |= {name: value for name, equals, value in (w.partition("=") for w in words[1:]) if equals}
+        settings = {name: value if sure else None for name, value in set_here.items()}
+        if not words or words[0] in _DECLARING:
+            known |= settings
+            continue
+        variables = {**known, **settings}
+        start = replace(_start(words, programs, sure=sure), line=command.line, variables=variables)
+        if start.launch is not None:
+            start = replace(start, launch=replace(start.launch, variables=variables))
+        yield start
+        yield from _nested(start, programs)
+
+
+def _nested(start: Start, programs: Programs) -> Iterator[Start]:
+    """What a shell inside a script runs."""
+    if start.kind == "shell" and (script := shell_script(start.words)) is not None:
+        for inner in _of_script(read_script(plain(script)), programs):
+            yield replace(inner, sure=inner.sure and start.sure, line=start.line)

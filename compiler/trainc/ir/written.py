@@ -1,0 +1,64 @@
+"""Where a field of a pod template was written: in the TrainJob's last patch that has it, else in the runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from trainc.api import names
+from trainc.diagnostics import Path
+from trainc.ir.entrypoints import JOBS, About
+from trainc.ir.info import Info
+from trainc.ir.podset import PodSet
+from trainc.ir.trainjob import TrainJob
+
+# A key, or the field and value by which an item of a list is known: ("name", "node").
+Step = str | tuple[str, Any]
+
+
+def in_pod(job: TrainJob, info: Info, pod_set: str, *steps: Step) -> tuple[Path, About]:
+    """The place of `steps` below the pod spec of the replicated job called `pod_set`, as far as anybody wrote them."""
+    for patch in reversed(job.patches):
+        for patched in patch.jobs:
+            if patched.name == pod_set and (found := _followed(patched.pod_spec, steps)) is not None:
+                return (*patched.pod_path, *found), "trainjob"
+    index = next((i for i, p in enumerate(info.pod_sets) if p.name == pod_set), 0)
+    path: Path = (*JOBS, index, "template", "spec", "template", "spec")
+    return (*path, *(_followed(info.pod_spec(pod_set), steps, partly=True) or ())), "runtime"
+
+
+def in_container(job: TrainJob, info: Info, pod_set: str, container: str, *steps: Step) -> tuple[Path, About]:
+    """The same below a container, an init container where no other is called so."""
+    spec = info.pod_spec(pod_set)
+    kinds = ("containers", "initContainers")
+    kind = next((k for k in kinds if any(c.get("name") == container for c in spec.get(k, ()))), kinds[0])
+    return in_pod(job, info, pod_set, kind, ("name", container), *steps)
+
+
+def variable_place(job: TrainJob, info: Info, pod_set: PodSet, container: str, name: str) -> tuple[Path, About]:
+    """The place of a container's variable: in the TrainJob's trainer, a patch or the runtime."""
+    if job.trainer is not None and container == pod_set.main and pod_set.ancestor == names.TRAINER:
+        for i, variable in enumerate(job.trainer.env):
+            if variable["name"] == name:
+                return ("spec", "trainer", "env", i), "trainjob"
+    return in_container(job, info, pod_set.name, container, "env", ("name", name))
+
+
+def _followed(value: Any, steps: tuple[Step, ...], *, partly: bool = False) -> Path | None:
+    path: list[str | int] = []
+    for step in steps:
+        if isinstance(step, tuple):
+            items = value if isinstance(value, (list, tuple)) else ()
+            at = next(
+                (i for i, item in enumerate(items) if isinstance(item, Mapping) and item.get(step[0]) == step[1]), None
+            )
+            if at is None:
+                return tuple(path) if partly else None
+            path.append(at)
+            value = items[at]
+        elif isinstance(value, Mapping) and step in value:
+            path.append(step)
+            value = value[step]
+        else:
+            return tuple(path) if partly else None
+    return tuple(path)

@@ -1,0 +1,170 @@
+"""Amounts that can hardly be meant: bytes for gigabytes, thousands of cores, devices that nobody offers, no nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TypeAlias
+
+from trainc.api.devices import ACCELERATORS, KNOWN, accelerators, is_mig, units
+from trainc.api.quantity import NANOS_PER_UNIT, Quantity, parse_quantity
+from trainc.diagnostics import Finding, Path, Severity
+from trainc.ir.entrypoints import About, Entrypoint
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob
+from trainc.ir.written import in_container
+
+# A code, a message and a hint.
+Remark: TypeAlias = tuple[str, str, str]
+
+_MEBIBYTE = 1 << 20
+_MOST_CORES = 1024
+_MOST_DEVICES = 128
+
+
+def no_nodes(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """A warning for a job of no pods."""
+    if job.trainer is not None and job.trainer.num_nodes == 0:
+        message = "numNodes is 0: the job has no pods, and is done at once without an error"
+        hint = "write 1 or more; suspend: true holds a job back"
+        yield Finding("UnlikelyAmount", "warning", message, hint=hint, path=("spec", "trainer", "numNodes"))
+
+
+def unlikely_amounts(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
+    """A warning for each amount of a container that is most likely a slip."""
+    resources = entry.container.resources
+    if not resources:
+        return
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    if _usual(tuple(limits.items()), tuple(requests.items())):
+        return
+    for name, amount in limits.items():
+        if (found := _unlikely(name, str(amount))) is not None:
+            yield _finding(job, info, entry, ("limits", name), found)
+    for name, amount in requests.items():
+        if limits.get(name) != amount and (found := _unlikely(name, str(amount))) is not None:
+            yield _finding(job, info, entry, ("requests", name), found)
+    if len(limits) > 1 or len(requests) > 1:
+        yield from _few_cores(job, info, entry)
+        yield from _kinds(job, info, entry)
+
+
+@lru_cache(maxsize=256)
+def _usual(limits: tuple[tuple[str, str], ...], requests: tuple[tuple[str, str], ...]) -> bool:
+    """Whether amounts are such that there is nothing to say: cores, memory and devices of one kind, enough of each."""
+    if any(_unlikely(name, str(amount)) is not None for name, amount in (*limits, *requests)):
+        return False
+    amounts = {**dict(requests), **dict(limits)}
+    devices = [name for name in amounts if name in ACCELERATORS or is_mig(name)]
+    return len(devices) < 2 and (
+        "cpu" not in amounts or not devices or units(amounts["cpu"]) >= units(amounts[devices[0]])
+    )
+
+
+@lru_cache(maxsize=1024)
+def _unlikely(name: str, amount: str) -> Remark | None:
+    try:
+        quantity = parse_quantity(amount)
+    except ValueError:
+        return None
+    if name in ("memory", "ephemeral-storage") or name.startswith("hugepages-"):
+        return _bytes(name, amount, quantity)
+    if name == "cpu" and quantity.units >= _MOST_CORES:
+        return (
+            "UnlikelyAmount",
+            f"{amount} of cpu are {quantity.units} cores",
+            f"write {amount}m for thousandths of a core",
+        )
+    if "/" in name:
+        return _device(name, quantity)
+    return None
+
+
+def _bytes(name: str, written: str, quantity: Quantity) -> Remark | None:
+    if quantity.nanos >= _MEBIBYTE * NANOS_PER_UNIT or (quantity.nanos <= 0 and name != "memory") or quantity.nanos < 0:
+        return None
+    digits = written.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    if written.endswith("m"):
+        message = f"{written} of {name} are thousandths of a byte"
+        return "UnlikelyAmount", message, f"write {digits}Mi or {digits}Gi"
+    message = f"{written} of {name} are {quantity.units} bytes" if quantity.nanos else f"no {name} at all"
+    return (
+        "UnlikelyAmount",
+        message,
+        f"write {digits}Gi" if quantity.nanos and digits else "write an amount such as 16Gi",
+    )
+
+
+def _device(name: str, quantity: Quantity) -> Remark | None:
+    if quantity.units > _MOST_DEVICES and name in KNOWN:
+        return "UnlikelyAmount", f"no node has {quantity.units} of {name}", "write how many one pod takes"
+    meant = misspelt_device(name)
+    if meant:
+        message = f"no known device is called {name}, so the pods may wait for ever"
+        return "UnlikelyResource", message, f"did you mean {meant}?"
+    return None
+
+
+def misspelt_device(name: str) -> str:
+    """The known device that `name` is nearly called; empty for a name that is known, or like none."""
+    if name in KNOWN or is_mig(name):
+        return ""
+    domain, _, device = name.partition("/")
+    for known in sorted(KNOWN):
+        known_domain, _, known_device = known.partition("/")
+        if _nearly(domain, known_domain, whole=True) and _nearly(device, known_device):
+            return known
+    return ""
+
+
+def _nearly(word: str, known: str, *, whole: bool = False) -> bool:
+    """Whether a part of a name is the known one, but for its case, a letter or two, a plural or a missing end."""
+    from trainc.diagnostics.near_names import edits
+
+    word, known = word.lower(), known.lower()
+    # One edit makes another word of a short one: acme.com is not amd.com.
+    most = 0 if len(known) < 4 else 1 if len(known) < 9 else 2
+    ends = {known, f"{known}s"} | (
+        {known.partition(".")[0], f"k8s.{known}", known.replace(".com", ".io")} if whole else set()
+    )
+    return word in ends or edits(word, known, most) <= most
+
+
+def _few_cores(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
+    resources = entry.container.resources
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    kind = "limits" if "cpu" in limits else "requests"
+    amount = limits.get("cpu", requests.get("cpu"))
+    devices = sum(accelerators(resources).values()) if amount is not None else 0
+    if devices < 2 or not 1 <= units(amount) < devices:
+        return
+    message = f"{amount} of cpu for {devices} devices: less than one core for each process starves its data loader"
+    remark = "UnlikelyAmount", message, f"write {devices * 8}, or what the node has for each device"
+    yield _finding(job, info, entry, (kind, "cpu"), remark, "warning" if kind == "limits" else "info")
+
+
+def _kinds(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
+    """Devices of two kinds in one container: no node has both, or a whole GPU beside its own slice."""
+    resources = entry.container.resources
+    amounts = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
+    asked = [name for name in amounts if (name in ACCELERATORS or is_mig(name)) and units(amounts[name]) > 0]
+    makers = {name.partition("/")[0] for name in asked}
+    if len(asked) > 1 and (len(makers) > 1 or any(map(is_mig, asked))):
+        kind = "limits" if asked[1] in (resources.get("limits") or {}) else "requests"
+        message = f"one container asks for {' and '.join(sorted(asked))}, which no node has together"
+        yield _finding(job, info, entry, (kind, asked[1]), ("UnlikelyResource", message, "keep one of them"))
+
+
+def _finding(
+    job: TrainJob, info: Info, entry: Entrypoint, field: tuple[str, str], remark: Remark, severity: Severity = "warning"
+) -> Finding:
+    path, about = _place(job, info, entry, *field)
+    code, message, hint = remark
+    return Finding(code, severity, message, hint=hint, path=path, about=about)
+
+
+def _place(job: TrainJob, info: Info, entry: Entrypoint, kind: str, name: str) -> tuple[Path, About]:
+    asked = ((job.trainer.resources_per_node if job.trainer else None) or {}).get(kind) or {}
+    if name in asked and (entry.trains or entry.pod_set.role):
+        return ("spec", "trainer", "resourcesPerNode", kind, name), "trainjob"
+    return in_container(job, info, entry.pod_set.name, entry.container.name, "resources", kind, name)

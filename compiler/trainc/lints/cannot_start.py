@@ -1,0 +1,199 @@
+"""Pods that cannot start: commands that no container can run, and images that no registry serves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from trainc.api.image_reference import reference_problem
+from trainc.diagnostics import Finding, Severity
+from trainc.ir.commands.programs import BUILTINS, SHELLS, base
+from trainc.ir.commands.started import read_command
+from trainc.ir.entrypoints import Entrypoint, shell_script
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob
+from trainc.ir.written import in_container
+from trainc.plugins.registry import programs
+from trainc.startup.patterns import pattern
+
+_CODE = "CommandCannotStart"
+_TYPOGRAPHIC = pattern("[\u2018\u2019\u201a\u201c\u201d\u201e\u2032\u2033\u00ab\u00bb\u00a0\u200b\u2010-\u2015]")
+_ASSIGNMENT = pattern(r"[A-Za-z_]\w*=.*", 16)
+_OPERATORS = frozenset(("&&", "||", "|", ">", ">>", "2>&1", "&>"))
+# Images of the catalog that start nothing by themselves: their entrypoint is a shell, or runs what follows it.
+_BARE_IMAGES = ("pytorch/pytorch", "nvcr.io/nvidia/jax", "ubuntu")
+
+
+def cannot_start(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
+    """An error where no pod can start the container's command line, a warning for letters that look like others."""
+    words = tuple(map(str, entry.words))
+    if words and not _starts(words, bool(entry.command)):
+        found = list(_program(entry, words)) or list(_shell(entry, words))
+        yield from found or _letters(entry, words)
+
+
+@lru_cache(maxsize=1024)
+def _starts(words: tuple[str, ...], is_command: bool) -> bool:
+    """Whether a command line is nothing to look at: a plain program with plain arguments."""
+    plain = is_command and words[0] != "" and words[0] not in BUILTINS and "=" not in words[0]
+    return plain and all(map(_is_plain, words)) and not any(base(word) in SHELLS for word in words)
+
+
+def _is_plain(word: str) -> bool:
+    return word.isascii() and word not in _OPERATORS and not any(c.isspace() for c in word)
+
+
+def _program(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
+    first = words[0]
+    if not entry.command:
+        yield from _arguments_alone(entry, words)
+        return
+    if not first.strip():
+        yield _finding(entry, 0, "the program's name is empty", "write the program first: [torchrun, train.py]")
+    elif any(c.isspace() for c in first):
+        shown = first if len(first) < 60 else first[:57] + "..."
+        message = f"the program is called {shown!r}, blanks included, and no image has that"
+        yield _finding(entry, 0, message, f"write {_as_list(first)}")
+    elif _TYPOGRAPHIC.search(first):
+        message = f"the program is called {first!r}, with letters that are no plain quotes, blanks or dashes"
+        yield _finding(entry, 0, message, f"type it anew: {_TYPOGRAPHIC.sub('', first)}")
+    elif first in BUILTINS or _ASSIGNMENT.fullmatch(first):
+        what = "a word of the shell's" if first in BUILTINS else "a variable, which only a shell sets"
+        message = f"{first!r} is {what}, and no shell runs this command"
+        yield _finding(entry, 0, message, f"write {_in_shell(words)}")
+    elif shell_script(words) is None and (index := _operator(words)) is not None:
+        message = f"no shell runs this command, so {words[index]!r} reaches {base(first)} as an argument"
+        yield _finding(entry, index, message, f"write {_in_shell(words)}")
+
+
+def _operator(words: tuple[str, ...]) -> int | None:
+    return next((i for i, word in enumerate(words) if i and word in _OPERATORS), None)
+
+
+def _arguments_alone(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
+    """Args without a command, of an image whose entrypoint runs its first argument."""
+    image = entry.image.partition("@")[0].rpartition(":")[0] or entry.image
+    if image not in _BARE_IMAGES:
+        return
+    first = words[0]
+    if (
+        first.startswith("-")
+        or (base(first).endswith((".py", ".sh")) and "/" not in first)
+        or any(map(str.isspace, first))
+    ):
+        message = f"{image} starts nothing by itself, so {first!r} is taken for the program"
+        yield _finding(entry, 0, message, "write the program as the command: command: [torchrun, train.py]")
+
+
+def _shell(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
+    at = next((i for i, word in enumerate(words) if base(word) in SHELLS), None)
+    if at is None:
+        return
+    script = shell_script(words)
+    if script is None:
+        yield from _script_file(entry, words, at)
+        return
+    index = words.index(script)
+    rest = words[index + 1 :]
+    if not script.strip():
+        yield _finding(entry, index, f"{base(words[at])} -c is given an empty text", "write the command after -c")
+    elif (
+        rest and not any(c.isspace() or c in "$@;&|" for c in script) and base(rest[0]) not in (*SHELLS, "--", "_", "-")
+    ):
+        whole = " ".join((script, *rest))
+        message = f"{base(words[at])} -c takes one text: {rest[0]!r} does not reach {script}"
+        yield _finding(entry, index, message, f'write [{words[at]}, -c, "{whole}"]')
+    else:
+        line = read_command(words, programs(""))
+        if line.unclosed:
+            message = f"a {line.unclosed} in this text is never closed, so {base(words[at])} refuses all of it"
+            yield _finding(entry, index, message, "close it, or put a backslash before it")
+
+
+def _script_file(entry: Entrypoint, words: tuple[str, ...], at: int) -> Iterator[Finding]:
+    """A shell that is given a file: one whose name is a whole command line is none."""
+    shell = base(words[at])
+    following = [i for i in range(at + 1, len(words)) if not words[i].startswith(("-", "+"))]
+    flags = "".join(word for word in words[at + 1 :] if word.startswith("-") and not word.startswith("--"))
+    if not following:
+        if "c" in flags and at + 1 < len(words):
+            yield _finding(entry, at, f"{shell} -c is given no text", f'write [{shell}, -c, "torchrun train.py"]')
+        return
+    name = words[following[0]]
+    if any(c.isspace() for c in name.strip()) or "\n" in name:
+        message = f"{shell} takes {name.splitlines()[0]!r} for the name of a file"
+        yield _finding(entry, following[0], message, f"put -c before it: [{shell}, -c, {_quoted(name)}]")
+
+
+def _letters(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
+    """Quotes and dashes of a word processor, which programs take for letters."""
+    for index, word in enumerate(words):
+        if not word.isascii() and (found := _TYPOGRAPHIC.search(_outside_comments(word))) is not None:
+            if not _means_punctuation(word, found.group()):
+                continue
+            path, about = entry.place(index)
+            message = f"{found.group()!r} (U+{ord(found.group()):04X}) is no plain quote, blank or dash, and is taken for a letter"
+            yield Finding(
+                "TypographicCharacter", "warning", message, hint="type it anew, in plain ASCII", path=path, about=about
+            )
+
+
+def _outside_comments(word: str) -> str:
+    return "\n".join(line for line in word.splitlines() if not line.lstrip().startswith("#"))
+
+
+def _means_punctuation(word: str, letter: str) -> bool:
+    """Whether the letter stands where a quote, a dash of an option or a blank belongs, and not inside of prose."""
+    at = word.index(letter)
+    before, after = word[at - 1 : at], word[at + 1 : at + 2]
+    if letter in "\u00a0\u200b":
+        return True
+    return (
+        not before
+        or before in " =\t\n"
+        or not after
+        or (letter in "\u2010\u2011\u2012\u2013\u2014\u2015" and before in " ")
+    )
+
+
+def _finding(entry: Entrypoint, index: int, message: str, hint: str, severity: Severity = "error") -> Finding:
+    path, about = entry.place(index)
+    return Finding(_CODE, severity, message, hint=hint, path=path, about=about)
+
+
+def _as_list(text: str) -> str:
+    import shlex
+
+    if "\n" in text.strip():
+        return '[bash, -c, "..."] with this text as its last item'
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words = text.split()
+    return f"[{', '.join(_quoted(word) for word in words)}]"
+
+
+def _quoted(word: str) -> str:
+    plain = word.replace("-", "").replace("_", "").replace(".", "").replace("/", "")
+    return (
+        word if plain.isalnum() and not plain[0].isdigit() and word[0] != "-" else '"' + word.replace('"', '\\"') + '"'
+    )
+
+
+def _in_shell(words: tuple[str, ...]) -> str:
+    return f'[bash, -c, "{" ".join(words)}"]'
+
+
+def invalid_image(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
+    """An error where a container's image is no reference."""
+    problem = reference_problem(entry.image) if entry.image else None
+    if problem is None:
+        return
+    why, instead = problem
+    message = f"no registry serves {entry.image!r}: {why}"
+    hint = f"write {instead}" if instead else "write it as registry.example.com/team/train:1.0"
+    if entry.trainer is not None and entry.trainer.image:
+        yield Finding("InvalidImage", "error", message, hint=hint, path=("spec", "trainer", "image"))
+    else:
+        path, about = in_container(job, info, entry.pod_set.name, entry.container.name, "image")
+        yield Finding("InvalidImage", "error", message, hint=hint, path=path, about=about)

@@ -1,0 +1,60 @@
+"""Here-documents that the shell rewrites: a program's text whose `$`, backquotes and `\\\\` do not arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainc.diagnostics import Finding
+from trainc.ir.commands.shell import Command, commands
+from trainc.ir.commands.shell_words import Heredoc
+from trainc.ir.commands.started import read_command
+from trainc.ir.entrypoints import Entrypoint
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob
+from trainc.plugins.registry import programs
+from trainc.startup.patterns import pattern
+
+_CODE = pattern(r"\.(py|ipynb|pyx|cu|cpp|c|rs|jl|r|pl)$", 2)  # re.IGNORECASE
+_PYTHON = pattern(r"^\s*(?:import \w|from \w[\w.]* import |def \w+\(|class \w+|print\(|if __name__)", 8)  # re.MULTILINE
+_REWRITTEN = pattern(r"(?<!\\)(?:\\\\)*(\$(?:[A-Za-z_]\w*|\{[^}]*\}|\([^)]*\)|[0-9$@*#?!-])|`[^`]*`|`)|(\\\\)")
+
+
+def heredocs(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
+    """A warning for each program in a here-document without quotes of which the shell changes something."""
+    words = tuple(map(str, entry.words))
+    if not any("<<" in word for word in words):
+        return
+    line = read_command(words, programs(""))
+    known = {str(variable["name"]) for variable in entry.container.env}
+    known |= {name for command, _ in commands(line.items) for name, _ in command.assignments}
+    for command, _ in commands(line.items):
+        for heredoc in command.heredocs:
+            changed = _changed(command, heredoc, known) if heredoc.rewritten else ""
+            if changed and line.script is not None:
+                path, about = entry.place(line.script)
+                yield Finding("HeredocRewritten", "warning", *_words(changed, heredoc), path, about=about)
+
+
+def _changed(command: Command, heredoc: Heredoc, known: set[str]) -> str:
+    """The first thing that the shell replaces and nobody meant it to; empty where there is none."""
+    is_code = _holds_code(command, heredoc)
+    for found in _REWRITTEN.finditer(heredoc.body):
+        text = found[1] or found[2]
+        name = text.strip("${}").partition(":")[0]
+        if name in known:
+            continue
+        # In a configuration file a variable in capitals is meant to be replaced.
+        if is_code or (text.startswith("$") and name.isidentifier() and name.islower()):
+            return text
+    return ""
+
+
+def _holds_code(command: Command, heredoc: Heredoc) -> bool:
+    targets = [target for _, target in command.redirects] + list(command.words)
+    reads_python = any(word.rpartition("/")[2].startswith("python") for word in command.words)
+    return reads_python or any(_CODE.search(target) for target in targets) or bool(_PYTHON.search(heredoc.body))
+
+
+def _words(changed: str, heredoc: Heredoc) -> tuple[str, str]:
+    message = f"the shell rewrites this text before it is run: {changed!r} does not arrive as it stands"
+    return message, f"quote the end mark: << '{heredoc.delimiter}'"

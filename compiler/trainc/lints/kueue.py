@@ -1,0 +1,256 @@
+"""Kueue's rules, without Kueue: labels that it reads, where topology requests belong, and what its webhook refuses.
+
+Source: kubernetes-sigs/kueue pkg/controller/jobframework (validation.go, tas_validation.go), apis/kueue/v1beta2
+workload_types.go (MaxItems of podSets), pkg/controller/constants/constants.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from trainc.api import names
+from trainc.api.name_forms import is_dns1123_subdomain
+from trainc.diagnostics import Finding, Path
+from trainc.ir.entrypoints import JOBS, About
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob
+from trainc.lints.kueue_topology import PREFERRED, REQUIRED, TOPOLOGY, topology_requests
+
+Json = Mapping[str, Any]
+_DOMAIN = "kueue.x-k8s.io/"
+_PRIORITY = f"{_DOMAIN}priority-class"
+_TIME = f"{_DOMAIN}max-exec-time-seconds"
+_LABELS = frozenset(
+    f"{_DOMAIN}{name}"
+    for name in (
+        *("queue-name", "priority-class", "max-exec-time-seconds", "prebuilt-workload-name", "managed", "job-uid"),
+        *("multikueue-origin", "pod-group-name", "podset", "workload", "concurrent-admission-parent"),
+    )
+)
+_ANNOTATIONS = frozenset(
+    (
+        *TOPOLOGY,
+        *(
+            f"{_DOMAIN}{name}"
+            for name in (
+                *("elastic-job", "priority-boost", "prebuilt-workload-name", "job-owner-gvk", "job-owner-name"),
+                *("safe-to-forcefully-delete", "workload-allowed-resource-flavors", "component-workload-index"),
+                *("retriable-in-group", "pod-group-total-count", "pod-group-fast-admission", "pod-group-serving"),
+                *("pod-index-offset", "pod-group-pod-index-label", "role-hash", "workload", "admission-gated-by"),
+            )
+        ),
+    )
+)
+_MOST_POD_SETS = 18
+_TEMPLATE_METADATA: Path = ("spec", "template", "metadata")
+
+
+def kueue(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """What Kueue would refuse, ignore or wait for in vain. Looks at sized pod sets."""
+    queued = names.QUEUE_LABEL in {**info.labels, **job.labels}
+    for field, own, runtimes in (
+        ("labels", job.labels, _metadata(info, "labels")),
+        ("annotations", job.annotations, _metadata(info, "annotations")),
+    ):
+        for key, value in own.items():
+            yield from _key(field, key, str(value), ("metadata", field, key), "trainjob")
+        for key, value in runtimes.items():
+            if own.get(key) != value:
+                yield from _key(field, key, str(value), (*_TEMPLATE_METADATA, field, key), "runtime")
+    yield from _nested(info)
+    yield from topology_requests(info, queued)
+    if queued:
+        yield from _of_queued(job, info)
+
+
+def _metadata(info: Info, field: str) -> Mapping[str, str]:
+    """What of the JobSet's metadata may be the runtime's."""
+    return info.labels if field == "labels" else info.annotations
+
+
+@lru_cache(maxsize=512)
+def _concerns_kueue(field: str, key: str) -> bool:
+    """Whether a label or annotation is Kueue's, or may be meant to be."""
+    return key in _LABELS or key in TOPOLOGY or (key not in _ANNOTATIONS and bool(_meant(key, field)))
+
+
+def _key(field: str, key: str, value: str, path: Path, about: About) -> Iterator[Finding]:
+    """One label or annotation of the job."""
+    if not _concerns_kueue(field, key):
+        return
+    if field == "labels" and key in _LABELS:
+        yield from _value(key, value, path, about)
+    elif field == "annotations" and key in TOPOLOGY:
+        message = f"Kueue reads {key} in the pods' template alone, and nobody passes it on"
+        yield Finding("MisplacedTopologyRequest", "warning", message, hint=_snippet(key, value), path=path, about=about)
+    elif field == "annotations" and key in _LABELS and key not in _ANNOTATIONS:
+        message = f"Kueue reads {key} among the labels, and this is an annotation"
+        yield Finding(
+            "MisspeltKueueName",
+            "warning",
+            message,
+            hint=f"move it to labels: {{{key}: {value}}}",
+            path=path,
+            about=about,
+        )
+    elif key not in _LABELS | _ANNOTATIONS and (meant := _meant(key, field)):
+        message = f"Kueue reads no {field[:-1]} {key!r}"
+        hint = f"did you mean {meant}?" if meant != "?" else f"Kueue's are {', '.join(sorted(_LABELS)[:3])}, ..."
+        yield Finding("MisspeltKueueName", "warning", message, hint=hint, path=path, about=about)
+
+
+def _meant(key: str, field: str) -> str:
+    """The name of Kueue's that a key is nearly; "?" where only its domain is Kueue's; empty where it is none of it."""
+    from trainc.diagnostics.near_names import edits
+
+    domain, slash, name = key.rpartition("/")
+    known = [k.removeprefix(_DOMAIN) for k in (_LABELS if field == "labels" else _LABELS | _ANNOTATIONS)]
+    kueues = (
+        domain.lower() in ("kueue", "kueues")
+        or domain.lower().startswith(("kueue.", "queue.x-k8s"))
+        or (bool(slash) and edits(domain.lower(), _DOMAIN[:-1], 3) <= 3)
+    )
+    near = _near(name, known)
+    if kueues:
+        return f"{_DOMAIN}{near}" if near else "?"
+    plain = name.lower().replace("_", "-")
+    if (not slash and plain in ("queue-name", "kueue-queue-name", "kueue-queue")) or (
+        slash and plain == "queue-name" and edits(domain, _DOMAIN[:-1], 4) <= 4
+    ):
+        return names.QUEUE_LABEL
+    return ""
+
+
+def _near(name: str, known: list[str]) -> str:
+    from trainc.diagnostics.near_names import misspelt
+
+    lower = name.lower()
+    shorter = {
+        "queue": "queue-name",
+        "queuename": "queue-name",
+        "priority": "priority-class",
+        "priorityclassname": "priority-class",
+        "priority-class-name": "priority-class",
+        "localqueue": "queue-name",
+        "local-queue": "queue-name",
+        "queue-names": "queue-name",
+    }
+    if lower.replace("_", "-") in shorter:
+        return shorter[lower.replace("_", "-")]
+    return misspelt(name, known, 2) or (name if name in known else "")
+
+
+def _value(key: str, value: str, path: Path, about: About) -> Iterator[Finding]:
+    if key in (names.QUEUE_LABEL, _PRIORITY) and value and not is_dns1123_subdomain(value):
+        what = "queue" if key == names.QUEUE_LABEL else "priority class"
+        better = value.lower().replace("_", "-").strip("-.")
+        message = f"no {what} can be called {value!r}, and Kueue refuses the job"
+        hint = f"write {better}" if is_dns1123_subdomain(better) else "use lower-case letters, digits, '-' and '.'"
+        yield Finding("InvalidKueueValue", "error", message, hint=hint, path=path, about=about)
+    elif key == names.QUEUE_LABEL and not value:
+        message = "the queue's name is empty: Kueue does not manage the job"
+        yield Finding(
+            "InvalidKueueValue",
+            "warning",
+            message,
+            hint="name the LocalQueue, or drop the label",
+            path=path,
+            about=about,
+        )
+    elif key == _TIME and not (value.isascii() and value.isdecimal() and int(value) > 0):
+        message = f"{value!r} is not a number of seconds, and Kueue refuses the job"
+        yield Finding(
+            "InvalidKueueValue",
+            "error",
+            message,
+            hint='write a whole number of 1 or more, as "86400"',
+            path=path,
+            about=about,
+        )
+
+
+def _snippet(key: str, value: str) -> str:
+    return (
+        "write it under template.spec.replicatedJobs[].template.spec.template.metadata.annotations of the runtime or a "
+        f"runtimePatch: {{{key}: {value!r}}}"
+    )
+
+
+def _nested(info: Info) -> Iterator[Finding]:
+    """Kueue's names on jobs and pods inside the JobSet."""
+    for index, replicated in enumerate(info.template.get("replicatedJobs", ())):
+        template = replicated["template"]
+        own: Path = (*JOBS, index, "template", "metadata")
+        for key, value in ((template.get("metadata") or {}).get("annotations") or {}).items():
+            if key in TOPOLOGY:
+                message = f"Kueue reads {key} in the pods' template alone, and this is the Job's"
+                yield Finding(
+                    "MisplacedTopologyRequest",
+                    "warning",
+                    message,
+                    hint=_snippet(key, value),
+                    path=(*own, "annotations", key),
+                    about="runtime",
+                )
+        pods = ((template.get("spec") or {}).get("template") or {}).get("metadata") or {}
+        for metadata, path in (
+            (template.get("metadata") or {}, own),
+            (pods, (*JOBS, index, "template", "spec", "template", "metadata")),
+        ):
+            for key in (names.QUEUE_LABEL, _PRIORITY):
+                if key in (metadata.get("labels") or {}):
+                    message = f"Kueue queues the JobSet as a whole and does not read {key} here"
+                    hint = f"write it in the TrainJob's metadata: labels: {{{key}: {metadata['labels'][key]}}}"
+                    yield Finding(
+                        "MisspeltKueueName", "warning", message, hint=hint, path=(*path, "labels", key), about="runtime"
+                    )
+            if path is not own:
+                for key in metadata.get("annotations") or {}:
+                    if key not in _ANNOTATIONS and _meant(key, "annotations"):
+                        from trainc.diagnostics.near_names import misspelt
+
+                        near = misspelt(key, TOPOLOGY, 3)
+                        message = f"Kueue reads no annotation {key!r}"
+                        hint = (
+                            f"did you mean {near}?"
+                            if near
+                            else f"a topology is asked for with {REQUIRED} or {PREFERRED}"
+                        )
+                        yield Finding(
+                            "MisspeltKueueName",
+                            "warning",
+                            message,
+                            hint=hint,
+                            path=(*path, "annotations", key),
+                            about="runtime",
+                        )
+
+
+def _of_queued(job: TrainJob, info: Info) -> Iterator[Finding]:
+    about: About = "trainjob" if names.QUEUE_LABEL in job.labels else "runtime"
+    path: Path = (
+        ("metadata", "labels", names.QUEUE_LABEL)
+        if about == "trainjob"
+        else (*_TEMPLATE_METADATA, "labels", names.QUEUE_LABEL)
+    )
+    count = len(info.pod_sets)
+    if count > _MOST_POD_SETS:
+        message = f"Kueue takes a job of at most {_MOST_POD_SETS} replicated jobs, and this one has {count}"
+        yield Finding(
+            "TooManyPodSets",
+            "error",
+            message,
+            hint="use replicas or more pods of one job instead",
+            path=path,
+            about=about,
+        )
+    for index, replicated in enumerate(info.template.get("replicatedJobs", ())):
+        awaited = [d["name"] for d in replicated.get("dependsOn") or () if d.get("status") == "Complete"]
+        if awaited:
+            message = f"Kueue reserves the devices of {replicated['name']!r} while {awaited[0]!r} still runs; with waitForPodsReady it evicts the job after its timeout"
+            hint = "keep the timeout longer than the download, or download in a job of its own"
+            yield Finding(
+                "QueuedBehindInitializer", "info", message, hint=hint, path=(*JOBS, index, "dependsOn"), about="runtime"
+            )

@@ -1,0 +1,139 @@
+"""What a pod template asks of Kueue's topology, and what Kueue's webhook refuses of it.
+
+Source: kubernetes-sigs/kueue pkg/controller/jobframework/tas_validation.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from trainc.api import names
+from trainc.api.documents import Json
+from trainc.api.name_forms import LABEL_LIMIT, is_dns1123_subdomain, is_qualified_name
+from trainc.diagnostics import Finding, Path, Severity
+from trainc.ir.entrypoints import JOBS
+from trainc.ir.info import Info
+
+_DOMAIN = "kueue.x-k8s.io/"
+REQUIRED, PREFERRED, _UNCONSTRAINED, _SLICE, _SLICE_SIZE, _LEVELS, _GROUP = TOPOLOGY = tuple(
+    f"{_DOMAIN}podset-{name}"
+    for name in (
+        *("required-topology", "preferred-topology", "unconstrained-topology", "slice-required-topology"),
+        *("slice-size", "slice-required-topology-constraints", "group-name"),
+    )
+)
+_BOOLEANS = frozenset(("1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False"))
+
+
+def topology_requests(info: Info, queued: bool) -> Iterator[Finding]:
+    """The topology requests of every pod template, and the groups that they form."""
+    severity: Severity = "error" if queued else "warning"
+    groups: dict[str, list[tuple[int, Json, Path]]] = {}
+    for index, (replicated, pod_set) in enumerate(
+        zip(info.template.get("replicatedJobs", ()), info.pod_sets, strict=True)
+    ):
+        metadata = ((replicated["template"].get("spec") or {}).get("template") or {}).get("metadata") or {}
+        asked = {key: str(value) for key, value in (metadata.get("annotations") or {}).items() if key in TOPOLOGY}
+        if not asked:
+            continue
+        path: Path = (*JOBS, index, "template", "spec", "template", "metadata", "annotations")
+        pods = pod_set.count * pod_set.replicas
+        for key, message, hint in _problems(asked, pods):
+            yield Finding("InvalidTopologyRequest", severity, message, hint=hint, path=(*path, key), about="runtime")
+        if _GROUP in asked:
+            groups.setdefault(asked[_GROUP], []).append((pods, asked, (*path, _GROUP)))
+        if not queued:
+            key = next(iter(asked))
+            message = f"{key} is read by Kueue alone, and the job names no queue"
+            yield Finding(
+                "TopologyWithoutQueue",
+                "info",
+                message,
+                hint=f"add the label {names.QUEUE_LABEL} to the TrainJob",
+                path=(*path, key),
+                about="runtime",
+            )
+    for name, members in groups.items():
+        if message := _group_problem(name, members):
+            hint = "a group is a launcher of one pod and its nodes, with the same topology"
+            yield Finding("InvalidTopologyRequest", severity, message, hint=hint, path=members[0][2], about="runtime")
+
+
+def _problems(asked: Mapping[str, str], pods: int) -> Iterator[tuple[str, str, str]]:
+    kinds = [key for key in (REQUIRED, PREFERRED, _UNCONSTRAINED) if key in asked]
+    if len(kinds) > 1:
+        yield (
+            kinds[1],
+            f"a pod template asks for one of required, preferred and unconstrained topology, not {len(kinds)}",
+            "keep one of them",
+        )
+    for key in (REQUIRED, PREFERRED, _SLICE):
+        if key in asked and not _is_label_name(asked[key]):
+            yield (
+                key,
+                f"{asked[key]!r} cannot be the label of a topology level",
+                "write one as cloud.provider.com/topology-rack",
+            )
+    if _UNCONSTRAINED in asked and asked[_UNCONSTRAINED] not in _BOOLEANS:
+        yield _UNCONSTRAINED, f"{asked[_UNCONSTRAINED]!r} is neither true nor false", 'write "true"'
+    yield from _slice_problems(asked, pods)
+    if _GROUP in asked:
+        if asked[_GROUP].isdecimal():
+            yield _GROUP, "a group's name must not be a number", "begin it with a letter"
+        for key in (_SLICE, _SLICE_SIZE, _LEVELS):
+            if key in asked:
+                yield _GROUP, f"a group may not be cut into slices, and {key} is there", "drop one of them"
+                break
+        if REQUIRED not in asked and PREFERRED not in asked:
+            yield _GROUP, "a group needs a required or preferred topology", f"add {REQUIRED}"
+
+
+def _slice_problems(asked: Mapping[str, str], pods: int) -> Iterator[tuple[str, str, str]]:
+    size = asked.get(_SLICE_SIZE)
+    if size is not None and not (size.lstrip("+-").isdecimal() and size.isascii()):
+        yield _SLICE_SIZE, f"{size!r} is not a number of pods", "write a whole number of 1 or more"
+    elif size is not None and not 1 <= int(size) <= max(pods, 1):
+        yield _SLICE_SIZE, f"a slice of {size} pods cannot be cut from {pods}", f"write a number from 1 to {pods}"
+    if (_SLICE in asked) != (size is not None):
+        missing, there = (_SLICE_SIZE, _SLICE) if _SLICE in asked else (_SLICE, _SLICE_SIZE)
+        yield there, f"{there} says nothing without {missing}", f"add {missing}, or drop this"
+    if _LEVELS in asked:
+        yield from _level_problems(asked, pods)
+
+
+def _level_problems(asked: Mapping[str, str], pods: int) -> Iterator[tuple[str, str, str]]:
+    import json
+
+    if _SLICE in asked or _SLICE_SIZE in asked:
+        yield _LEVELS, f"it excludes {_SLICE} and {_SLICE_SIZE}", "keep one of the two ways"
+    try:
+        levels = json.loads(asked[_LEVELS])
+        sizes = [int(level["size"]) for level in levels]
+        labels = [str(level["topology"]) for level in levels]
+    except (ValueError, TypeError, KeyError):
+        yield _LEVELS, "it is not a JSON list of topology and size", 'write [{"topology": "cloud.com/rack", "size": 4}]'
+        return
+    wrong = not 1 <= len(levels) <= 3 or len(set(labels)) < len(labels) or any(size < 1 for size in sizes)
+    if (
+        wrong
+        or any(outer % inner for outer, inner in zip(sizes, sizes[1:], strict=False))
+        or (sizes and sizes[0] > pods)
+    ):
+        message = f"sizes {sizes} of levels {labels} do not fit {pods} pods or each other"
+        yield _LEVELS, message, "name one to three levels, each with a size that divides the one before"
+
+
+def _group_problem(name: str, members: list[tuple[int, Json, Path]]) -> str:
+    if len(members) != 2:
+        return f"the group {name!r} has {len(members)} pod sets, and Kueue places groups of exactly 2"
+    if all(pods != 1 for pods, _, _ in members):
+        return f"one of the two pod sets of group {name!r} must have one pod"
+    first, second = ({key: asked.get(key) for key in (REQUIRED, PREFERRED)} for _, asked, _ in members)
+    return "" if first == second else f"the pod sets of group {name!r} ask for different topologies"
+
+
+def _is_label_name(value: str) -> bool:
+    prefix, slash, name = value.rpartition("/")
+    if slash and not is_dns1123_subdomain(prefix):
+        return False
+    return is_qualified_name(name) and len(name) <= LABEL_LIMIT

@@ -1,0 +1,161 @@
+"""Options of a launcher that say another thing than the job: nodes, ranks and addresses at which the pods do not meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainc.diagnostics import Finding, Severity
+from trainc.ir.commands.launcher import Launch, Option
+from trainc.ir.commands.started import Start
+from trainc.lints.training import Training
+from trainc.startup.patterns import pattern
+
+_AT_HOME = frozenset(
+    ("localhost", "127.0.0.1", "0.0.0.0", "::1", "[::1]", "::", "$HOSTNAME", "${HOSTNAME}", "127.0.1.1")
+)
+_OWN_NAME = pattern(
+    r"\$\(hostname[^)]*\)|`hostname[^`]*`|\$\{?(?:HOSTNAME|POD_IP|POD_NAME|HOST_IP)\}?|\$\((?:POD_IP|POD_NAME|HOSTNAME)\)"
+)
+_RANGE = pattern(r"(\d+)(?::(\d+))?")
+_V1_HOST = "(master|worker|chief|ps|launcher|evaluator)"
+
+
+def launch_options(training: Training) -> Iterator[Finding]:
+    """What is wrong with each launcher's options."""
+    for start in training.line.starts:
+        if start.launch is not None and start.launch.options:
+            yield from _judged(training, start, start.launch)
+
+
+def _judged(training: Training, start: Start, launch: Launch) -> Iterator[Finding]:
+    roles = launch.launcher
+    if training.nodes > 1 and (option := launch.given(roles.alone)) is not None:
+        message = f"{option.written} makes each of the {training.nodes} pods a job of its own"
+        yield _finding(training, start, option, "error", message, "drop it: the runtime says where the nodes meet")
+        return
+    if (option := launch.given(roles.nodes)) is not None:
+        yield from _nodes(training, start, launch, option)
+    if (option := launch.given(roles.rank)) is not None and training.nodes > 1:
+        yield from _rank(training, start, launch, option)
+    for option in launch.options:
+        if option.name in roles.address:
+            yield from _address(training, start, launch, option)
+        elif option.name in roles.port:
+            yield from _port(training, start, launch, option)
+        elif roles.reads and option.name not in roles.nodes | roles.rank | roles.per_node | roles.total | roles.alone:
+            yield from _beaten(training, start, launch, option)
+
+
+def _nodes(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
+    value = training.value(option.value or "", launch)
+    told = training.variables.get("PET_NNODES") or str(training.nodes)
+    found = _RANGE.fullmatch(value or "")
+    if value in (None, "", told, "PET_NNODES") or found is None:
+        return
+    least, most = int(found[1]), int(found[2] or found[1])
+    if least == most == training.nodes:
+        return
+    elastic = ":" in told
+    message = f"{option.written} {value} waits for {value} nodes, and the job has {training.nodes}"
+    if most < training.nodes:
+        message = f"{option.written} {value} lets {value} nodes in, and the job has {training.nodes}"
+    inside = least <= training.nodes <= most
+    # A training that is another's business - no policy - is told nothing that could be beaten.
+    severity: Severity = "warning" if inside or elastic or not training.policy else "error"
+    yield _finding(training, start, option, severity, message, _drop("numNodes"))
+
+
+def _rank(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
+    value = training.value(option.value or "", launch)
+    if value is not None and (value.isdecimal() or value in ("PET_NNODES", "PET_NPROC_PER_NODE")):
+        message = f"{option.written} {value} gives all {training.nodes} pods the same rank"
+        severity: Severity = "warning" if _finds_ranks(launch) else "error"
+        hint = "drop it: the runtime injects the rank, which is the pod's index"
+        yield _finding(training, start, option, severity, message, hint)
+
+
+def _finds_ranks(launch: Launch) -> bool:
+    """Whether the rendezvous itself hands out the ranks, as c10d does."""
+    backend = next((option.value for option in launch.options if option.name == "rdzv-backend"), None)
+    return backend is not None and backend != "static"
+
+
+def _address(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
+    written = option.value or ""
+    if training.nodes < 2 or not written:
+        return
+    value = training.value(written, launch)
+    host = _host(value if value is not None else written)
+    own = _OWN_NAME.fullmatch(_host(written)) or _OWN_NAME.match(written)
+    if host in _AT_HOME or own is not None or host == _pod_ip(training):
+        message = (
+            f"with {option.written} {written} each of the {training.nodes} pods waits for the others at its own address"
+        )
+        hint = "drop it: the runtime injects the address of the first pod"
+        yield _finding(training, start, option, "error", message, hint)
+        return
+    if value is None or host in training.hosts or host in training.variables:
+        return
+    if host and (told := _endpoint_told(training) or training.variables.get("PET_MASTER_ADDR")) and host != told:
+        message = f"{option.written} is {host}, and the pods are told to meet at {told}"
+        if is_v1_host(host, training.job.name):
+            message = f"{option.written} is {host}, a name of Training Operator v1; the first pod is {told}"
+        yield _finding(training, start, option, "warning", message, "drop it: the runtime injects the address")
+
+
+def is_v1_host(host: str, job: str) -> bool:
+    """Whether a host's name is what Training Operator v1 called a replica of this job, and no pod of a JobSet is."""
+    import re
+
+    return re.match(rf"{re.escape(job)}-{_V1_HOST}-\d+(?:\.|:|$)", host) is not None
+
+
+def _endpoint_told(training: Training) -> str:
+    return _host(training.variables.get("PET_RDZV_ENDPOINT") or "")
+
+
+def _pod_ip(training: Training) -> str | None:
+    """The name of a variable that holds the pod's own address."""
+    for variable in training.entry.container.env:
+        field = ((variable.get("valueFrom") or {}).get("fieldRef") or {}).get("fieldPath")
+        if field in ("status.podIP", "metadata.name", "status.hostIP"):
+            return str(variable["name"])
+    return None
+
+
+def _host(endpoint: str) -> str:
+    """The host of `host:port`; brackets of an IPv6 address stay."""
+    host, colon, port = endpoint.rpartition(":")
+    return (
+        host if colon and (port.isdecimal() or port.startswith("$") or not port) and host not in ("", ":") else endpoint
+    )
+
+
+def _beaten(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
+    """Any other option that stands for a variable, such as the number of restarts."""
+    name = launch.launcher.reads + option.name.upper().replace("-", "_")
+    told = training.variables.get(name)
+    value = training.value(option.value, launch) if option.value is not None else None
+    if told is not None and value not in (None, told, name):
+        hint = "drop the flag: the variable has the value"
+        yield _finding(
+            training, start, option, "warning", f"{option.written} {value} beats {name}, which is {told}", hint
+        )
+
+
+def _port(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
+    value = training.value(option.value or "", launch)
+    told = training.variables.get("PET_MASTER_PORT")
+    if value and told and value != told and value.isdecimal():
+        message = f"{option.written} {value} beats PET_MASTER_PORT, which is {told}; all pods agree on it"
+        yield _finding(training, start, option, "info", message, "drop it: the runtime injects the port")
+
+
+def _drop(decided: str) -> str:
+    return f"drop the flag, and set {decided} instead"
+
+
+def _finding(training: Training, start: Start, option: Option, severity: Severity, message: str, hint: str) -> Finding:
+    if severity == "error":
+        return training.finding("RanksDoNotMeet", "error" if start.sure else "warning", message, hint, option.index)
+    return training.finding("TorchrunArgOverridesPolicy", severity, message, hint, option.index)

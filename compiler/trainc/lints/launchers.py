@@ -1,0 +1,130 @@
+"""Launchers that are missing or foreign: processes that start in every pod and do not know of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainc.diagnostics import Finding, Severity
+from trainc.ir.commands.launcher import Launch
+from trainc.ir.commands.started import Start
+from trainc.lints.training import Training
+from trainc.plugins.registry import launching
+from trainc.startup.patterns import pattern
+
+# What a program reads that finds its rank itself.
+_OWN_RANK = pattern(r"\b(?:PET_\w+|\w*NODE_RANK|RANK|WORLD_SIZE|MASTER_ADDR|JOB_COMPLETION_INDEX|OMPI_\w+)\b")
+_RANKS = frozenset(("RANK", "NODE_RANK", "WORLD_RANK", "MACHINE_RANK", "GROUP_RANK"))
+# Policies whose own script starts the command: whatever it is, it is launched.
+_WRAPPED = ("flux",)
+
+
+def launchers(training: Training) -> Iterator[Finding]:
+    """One finding at most for a container that trains."""
+    if training.policy in _WRAPPED or not training.entry.trains:
+        return
+    launched = [start for start in training.line.starts if start.launch is not None]
+    if launched:
+        yield from (found for start in launched if start.launch for found in _foreign(training, start, start.launch))
+    else:
+        yield from _missing(training)
+
+
+def _foreign(training: Training, start: Start, launch: Launch) -> Iterator[Finding]:
+    launcher = launch.launcher
+    if training.nodes < 2 or launch.given(launcher.hosts | launcher.own_way) is not None:
+        return
+    if training.native(launcher):
+        if launcher.name == "accelerate launch":
+            yield from _single_process(training, start, launch)
+        return
+    if launch.given(launcher.nodes) is not None and launch.given(launcher.address) is not None:
+        return
+    severity: Severity = "error" if training.policy and start.sure else "warning"
+    yield training.finding("ForeignLauncher", severity, *_foreign_words(training, launch), launch.index)
+
+
+def _foreign_words(training: Training, launch: Launch) -> tuple[str, str]:
+    name, nodes = launch.launcher.name, training.nodes
+    policy = f"the {training.policy} policy" if training.policy else "a runtime without mlPolicy"
+    own = training.starting
+    if launch.launcher.reaches == "hosts":
+        message = f"{name} needs a list of hosts, and {policy} gives it none: each of the {nodes} pods trains alone"
+    elif own is not None and own.hosts:
+        message = f"{policy} starts {name} in one pod and tells it of no other: the rest of the {nodes} nodes stay idle"
+    else:
+        message = f"{policy} sets nothing that {name} reads: each of the {nodes} pods trains alone"
+    if own is not None:
+        return message, f"start the program with {own.launchers[0].name}, or {_other_runtime(launch)}"
+    if training.policy:
+        return (
+            message,
+            f"start the program itself: it finds its rank in the variables of {training.policy}; or {_other_runtime(launch)}",
+        )
+    return message, _other_runtime(launch)
+
+
+def _other_runtime(launch: Launch) -> str:
+    homes = [key for key, each in launching() if launch.launcher in each.launchers]
+    if launch.launcher.reaches == "hosts":
+        homes = [key for key, each in launching() if each.hosts]
+    return f"take a runtime whose mlPolicy is {homes[0]}" if homes else "take a runtime of its framework"
+
+
+def _single_process(training: Training, start: Start, launch: Launch) -> Iterator[Finding]:
+    """With one device and no word of several machines, accelerate runs the program as it is."""
+    several = launch.given(launch.launcher.nodes | frozenset(("multi-gpu", "use-deepspeed", "use-fsdp", "multi-cpu")))
+    if training.devices != 1 or several is not None:
+        return
+    message = (
+        f"with one device in each pod accelerate starts one process that knows of no other: {training.nodes} trainings"
+    )
+    hint = "start the program with torchrun, or add --multi_gpu and --num_machines with the rank and address"
+    yield training.finding("NoLauncher", "warning", message, hint, launch.index)
+
+
+def _missing(training: Training) -> Iterator[Finding]:
+    own, line = training.starting, training.line
+    if own is None or not own.needed or line.ran("unknown") or line.unclosed:
+        return
+    if any(
+        start.kind == "shell" and start.launch is None and not _ran_inside(start, line.starts) for start in line.starts
+    ):
+        return
+    found = line.ran("python") or line.ran("code")
+    if not found or _finds_its_rank(training):
+        return
+    start = found[-1]
+    single = training.nodes < 2
+    if (single and training.devices < 2) or (not line.ran("python") and not single and training.devices < 1):
+        return
+    severity: Severity = "info" if single or start.kind == "code" or not start.sure else "warning"
+    launcher = own.launchers[0].name
+    yield training.finding(
+        "NoLauncher",
+        severity,
+        _missing_words(training),
+        f"start it with a launcher: [{launcher}, train.py]" if launcher == "torchrun" else f"start it with {launcher}",
+        start.program.index,
+    )
+
+
+def _missing_words(training: Training) -> str:
+    nodes, devices = training.nodes, training.devices
+    if training.starting is not None and training.starting.hosts:
+        return f"no launcher starts this program: it runs once, on one of the {nodes} nodes"
+    each = f" with {devices} devices" if devices > 1 else ""
+    if nodes < 2:
+        return f"no launcher starts this program: one process{each}"
+    return f"no launcher starts this program: {nodes} pods{each} run one process each, and none knows of the others"
+
+
+def _ran_inside(shell: Start, starts: tuple[Start, ...]) -> bool:
+    """Whether what a shell runs has been read as well."""
+    return any(start.line == shell.line and start is not shell for start in starts) and "-c" in " ".join(shell.words)
+
+
+def _finds_its_rank(training: Training) -> bool:
+    """Whether the command or the container speaks of ranks: the program then meets the others in its own way."""
+    if any(_OWN_RANK.search(word) for word in training.line.words):
+        return True
+    return any(v["name"] in _RANKS and v.get("valueFrom") is not None for v in training.entry.container.env)

@@ -1,0 +1,86 @@
+"""Pods that cannot find each other: names that do not resolve, and interfaces that lead nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainc.diagnostics import Finding, Severity
+from trainc.ir.info import Info
+from trainc.ir.podset import PodSet
+from trainc.ir.trainjob import TrainJob
+from trainc.ir.written import in_pod, variable_place
+from trainc.lints.launch_options import is_v1_host
+from trainc.lints.training import policy_of
+
+_LOOPBACK = frozenset(("lo", "=lo", "lo0"))
+_INTERFACES = frozenset(("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME", "UCX_NET_DEVICES"))
+# Variables in which programs other than torchrun look for rank 0.
+_ADDRESSES = frozenset(
+    ("JAX_COORDINATOR_ADDRESS", "COORDINATOR_ADDRESS", "MASTER_ADDR", "CHIEF_IP", "MAIN_PROCESS_IP", "DMLC_PS_ROOT_URI")
+)
+_READ = _INTERFACES | _ADDRESSES
+_AT_HOME = ("localhost", "127.0.0.1", "0.0.0.0", "::1")  # noqa: S104
+
+
+def network(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """What keeps the pods of a job from meeting. Looks at sized pod sets."""
+    policy = policy_of(info)
+    pods = sum(p.count * p.replicas for p in info.pod_sets if p.role or p.ancestor == "trainer")
+    if pods < 2 or not policy:
+        return
+    if (info.template.get("network") or {}).get("enableDNSHostnames") is False:
+        path = ("spec", "template", "spec", "network", "enableDNSHostnames")
+        message = f"the pods get no DNS names, and {policy} tells all {pods} of them to meet at one"
+        yield Finding("NoHostnames", "error", message, hint="drop it, or write true", path=path, about="runtime")
+    for index, pod_set in enumerate(info.pod_sets):
+        if pod_set.role or pod_set.ancestor == "trainer":
+            yield from _host_network(job, info, pod_set)
+            yield from _without_index(info, pod_set, index)
+            yield from _variables(job, info, pod_set, policy, pods)
+
+
+def _host_network(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Finding]:
+    spec = info.pod_spec(pod_set.name)
+    if spec.get("hostNetwork") is not True or spec.get("dnsPolicy", "ClusterFirst") not in ("ClusterFirst", "Default"):
+        return
+    path, about = in_pod(job, info, pod_set.name, "hostNetwork")
+    message = "pods in the host's network ask the host's DNS, which knows no pods: rank 0's name does not resolve"
+    hint = "set dnsPolicy: ClusterFirstWithHostNet beside it"
+    yield Finding("HostNetworkWithoutDNS", "error", message, hint=hint, path=path, about=about)
+
+
+def _without_index(info: Info, pod_set: PodSet, index: int) -> Iterator[Finding]:
+    job_spec = info.template["replicatedJobs"][index]["template"].get("spec") or {}
+    if job_spec.get("completionMode") == "NonIndexed" and pod_set.count > 1:
+        path = ("spec", "template", "spec", "replicatedJobs", index, "template", "spec", "completionMode")
+        message = "pods without an index have no rank and no host name to meet at"
+        yield Finding(
+            "PodsWithoutIndex", "error", message, hint="drop it, or write Indexed", path=path, about="runtime"
+        )
+
+
+def _variables(job: TrainJob, info: Info, pod_set: PodSet, policy: str, pods: int) -> Iterator[Finding]:
+    for container in pod_set.containers:
+        for variable in container.env:
+            name, value = str(variable["name"]), variable.get("value")
+            if name in _READ and isinstance(value, str) and (found := _unreachable(name, value, policy, job.name)):
+                code, severity, why = found
+                path, about = variable_place(job, info, pod_set, container.name, name)
+                message = f"{name} is {value}, {why}: the {pods} pods do not meet"
+                hint = f"drop {name}: the runtime says where the pods meet"
+                yield Finding(code, severity, message, hint=hint, path=path, about=about)
+
+
+def _unreachable(name: str, value: str, policy: str, job: str) -> tuple[str, Severity, str] | None:
+    """The code, the severity and the reason why pods do not meet at a variable's value."""
+    if name in _INTERFACES:
+        return ("LoopbackInterface", "error", "which reaches no other pod") if value in _LOOPBACK else None
+    if value.startswith(_AT_HOME):
+        # torchrun sets MASTER_ADDR anew for its workers.
+        if policy == "torch" and name == "MASTER_ADDR":
+            return None
+        severity: Severity = "error" if name == "JAX_COORDINATOR_ADDRESS" and policy == "jax" else "warning"
+        return "LoopbackInterface", severity, "which each pod takes for itself"
+    if is_v1_host(value, job):
+        return "FormerHostName", "warning", "a name of Training Operator v1 that no pod has"
+    return None

@@ -1,0 +1,147 @@
+"""Processes against devices: devices that no process uses, and processes that find none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainc.api.devices import VISIBLE
+from trainc.diagnostics import Finding, Path, Severity
+from trainc.ir.commands.launcher import Launch, Option
+from trainc.ir.commands.started import Start
+from trainc.ir.entrypoints import About
+from trainc.lints.training import Training
+
+# Words that launchers resolve on the node: as many processes as devices.
+_AS_DEVICES = ("auto", "gpu", "", "xpu", "tpu")
+
+
+def processes(training: Training) -> Iterator[Finding]:
+    """What is said of the number of processes."""
+    if training.devices:
+        yield from _hidden(training)
+    said = False
+    for start in training.line.starts:
+        launch = start.launch
+        if launch is None or not (training.native(launch.launcher) or training.nodes == 1):
+            continue
+        per_node, total = launch.given(launch.launcher.per_node), launch.given(launch.launcher.total)
+        said = said or per_node is not None or total is not None
+        if per_node is not None:
+            yield from _per_node(training, start, launch, per_node)
+        elif total is not None:
+            yield from _total(training, start, launch, total)
+    if not said and training.entry.trains and training.devices:
+        yield from _asked(training)
+
+
+def _per_node(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
+    value = training.value(option.value or "", launch)
+    if value is None or value == "PET_NPROC_PER_NODE":
+        return
+    asked, _, _ = _numbers_asked(training)
+    if value.isdecimal() and training.devices:
+        yield from _compared(training, start, option, int(value), training.devices, "in each pod")
+    elif asked is not None and asked not in (_words_asked(training), value) and value not in training.variables:
+        message = f"{option.written} {value} beats numProcPerNode, which is {asked}"
+        hint = "drop the flag, and set numProcPerNode instead"
+        yield training.finding("TorchrunArgOverridesPolicy", "warning", message, hint, option.index)
+
+
+def _words_asked(training: Training) -> str | None:
+    asked, _, _ = _numbers_asked(training)
+    return asked if asked in (*_AS_DEVICES, "cpu") else None
+
+
+def _total(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
+    value = training.value(option.value or "", launch)
+    if value is None or not value.isdecimal() or launch.given(launch.launcher.hosts | launch.launcher.own_way):
+        return
+    if training.devices:
+        whole = training.devices * training.nodes
+        yield from _compared(training, start, option, int(value), whole, f"on {training.nodes} nodes")
+
+
+def _compared(
+    training: Training, start: Start, option: Option, count: int, devices: int, where: str
+) -> Iterator[Finding]:
+    if count == devices or count < 1:
+        return
+    if count < devices:
+        message = f"{option.written} {count}: {count} processes for {devices} of {training.device} {where}, so {devices - count} stay idle"
+        severity: Severity = "warning"
+        code = "IdleDevices"
+    else:
+        message = f"{option.written} {count}: {count} processes for {devices} of {training.device} {where}, so {count - devices} find none"
+        severity, code = ("error" if start.sure else "warning"), "MoreProcessesThanDevices"
+    hint = f"write {devices}, or drop the flag: the devices are counted" if option.name else ""
+    yield training.finding(code, severity, message, hint, option.index)
+
+
+def _asked(training: Training) -> Iterator[Finding]:
+    """numProcPerNode, where no flag beats it."""
+    asked, path, about = _numbers_asked(training)
+    if asked is None or not asked.isdecimal() or training.policy not in ("torch", "mpi"):
+        return
+    if training.policy == "mpi" and about == "runtime":
+        return  # 1 there means: as many as there are devices.
+    count, devices = int(asked), training.devices
+    if count == devices or count < 1:
+        return
+    hint = f"write {devices}, or leave numProcPerNode out to have the devices counted"
+    if count < devices:
+        message = f"{count} processes for {devices} of {training.device} in each pod, so {devices - count} stay idle"
+        yield Finding("IdleDevices", "warning", message, hint=hint, path=path, about=about)
+    else:
+        message = f"{count} processes for {devices} of {training.device} in each pod, so {count - devices} find none"
+        yield Finding("MoreProcessesThanDevices", "error", message, hint=hint, path=path, about=about)
+
+
+def _numbers_asked(training: Training) -> tuple[str | None, Path, About]:
+    """What numProcPerNode says, and where; None where it is left out."""
+    trainer = training.job.trainer
+    if trainer is not None and trainer.num_proc_per_node is not None:
+        return str(trainer.num_proc_per_node), ("spec", "trainer", "numProcPerNode"), "trainjob"
+    asked = (training.info.policy(training.policy) or {}).get("numProcPerNode") if training.policy else None
+    path = ("spec", "mlPolicy", training.policy, "numProcPerNode")
+    return (None if asked is None else str(asked)), path, "runtime"
+
+
+def _hidden(training: Training) -> Iterator[Finding]:
+    """A variable that shows the processes fewer devices than there are."""
+    own = {name: value for name, value in training.variables.items() if value is not None}
+    for name, devices in VISIBLE.items():
+        if training.device not in devices:
+            continue
+        index = next((i for i, v in enumerate(training.entry.container.env) if v["name"] == name), None)
+        shown = own.get(name)
+        if index is not None and shown is not None and _fewer(shown, training.devices):
+            path, about = _of_variable(training, name, index)
+            yield Finding("IdleDevices", "warning", *_hidden_words(training, name, shown), path, about=about)
+        for start in training.line.starts:
+            inline = start.variables.get(name)
+            if start.kind in ("launcher", "python") and inline is not None and inline != shown:
+                if _fewer(inline, training.devices):
+                    words = _hidden_words(training, name, inline)
+                    yield training.finding("IdleDevices", "warning", *words, start.program.index)
+
+
+def _fewer(shown: str, devices: int) -> bool:
+    listed = [part for part in shown.replace(" ", "").split(",") if part]
+    return (
+        "$" not in shown
+        and shown != "all"
+        and (not listed or listed[0] in ("-1", "none", "void") or len(listed) < devices)
+    )
+
+
+def _hidden_words(training: Training, name: str, shown: str) -> tuple[str, str]:
+    message = f"{name} is {shown!r}, which hides devices from the program: the pod has {training.devices} of {training.device}"
+    return message, f"drop {name}: a pod sees the devices that it asks for, and no others"
+
+
+def _of_variable(training: Training, name: str, index: int) -> tuple[Path, About]:
+    trainer = training.entry.trainer
+    for i, variable in enumerate(trainer.env if trainer else ()):
+        if variable["name"] == name:
+            return ("spec", "trainer", "env", i), "trainjob"
+    return (*training.entry.path, "env", index), "runtime"

@@ -1,0 +1,206 @@
+"""Scripts that end otherwise than the training in them: failures that are lost, and pods that stay when it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from trainc.diagnostics import Finding
+from trainc.ir.commands.programs import base, program_of
+from trainc.ir.commands.shell import Command, Compound, Item, Stage
+from trainc.ir.commands.started import CommandLine, Start
+from trainc.lints.training import Training
+from trainc.plugins.registry import programs
+from trainc.startup.records import dataclass, replace
+
+_PASSING = frozenset(("true", ":", "echo", "printf", "sleep", "date", "exit 0", "wait"))
+
+
+def shell_endings(training: Training) -> Iterator[Finding]:
+    """A warning where the training's failure does not reach the pod, and where the pod outlives it."""
+    line = training.line
+    if not training.entry.trains:
+        return
+    trains = _training_start(line) if line.script is not None else None
+    if trains is not None:
+        yield from _script(training, trains)
+    else:
+        yield from _only_waits(training)
+
+
+def _training_start(line: CommandLine) -> Start | None:
+    """The last launcher, else the last Python program."""
+    for kinds in (("launcher",), ("python",)):
+        if found := line.ran(*kinds):
+            return found[-1]
+    return None
+
+
+def _only_waits(training: Training) -> Iterator[Finding]:
+    waits = training.line.ran("sleep")
+    # Users enter a Flux instance and submit from inside of it.
+    if waits and training.policy != "flux" and not training.line.ran("launcher", "python", "unknown", "code"):
+        message = f"{' '.join(waits[-1].words)!r} trains nothing and never ends: the pods hold what they ask for"
+        hint = "start the training; for a look around, use `kubectl debug` or a job with a deadline"
+        yield training.finding("HeldAfterEnd", "warning", message, hint, waits[-1].program.index)
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """What `set` and the shell's own flags have switched on."""
+
+    errexit: bool = False
+    pipefail: bool = False
+
+
+def _script(training: Training, trains: Start) -> Iterator[Finding]:
+    line = training.line
+    assert line.script is not None
+    options = _of_flags(line.words[: line.script])
+    at = _top_level(line.items, trains)
+    if at is None:
+        return
+    for item in line.items[:at]:
+        options = _after(item, options)
+    item, rest = line.items[at], line.items[at + 1 :]
+    lost = _lost_in_pipe(item, trains, options) or _lost_behind(item, rest, options)
+    if lost and not _kept_status(rest) and not item.negated:
+        yield training.finding("FailureIgnored", "warning", *lost, trains.program.index)
+    waiting = _waits_behind(item, rest)
+    if waiting is not None:
+        message = f"after the training {' '.join(waiting.words)!r} keeps the pods, and all that they ask for"
+        hint = "drop it: the logs of a pod that has ended stay"
+        yield training.finding("HeldAfterEnd", "warning", message, hint, trains.program.index)
+
+
+def _of_flags(words: Sequence[str]) -> _Options:
+    """The options in `bash -eo pipefail -c`."""
+    letters = "".join(w[1:] for w in words if w.startswith("-") and not w.startswith("--"))
+    return _Options("e" in letters or "errexit" in words, "pipefail" in words)
+
+
+def _after(item: Item, options: _Options) -> _Options:
+    for stage in item.stages:
+        if isinstance(stage, Command) and stage.words[:1] == ("set",):
+            for sign, on in (("-", True), ("+", False)):
+                flags = [w for w in stage.words[1:] if w.startswith(sign)]
+                letters = "".join(flags)
+                if "e" in letters.removeprefix("--") or (flags and "errexit" in stage.words):
+                    options = replace(options, errexit=on)
+                if flags and "pipefail" in stage.words:
+                    options = replace(options, pipefail=on)
+    return options
+
+
+def _top_level(items: tuple[Item, ...], trains: Start) -> int | None:
+    """The item that is, or pipes, the training; None where it runs inside a condition, a loop or a function."""
+    found = [i for i, item in enumerate(items) if any(_holds(stage, trains) for stage in item.stages)]
+    return found[-1] if found else None
+
+
+def _holds(stage: Stage, trains: Start) -> bool:
+    if isinstance(stage, Command):
+        return stage.line == trains.line and stage.words == trains.words
+    return stage.kind in "{(" and any(_holds(inner, trains) for item in stage.body for inner in item.stages)
+
+
+def _lost_in_pipe(item: Item, trains: Start, options: _Options) -> tuple[str, str] | None:
+    if len(item.stages) < 2 or options.pipefail or _holds(item.stages[-1], trains):
+        return None
+    last = item.stages[-1]
+    name = base(last.words[0]) if isinstance(last, Command) and last.words else "the last command"
+    message = f"the pipe ends as {name} does, so a training that fails counts as done, and the other pods wait for it"
+    return message, "begin the script with `set -o pipefail`, and run it with bash"
+
+
+def _lost_behind(item: Item, rest: tuple[Item, ...], options: _Options) -> tuple[str, str] | None:
+    if item.then == "&":
+        return _lost_in_background(rest)
+    position = 0
+    then = item.then
+    while then == "&&" and position < len(rest):
+        then = rest[position].then
+        position += 1
+    if then == "||" and position < len(rest):
+        return _lost_in_or(rest[position])
+    behind = [other for other in rest[position:] if _runs(other)]
+    # `set -e` looks at the last command of an && list only; the others' failure ends the list, not the script.
+    stops = options.errexit and position == 0
+    if then == ";" and behind and not stops:
+        shown = _shown(behind[-1])
+        message = f"the script ends as {shown!r} does, so a training that fails counts as done"
+        return message, "begin the script with `set -e`, or join the commands with &&"
+    return None
+
+
+def _lost_in_background(rest: tuple[Item, ...]) -> tuple[str, str] | None:
+    waits = [s for item in rest for s in item.stages if isinstance(s, Command) and s.words[:1] == ("wait",)]
+    if any(len(wait.words) > 1 for wait in waits):
+        return None
+    if waits:
+        return (
+            "`wait` without a process always succeeds, so a training that fails counts as done",
+            "write `wait $!`, or drop the & and the wait",
+        )
+    if any(_runs(item) and _shown(item).startswith(("sleep", "tail")) for item in rest):
+        return "the training runs in the background, and nothing looks at how it ends", "drop the &"
+    return "the training runs in the background, and the pod ends without waiting for it", "drop the &"
+
+
+def _lost_in_or(alternative: Item) -> tuple[str, str] | None:
+    stage = alternative.stages[-1]
+    if isinstance(stage, Compound):
+        words = [s.words for item in stage.body for s in item.stages if isinstance(s, Command)]
+        if any(w[:1] in (("exit",), ("return",), ("false",), ("kill",)) for w in words) or stage.kind not in "{(":
+            return None
+    elif not stage.words or stage.words[0] in ("exit", "return", "false", "kill"):
+        if stage.words[:2] != ("exit", "0"):
+            return None
+    elif base(stage.words[0]) not in _PASSING:
+        return None
+    message = f"`|| {_shown(alternative)}` turns a training that fails into one that is done"
+    return message, "drop it; a pod that has failed is what restarts and alerts look for"
+
+
+def _runs(item: Item) -> bool:
+    return any(not isinstance(stage, Command) or bool(stage.words) for stage in item.stages)
+
+
+def _shown(item: Item) -> str:
+    stage = item.stages[-1]
+    return " ".join(stage.words[:3]) if isinstance(stage, Command) else stage.kind
+
+
+def _kept_status(rest: tuple[Item, ...]) -> bool:
+    """Whether the script looks at how the training ended: `exit $status`, `[ $? -eq 0 ]`, PIPESTATUS."""
+    return any(_reads_status(stage) for item in rest for stage in item.stages)
+
+
+def _reads_status(stage: Stage) -> bool:
+    if isinstance(stage, Compound):
+        return any(_reads_status(inner) for item in stage.body for inner in item.stages)
+    words = (*stage.words, *(value for _, value in stage.assignments))
+    if stage.words[:1] == ("exit",):
+        return len(stage.words) < 2 or "$" in stage.words[1] or stage.words[1] != "0"
+    return any("PIPESTATUS" in word for word in words) or (
+        bool(stage.words) and stage.words[0] in ("[", "[[", "test", "((") and any("$?" in word for word in words)
+    )
+
+
+def _waits_behind(item: Item, rest: tuple[Item, ...]) -> Command | None:
+    """A command behind the training that never ends, if it is reached."""
+    if item.then == "||":
+        return None
+    for other in rest:
+        for stage in other.stages:
+            if isinstance(stage, Command) and stage.words:
+                if stage.words[0] in ("exit", "exec"):
+                    return None
+                if program_of(stage.words, programs("")).kind == "sleep":
+                    return stage
+            elif isinstance(stage, Compound) and stage.kind in ("while", "until"):
+                waits = [
+                    s for i in stage.body for s in i.stages if isinstance(s, Command) and s.words[:1] == ("sleep",)
+                ]
+                if waits:
+                    return waits[0]
+    return None

@@ -1,0 +1,113 @@
+"""The commands that train, with what the job gives them: nodes, devices, variables, and the framework's launchers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from trainc.api import names
+from trainc.api.devices import accelerators
+from trainc.diagnostics import Finding, Path, Severity
+from trainc.ir.commands.launcher import Launch, Launcher, Starting
+from trainc.ir.commands.started import CommandLine, read_command
+from trainc.ir.entrypoints import About, Entrypoint
+from trainc.ir.env import subdomain
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob
+from trainc.plugins.registry import PLUGINS, programs, starting
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass
+
+_KUBERNETES = pattern(r"\$\((\w+)\)")
+_SHELL = pattern(r"\$(?:\{(\w+)\}|(\w+))")
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """A container that trains, sized: `nodes` pods, `devices` whole accelerators of one kind in each (0 if unknown).
+
+    `policy` is the key of the mlPolicy's framework, empty without one; `variables` are the container's own, None where
+    only the pod knows the value.
+    """
+
+    job: TrainJob
+    info: Info
+    entry: Entrypoint
+    line: CommandLine
+    policy: str
+    nodes: int
+    devices: int
+    device: str
+    variables: Mapping[str, str | None]
+
+    @property
+    def starting(self) -> Starting | None:
+        """How the framework's processes start; None where it has no launchers."""
+        return starting(self.policy)
+
+    def native(self, launcher: Launcher) -> bool:
+        """Whether the framework tells this launcher what it needs to know."""
+        own = self.starting
+        if own is None:
+            return False
+        return launcher in own.launchers and (launcher.reaches == "node" or own.hosts)
+
+    def place(self, index: int) -> tuple[Path, About]:
+        """Where a word of a start is written."""
+        return self.entry.place(self.line.word(index))
+
+    def finding(self, code: str, severity: Severity, message: str, hint: str, index: int) -> Finding:
+        """A finding about a word of a start."""
+        path, about = self.place(index)
+        return Finding(code, severity, message, hint=hint, path=path, about=about)
+
+    def value(self, text: str, launch: Launch | None = None) -> str | None:
+        """A word as the program sees it; a variable's own name where only the pod knows it; None where nobody does."""
+        known = {**self.variables, **(launch.variables if launch else {})}
+        if "$" not in text:
+            return None if "`" in text else text
+        text = _KUBERNETES.sub(lambda m: _known(m[1], m[0], self.variables), text)
+        if self.line.script is not None:
+            text = _SHELL.sub(lambda m: _known(m[1] or m[2], m[0], known), text)
+        return None if "$" in text or "`" in text else text
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """Every name of rank 0's pod, from the shortest that resolves."""
+        trainer = self.info.trainer or self.entry.pod_set
+        first = names.first_host(self.job.name, trainer.name, subdomain(self.job, self.info))
+        spaced = f"{first}.{self.job.namespace}" if self.job.namespace else first
+        return frozenset((first, spaced, f"{spaced}.svc", f"{spaced}.svc.{self.info.cluster_domain}"))
+
+
+def _known(name: str, written: str, known: Mapping[str, str | None]) -> str:
+    return (known[name] or name) if name in known else written
+
+
+def training_of(job: TrainJob, info: Info, entry: Entrypoint) -> Training | None:
+    """The trainer's container, or another that is given the variables of the rendezvous; None for every other."""
+    env = entry.container.env
+    if not (entry.trains or any(str(v["name"]).startswith("PET_") for v in env)):
+        return None
+    policy = policy_of(info)
+    found = accelerators(entry.container.resources)
+    if policy == "mpi" and not found and (node := info.pod_set_in_role(names.NODE)) is not None:
+        found = accelerators(next((c.resources for c in node.containers if c.name == node.main), {}))
+    device, devices = next(iter(found.items())) if len(found) == 1 else ("", 0)
+    line = read_command(tuple(map(str, entry.words)), programs(policy))
+    known = {str(v["name"]): v.get("value") for v in env}
+    return Training(job, info, entry, line, policy, _nodes(entry, info, policy), devices, device, known)
+
+
+def policy_of(info: Info) -> str:
+    """The key of the framework that the runtime's mlPolicy chooses; empty where it chooses none."""
+    chosen = info.ml_policy or {}
+    return next((plugin.policy for plugin in PLUGINS if plugin.policy and chosen.get(plugin.policy) is not None), "")
+
+
+def _nodes(entry: Entrypoint, info: Info, policy: str) -> int:
+    if policy != "mpi":
+        return entry.pod_set.count * entry.pod_set.replicas
+    node = info.pod_set_in_role(names.NODE)
+    hosts = node.count * node.replicas if node is not None else 0
+    launcher_too = bool((info.policy("mpi") or {}).get("runLauncherAsNode")) or node is None
+    return hosts + launcher_too

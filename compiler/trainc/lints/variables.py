@@ -1,0 +1,122 @@
+"""Variables of containers: tokens that would go to git in plain text, and names that nothing reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from trainc.diagnostics import Finding, Path
+from trainc.ir.entrypoints import About, Entrypoint
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob
+from trainc.ir.written import variable_place
+from trainc.startup.patterns import pattern
+
+# What tokens of well-known services look like; the first group of each is enough to know one.
+_TOKEN = pattern(
+    r"\b(?:hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abprs]-[\w-]{10,}"
+    r"|AKIA[0-9A-Z]{16}|ASIA[0-9A-Z]{16}|sk-(?:ant-|proj-)?[\w-]{20,}|AIza[\w-]{30,}|nvapi-[\w-]{20,}|dckr_pat_[\w-]{16,}"
+    r"|ya29\.[\w-]{20,}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]+)|-----BEGIN [A-Z ]*PRIVATE KEY-----"
+)
+_PASSWORD_IN_URL = pattern(r"\b[a-z][a-z0-9+.-]*://[^/\s:@]*:(?!\$)[^/\s:@$]{3,}@")
+# Names that hold nothing but a secret, whatever it looks like.
+_SECRET_NAME = pattern(
+    r"(?:^|.*_)(?:TOKEN|API_?KEY|SECRET|SECRET_?(?:ACCESS_)?KEY|ACCESS_KEY|PASSWORD|PASSWD|PRIVATE_KEY|CLIENT_SECRET"
+    r"|CREDENTIALS?|PAT|AUTH_?TOKEN)",
+    2,  # re.IGNORECASE
+)
+# Tokens of a text's vocabulary, and names of things that hold a secret.
+_NO_SECRET = pattern(
+    r"(?:.*_)?(?:PAD|EOS|BOS|UNK|SEP|CLS|MASK|STOP|SPECIAL|NUM|MAX|MIN|IMAGE|START|END)_TOKEN|.*(?:_ID|_PATH|_FILE|_NAME)",
+    2,
+)
+_PLACEHOLDER = pattern(
+    r"<.*>|\$.*|x+|\*+|(?:change|replace)[-_ ]?me.*|your[-_ ].*|dummy|none|null|todo|true|false|\d{1,6}|.{0,5}|/.*|.*\s.*",
+    2,
+)
+
+_SHORTEST_TOKEN = 14
+_LONG_NAME = 10
+# The first letters of the variables that are looked at.
+_BEGINNINGS = frozenset(("NC", "TO", "PY", "CU", "GL", "UC", "FI"))
+
+
+def plain_tokens(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
+    """A warning for each token that a container's variable or command holds in plain text."""
+    for variable in entry.container.env:
+        if _is_secret(variable):
+            yield _token(str(variable["name"]), *_place(job, info, entry, str(variable["name"])))
+    for i, word in enumerate(map(str, entry.words)):
+        if len(word) >= _SHORTEST_TOKEN and _holds_token(word):
+            yield _token("", *entry.place(i))
+
+
+def tokens_of_initializers(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """The same of the initializers' own settings."""
+    for step, field in ((job.dataset, "dataset"), (job.model, "model")):
+        path: Path = ("spec", "initializer", field)
+        for i, variable in enumerate(step.env if step else ()):
+            if _is_secret(variable):
+                yield _token(str(variable["name"]), (*path, "env", i), "trainjob")
+        if step and step.storage_uri and _PASSWORD_IN_URL.search(step.storage_uri):
+            yield _token("", (*path, "storageUri"), "trainjob")
+
+
+def _is_secret(variable: Mapping[str, Any]) -> bool:
+    value = variable.get("value")
+    return isinstance(value, str) and value != "" and _is_secret_value(str(variable["name"]), value)
+
+
+@lru_cache(maxsize=1024)
+def _is_secret_value(name: str, value: str) -> bool:
+    if _holds_token(value):
+        return True
+    return bool(_SECRET_NAME.fullmatch(name)) and not _NO_SECRET.fullmatch(name) and not _PLACEHOLDER.fullmatch(value)
+
+
+@lru_cache(maxsize=1024)
+def _holds_token(text: str) -> bool:
+    return len(text) >= _SHORTEST_TOKEN and bool(_TOKEN.search(text) or _PASSWORD_IN_URL.search(text))
+
+
+def _token(name: str, path: Path, about: About) -> Finding:
+    what = f"{name} is a secret" if name else "this holds a secret"
+    key = name.lower().replace("_", "-") or "token"
+    return Finding(
+        "PlainToken",
+        "warning",
+        f"{what} in plain text, and what is compiled goes to git",
+        hint=f"take it from a Secret: valueFrom: {{secretKeyRef: {{name: my-tokens, key: {key}}}}}; revoke it if it is in git",
+        path=path,
+        about=about,
+    )
+
+
+def misspelt_variables(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
+    """A warning for each variable that is nearly one that NCCL or PyTorch reads."""
+    for variable in entry.container.env:
+        name = str(variable["name"])
+        meant = _meant(name) if name[:2].upper() in _BEGINNINGS else ""
+        if meant:
+            place, about = _place(job, info, entry, name)
+            message = f"nothing reads {name}"
+            yield Finding(
+                "MisspeltVariable", "warning", message, hint=f"did you mean {meant}?", path=place, about=about
+            )
+
+
+@lru_cache(maxsize=1024)
+def _meant(name: str) -> str:
+    """The variable that a name is a slip from; empty for one that is known, or is like none."""
+    from trainc.api.tuning_variables import PREFIXES, known_variables
+
+    if not name.upper().startswith(PREFIXES) or name in known_variables():
+        return ""
+    from trainc.diagnostics.near_names import misspelt
+
+    return misspelt(name, known_variables(), 2 if len(name) >= _LONG_NAME else 1)
+
+
+def _place(job: TrainJob, info: Info, entry: Entrypoint, name: str) -> tuple[Path, About]:
+    return variable_place(job, info, entry.pod_set, entry.container.name, name)

@@ -1,0 +1,175 @@
+"""Volumes between pods: data that the trainer never sees, claims that one node holds, and mounts that are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from trainc.api import names
+from trainc.diagnostics import Finding
+from trainc.ir.info import Info
+from trainc.ir.podset import PodSet
+from trainc.ir.trainjob import TrainJob
+from trainc.ir.written import in_pod
+
+Json = Mapping[str, Any]
+_INITIALIZERS = {names.DATASET_INITIALIZER: "dataset", names.MODEL_INITIALIZER: "model"}
+# What every pod has for itself, and is gone with it.
+_OWN = frozenset(("emptyDir", "ephemeral"))
+# Sources that are no storage: they fill a folder and take nothing.
+_FILLED = frozenset(("secret", "configMap", "downwardAPI", "projected", "image"))
+_ONE_NODE = frozenset(("ReadWriteOnce", "ReadWriteOncePod"))
+_IN_MEMORY_SERVED = "cache://"
+
+
+def volumes(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """What is wrong with the volumes of a sized job, from its own documents."""
+    for pod_set in info.pod_sets:
+        yield from _unused(job, info, pod_set)
+        if pod_set.ancestor in _INITIALIZERS:
+            yield from _unshared(job, info, pod_set)
+    yield from _templates(info)
+
+
+def _mounts(pod_set: PodSet) -> Iterator[Json]:
+    for container in (*pod_set.containers, *pod_set.init_containers):
+        yield from container.mounts
+        yield from container.fields.get("volumeDevices", ())
+
+
+def _unused(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Finding]:
+    """Volumes of the template that no container mounts: the pod waits for them all the same."""
+    mounted = {mount.get("name") for mount in _mounts(pod_set)}
+    for volume in info.pod_spec(pod_set.name).get("volumes", ()):
+        if volume.get("name") not in mounted:
+            path, about = in_pod(job, info, pod_set.name, "volumes", ("name", volume.get("name")))
+            patched = about == "trainjob"
+            message = f"no container of {pod_set.name!r} mounts the volume {volume.get('name')!r}"
+            hint = f"add volumeMounts: [{{name: {volume.get('name')}, mountPath: /data}}] to the container, or drop the volume"
+            yield Finding(
+                "VolumeNotMounted", "warning" if patched else "info", message, hint=hint, path=path, about=about
+            )
+
+
+def _claim_templates(info: Info) -> Iterator[tuple[int, int, Json]]:
+    for i, policy in enumerate(info.template.get("volumeClaimPolicies") or ()):
+        for j, template in enumerate(policy.get("templates") or ()):
+            yield i, j, template
+
+
+def _source(pod_set: PodSet, name: str, info: Info) -> tuple[str, Any] | None:
+    """Kind and identity of the storage behind a mount; None for what holds no data of its own or is unknown."""
+    volume = next((v for v in pod_set.volumes if v.get("name") == name), None)
+    if volume is None:
+        shared = any((t.get("metadata") or {}).get("name") == name for _, _, t in _claim_templates(info))
+        return ("volumeClaimPolicies", name) if shared else None
+    kinds = [kind for kind, value in volume.items() if kind != "name" and value is not None]
+    if len(kinds) != 1 or kinds[0] in _FILLED:
+        return None
+    kind = kinds[0]
+    source = volume[kind]
+    return kind, source.get("claimName") if kind == "persistentVolumeClaim" else _frozen(source)
+
+
+def _frozen(value: Any) -> str:
+    return repr(sorted(value.items())) if isinstance(value, Mapping) else repr(value)
+
+
+def _unshared(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Finding]:
+    """An initializer whose download lands where the trainer does not look."""
+    step = job.initializer(pod_set.ancestor or "")
+    trainer = info.trainer
+    if trainer is None or (step is None and not _downloads(pod_set)):
+        return
+    if step is not None and (step.storage_uri or "").startswith(_IN_MEMORY_SERVED):
+        return
+    if any(variable["name"] == "CACHE_IMAGE" for c in pod_set.containers for variable in c.env):
+        return
+    filled = [
+        (str(m.get("name")), source) for m in _mounts(pod_set) if (source := _source(pod_set, str(m.get("name")), info))
+    ]
+    readers = [p for p in info.pod_sets if p.ancestor == names.TRAINER or p.role == names.NODE]
+    read = {
+        source for reader in readers for m in _mounts(reader) if (source := _source(reader, str(m.get("name")), info))
+    }
+    if not filled or any(source in read and source[0] not in _OWN for _, source in filled):
+        return
+    name, (kind, identity) = filled[0]
+    what = f"claim {identity!r}" if kind == "persistentVolumeClaim" else f"{kind} volume {name!r}"
+    message = f"{pod_set.name!r} fills its {what}, and the trainer's pods do not mount it: they find an empty folder"
+    hint = f"give both jobs a volume {name!r} of one persistentVolumeClaim, and mount it in both"
+    if kind in _OWN:
+        message = f"{pod_set.name!r} fills an {kind} volume, which is gone with its pod: the trainer finds nothing"
+    path, about = in_pod(job, info, pod_set.name, "volumes", ("name", name))
+    yield Finding("InitializerVolumeNotShared", "warning", message, hint=hint, path=path, about=about)
+
+
+def _downloads(pod_set: PodSet) -> bool:
+    return any(v["name"] == "STORAGE_URI" for c in pod_set.containers for v in c.env)
+
+
+def _templates(info: Info) -> Iterator[Finding]:
+    """Claims that JobSet makes: of which node, and how long they last."""
+    for i, j, template in _claim_templates(info):
+        name = (template.get("metadata") or {}).get("name")
+        modes = set((template.get("spec") or {}).get("accessModes") or ())
+        path = ("spec", "template", "spec", "volumeClaimPolicies", i, "templates", j, "spec", "accessModes")
+        # Steps that follow each other may well land on one node; the pods of one step do not.
+        pods = max(
+            (p.count * p.replicas for p in info.pod_sets if any(m.get("name") == name for m in _mounts(p))), default=0
+        )
+        if modes and modes <= _ONE_NODE and pods > 1:
+            yield _one_node(str(name), sorted(modes), pods, path, "runtime")
+        policy = info.template["volumeClaimPolicies"][i].get("retentionPolicy") or {}
+        if policy.get("whenDeleted", "Delete") == "Delete" and _holds_output(info, str(name)):
+            where = ("spec", "template", "spec", "volumeClaimPolicies", i)
+            message = f"the claim {name!r} is deleted with the job, and the job writes its output there"
+            hint = "set retentionPolicy: {whenDeleted: Retain}"
+            yield Finding("OutputDeletedWithJob", "info", message, hint=hint, path=where, about="runtime")
+
+
+def _holds_output(info: Info, volume: str) -> bool:
+    from trainc.lints.outputs import output_paths
+
+    for pod_set in info.pod_sets:
+        for container in pod_set.containers:
+            words = (*(info.command or container.command), *(info.args or container.fields.get("args", ())))
+            mounts = [str(m.get("mountPath")) for m in container.mounts if m.get("name") == volume]
+            if any(
+                path.startswith(mount.rstrip("/") + "/") or path == mount
+                for path in output_paths(words)
+                for mount in mounts
+            ):
+                return True
+    return False
+
+
+def _one_node(claim: str, modes: Sequence[str], pods: int, path: Any, about: Any) -> Finding:
+    message = (
+        f"the claim {claim!r} is {' and '.join(modes)}: one node mounts it, and the other pods of {pods} wait for ever"
+    )
+    hint = "use a storage class with ReadWriteMany, or one claim for each pod"
+    return Finding("ClaimOnSeveralNodes", "warning", message, hint=hint, path=path, about=about)
+
+
+def claims_on_several_nodes(job: TrainJob, info: Info, documents: Iterable[Json]) -> Iterator[Finding]:
+    """A warning for each claim of the input that one node holds and pods of several mount. Of a sized job."""
+    modes = {
+        (d.get("metadata") or {}).get("name"): set((d.get("spec") or {}).get("accessModes") or ())
+        for d in documents
+        if d.get("kind") == "PersistentVolumeClaim"
+        and (d.get("metadata") or {}).get("namespace", job.namespace) == job.namespace
+    }
+    for pod_set in info.pod_sets if modes else ():
+        for volume in pod_set.volumes:
+            claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
+            found = modes.get(claim)
+            pods = pod_set.count * pod_set.replicas
+            if (
+                found
+                and found <= _ONE_NODE
+                and pods > 1
+                and any(m.get("name") == volume["name"] for m in _mounts(pod_set))
+            ):
+                path, about = in_pod(job, info, pod_set.name, "volumes", ("name", volume["name"]))
+                yield _one_node(str(claim), sorted(found), pods, path, about)

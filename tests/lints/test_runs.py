@@ -1,0 +1,143 @@
+"""What starts in the pods: commands that never meet, never start, never fail or never end, table by table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from builders import compiled, container, job, runtime, trainjob
+
+from trainc import CompileError, Diagnostic
+
+GPUS = {"limits": {"nvidia.com/gpu": 8}}
+POLICIES: dict[str, dict[str, Any]] = {name: {name: {}} for name in ("torch", "jax", "xgboost")}
+
+
+def said(command: list[str] | None, *, nodes: int = 4, policy: str = "torch", **trainer: Any) -> list[Diagnostic]:
+    """All warnings and errors about a job of so many nodes with 8 GPUs each."""
+    asked: dict[str, Any] = {"numNodes": nodes, "resourcesPerNode": GPUS, **trainer}
+    if command is not None:
+        asked["command"] = command
+    documents = trainjob(asked), runtime(policy=POLICIES[policy])
+    try:
+        found = compiled(*documents).diagnostics
+    except CompileError as error:
+        found = error.diagnostics
+    return [diagnostic for diagnostic in found if diagnostic.severity != "info"]
+
+
+def shell(script: str) -> list[str]:
+    return ["bash", "-c", script]
+
+
+RIGHT: dict[str, dict[str, Any]] = {
+    "torchrun alone": {"command": ["torchrun", "train.py"]},
+    "as many processes as devices": {"command": ["torchrun", "--nproc_per_node=8", "train.py"]},
+    "a rendezvous at home on one node": {"command": ["torchrun", "--standalone", "train.py"], "nodes": 1},
+    "a script that is not known": {"command": ["/opt/entrypoint.sh", "train"]},
+    "a script in a file": {"command": ["bash", "train.sh", "--lr", "1"]},
+    "a program that reads the rank itself": {"command": shell("python train.py --rank $PET_NODE_RANK")},
+    "a framework that needs no launcher": {"command": ["python", "train.py"], "policy": "jax"},
+    "accelerate, which reads torchrun's variables": {"command": ["accelerate", "launch", "train.py"]},
+    "deepspeed on one node": {"command": ["deepspeed", "--num_gpus=8", "train.py"], "nodes": 1},
+    "a script with pipefail": {"command": shell("set -euo pipefail\ntorchrun train.py | tee log")},
+    "pipefail in the shell's own flags": {"command": ["bash", "-eo", "pipefail", "-c", "torchrun train.py | tee log"]},
+    "an ending that keeps the status": {"command": shell("torchrun train.py; rc=$?; sync; exit $rc")},
+    "an alternative that fails": {"command": shell("torchrun train.py || { echo bad; exit 1; }")},
+    "a wait for the process": {"command": shell("torchrun train.py & wait $!")},
+    "a monitor in the background": {"command": shell("nvidia-smi dmon > log & torchrun train.py")},
+    "a condition that looks at it": {"command": shell("if ! torchrun train.py; then exit 1; fi")},
+    "a quoted here-document": {"command": shell("cat > t.py << 'EOF'\nprint('$HOME')\nEOF\ntorchrun t.py")},
+    "configuration from variables": {"command": shell("cat > c.yaml << EOF\nout: $OUTPUT_DIR\nEOF\ntorchrun t.py")},
+    "arguments for the shell": {"command": ["bash", "-c", 'exec torchrun "$@"', "--", "train.py"]},
+    "a wrapper before it": {"command": ["timeout", "12h", "torchrun", "train.py"]},
+    "all devices by name": {"env": [{"name": "CUDA_VISIBLE_DEVICES", "value": "0,1,2,3,4,5,6,7"}]},
+    "an interface left out": {"env": [{"name": "NCCL_SOCKET_IFNAME", "value": "^lo"}]},
+    "names that hold no secret": {
+        "env": [{"name": "MAX_TOKENS", "value": "4096"}, {"name": "PAD_TOKEN", "value": "<pad>"}]
+    },
+    "a device of a vendor's own": {"resourcesPerNode": {"limits": {"acme.com/gpu": 8}}},
+    "a network device": {"resourcesPerNode": {"limits": {"nvidia.com/gpu": 8, "vpc.amazonaws.com/efa": 4}}},
+    "an image by port and digest": {"image": "registry.acme.io:443/ml/train:v1@sha256:" + "a" * 64},
+}
+WRONG: dict[str, tuple[str, dict[str, Any]]] = {
+    "Python alone": ("NoLauncher", {"command": ["python3", "-u", "train.py"]}),
+    "Python in a script": ("NoLauncher", {"command": shell("pip install x && exec python train.py")}),
+    "Python behind uv": ("NoLauncher", {"command": ["uv", "run", "train.py"]}),
+    "accelerate with one device": (
+        "NoLauncher",
+        {"command": ["accelerate", "launch", "t.py"], "resourcesPerNode": {"limits": {"nvidia.com/gpu": 1}}},
+    ),
+    "mpirun without hosts": ("ForeignLauncher", {"command": ["mpirun", "python", "train.py"]}),
+    "deepspeed without hosts": ("ForeignLauncher", {"command": ["deepspeed", "--num_nodes=4", "train.py"]}),
+    "torchrun where nothing tells it": ("ForeignLauncher", {"command": ["torchrun", "t.py"], "policy": "xgboost"}),
+    "accelerate with other nodes": (
+        "RanksDoNotMeet",
+        {"command": ["accelerate", "launch", "--num_machines=2", "t.py"]},
+    ),
+    "half of the devices": ("IdleDevices", {"command": ["torchrun", "train.py"], "numProcPerNode": 4}),
+    "one visible device": ("IdleDevices", {"command": shell("CUDA_VISIBLE_DEVICES=0 torchrun train.py")}),
+    "twice the devices": ("MoreProcessesThanDevices", {"command": ["torchrun", "--nproc-per-node=16", "train.py"]}),
+    "blanks in a program": ("CommandCannotStart", {"command": ["torchrun train.py"]}),
+    "words behind the script": ("CommandCannotStart", {"command": ["bash", "-c", "torchrun", "train.py"]}),
+    "a script for a file": ("CommandCannotStart", {"command": ["bash", "torchrun train.py"]}),
+    "a word of the shell's": ("CommandCannotStart", {"command": ["cd", "/app", "&&", "torchrun", "train.py"]}),
+    "a variable for a program": ("CommandCannotStart", {"command": ["A=1", "torchrun", "train.py"]}),
+    "a quote that stays open": ("CommandCannotStart", {"command": shell("torchrun train.py --name 'x")}),
+    "a typographic quote": ("TypographicCharacter", {"command": shell("torchrun t.py --name \u201cmy run\u201d")}),
+    "a command behind it": ("FailureIgnored", {"command": shell("torchrun train.py; echo done")}),
+    "a pipe": ("FailureIgnored", {"command": shell("set -e\ntorchrun train.py 2>&1 | tee log")}),
+    "an alternative that succeeds": ("FailureIgnored", {"command": shell("torchrun train.py || true")}),
+    "the background": ("FailureIgnored", {"command": shell("torchrun train.py &")}),
+    "a sleep behind it": ("HeldAfterEnd", {"command": shell("torchrun train.py && sleep infinity")}),
+    "a sleep alone": ("HeldAfterEnd", {"command": ["tail", "-f", "/dev/null"]}),
+    "a program that the shell rewrites": (
+        "HeredocRewritten",
+        {"command": shell("cat > t.py << EOF\nprint('$x')\nEOF\ntorchrun t.py")},
+    ),
+    "an image with a blank": ("InvalidImage", {"image": "ghcr.io/acme/train: 1"}),
+    "an image with a scheme": ("InvalidImage", {"image": "https://ghcr.io/acme/train:1"}),
+    "the loopback interface": ("LoopbackInterface", {"env": [{"name": "NCCL_SOCKET_IFNAME", "value": "lo"}]}),
+    "a slip in a variable": ("MisspeltVariable", {"env": [{"name": "NCCL_DEUBG", "value": "INFO"}]}),
+    "a token": ("PlainToken", {"env": [{"name": "HF_TOKEN", "value": "hf_AbCdEfGhIjKlMnOpQrStUv"}]}),
+    "a slip in a device": ("UnlikelyResource", {"resourcesPerNode": {"limits": {"nvdia.com/gpu": 8}}}),
+    "bytes": ("UnlikelyAmount", {"resourcesPerNode": {"limits": {"memory": 64}}}),
+    "no nodes": ("UnlikelyAmount", {"nodes": 0}),
+}
+
+
+@pytest.mark.parametrize("case", RIGHT)
+def test_of_what_runs_nothing_is_said(case: str) -> None:
+    assert said(**{"command": ["torchrun", "train.py"], **RIGHT[case]}) == []
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_does_not_run_is_named(case: str) -> None:
+    code, fields = WRONG[case]
+    assert [d.code for d in said(**{"command": ["torchrun", "train.py"], **fields})] == [code]
+
+
+def test_a_finding_about_a_patch_points_into_the_patch() -> None:
+    pod = {"volumes": [{"name": "data", "emptyDir": {}}]}
+    patched = {"name": "node", "template": {"spec": {"template": {"spec": pod}}}}
+    patch = {"manager": "example.com/me", "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": [patched]}}}}
+    found = compiled(trainjob({"command": ["torchrun", "t.py"]}, runtimePatches=[patch]), runtime(policy={"torch": {}}))
+    (unused,) = [d for d in found.diagnostics if d.code == "VolumeNotMounted"]
+    assert (unused.object, unused.severity) == ("TrainJob team-a/llm", "warning")
+    assert unused.path.startswith("spec.runtimePatches[0]")
+
+
+def test_one_process_of_a_single_node_is_a_remark() -> None:
+    one = trainjob({"command": ["python", "t.py"], "resourcesPerNode": GPUS})
+    found = compiled(one, runtime(policy={"torch": {}})).diagnostics
+    assert [d.severity for d in found if d.code == "NoLauncher"] == ["info"]
+
+
+def test_mpirun_is_held_to_the_slots_of_all_hosts() -> None:
+    launcher = job("launcher", containers=[container(command=["mpirun", "-np", "16", "python", "t.py"])])
+    node = job("node", step=None, containers=[container(command=["/usr/sbin/sshd", "-De"])])
+    mpi = runtime(launcher, node, policy={"mpi": {"runLauncherAsNode": True}})
+    found = compiled(trainjob({"numNodes": 4, "resourcesPerNode": GPUS}), mpi).diagnostics
+    assert (
+        "16 processes for 32 of nvidia.com/gpu on 4 nodes" in next(d for d in found if d.code == "IdleDevices").message
+    )
