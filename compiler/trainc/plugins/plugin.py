@@ -163,6 +163,3 @@ def always(job: TrainJob, info: Info) -> Json:
     return {}
 
 
-def every_job(job: TrainJob, info: Info) -> bool:
-    """`applies_to` of a lint that looks at all jobs, whatever concerns its plugin."""
-    return True
