@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from trainc import __version__
 from trainc.diagnostics import Diagnostic
+from trainc.diagnostics.codes import CODES
 from trainc.diagnostics.rulebook import page, summary_of
 
 JSON_VERSION = 1
@@ -61,7 +62,10 @@ def sarif_report(diagnostics: Sequence[Diagnostic]) -> str:
 def _sarif_rule(code: str) -> dict[str, Any]:
     """A code as dashboards explain it: its page, which is Markdown and reads as text too."""
     text = page(code)
-    described = {"id": code, "shortDescription": {"text": summary_of(code) or code}}
+    described: dict[str, Any] = {"id": code, "shortDescription": {"text": summary_of(code) or code}}
+    if (known := CODES.get(code)) is not None:
+        described["defaultConfiguration"] = {"level": _SARIF_LEVELS[known.severity]}
+        described["properties"] = {"tags": [known.stage]}
     return described if text is None else {**described, "help": {"text": text, "markdown": text}}
 
 

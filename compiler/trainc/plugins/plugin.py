@@ -161,5 +161,3 @@ class Plugin:
 def always(job: TrainJob, info: Info) -> Json:
     """`applies_to` of a plugin that needs no policy."""
     return {}
-
-

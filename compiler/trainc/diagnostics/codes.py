@@ -1,0 +1,138 @@
+"""The codes of all diagnostics: how bad each is, and which stage of a compilation finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple, TypeAlias
+
+from trainc.diagnostics import Severity
+
+Stage: TypeAlias = Literal[
+    "settings", "read", "template", "overlay", "dialect", "schema", "resolve", "validate",
+    "lint", "admission", "policy", "emit", "output", "migrate", "diff", "fits"
+]  # fmt: skip
+
+
+class Code(NamedTuple):
+    """What is known of a code. `severity` is that of semantics `gitops`, the worst where it has several."""
+
+    severity: Severity
+    stage: Stage
+
+
+_TABLE: Mapping[Stage, Mapping[Severity, str]] = {
+    "settings": {
+        "error": "BrokenPlugin InvalidConfiguration InvalidParameter UnknownPlugin UsedAsValidator",
+        "info": "OptionWithoutEffect ReleaseNotPinned",
+    },
+    "read": {
+        "error": """
+            DocumentTooLarge DuplicateKey FlattenedYAML InvalidEncoding InvalidResourceList LegacyTrainingJob NoSuchPath
+            NoSuchRevision NoTrainJob NonFiniteNumber NotAnObject OutsideRoot TooDeep TooManyAliases TooManyDocuments
+            UnreadableFile UnsupportedKey UnsupportedTag YAMLSyntax
+        """,
+        "warning": "SkippedDocument",
+    },
+    "template": {
+        "error": "TemplateError",
+    },
+    "overlay": {
+        "error": "InvalidOverlay PatchFailed PatchTargetMissing",
+        "warning": "ImageNotUsed",
+    },
+    "dialect": {
+        "error": "ElasticWithNumNodes",
+        "warning": """
+            BaseModelNotFound CoercedType DeprecatedAPIVersion FieldWithoutCounterpart InitializerJobSplit
+            MPIImplementationNotInTrainer OMEFieldIgnored OMEHyperParametersIgnored OMEMetadataPruned UnreleasedAPI
+            VolcanoFieldsNotInTrainer
+        """,
+    },
+    "schema": {
+        "error": """
+            InvalidQuantity InvalidStorageUri InvalidTime MissingAncestorContainer MutuallyExclusivePolicies
+            NodeAlreadyInjected OutOfRange PodSpecInsteadOfJobSetSpec PodSpecInsteadOfJobSpec ReplicasNotOne
+            StartupPolicyWithDependsOn TooFew TooShort UnknownField UnsupportedFramework VolumeClaimNamespaceSet
+            WrongType
+        """,
+        "warning": "DeprecatedField TorchNumProcPerNodeRemoved",
+    },
+    "resolve": {
+        "error": """
+            AmbiguousTrainerContainer AmbiguousTrainerJob DialectNeedsGitOps DuplicateRuntime DuplicateTrainJob
+            InitializerNotInRuntime RuntimeNotFound UnknownAPIVersion UnknownKind UnsupportedRuntimeRef
+        """,
+        "warning": "DeprecatedRuntime Fragment ListReplaced RoleInferred RuntimeRefGroupMismatch",
+        "info": "ManagedElsewhere ShadowedRuntime",
+    },
+    "validate": {
+        "error": """
+            ControllerPanics ElasticRangeInvalid EmptyQueueName EnvInjectionTargetMissing HostfileTooLarge
+            InvalidManager InvalidNumProcPerNode MissingLauncher MultiNodeLoRA NamespaceMissing NoNodes
+            PatchedTrainerEnv RepeatedTargetJob ReservedArgument ReservedEnv ReservedInitContainer TooManyNodes
+            UnknownPatchedContainer UnknownPatchedJob UnsupportedModel UnsupportedQLoRA
+        """,
+        "warning": "ElasticMaxRestartsConflict ElasticMetricsNotEmitted",
+    },
+    "lint": {
+        "error": """
+            AmbiguousGPU CommandCannotStart ForeignLauncher GPUWithoutLimit GangMinMemberTooLarge HostNetworkWithoutDNS
+            InvalidImage InvalidKueueValue InvalidTopologyRequest LoopbackInterface MissingImage
+            MoreProcessesThanDevices NoHostnames NothingToRun PodsWithoutIndex RanksDoNotMeet StaleAddress
+            StaleConfigMap StaleGroup StaleHost TooManyPodSets
+        """,
+        "warning": """
+            ClaimOnSeveralNodes CountsIgnoreRuntimeResources DeadlineNotPropagated DuplicateSubdomain EnvSourceLost
+            ExtraHost FailureIgnored FieldIgnored FluxCommandFlattened FluxTasksWantAllGPUs FormerHostName
+            GangIgnoresLimits GangIgnoresReplicas GangNeverComplete HeldAfterEnd HeredocRewritten IdleDevices
+            InitializerNotOrdered InitializerVolumeNotShared LauncherMultiplied MPINodesAwaited ManagedByNotPropagated
+            MasterAddressWrong MetadataNotPropagated MisplacedTopologyRequest MissingTrainerAncestor MisspeltKueueName
+            MisspeltVariable NoLauncher PatchCreatesTarget PlainToken RankEnvironmentMissing ResourceClaimsLost
+            ResourcesIgnored SchedulerNameMissing SharedOutput SuspendFightsKueue TTLRerun TorchrunArgOverridesPolicy
+            TypographicCharacter UnexpandedShellVariable UnlikelyAmount UnlikelyResource UnnamedPortsLost
+            ValueOverridden VolumeNotMounted
+        """,
+        "info": "OutputDeletedWithJob QueuedBehindInitializer TopologyWithoutQueue",
+    },
+    "admission": {
+        "error": """
+            BackoffLimitPerIndexNeedsIndexed CompletionsMissing ConflictingFields CoordinatorNotIndexed DependsOnEmpty
+            DependsOnFirstJob DependsOnSelf DependsOnUnknown DerivedNameTooLong DuplicateFailureRule DuplicateItem
+            DuplicateVolumeClaim ExtendedResourceNotInteger ExtendedResourceUnequal FeatureGateOff FieldImmutable
+            InvalidAddress InvalidAnnotation InvalidCoordinatorIndex InvalidCoordinatorLabel InvalidFailureRuleName
+            InvalidGroupName InvalidJobName InvalidJobPolicy InvalidLabel InvalidManagedBy InvalidMessagePattern
+            InvalidName InvalidPath InvalidResources InvalidRestartPolicy InvalidSelector InvalidSubdomain
+            InvalidVolumeClaimName JobNameTooLong MissingJobSetName MissingRequired NotAJobSet NotAllowedHere NotInPod
+            ObjectRenamed PodFailurePolicyNeedsNever PodNameTooLong RequestExceedsLimit TooLong TooMany TooManyPods
+            TwoVolumeSources UnknownFailureReason UnknownResource UnknownTargetJob UnsupportedValue ValueAndValueFrom
+            VolumeClaimNameTooLong VolumeClaimNotMounted VolumeClaimShadowsVolume WebhookDefaultMissing
+        """,
+    },
+    "emit": {
+        "error": "KeygenImageMissing PreSyncNeedsArgoCD SealedSecretMissing SealedSecretUnusable",
+        "warning": "DeadlineDropped FluxSubstitution",
+        "info": "DeadlineMoved LabelOverridden SealedSecretTrimmed SecretNeeded",
+    },
+    "output": {
+        "error": "FileInTheWay InterruptedBuild",
+        "info": "FilesKept",
+    },
+    "migrate": {
+        "error": "CannotMigrate InvalidTrainingJob",
+        "warning": "LegacyLabelSelected MigrationDiffers",
+        "info": "FieldNotMigrated JobRenamed MigrationChanges",
+    },
+    "fits": {
+        "error": """
+            NeverFits NoNodeFits QueueInactive RefusedByKueue SnapshotIncomplete SnapshotTwice SnapshotUnreadable
+        """,
+        "info": "AdmissionCheckUnknown",
+    },
+}
+
+CODES: Mapping[str, Code] = {
+    code: Code(severity, stage)
+    for stage, by_severity in _TABLE.items()
+    for severity, codes in by_severity.items()
+    for code in codes.split()
+}
