@@ -21,6 +21,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 JOB = str(ROOT / "tests" / "cases" / "torch-distributed.yaml")
 OLD = str(ROOT / "tests" / "cases" / "v2alpha1-mpich.yaml")
+FITS = ROOT / "tests" / "cases" / "fits"
 PLAINLY = ["--release", "2.3"]
 KRM = """\
 apiVersion: config.kubernetes.io/v1
@@ -42,6 +43,7 @@ WORDS: dict[str, list[list[str]]] = {
     "migrate": [[JOB], [OLD]],
     "diff": [[JOB, JOB, *PLAINLY], [JOB, "--releases", "2.2..2.3", "--format", "markdown"]],
     "report": [[JOB, *PLAINLY, "-o", "report.html"]],
+    "fits": [[str(FITS / "jobs.yaml"), *PLAINLY, "--cluster", str(FITS / "cluster.yaml")]],
     "rule": [["UnknownField"], ["--all"]],
     "runtimes": [["list"], ["show", "torch-distributed"]],
     "schema": [[], ["TrainJob", *PLAINLY], ["Overlay"]],
@@ -117,8 +119,10 @@ def test_no_extra_is_installed(module: str, python: Path) -> None:
 @pytest.mark.parametrize("words", CALLS, ids=[call[0] for call in CALLS])
 def test_every_command_runs(words: list[str], python: Path, tmp_path: Path) -> None:
     done = run(python, tmp_path, *words)
-    # What cannot be migrated in full is warned of, and status 1.
-    assert (done.returncode, "Traceback" in done.stderr) == (int(OLD in words), False), done.stderr
+    # What cannot be migrated in full is warned of, and jobs that can never be admitted are errors: status 1.
+    assert (done.returncode, "Traceback" in done.stderr) == (int(OLD in words or words[0] == "fits"), False), (
+        done.stderr
+    )
 
 
 @pytest.mark.parametrize("words", [["--version"], ["--help"]])
