@@ -98,7 +98,7 @@ def test_nothing_is_written_if_any_document_is_wrong(write: Write) -> None:
 
 
 def test_warnings_do_not_keep_manifests_back(write: Write) -> None:
-    write("job.yaml", job() + "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: x}}\n")
+    write("job.yaml", job() + "---\n{apiVersion: apps/v1, kind: Deployment, metadata: {name: x}}\n")
     result = build("job.yaml")
     assert (result.status, names(result.stdout)) == (0, ["llm"])
     assert "warning[SkippedDocument]" in result.stderr

@@ -139,7 +139,12 @@ def test_one_runtime_replaced_wherever_it_comes_from(project: Path) -> None:
     text = run("runtimes", "show", "torch-distributed").stdout
     Path("new.yaml").write_text(text.replace("name: torch-distributed", "name: torch-next"))
     assert "no changes" in run("diff", "--runtime", "torch-distributed=new.yaml").stdout
-    Path("new.yaml").write_text(text.replace("containers:", "hostNetwork: true\n                  containers:"))
+    Path("new.yaml").write_text(
+        text.replace(
+            "containers:",
+            "hostNetwork: true\n                  dnsPolicy: ClusterFirstWithHostNet\n                  containers:",
+        )
+    )
     result = run("diff", "--runtime", "torch-distributed=new.yaml")
     assert heading(result) == "working tree → working tree, torch-distributed from new.yaml"
     assert "+ hostNetwork: true" in result.stdout

@@ -21,6 +21,8 @@ from trainc.overlays.stack import apply_overlays
 from trainc.reading.catalog import NotFound
 from trainc.reading.document import Document
 
+DIGEST = "0123456789abcdef" * 4
+
 
 def jobset(result: Compilation) -> dict[str, Any]:
     (found,) = [m for m in result.manifests if m["kind"] == "JobSet"]
@@ -53,8 +55,8 @@ def test_labels_and_annotations_reach_the_jobset(folder: Path) -> None:
         ("newTag: '2'", "registry:5000/torch:2"),
         ("newName: mirror/torch", "mirror/torch:1"),
         ("newName: mirror/torch\n  newTag: '2'", "mirror/torch:2"),
-        ("digest: sha256:0", "registry:5000/torch@sha256:0"),
-        ("newTag: '2'\n  digest: sha256:0", "registry:5000/torch:2@sha256:0"),
+        (f"digest: sha256:{DIGEST}", f"registry:5000/torch@sha256:{DIGEST}"),
+        (f"newTag: '2'\n  digest: sha256:{DIGEST}", f"registry:5000/torch:2@sha256:{DIGEST}"),
     ],
 )
 def test_images_change_by_name(folder: Path, change: str, image: str) -> None:

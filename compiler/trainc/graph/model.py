@@ -36,9 +36,9 @@ class Rendezvous:
 class Step:
     """A replicated job. `pods` are those of one replica; `gpus` the devices of one pod by resource name.
 
-    `runs` says which processes start in it; `others` are the amounts of
-    one pod beside devices: "64 cpu". `role` is the ancestor step or the part in an MPI job, empty where it has none; `hosts` the DNS names of all pods
-    as a pattern with ranges, empty where pods have no names.
+    `runs` says which processes start in it; `others` are the amounts of one pod that are not devices: "64 cpu". `role` is
+    the ancestor step or the part in an MPI job, empty where it has none; `hosts` the DNS names of all pods as a pattern
+    with ranges, empty where pods have no names.
     """
 
     name: str

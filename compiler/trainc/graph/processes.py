@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from trainc.api.documents import Json
 from trainc.graph.model import Step
 from trainc.ir.commands.launcher import Launch
 from trainc.ir.commands.programs import base
 from trainc.ir.commands.started import CommandLine, read_command
 from trainc.plugins.registry import programs
 
-Json = Mapping[str, Any]
 # The variable by which each framework is known, and its policy.
 _FRAMEWORKS = {
     "PET_NNODES": "torch",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any
 
 from trainc.api import names
 from trainc.api.name_forms import is_dns1123_subdomain
@@ -18,7 +17,6 @@ from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.lints.kueue_topology import PREFERRED, REQUIRED, TOPOLOGY, topology_requests
 
-Json = Mapping[str, Any]
 _DOMAIN = "kueue.x-k8s.io/"
 _PRIORITY = f"{_DOMAIN}priority-class"
 _TIME = f"{_DOMAIN}max-exec-time-seconds"

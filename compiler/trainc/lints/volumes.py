@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc.api import names
+from trainc.api.documents import Json
 from trainc.diagnostics import Finding
 from trainc.ir.info import Info
 from trainc.ir.podset import PodSet
 from trainc.ir.trainjob import TrainJob
 from trainc.ir.written import in_pod
 
-Json = Mapping[str, Any]
 _INITIALIZERS = {names.DATASET_INITIALIZER: "dataset", names.MODEL_INITIALIZER: "model"}
 # What every pod has for itself, and is gone with it.
 _OWN = frozenset(("emptyDir", "ephemeral"))
