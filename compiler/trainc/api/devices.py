@@ -37,7 +37,7 @@ VISIBLE = {
 
 def is_mig(name: str) -> bool:
     """Whether a resource is a slice of an NVIDIA GPU."""
-    return _MIG.fullmatch(name) is not None
+    return name.startswith("nvidia.com/mig-") and _MIG.fullmatch(name) is not None
 
 
 def accelerators(resources: Mapping[str, Any]) -> dict[str, int]:

@@ -11,11 +11,16 @@ _OUTPUT = pattern(
     r"(?:^|[\s\"'])-*(?:[\w.]*[._-])?(?:output|checkpoints?|ckpt|save|log|run)[_-]?(?:dir|path|folder|root)(?:=|\s+)[\"']?(/[^\s\"';&|]+)",
     2,
 )
+# An option without any of these in its name is none that says where to write.
+_ENDINGS = ("dir", "path", "folder", "root")
 
 
 def output_paths(words: Sequence[Any]) -> list[str]:
     """Absolute paths that a command line is given to write to, without variables in them."""
     text = "\n".join(map(str, words))
+    lower = text.lower()
+    if "/" not in lower or not any(word in lower for word in _ENDINGS):
+        return []
     found = [path.rstrip("/") for path in _OUTPUT.findall(text)]
     return [path for path in found if "$" not in path and "{" not in path]
 

@@ -19,6 +19,11 @@ _TOKEN = pattern(
     r"|AKIA[0-9A-Z]{16}|ASIA[0-9A-Z]{16}|sk-(?:ant-|proj-)?[\w-]{20,}|AIza[\w-]{30,}|nvapi-[\w-]{20,}|dckr_pat_[\w-]{16,}"
     r"|ya29\.[\w-]{20,}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]+)|-----BEGIN [A-Z ]*PRIVATE KEY-----"
 )
+# A text without any of these holds no such token: the pattern is not even compiled for it.
+_TOKEN_MARKS = (
+    *("hf_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox", "AKIA", "ASIA", "sk-", "AIza"),
+    *("nvapi-", "dckr_pat_", "ya29.", "eyJ", "-----BEGIN "),
+)
 _PASSWORD_IN_URL = pattern(r"\b[a-z][a-z0-9+.-]*://[^/\s:@]*:(?!\$)[^/\s:@$]{3,}@")
 # Names that hold nothing but a secret, whatever it looks like.
 _SECRET_NAME = pattern(
@@ -26,6 +31,7 @@ _SECRET_NAME = pattern(
     r"|CREDENTIALS?|PAT|AUTH_?TOKEN)",
     2,  # re.IGNORECASE
 )
+_SECRET_WORDS = ("TOKEN", "KEY", "SECRET", "PASSW", "CREDENTIAL", "PAT")
 # Tokens of a text's vocabulary, and names of things that hold a secret.
 _NO_SECRET = pattern(
     r"(?:.*_)?(?:PAD|EOS|BOS|UNK|SEP|CLS|MASK|STOP|SPECIAL|NUM|MAX|MIN|IMAGE|START|END)_TOKEN|.*(?:_ID|_PATH|_FILE|_NAME)",
@@ -72,12 +78,19 @@ def _is_secret(variable: Mapping[str, Any]) -> bool:
 def _is_secret_value(name: str, value: str) -> bool:
     if _holds_token(value):
         return True
+    upper = name.upper()
+    if not any(word in upper for word in _SECRET_WORDS):
+        return False
     return bool(_SECRET_NAME.fullmatch(name)) and not _NO_SECRET.fullmatch(name) and not _PLACEHOLDER.fullmatch(value)
 
 
 @lru_cache(maxsize=1024)
 def _holds_token(text: str) -> bool:
-    return len(text) >= _SHORTEST_TOKEN and bool(_TOKEN.search(text) or _PASSWORD_IN_URL.search(text))
+    if len(text) < _SHORTEST_TOKEN:
+        return False
+    if any(mark in text for mark in _TOKEN_MARKS) and _TOKEN.search(text):
+        return True
+    return "://" in text and "@" in text and bool(_PASSWORD_IN_URL.search(text))
 
 
 def _token(name: str, path: Path, about: About) -> Finding:

@@ -151,7 +151,7 @@ class Program:
 
 def base(word: str) -> str:
     """The program's name without its path; that of `$(which NAME)` is NAME."""
-    found = _LOOKED_UP.fullmatch(word)
+    found = _LOOKED_UP.fullmatch(word) if "$(" in word or "`" in word else None
     name = (found[1] or found[2]) if found else word
     return name.rpartition("/")[2]
 
