@@ -151,7 +151,7 @@ def _beaten(training: Training, start: Start, launch: Launch, option: Option) ->
     if told is not None and value not in (None, told, name):
         hint = "drop the flag: the variable has the value"
         yield _finding(
-            training, start, option, "warning", f"{option.written} {value} beats {name}, which is {told}", hint
+            training, (start, option), "warning", f"{option.written} {value} beats {name}, which is {told}", hint
         )
 
 
