@@ -76,18 +76,18 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     },
     "lint": {
         "error": """
-            AmbiguousGPU CommandCannotStart ForeignLauncher GPUWithoutLimit GangMinMemberTooLarge HostNetworkWithoutDNS
-            InvalidImage InvalidKueueValue InvalidTopologyRequest LoopbackInterface MissingImage
-            MoreProcessesThanDevices NoHostnames NothingToRun PodsWithoutIndex RanksDoNotMeet StaleAddress
-            StaleConfigMap StaleGroup StaleHost TooManyPodSets
+            AmbiguousGPU CommandCannotStart GPUWithoutLimit GangMinMemberTooLarge HostNetworkWithoutDNS
+            InvalidImage InvalidKueueValue InvalidTopologyRequest LoopbackInterface MissingImage NoHostnames NothingToRun
+            PodsWithoutIndex RanksDoNotMeet RecipeTwice StaleAddress StaleConfigMap StaleGroup StaleHost TooManyPodSets
         """,
         "warning": """
-            ClaimOnSeveralNodes CountsIgnoreRuntimeResources DeadlineNotPropagated DuplicateSubdomain EnvSourceLost
-            ExtraHost FailureIgnored FieldIgnored FluxCommandFlattened FluxTasksWantAllGPUs FormerHostName
-            GangIgnoresLimits GangIgnoresReplicas GangNeverComplete HeldAfterEnd HeredocRewritten IdleDevices
-            InitializerNotOrdered InitializerVolumeNotShared LauncherMultiplied MPINodesAwaited ManagedByNotPropagated
-            MasterAddressWrong MetadataNotPropagated MisplacedTopologyRequest MissingTrainerAncestor MisspeltKueueName
-            MisspeltVariable NoLauncher PatchCreatesTarget PlainToken RankEnvironmentMissing ResourceClaimsLost
+            ArgumentsDropped ClaimOnSeveralNodes CountsIgnoreRuntimeResources DeadlineNotPropagated DuplicateSubdomain
+            EnvSourceLost ExtraHost FailureIgnored FieldIgnored FluxCommandFlattened FluxTasksWantAllGPUs
+            ForeignLauncher FormerHostName GangIgnoresLimits GangIgnoresReplicas GangNeverComplete HeldAfterEnd
+            HeredocRewritten IdleDevices InitializerNotOrdered InitializerVolumeNotShared LauncherMultiplied
+            LoRAIgnored MPIImagesDiffer MPINodesAwaited ManagedByNotPropagated MasterAddressWrong
+            MetadataNotPropagated MisplacedTopologyRequest MissingTrainerAncestor MisspeltKueueName MisspeltVariable
+            MoreProcessesThanDevices NoLauncher PatchCreatesTarget PlainToken RankEnvironmentMissing ResourceClaimsLost
             ResourcesIgnored SchedulerNameMissing SharedOutput SuspendFightsKueue TTLRerun TorchrunArgOverridesPolicy
             TypographicCharacter UnexpandedShellVariable UnlikelyAmount UnlikelyResource UnnamedPortsLost
             ValueOverridden VolumeNotMounted

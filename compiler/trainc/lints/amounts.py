@@ -8,11 +8,12 @@ from typing import TypeAlias
 
 from trainc.api.devices import ACCELERATORS, KNOWN, accelerators, is_mig, units
 from trainc.api.quantity import NANOS_PER_UNIT, Quantity, parse_quantity
-from trainc.diagnostics import Finding, Path, Severity
+from trainc.diagnostics import Finding, Path
 from trainc.ir.entrypoints import About, Entrypoint
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.ir.written import in_container
+from trainc.startup.records import replace
 
 # A code, a message and a hint.
 Remark: TypeAlias = tuple[str, str, str]
@@ -140,7 +141,9 @@ def _few_cores(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding
         return
     message = f"{amount} of cpu for {devices} devices: less than one core for each process starves its data loader"
     remark = "UnlikelyAmount", message, f"write {devices * 8}, or what the node has for each device"
-    yield _finding(job, info, entry, (kind, "cpu"), remark, "warning" if kind == "limits" else "info")
+    found = _finding(job, info, entry, (kind, "cpu"), remark)
+    # A request may be exceeded.
+    yield found if kind == "limits" else replace(found, severity="info")
 
 
 def _kinds(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
@@ -155,12 +158,10 @@ def _kinds(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
         yield _finding(job, info, entry, (kind, asked[1]), ("UnlikelyResource", message, "keep one of them"))
 
 
-def _finding(
-    job: TrainJob, info: Info, entry: Entrypoint, field: tuple[str, str], remark: Remark, severity: Severity = "warning"
-) -> Finding:
+def _finding(job: TrainJob, info: Info, entry: Entrypoint, field: tuple[str, str], remark: Remark) -> Finding:
     path, about = _place(job, info, entry, *field)
     code, message, hint = remark
-    return Finding(code, severity, message, hint=hint, path=path, about=about)
+    return Finding(code, "warning", message, hint=hint, path=path, about=about)
 
 
 def _place(job: TrainJob, info: Info, entry: Entrypoint, kind: str, name: str) -> tuple[Path, About]:

@@ -63,7 +63,9 @@ def _program(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
         yield _finding(entry, 0, message, f"write {_in_shell(words)}")
     elif shell_script(words) is None and (index := _operator(words)) is not None:
         message = f"no shell runs this command, so {words[index]!r} reaches {base(first)} as an argument"
-        yield _finding(entry, index, message, f"write {_in_shell(words)}")
+        # Behind an option it may be the option's value.
+        severity: Severity = "warning" if words[index - 1].startswith("-") else "error"
+        yield _finding(entry, index, message, f"write {_in_shell(words)}", severity)
 
 
 def _operator(words: tuple[str, ...]) -> int | None:
@@ -152,7 +154,7 @@ def _means_punctuation(word: str, letter: str) -> bool:
         not before
         or before in " =\t\n"
         or not after
-        or (letter in "\u2010\u2011\u2012\u2013\u2014\u2015" and before in " ")
+        or (letter in "\u2010\u2011\u2012\u2013\u2014\u2015" and before == " ")
     )
 
 

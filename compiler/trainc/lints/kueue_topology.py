@@ -6,6 +6,7 @@ Source: kubernetes-sigs/kueue pkg/controller/jobframework/tas_validation.go.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 from trainc.api import names
 from trainc.api.documents import Json
@@ -114,11 +115,7 @@ def _level_problems(asked: Mapping[str, str], pods: int) -> Iterator[tuple[str, 
         yield _LEVELS, "it is not a JSON list of topology and size", 'write [{"topology": "cloud.com/rack", "size": 4}]'
         return
     wrong = not 1 <= len(levels) <= 3 or len(set(labels)) < len(labels) or any(size < 1 for size in sizes)
-    if (
-        wrong
-        or any(outer % inner for outer, inner in zip(sizes, sizes[1:], strict=False))
-        or (sizes and sizes[0] > pods)
-    ):
+    if wrong or any(outer % inner for outer, inner in pairwise(sizes)) or (sizes and sizes[0] > pods):
         message = f"sizes {sizes} of levels {labels} do not fit {pods} pods or each other"
         yield _LEVELS, message, "name one to three levels, each with a size that divides the one before"
 

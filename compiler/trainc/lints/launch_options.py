@@ -11,11 +11,13 @@ from trainc.lints.training import Training
 from trainc.startup.patterns import pattern
 
 _AT_HOME = frozenset(
-    ("localhost", "127.0.0.1", "0.0.0.0", "::1", "[::1]", "::", "$HOSTNAME", "${HOSTNAME}", "127.0.1.1")
+    ("localhost", "127.0.0.1", "0.0.0.0", "::1", "[::1]", "::", "$HOSTNAME", "${HOSTNAME}", "127.0.1.1")  # noqa: S104
 )
 _OWN_NAME = pattern(
     r"\$\(hostname[^)]*\)|`hostname[^`]*`|\$\{?(?:HOSTNAME|POD_IP|POD_NAME|HOST_IP)\}?|\$\((?:POD_IP|POD_NAME|HOSTNAME)\)"
 )
+# Pods that are told apart by their index are often meant to be trainings of their own: shards, seeds, folds.
+_INDEX = "JOB_COMPLETION_INDEX"
 _RANGE = pattern(r"(\d+)(?::(\d+))?")
 _V1_HOST = "(master|worker|chief|ps|launcher|evaluator)"
 
@@ -31,7 +33,7 @@ def _judged(training: Training, start: Start, launch: Launch) -> Iterator[Findin
     roles = launch.launcher
     if training.nodes > 1 and (option := launch.given(roles.alone)) is not None:
         message = f"{option.written} makes each of the {training.nodes} pods a job of its own"
-        yield _finding(training, start, option, "error", message, "drop it: the runtime says where the nodes meet")
+        yield _finding(training, (start, option), "error", message, "drop it: the runtime says where the nodes meet")
         return
     if (option := launch.given(roles.nodes)) is not None:
         yield from _nodes(training, start, launch, option)
@@ -60,24 +62,32 @@ def _nodes(training: Training, start: Start, launch: Launch, option: Option) -> 
     if most < training.nodes:
         message = f"{option.written} {value} lets {value} nodes in, and the job has {training.nodes}"
     inside = least <= training.nodes <= most
-    # A training that is another's business - no policy - is told nothing that could be beaten.
-    severity: Severity = "warning" if inside or elastic or not training.policy else "error"
-    yield _finding(training, start, option, severity, message, _drop("numNodes"))
+    # Nodes of other jobs may come to an address outside; without a policy nothing is told that could be beaten.
+    unsure = inside or elastic or not training.policy or _meets_outside(training, launch)
+    severity: Severity = "warning" if unsure else "error"
+    yield _finding(training, (start, option), severity, message, _drop("numNodes"))
+
+
+def _meets_outside(training: Training, launch: Launch) -> bool:
+    """Whether the nodes meet at a host that is neither the job's own nor the pod itself."""
+    option = launch.given(launch.launcher.address)
+    value = training.value(option.value, launch) if option is not None and option.value else None
+    host = _host(value or "")
+    return bool(host) and not (host in training.hosts or host in training.variables or host in _AT_HOME)
 
 
 def _rank(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
     value = training.value(option.value or "", launch)
     if value is not None and (value.isdecimal() or value in ("PET_NNODES", "PET_NPROC_PER_NODE")):
         message = f"{option.written} {value} gives all {training.nodes} pods the same rank"
-        severity: Severity = "warning" if _finds_ranks(launch) else "error"
+        severity: Severity = "error" if _backend(launch) == "static" else "warning"
         hint = "drop it: the runtime injects the rank, which is the pod's index"
-        yield _finding(training, start, option, severity, message, hint)
+        yield _finding(training, (start, option), severity, message, hint)
 
 
-def _finds_ranks(launch: Launch) -> bool:
-    """Whether the rendezvous itself hands out the ranks, as c10d does."""
-    backend = next((option.value for option in launch.options if option.name == "rdzv-backend"), None)
-    return backend is not None and backend != "static"
+def _backend(launch: Launch) -> str:
+    """How the nodes find each other: "static" takes the ranks that are written, every other hands them out itself."""
+    return next((option.value or "" for option in launch.options if option.name == "rdzv-backend"), "static")
 
 
 def _address(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
@@ -92,15 +102,17 @@ def _address(training: Training, start: Start, launch: Launch, option: Option) -
             f"with {option.written} {written} each of the {training.nodes} pods waits for the others at its own address"
         )
         hint = "drop it: the runtime injects the address of the first pod"
-        yield _finding(training, start, option, "error", message, hint)
+        yield _finding(training, (start, option), "error", message, hint)
         return
     if value is None or host in training.hosts or host in training.variables:
         return
+    if _backend(launch) not in ("static", "c10d"):
+        return  # A store of its own, such as etcd.
     if host and (told := _endpoint_told(training) or training.variables.get("PET_MASTER_ADDR")) and host != told:
         message = f"{option.written} is {host}, and the pods are told to meet at {told}"
         if is_v1_host(host, training.job.name):
             message = f"{option.written} is {host}, a name of Training Operator v1; the first pod is {told}"
-        yield _finding(training, start, option, "warning", message, "drop it: the runtime injects the address")
+        yield _finding(training, (start, option), "warning", message, "drop it: the runtime injects the address")
 
 
 def is_v1_host(host: str, job: str) -> bool:
@@ -139,7 +151,7 @@ def _beaten(training: Training, start: Start, launch: Launch, option: Option) ->
     if told is not None and value not in (None, told, name):
         hint = "drop the flag: the variable has the value"
         yield _finding(
-            training, start, option, "warning", f"{option.written} {value} beats {name}, which is {told}", hint
+            training, (start, option), "warning", f"{option.written} {value} beats {name}, which is {told}", hint
         )
 
 
@@ -148,14 +160,15 @@ def _port(training: Training, start: Start, launch: Launch, option: Option) -> I
     told = training.variables.get("PET_MASTER_PORT")
     if value and told and value != told and value.isdecimal():
         message = f"{option.written} {value} beats PET_MASTER_PORT, which is {told}; all pods agree on it"
-        yield _finding(training, start, option, "info", message, "drop it: the runtime injects the port")
+        yield _finding(training, (start, option), "info", message, "drop it: the runtime injects the port")
 
 
 def _drop(decided: str) -> str:
     return f"drop the flag, and set {decided} instead"
 
 
-def _finding(training: Training, start: Start, option: Option, severity: Severity, message: str, hint: str) -> Finding:
-    if severity == "error":
-        return training.finding("RanksDoNotMeet", "error" if start.sure else "warning", message, hint, option.index)
-    return training.finding("TorchrunArgOverridesPolicy", severity, message, hint, option.index)
+def _finding(training: Training, about: tuple[Start, Option], severity: Severity, message: str, hint: str) -> Finding:
+    start, option = about
+    code = "RanksDoNotMeet" if severity == "error" else "TorchrunArgOverridesPolicy"
+    unsure = not start.sure or any(_INDEX in word for word in training.line.words)
+    return training.finding(code, "warning" if unsure else severity, message, hint, option.index)

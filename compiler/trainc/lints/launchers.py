@@ -24,23 +24,23 @@ def launchers(training: Training) -> Iterator[Finding]:
         return
     launched = [start for start in training.line.starts if start.launch is not None]
     if launched:
-        yield from (found for start in launched if start.launch for found in _foreign(training, start, start.launch))
+        yield from (found for start in launched if start.launch for found in _foreign(training, start.launch))
     else:
         yield from _missing(training)
 
 
-def _foreign(training: Training, start: Start, launch: Launch) -> Iterator[Finding]:
+def _foreign(training: Training, launch: Launch) -> Iterator[Finding]:
     launcher = launch.launcher
     if training.nodes < 2 or launch.given(launcher.hosts | launcher.own_way) is not None:
         return
     if training.native(launcher):
         if launcher.name == "accelerate launch":
-            yield from _single_process(training, start, launch)
+            yield from _single_process(training, launch)
         return
     if launch.given(launcher.nodes) is not None and launch.given(launcher.address) is not None:
         return
-    severity: Severity = "error" if training.policy and start.sure else "warning"
-    yield training.finding("ForeignLauncher", severity, *_foreign_words(training, launch), launch.index)
+    # Never an error: pods that train alone do run, and some want just that.
+    yield training.finding("ForeignLauncher", "warning", *_foreign_words(training, launch), launch.index)
 
 
 def _foreign_words(training: Training, launch: Launch) -> tuple[str, str]:
@@ -70,7 +70,7 @@ def _other_runtime(launch: Launch) -> str:
     return f"take a runtime whose mlPolicy is {homes[0]}" if homes else "take a runtime of its framework"
 
 
-def _single_process(training: Training, start: Start, launch: Launch) -> Iterator[Finding]:
+def _single_process(training: Training, launch: Launch) -> Iterator[Finding]:
     """With one device and no word of several machines, accelerate runs the program as it is."""
     several = launch.given(launch.launcher.nodes | frozenset(("multi-gpu", "use-deepspeed", "use-fsdp", "multi-cpu")))
     if training.devices != 1 or several is not None:

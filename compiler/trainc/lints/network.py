@@ -43,6 +43,8 @@ def _host_network(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Findin
     spec = info.pod_spec(pod_set.name)
     if spec.get("hostNetwork") is not True or spec.get("dnsPolicy", "ClusterFirst") not in ("ClusterFirst", "Default"):
         return
+    if (spec.get("dnsConfig") or {}).get("nameservers"):
+        return  # The pod asks those.
     path, about = in_pod(job, info, pod_set.name, "hostNetwork")
     message = "pods in the host's network ask the host's DNS, which knows no pods: rank 0's name does not resolve"
     hint = "set dnsPolicy: ClusterFirstWithHostNet beside it"

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainc.api.devices import VISIBLE
-from trainc.diagnostics import Finding, Path, Severity
+from trainc.diagnostics import Finding, Path
 from trainc.ir.commands.launcher import Launch, Option
-from trainc.ir.commands.started import Start
 from trainc.ir.entrypoints import About
 from trainc.lints.training import Training
 
@@ -27,20 +26,20 @@ def processes(training: Training) -> Iterator[Finding]:
         per_node, total = launch.given(launch.launcher.per_node), launch.given(launch.launcher.total)
         said = said or per_node is not None or total is not None
         if per_node is not None:
-            yield from _per_node(training, start, launch, per_node)
+            yield from _per_node(training, launch, per_node)
         elif total is not None:
-            yield from _total(training, start, launch, total)
+            yield from _total(training, launch, total)
     if not said and training.entry.trains and training.devices:
         yield from _asked(training)
 
 
-def _per_node(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
+def _per_node(training: Training, launch: Launch, option: Option) -> Iterator[Finding]:
     value = training.value(option.value or "", launch)
     if value is None or value == "PET_NPROC_PER_NODE":
         return
     asked, _, _ = _numbers_asked(training)
     if value.isdecimal() and training.devices:
-        yield from _compared(training, start, option, int(value), training.devices, "in each pod")
+        yield from _compared(training, option, int(value))
     elif asked is not None and asked not in (_words_asked(training), value) and value not in training.variables:
         message = f"{option.written} {value} beats numProcPerNode, which is {asked}"
         hint = "drop the flag, and set numProcPerNode instead"
@@ -52,29 +51,36 @@ def _words_asked(training: Training) -> str | None:
     return asked if asked in (*_AS_DEVICES, "cpu") else None
 
 
-def _total(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
+def _total(training: Training, launch: Launch, option: Option) -> Iterator[Finding]:
     value = training.value(option.value or "", launch)
     if value is None or not value.isdecimal() or launch.given(launch.launcher.hosts | launch.launcher.own_way):
         return
     if training.devices:
-        whole = training.devices * training.nodes
-        yield from _compared(training, start, option, int(value), whole, f"on {training.nodes} nodes")
+        yield from _compared(training, option, int(value), whole=True)
 
 
-def _compared(
-    training: Training, start: Start, option: Option, count: int, devices: int, where: str
-) -> Iterator[Finding]:
-    if count == devices or count < 1:
+def _compared(training: Training, option: Option, count: int, whole: bool = False) -> Iterator[Finding]:
+    """Processes against the devices of a pod, or of the whole job."""
+    devices = training.devices * (training.nodes if whole else 1)
+    where = f"on {training.nodes} nodes" if whole else "in each pod"
+    if count == devices or count < 1 or (count < devices and _side_by_side(training)):
         return
+    code, rest = _difference(count, devices)
+    message = f"{option.written} {count}: {count} processes for {devices} of {training.device} {where}, so {rest}"
+    hint = f"write {devices}, or drop the flag: the devices are counted"
+    yield training.finding(code, "warning", message, hint, option.index)
+
+
+def _difference(count: int, devices: int) -> tuple[str, str]:
+    """A code, and what becomes of the rest. Never an error: processes that do not compute may share a device."""
     if count < devices:
-        message = f"{option.written} {count}: {count} processes for {devices} of {training.device} {where}, so {devices - count} stay idle"
-        severity: Severity = "warning"
-        code = "IdleDevices"
-    else:
-        message = f"{option.written} {count}: {count} processes for {devices} of {training.device} {where}, so {count - devices} find none"
-        severity, code = ("error" if start.sure else "warning"), "MoreProcessesThanDevices"
-    hint = f"write {devices}, or drop the flag: the devices are counted" if option.name else ""
-    yield training.finding(code, severity, message, hint, option.index)
+        return "IdleDevices", f"{devices - count} stay idle"
+    return "MoreProcessesThanDevices", f"{count - devices} find none"
+
+
+def _side_by_side(training: Training) -> bool:
+    """Whether a script runs several programs at once, each with some of the devices."""
+    return training.line.background and len(training.line.ran("launcher", "python", "code")) > 1
 
 
 def _asked(training: Training) -> Iterator[Finding]:
@@ -88,12 +94,9 @@ def _asked(training: Training) -> Iterator[Finding]:
     if count == devices or count < 1:
         return
     hint = f"write {devices}, or leave numProcPerNode out to have the devices counted"
-    if count < devices:
-        message = f"{count} processes for {devices} of {training.device} in each pod, so {devices - count} stay idle"
-        yield Finding("IdleDevices", "warning", message, hint=hint, path=path, about=about)
-    else:
-        message = f"{count} processes for {devices} of {training.device} in each pod, so {count - devices} find none"
-        yield Finding("MoreProcessesThanDevices", "error", message, hint=hint, path=path, about=about)
+    code, rest = _difference(count, devices)
+    message = f"{count} processes for {devices} of {training.device} in each pod, so {rest}"
+    yield Finding(code, "warning", message, hint=hint, path=path, about=about)
 
 
 def _numbers_asked(training: Training) -> tuple[str | None, Path, About]:
@@ -117,12 +120,11 @@ def _hidden(training: Training) -> Iterator[Finding]:
         if index is not None and shown is not None and _fewer(shown, training.devices):
             path, about = _of_variable(training, name, index)
             yield Finding("IdleDevices", "warning", *_hidden_words(training, name, shown), path, about=about)
-        for start in training.line.starts:
+        for start in () if _side_by_side(training) else training.line.ran("launcher", "python"):
             inline = start.variables.get(name)
-            if start.kind in ("launcher", "python") and inline is not None and inline != shown:
-                if _fewer(inline, training.devices):
-                    words = _hidden_words(training, name, inline)
-                    yield training.finding("IdleDevices", "warning", *words, start.program.index)
+            if inline is not None and inline != shown and _fewer(inline, training.devices):
+                words = _hidden_words(training, name, inline)
+                yield training.finding("IdleDevices", "warning", *words, start.program.index)
 
 
 def _fewer(shown: str, devices: int) -> bool:

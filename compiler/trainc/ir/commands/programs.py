@@ -170,7 +170,7 @@ def _scanned(words: Sequence[str], programs: Programs) -> Program:
         found = _known(words, index, name, programs)
         if found is not None and not (unknown and found.kind != "launcher"):
             return found
-        if wrapped and name.endswith(".py"):
+        if wrapped and name.endswith(".py") and " " not in word:
             return Program("python", index, index + 1)
         if index == 0 or (wrapped and not unknown and not word.startswith("-")):
             if name in _WRAPPERS and _wraps(words, index, name):

@@ -93,9 +93,10 @@ class _Parser:
                     break
                 self.at += 1
                 continue
-            if self.token.kind == "word" and self.token.bare and self.token.text in (until | _ENDS):
-                if self.token.text in until or self.token.text != "}":
-                    break
+            token = self.token
+            # A `}` that closes nothing is a word like any other.
+            if token.kind == "word" and token.bare and token.text in (until | (_ENDS - {"}"})):
+                break
             start = self.at
             item = self._item()
             if item.stages:

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from trainc.ir.commands.launcher import Launch, launch
 from trainc.ir.commands.programs import Kind, Program, Programs, program_of
-from trainc.ir.commands.shell import Item, commands, read_script
+from trainc.ir.commands.shell import Compound, Item, commands, read_script
 from trainc.ir.commands.shell_words import UnclosedError, plain
 from trainc.ir.entrypoints import shell_script
 from trainc.startup.records import dataclass, field, replace
@@ -58,9 +58,19 @@ class CommandLine:
         """Every launcher that is started, in order."""
         return tuple(start.launch for start in self.starts if start.launch is not None)
 
+    @property
+    def background(self) -> bool:
+        """Whether the script starts anything behind which it goes on at once."""
+        return any(_goes_on(item) for item in self.items)
+
     def ran(self, *kinds: Kind) -> tuple[Start, ...]:
         """The commands of these kinds."""
         return tuple(start for start in self.starts if start.kind in kinds)
+
+
+def _goes_on(item: Item) -> bool:
+    bodies = (stage.body for stage in item.stages if isinstance(stage, Compound))
+    return item.then == "&" or any(_goes_on(inner) for body in bodies for inner in body)
 
 
 @lru_cache(maxsize=512)

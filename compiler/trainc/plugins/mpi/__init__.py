@@ -12,7 +12,10 @@ PLUGIN = Plugin(
     ports="mpi",
     explain="trainc.plugins.mpi.explain",
     launchers="trainc.plugins.mpi.launchers",
-    lints=(Lint("lowered", "trainc.plugins.mpi.lints", "mpi_nodes_awaited"),),
+    lints=(
+        Lint("lowered", "trainc.plugins.mpi.lints", "mpi_nodes_awaited"),
+        Lint("lowered", "trainc.plugins.mpi.lints", "mpi_images_differ"),
+    ),
     detectors="trainc.plugins.mpi.lints",
     defects=frozenset({"counts-from-merged-resources"}),
     files=(MeetingFile("-mpi-hostfile", "hostfile"),),

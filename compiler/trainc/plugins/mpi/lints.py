@@ -30,6 +30,23 @@ def mpi_nodes_awaited(job: TrainJob, info: Info) -> Iterator[Finding]:
     )
 
 
+def mpi_images_differ(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """A warning where the TrainJob gives the launcher an image that the nodes do not have."""
+    node, launcher = info.pod_set_in_role(names.NODE), info.pod_set_in_role(names.LAUNCHER)
+    image = job.trainer.image if job.trainer else None
+    if node is None or launcher is None or not image or launcher.ancestor != names.TRAINER or node is info.trainer:
+        return
+    there = next((c.fields.get("image") for c in node.containers if c.name == node.main), None)
+    if there and there != image:
+        yield Finding(
+            "MPIImagesDiffer",
+            "warning",
+            f"the launcher alone gets this image, and mpirun starts its programs in the nodes, which keep {there}",
+            f"write a runtime of your own whose job {node.name!r} has the image too, and refer to it",
+            ("spec", "trainer", "image"),
+        )
+
+
 def _launcher_multiplied(job: TrainJob, info: Info) -> Path | None:
     launcher = info.pod_set_in_role(names.LAUNCHER)
     return ("spec", "runtimeRef") if launcher is not None and launcher.count > 1 else None

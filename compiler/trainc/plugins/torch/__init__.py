@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from trainc.api.releases import Span
-from trainc.plugins.plugin import RANK_DEFECTS, Address, Plugin
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob
+from trainc.plugins.plugin import RANK_DEFECTS, Address, Lint, Plugin
 
 RESERVED = frozenset(
     {"PET_NNODES", "PET_NPROC_PER_NODE", "PET_NODE_RANK", "PET_MASTER_ADDR", "PET_MASTER_PORT"},
 )
+
+
+def _tunes(job: TrainJob, info: Info) -> bool:
+    """Whether the trainer's command begins as torchtune's does, the TrainJob's or the runtime's."""
+    asked = job.trainer.command if job.trainer else None
+    container = info.trainer_container
+    words = asked if asked is not None else container.command if container is not None else ()
+    return info.policy("torch") is not None and tuple(words[:1]) == ("tune",)
+
 
 PLUGIN = Plugin(
     name="Torch",
@@ -16,6 +27,7 @@ PLUGIN = Plugin(
     ports="torch",
     explain="trainc.plugins.torch.explain",
     launchers="trainc.plugins.torch.launchers",
+    lints=(Lint("sized", "trainc.plugins.torch.lints", "torchtune_words", _tunes, per="container"),),
     detectors="trainc.plugins.torch.elastic",
     defects=RANK_DEFECTS,
     addresses=(Address("PET_RDZV_ENDPOINT"), Address("PET_MASTER_ADDR", "PET_MASTER_PORT")),

@@ -1,0 +1,86 @@
+"""Words of torchtune's command line that are dropped, doubled, or of no effect on the recipe that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from trainc.diagnostics import Finding
+from trainc.ir.entrypoints import Entrypoint
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob
+from trainc.plugins.torch import torchtune
+from trainc.startup.patterns import pattern
+
+# Source: the names of pytorch/torchtune recipes/ (torchtune/_recipe_registry.py).
+_RECIPE = pattern(r"[a-z_]+_(?:distributed|single_device)")
+_LOW_RANK = ("model.lora_", "model.use_dora", "model.quantize_base")
+_DECIDES = "model.lora_attn_modules"
+
+
+def torchtune_words(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
+    """What becomes of the words of a container that trains with `tune run`. Looks at sized jobs."""
+    if not entry.trains or tuple(entry.words[:2]) != torchtune.ENTRYPOINT:
+        return
+    built = torchtune.applies(job)
+    before = tuple(map(str, (info.command or ()) if built else entry.command))
+    args = tuple(map(str, entry.args))
+    if built:
+        yield from _dropped(info, entry, args)
+    if twice := _twice(before, args):
+        index = len(entry.command) + args.index(twice)
+        message = (
+            f"the command names a recipe before {twice!r} does, and torchtune takes all behind the first for key=value"
+        )
+        hint = "drop it with its --config: the recipe follows from the size of the job" if built else _build_it(twice)
+        path, about = entry.place(index)
+        yield Finding("RecipeTwice", "error", message, hint=hint, path=path, about=about)
+    else:
+        yield from _without_effect(entry, before, args, built=built)
+
+
+def _build_it(word: str) -> str:
+    return f"write the whole command: command: [tune, run, ...] instead of args with {word!r}"
+
+
+def _twice(before: Sequence[str], args: Sequence[str]) -> str:
+    """The word of the args that names a recipe or configuration for the second time; empty where none does."""
+    named = any(_RECIPE.fullmatch(word) for word in before)
+    return next((word for word in args if _RECIPE.fullmatch(word) or word == "--config"), "") if named else ""
+
+
+def _dropped(info: Info, entry: Entrypoint, args: Sequence[str]) -> Iterator[Finding]:
+    """Settings of the runtime's command: the one that is built for the TrainJob has only some of them."""
+    given = {_subject(arg) for arg in args}
+    lost = [
+        word
+        for word in map(str, entry.container.command)
+        if "=" in word and not word.startswith("-") and word not in (info.command or ()) and _subject(word) not in given
+    ]
+    if lost:
+        path, about = entry.place(0)
+        message = f"the command is built for the size of the job, and leaves out the runtime's {', '.join(lost)}"
+        hint = f"repeat what is to stay: args: [{', '.join(lost)}]"
+        yield Finding("ArgumentsDropped", "warning", message, hint=hint, path=path, about=about)
+
+
+def _subject(word: str) -> str:
+    """What a setting is about: `dataset` of `dataset.source=parquet`."""
+    return word.partition("=")[0].partition(".")[0]
+
+
+def _without_effect(entry: Entrypoint, before: Sequence[str], args: Sequence[str], *, built: bool) -> Iterator[Finding]:
+    """Settings of LoRA for a recipe that trains the full model."""
+    recipe = next((word for word in before if _RECIPE.fullmatch(word)), "")
+    asked = [arg for arg in args if arg.startswith(_LOW_RANK) and not arg.lower().endswith("=false")]
+    if not asked or not recipe.startswith("full"):
+        return
+    path, about = entry.place(len(entry.command) + args.index(asked[0]))
+    message = (
+        f"{recipe} trains the full model, and {', '.join(word.partition('=')[0] for word in asked)} does nothing there"
+    )
+    hint = "add command: [tune, run] to spec.trainer, which takes the recipe from the args"
+    if built and not any(_DECIDES in arg for arg in args):
+        hint = f"add {_DECIDES}=[q_proj,v_proj] to the args, by which the LoRA recipe is chosen"
+    elif built:
+        hint = "set numNodes to 1, or drop it: LoRA is chosen on one node, since Trainer 2.1"
+    yield Finding("LoRAIgnored", "warning", message, hint=hint, path=path, about=about)

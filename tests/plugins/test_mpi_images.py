@@ -1,0 +1,30 @@
+"""The image of an MPI job: the TrainJob's reaches the launcher alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from builders import container, job, runtime, said, trainjob
+
+MPI: dict[str, Any] = {"mpi": {}}
+
+
+def hosts(image: str) -> dict[str, Any]:
+    return job("node", None, containers=[container(image=image)])
+
+
+@pytest.mark.parametrize(
+    ("case", "trainer", "jobs", "found"),
+    [
+        ("another image for the launcher", {"image": "acme/t5:2"}, (job("launcher"), hosts("acme/t5:1")), 1),
+        ("one image for all", {"image": "acme/t5:1"}, (job("launcher"), hosts("acme/t5:1")), 0),
+        ("images of the runtime's own", {}, (job("launcher"), hosts("acme/ssh:1")), 0),
+        ("a launcher alone", {"image": "acme/t5:2"}, (job("launcher"),), 0),
+    ],
+)
+def test_an_image_that_the_nodes_do_not_have(
+    case: str, trainer: dict[str, Any], jobs: tuple[dict[str, Any], ...], found: int
+) -> None:
+    told = said("MPIImagesDiffer", trainjob(trainer), runtime(*jobs, policy=MPI))
+    assert [(d.severity, d.path) for d in told] == [("warning", "spec.trainer.image")] * found, case
