@@ -93,11 +93,19 @@ def add_release(add_argument: Callable[..., Any]) -> None:
     """`--release`, which names a Trainer minor in any of its spellings."""
     add_argument(
         "--release",
-        type=_checked_by(normalize_release),
+        type=_checked_by(_one_release),
         choices=RELEASES,
         metavar="MINOR",
         help=f"the Trainer release to compile for: {', '.join(RELEASES)}; v2.3 and 2.3.1 mean 2.3",
     )
+
+
+def _one_release(text: str) -> str:
+    try:
+        return normalize_release(text)
+    except ValueError as error:
+        hint = "; `trainc diff --releases OLD..NEW` compares two" if ".." in text else ""
+        raise ValueError(f"{error}{hint}") from None
 
 
 def add_shaping(parser: ArgumentParser) -> None:
