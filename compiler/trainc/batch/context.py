@@ -28,6 +28,7 @@ from trainc.reading import opening
 from trainc.reading.catalog import Catalog, find
 from trainc.reading.document import Document
 from trainc.reading.files import Texts, read_file, read_paths
+from trainc.reading.foreign import Exclude
 from trainc.startup.records import dataclass
 
 
@@ -48,6 +49,7 @@ class Shared:
     overlays: tuple[str, ...]
     options: Options
     form: Form
+    exclude: Exclude = Exclude()
 
 
 class Context:
@@ -65,7 +67,9 @@ class Context:
         sources: list[list[Document]] = []
         for folder in (*shared.runtimes, *(path for overlay in overlays for path in overlay.all_runtimes)):
             texts.append((folder, b""))
-            found, problems = read_paths([folder], self.options.limits, values=self._values, texts=texts)
+            found, problems = read_paths(
+                [folder], self.options.limits, values=self._values, texts=texts, exclude=shared.exclude
+            )
             sources.append(found)
             self.diagnostics += problems
         self._take_in(overlays, documents, sources)

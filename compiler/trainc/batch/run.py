@@ -30,6 +30,8 @@ from trainc.pipeline.inputs import Step
 from trainc.pipeline.session import Place as PlaceFindings
 from trainc.pipeline.session import option_notes
 from trainc.reading.document import Document
+from trainc.reading.files import Walk
+from trainc.reading.foreign import Exclude
 from trainc.startup.records import dataclass, field
 
 
@@ -46,6 +48,7 @@ class Request:
     stdin: bytes = b""
     processes: int = 1
     cache: str | None = None
+    exclude: Exclude = Exclude()
 
 
 class JobText(NamedTuple):
@@ -91,9 +94,12 @@ class Batch:
 def run_batch(request: Request, spool: Spool, step: Step, place: PlaceFindings) -> Batch:
     """Build; `place` is that of a Session, `step` is told how far it has come. UnusualError as the module says."""
     brought = frozenset(os.path.realpath(file) for overlay in request.overlays for file in overlay.resource_files)
-    parts = partition(request.paths, request.skip, brought, request.options.limits, step)
+    walk = Walk(request.skip, request.options.limits, request.exclude)
+    parts = partition(request.paths, walk, brought, request.options.limits, step)
     overlays = tuple(overlay.overlay.document.file for overlay in request.overlays)
-    shared = Shared(parts.others, request.stdin, tuple(request.runtimes), overlays, request.options, request.form)
+    shared = Shared(
+        parts.others, request.stdin, tuple(request.runtimes), overlays, request.options, request.form, request.exclude
+    )
     context = Context(shared, place)
     batch = Batch(spool, request.form, [*parts.diagnostics, *context.diagnostics], context.documents)
     run = _Run(request, shared, context, batch)

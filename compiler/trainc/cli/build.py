@@ -158,7 +158,7 @@ def _compilation(
 
         request = Request(
             settings.paths, settings.runtimes, settings.overlays, settings.options, arguments.format,
-            skip, stdin, processes(arguments.jobs), arguments.cache,
+            skip, stdin, processes(arguments.jobs), arguments.cache, settings.configuration.exclude,
         )  # fmt: skip
         try:
             compilation = run_apart(request, settings, progress)

@@ -22,7 +22,7 @@ from trainc.admission.admit import check_rendered
 from trainc.api.documents import Manifest
 from trainc.cli.arguments import add_input, add_limits, add_reporting, add_shaping
 from trainc.cli.command import Arguments, Status, Streams
-from trainc.cli.compiling import paint_for, read_stdin, start
+from trainc.cli.compiling import is_checked, nothing_found, paint_for, read_stdin, start
 from trainc.cli.report_text import Files, counted_noun, text_report
 from trainc.cli.settings import settings_of
 from trainc.cli.terminal import Progress
@@ -39,6 +39,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_shaping(parser)
     add_limits(parser)
     add_reporting(parser)
+    parser.add_argument("--allow-empty", action="store_true", help="finding nothing to check is fine")
     parser.add_argument("--format", choices=FORMATS, default="text", help="of the report; all but text go to stdout")
 
 
@@ -66,6 +67,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         from trainc.cli.cluster import judged
 
         checking.diagnostics += judged(manifests, inputs.documents, cluster, settings.options).diagnostics
+    if not arguments.allow_empty and not any(map(is_checked, inputs.documents)):
+        checking.diagnostics += nothing_found(settings, checking.diagnostics)
     progress.clear()
     status = _report(checking.diagnostics, checking.files, arguments, streams)
     streams.err.write("".join(f"{line}\n" for line in runs))

@@ -12,9 +12,9 @@ from trainc.cli.report_text import STDIN, Files, counted_noun
 from trainc.cli.settings import Settings
 from trainc.cli.terminal import Paint
 from trainc.compilation import CompiledJob
-from trainc.diagnostics import Diagnostic, Finding, Severity
+from trainc.diagnostics import Diagnostic, Finding, Severity, has_errors
 from trainc.explain import place
-from trainc.pipeline.inputs import Inputs, Step, read_inputs
+from trainc.pipeline.inputs import Inputs, Step
 from trainc.pipeline.session import Session
 from trainc.reading.document import Document
 from trainc.reading.opening import read_bounded
@@ -108,19 +108,33 @@ def start(
 
     `step` is told how far reading and compiling have come.
     """
-    inputs = read_inputs(
-        settings.paths,
-        settings.runtimes,
-        settings.options,
-        overlays=settings.overlays,
-        stdin=BytesIO(stdin),
-        skip=skip,
-        step=step,
-    )
+    inputs = settings.read(BytesIO(stdin), skip, step)
     session = Session.of(inputs.documents, inputs.runtime_sources, settings.options, inputs.catalog, place)
     run = Run(settings, inputs, session, Files(stdin), step, list(inputs.diagnostics))
     run.diagnostics += skipped_documents(inputs.documents, settings, checks_fragments=checks_fragments)
     return run
+
+
+def nothing_found(settings: Settings, found: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """The error about input in which there was nothing to do, unless errors say why that is."""
+    if has_errors(found):
+        return []
+    read = ("the standard input" if path == STDIN else path for path in settings.paths)
+    paths = ", ".join(read) or "the overlay's resources"
+    message = f"no TrainJob was found in {paths}; with pruning on, empty output deletes what runs"
+    hint = "name the folder that holds the TrainJobs, or say --allow-empty"
+    return [Diagnostic("NoTrainJob", "error", message, hint)]
+
+
+def is_checked(document: Document) -> bool:
+    """Whether `check` has anything to say of a document."""
+    from trainc.dialects import is_ours
+
+    if is_ours(document.data) or document.data.get("kind") in _USED_KINDS:
+        return True
+    from trainc.pipeline.fragments import fragment_of
+
+    return fragment_of(document) is not None
 
 
 def paint_for(arguments: Arguments, streams: Streams) -> Paint:

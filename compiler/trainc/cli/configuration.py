@@ -13,6 +13,7 @@ from trainc.diagnostics import CompileError, Diagnostic, Path, format_path
 from trainc.options import Delivery, Limits, SecretsMode, Semantics
 from trainc.reading.confinement import OUTSIDE_HINT, is_inside, root_around
 from trainc.reading.document import Document
+from trainc.reading.foreign import Exclude
 from trainc.reading.opening import read_file, reason_of
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.records import dataclass, replace
@@ -38,6 +39,7 @@ class Configuration:
     plugins: tuple[str, ...] | None = None
     output: str | None = None
     cluster: str | None = None
+    exclude: Exclude = Exclude()
 
 
 def read_configuration(paths: Sequence[str], named: str | None, limits: Limits = Limits()) -> Configuration:
@@ -67,6 +69,7 @@ def read_configuration(paths: Sequence[str], named: str | None, limits: Limits =
             paths = [data[key]] if isinstance(data[key], str) else data[key]
             values[key] = tuple(os.path.join(folder or os.curdir if path == "-" else folder, path) for path in paths)
     values |= {_FIELDS.get(key, key): tuple(data[key]) for key in _LISTS if key in data}
+    values["exclude"] = Exclude(folder, values.get("exclude", ()))
     for key in _PLACES:
         if key in values:
             values[key] = os.path.join(folder, values[key])
@@ -179,7 +182,7 @@ _SCALARS: Mapping[str, Callable[[Any], str]] = {
 }
 _PATHS = ("sources", "runtimes", "overlay")
 _PLACES = ("output", "cluster")
-_LISTS = ("syncOptions", "plugins")
+_LISTS = ("syncOptions", "plugins", "exclude")
 _KEYS = (*_PATHS, *_LISTS, *_SCALARS)
 # Keys whose field of Options is spelled otherwise.
 _FIELDS = {"syncOptions": "sync_options", "keygenImage": "keygen_image", "nameHash": "name_hash"}

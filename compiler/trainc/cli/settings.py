@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from trainc.cli.command import Arguments, UsageError
 from trainc.cli.configuration import Configuration, read_configuration
@@ -14,6 +14,7 @@ from trainc.startup.records import dataclass, fields, replace
 
 if TYPE_CHECKING:
     from trainc.overlays.loaded import Loaded
+    from trainc.pipeline.inputs import Inputs, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,24 @@ class Settings:
     output: str | None = None
     # Whether the input is all that trainc.yaml names, so that a job that is not in it is gone.
     whole: bool = False
+
+    def read(
+        self, stdin: BinaryIO, skip: str | None = None, step: Step | None = None, *, everything: bool = False
+    ) -> Inputs:
+        """The input; the folder `skip` is not entered, and foreign files are left out unless `everything` is wanted."""
+        from trainc.pipeline.inputs import read_inputs
+
+        return read_inputs(
+            self.paths,
+            self.runtimes,
+            self.options,
+            overlays=self.overlays,
+            stdin=stdin,
+            skip=skip,
+            step=step,
+            exclude=self.configuration.exclude,
+            everything=everything,
+        )
 
 
 def settings_of(arguments: Arguments) -> Settings:

@@ -32,6 +32,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             UnreadableFile UnsupportedKey UnsupportedTag YAMLSyntax
         """,
         "warning": "SkippedDocument",
+        "info": "OtherExtension",
     },
     "template": {
         "error": "TemplateError",

@@ -45,7 +45,7 @@ class ManifestSet:
 
 def manifest_set(inputs: Inputs, options: Options) -> ManifestSet:
     """What would be applied of `inputs`; an input without any job is an empty set. CompileError if anything is wrong."""
-    if any(map(_is_trainjob, inputs.documents)):
+    if holds_jobs(inputs):
         session = Session.of(inputs.documents, inputs.runtime_sources, options, inputs.catalog, place)
         try:
             compiled = session.compile_all()
@@ -57,6 +57,11 @@ def manifest_set(inputs: Inputs, options: Options) -> ManifestSet:
     if has_errors(found.diagnostics):
         raise CompileError(found.diagnostics)
     return replace(found, diagnostics=in_order(found.diagnostics))
+
+
+def holds_jobs(inputs: Inputs) -> bool:
+    """Whether there is anything to compile among `inputs`."""
+    return any(map(_is_trainjob, inputs.documents))
 
 
 def with_runtime(inputs: Inputs, name: str, replacement: Document) -> Inputs:
