@@ -194,6 +194,11 @@ def add_reporting(parser: ArgumentParser) -> None:
     group.add_argument("--color", choices=COLOURS, default="auto", help="default: auto; NO_COLOR and FORCE_COLOR count")
 
 
+def add_strict(parser: ArgumentParser) -> None:
+    """For commands that refuse input."""
+    parser.add_argument("--strict", action="store_true", help="treat warnings as errors do: exit 1")
+
+
 def refusal(reason: str) -> Exception:
     """What the type of an argument raises about a word that is none of its values."""
     from argparse import ArgumentTypeError

@@ -73,6 +73,16 @@ class Run:
         """How many there are."""
         return len(self.inputs.documents)
 
+    def remarks_on_comments(self) -> Iterator[Diagnostic]:
+        """What there is to say of ignore comments, once everything else is known."""
+        from trainc.reading.ignores import Comments, remarks_on
+
+        comments = Comments(self.files.stdin)
+        overlays = (file for overlay in self.settings.overlays for file, _ in overlay.texts)
+        files = dict.fromkeys([*(d.file for d in self.inputs.read), *overlays])
+        ignores = [ignore for file in files for ignore in comments(file)]
+        return remarks_on(ignores, self.diagnostics) if not has_errors(self.diagnostics) else iter(())
+
     def texts(self, form: Form) -> Iterator[tuple[str, str, bytes, str]]:
         """Namespace, name, part of the output, and file of every job that compiles."""
         from trainc.emit.yaml_writer import text_of
@@ -109,10 +119,15 @@ def start(
     `step` is told how far reading and compiling have come.
     """
     inputs = settings.read(BytesIO(stdin), skip, step)
-    session = Session.of(inputs.documents, inputs.runtime_sources, settings.options, inputs.catalog, place)
-    run = Run(settings, inputs, session, Files(stdin), step, list(inputs.diagnostics))
-    run.diagnostics += skipped_documents(inputs.documents, settings, checks_fragments=checks_fragments)
-    return run
+    rules = settings.policy(stdin)
+    session = Session.of(inputs.documents, inputs.runtime_sources, settings.options, inputs.catalog, place, rules)
+    skipped = skipped_documents(inputs.documents, settings, checks_fragments=checks_fragments)
+    return Run(settings, inputs, session, Files(stdin), step, rules([*inputs.diagnostics, *skipped], True))
+
+
+def fails(found: Sequence[Diagnostic], arguments: Arguments) -> bool:
+    """Whether diagnostics make a command fail: errors do, and with --strict warnings."""
+    return has_errors(found) or (arguments.strict and any(d.severity == "warning" for d in found))
 
 
 def nothing_found(settings: Settings, found: Sequence[Diagnostic]) -> list[Diagnostic]:

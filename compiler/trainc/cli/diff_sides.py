@@ -206,7 +206,9 @@ def _read(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
     snapshot = None
     if cluster is not None and os.path.exists(cluster):
         snapshot = [document.data for document in read_paths([cluster], settings.options.limits, everything=True)[0]]
-    return ReadSide(side.label, manifest_set(inputs, settings.options), settings.options, output, snapshot)
+    return ReadSide(
+        side.label, manifest_set(inputs, settings.options, settings.policy()), settings.options, output, snapshot
+    )
 
 
 def _unless_named(output: str | None, paths: Sequence[str]) -> str | None:

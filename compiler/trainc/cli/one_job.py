@@ -35,7 +35,7 @@ def compiled_job(arguments: Arguments, streams: Streams) -> tuple[OneJob, Settin
     try:
         settings = settings_of(arguments)
         inputs = settings.read(BytesIO(stdin))
-        return compile_one(inputs, chosen, settings.options), settings
+        return compile_one(inputs, chosen, settings.options, settings.policy(stdin)), settings
     except CompileError as error:
         paint = Paint(arguments.color, streams.err)
         streams.err.write(text_report(error.diagnostics, Files(stdin), paint, quiet=arguments.quiet))

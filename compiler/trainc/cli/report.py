@@ -47,7 +47,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     try:
         settings = settings_of(arguments)
         inputs = settings.read(streams.stdin)
-        compiled, remarks = compile_every(inputs, settings.options)
+        compiled, remarks = compile_every(inputs, settings.options, settings.policy())
         fit = _fits(compiled, inputs.documents, settings)
         jobs = [_job(number, one, settings.options, fit) for number, one in enumerate(compiled)]
     except CompileError as error:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from trainc.cli.command import Arguments, UsageError
 from trainc.cli.configuration import Configuration, read_configuration
 from trainc.diagnostics import CompileError, has_errors
+from trainc.diagnostics.policy import Policy
 from trainc.options import Limits, Options, layered
 from trainc.reading.files import is_overlay_folder
 from trainc.startup.records import dataclass, fields, replace
@@ -29,6 +30,13 @@ class Settings:
     output: str | None = None
     # Whether the input is all that trainc.yaml names, so that a job that is not in it is gone.
     whole: bool = False
+
+    def policy(self, stdin: bytes = b"") -> Policy:
+        """What is decided about diagnostics: in trainc.yaml, over it in overlays, and over both in comments."""
+        from trainc.reading.ignores import Comments
+
+        rules = (*self.configuration.rules, *(rule for overlay in self.overlays for rule in overlay.rules))
+        return Policy(rules, Comments(stdin))
 
     def read(
         self, stdin: BinaryIO, skip: str | None = None, step: Step | None = None, *, everything: bool = False

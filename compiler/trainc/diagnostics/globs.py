@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from re import Pattern
 
 
 def matches(path: str, glob: str) -> bool:
@@ -16,7 +19,9 @@ def matches(path: str, glob: str) -> bool:
 
 
 @cache
-def _compiled(glob: str) -> re.Pattern[str]:
+def _compiled(glob: str) -> Pattern[str]:
+    import re  # Most commands have no globs.
+
     parts = glob.removeprefix("./").strip("/").split("/")
     text = "" if len(parts) > 1 or glob.startswith(("/", "./")) else "(?:.*/)?"
     for part in parts[:-1]:
@@ -26,4 +31,6 @@ def _compiled(glob: str) -> re.Pattern[str]:
 
 def _name(part: str) -> str:
     """One name of a path; a character without a meaning stands for itself."""
-    return "".join({"*": "[^/]*", "?": "[^/]"}.get(character) or re.escape(character) for character in part)
+    from re import escape
+
+    return "".join({"*": "[^/]*", "?": "[^/]"}.get(character) or escape(character) for character in part)

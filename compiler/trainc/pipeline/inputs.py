@@ -35,6 +35,11 @@ class Inputs:
     diagnostics: list[Diagnostic]
     catalog: Catalog = find
 
+    @property
+    def read(self) -> list[Document]:
+        """Every document, whatever it is for."""
+        return [document for source in (self.documents, *self.runtime_sources) for document in source]
+
 
 def read_inputs(  # noqa: PLR0913 - the last ones go by their names
     paths: Sequence[AnyPath],

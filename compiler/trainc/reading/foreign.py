@@ -6,11 +6,9 @@ Helm charts, playbooks and other YAML that is not plain YAML, or not Kubernetes'
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 
 from trainc.diagnostics import Diagnostic
-from trainc.diagnostics.globs import matches
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
@@ -34,8 +32,8 @@ _WORDS = (
 # What a template may take its words from.
 _TAKEN_IN = (b"include", b"import", b"extends")
 _OTHER_ENCODINGS = (b"\xff\xfe", b"\xfe\xff")
-_NEAR_NAME = pattern(r"\.(?:ya?ml|json)\b|\.te?mpl$|\.tpl$|\.gotmpl$", re.IGNORECASE)
-_OURS = pattern(rb"^kind:[ \t]*[\"']?(TrainJob|TrainingRuntime|ClusterTrainingRuntime|TrainingJob)\b", re.MULTILINE)
+_NEAR_NAME = pattern(r"(?i)\.(?:ya?ml|json)\b|\.te?mpl$|\.tpl$|\.gotmpl$")
+_OURS = pattern(rb"(?m)^kind:[ \t]*[\"']?(TrainJob|TrainingRuntime|ClusterTrainingRuntime|TrainingJob)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +47,8 @@ class Exclude:
         """Whether a path that a walk has met is left out."""
         if not self.globs:
             return False
+        from trainc.diagnostics.globs import matches
+
         inside = os.path.relpath(path, self.folder or os.curdir).replace(os.sep, "/")
         return any(matches(inside, glob) for glob in self.globs)
 
