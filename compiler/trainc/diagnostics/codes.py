@@ -23,7 +23,8 @@ class Code(NamedTuple):
 _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     "settings": {
         "error": "BrokenPlugin InvalidConfiguration InvalidParameter UnknownPlugin UsedAsValidator",
-        "info": "OptionWithoutEffect ReleaseNotPinned",
+        "warning": "IgnoreWithoutReason UnknownCode",
+        "info": "OptionWithoutEffect ReleaseNotPinned UnusedIgnore",
     },
     "read": {
         "error": """
