@@ -87,7 +87,7 @@ def test_jobs_come_by_namespace_and_name_whatever_their_files_are_called(write: 
 def test_nothing_is_written_if_any_document_is_wrong(write: Write) -> None:
     write("good.yaml", job())
     write("bad.yaml", job("x").replace("numNodes", "numNode"))
-    write("worse.yaml", "a: [\n")
+    write("worse.yaml", "kind: TrainJob\na: [\n")
     result = build()
     assert (result.status, result.stdout) == (1, "")
     assert "bad.yaml:6:" in result.stderr
@@ -105,9 +105,16 @@ def test_warnings_do_not_keep_manifests_back(write: Write) -> None:
     assert build("job.yaml", "-q").stderr == ""
 
 
+def test_what_a_job_needs_may_stand_beside_it(write: Write) -> None:
+    write("job.yaml", job() + "---\n{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x}}\n")
+    result = build("job.yaml")
+    assert result.status == 0
+    assert result.stderr == "trainc: info[SkippedDocument] 1 document of other kinds skipped\n"
+
+
 def test_documents_of_other_kinds_in_a_folder_are_counted_once(write: Write) -> None:
     write("job.yaml", job())
-    write("other.yaml", "kind: A\n---\nkind: B\n")
+    write("other.yaml", "apiVersion: kubeflow.org/v1\nkind: A\n---\nkind: B\n")
     assert "info[SkippedDocument] 2 documents of other kinds skipped" in build().stderr
 
 

@@ -67,6 +67,8 @@ def test_the_port_lists_the_releases_and_deviations_that_there_are() -> None:
         (["build", "jobs", "-o", __file__], "is a file; name a folder, or redirect the output"),
         (["build", "jobs", "-o", "./jobs/"], "./jobs/ is the only input and the output folder, which is never read"),
         (["build", "--release", "1.0"], "unknown Trainer release '1.0'"),
+        (["build", "--release", "2.3.x"], "unknown Trainer release '2.3.x'; choose one of 2.0, "),
+        (["diff", "--release", "2.1..2.3"], "'2.1..2.3'; choose one of 2.0, 2.1, 2.2, 2.3; `trainc diff --releases"),
         (
             ["build", "--namespace", "Team_A"],
             "argument --namespace: no namespace can be called 'Team_A'; write at most 63",

@@ -68,7 +68,7 @@ def test_an_overlay_is_migrated_where_it_is_named_and_else_named() -> None:
 
 
 def test_it_says_so_where_there_is_nothing_to_do() -> None:
-    write("jobs/a.yaml", "kind: Other\n")
+    write("jobs/a.yaml", "apiVersion: kubeflow.org/v1\nkind: Other\n")
     assert run("migrate", "jobs").stderr == "nothing to migrate in 1 file\n"
     assert run("migrate", "jobs", "--quiet").stderr == ""
 

@@ -25,7 +25,15 @@ _CODE = re.compile(r"""(?:Finding|Diagnostic)\(\s*f?"([A-Z][A-Za-z]+)\"""")
 
 
 # What is wrong with a path, a file or a setting cannot be shown in a block of input.
-ABOUT_FILES = {"FileInTheWay", "FilesKept", "InterruptedBuild", "InvalidConfiguration", "OutsideRoot", "UnreadableFile"}
+ABOUT_FILES = {
+    "FileInTheWay",
+    "FilesKept",
+    "InterruptedBuild",
+    "InvalidConfiguration",
+    "OtherExtension",
+    "OutsideRoot",
+    "UnreadableFile",
+}
 
 # What is wrong with a plugin depends on what is installed; tests/test_plugins_of_others.py runs it.
 ABOUT_PLUGINS = {"BrokenPlugin", "UnknownPlugin"}

@@ -89,3 +89,13 @@ def test_invalid_configuration() -> None:
     assert codes("build") == {"InvalidConfiguration"}
     write("trainc.yaml", right)
     assert codes("build") == set()
+
+
+def test_other_extension() -> None:
+    wrong, right = blocks("OtherExtension")
+    write("llm.yaml", wrong)
+    assert codes("build") == set()
+    write("llm.yaml.bak", wrong)
+    assert codes("build") == {"OtherExtension"}
+    write("trainc.yaml", right)
+    assert codes("build") == set()

@@ -25,7 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def write(path: Path, text: str = "kind: A\n") -> None:
+def write(path: Path, text: str = "kind: TrainJob\n") -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
 
@@ -94,7 +94,7 @@ def test_standard_input_is_read_for_a_dash() -> None:
 
 
 def test_errors_carry_the_name_of_their_file(folder: Path) -> None:
-    write(folder / "jobs" / "a" / "z.yml", "kind: A\nkind: B\n")
+    write(folder / "jobs" / "a" / "z.yml", "kind: TrainJob\nkind: B\n")
     assert str(problem("jobs").source) == "jobs/a/z.yml:2:1"
 
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
+from trainc.startup.patterns import pattern
+
 T = TypeVar("T")
 
 # Minors of Trainer, and those of JobSet that go with them (`Release.jobset`), oldest first.
 RELEASES = ("2.0", "2.1", "2.2", "2.3")
 JOBSETS = ("0.8", "0.10", "0.11", "0.12")
 NEWEST_RELEASE = RELEASES[-1]
+_SPELLING = pattern(r"v?(\d+\.\d+)(?:\.\d+)?")
 
 
 class Columns:
@@ -69,7 +72,7 @@ class Span:
 
 def normalize_release(text: str) -> str:
     """The Trainer minor that `text` names: "2.3", "v2.3" and "2.3.1" are all "2.3". ValueError for any other."""
-    minor = ".".join(text.removeprefix("v").split(".")[:2])
-    if minor not in RELEASES:
+    spelled = _SPELLING.fullmatch(text)
+    if spelled is None or spelled[1] not in RELEASES:
         raise ValueError(f"unknown Trainer release {text!r}; choose one of {', '.join(RELEASES)}")
-    return minor
+    return spelled[1]

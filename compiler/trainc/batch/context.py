@@ -15,6 +15,7 @@ from trainc.api.releases import NEWEST_RELEASE
 from trainc.batch.digest import digest_of
 from trainc.batch.outcome import FileOutcome, JobOutcome, Key
 from trainc.diagnostics import Diagnostic, Source, has_errors
+from trainc.diagnostics.policy import Policy, Rules
 from trainc.dialects import is_ours
 from trainc.emit.yaml_writer import Form, text_of
 from trainc.lints.duplicate_subdomain import claims_of
@@ -28,6 +29,7 @@ from trainc.reading import opening
 from trainc.reading.catalog import Catalog, find
 from trainc.reading.document import Document
 from trainc.reading.files import Texts, read_file, read_paths
+from trainc.reading.foreign import Exclude
 from trainc.startup.records import dataclass
 
 
@@ -48,6 +50,8 @@ class Shared:
     overlays: tuple[str, ...]
     options: Options
     form: Form
+    exclude: Exclude = Exclude()
+    rules: Rules = Policy()
 
 
 class Context:
@@ -55,6 +59,7 @@ class Context:
 
     def __init__(self, shared: Shared, place: Place) -> None:
         self.options, self._form, self.place = shared.options, shared.form, place
+        self._rules = shared.rules
         overlays, problems = load_overlays(shared.overlays, self.options.limits) if shared.overlays else ([], [])
         if has_errors(problems):
             raise UnusualError("the overlays have changed")
@@ -65,7 +70,9 @@ class Context:
         sources: list[list[Document]] = []
         for folder in (*shared.runtimes, *(path for overlay in overlays for path in overlay.all_runtimes)):
             texts.append((folder, b""))
-            found, problems = read_paths([folder], self.options.limits, values=self._values, texts=texts)
+            found, problems = read_paths(
+                [folder], self.options.limits, values=self._values, texts=texts, exclude=shared.exclude
+            )
             sources.append(found)
             self.diagnostics += problems
         self._take_in(overlays, documents, sources)
@@ -94,14 +101,14 @@ class Context:
             self.stack = Stack(overlays, documents, sources, find, self.options.release or NEWEST_RELEASE)
             documents, sources, catalog = self.stack.documents, self.stack.sources, self.stack.catalog
         self.documents = documents
-        self.session = Session.of(documents, sources, self.options, catalog, self.place)
+        self.session = Session.of(documents, sources, self.options, catalog, self.place, self._rules)
 
     def compile_file(self, file: str, data: bytes) -> FileOutcome:
         """What a job file comes to. UnusualError where it is none."""
         documents, diagnostics = read_file(data, file, self.options.limits, self._values)
         passed = self._pass(documents)
         session = self._session(file, passed)
-        diagnostics += session.diagnostics()
+        diagnostics = [*self._rules(diagnostics, True), *session.diagnostics()]
         jobs: list[JobOutcome] = []
         for job in session.jobs:
             compiled, found = session.compile(job)

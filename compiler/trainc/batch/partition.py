@@ -40,23 +40,24 @@ class Partition:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def partition(paths: Sequence[str], skip: str | None, brought: frozenset[str], limits: Limits, step: Step) -> Partition:
-    """The files under `paths`, the folder `skip` left out. Those of `brought`, by real path, are never job files.
+def partition(paths: Sequence[str], walk: Walk, brought: frozenset[str], limits: Limits, step: Step) -> Partition:
+    """The files that `walk` finds under `paths`. Those of `brought`, by real path, are never job files.
 
     `step` is told of each file.
     """
-    walk = Walk(skip, limits)
     job_files: list[JobFile] = []
     others: list[str] = []
     for path in paths:
         for file in walk.files(path):
             data = None if file == STDIN else read_bytes(file, limits)
+            if data is not None and walk.passes_over(file, path, data):
+                continue
             if data is None or not seems_job_file(data) or (brought and os.path.realpath(file) in brought):
                 others.append(file)
             else:
                 job_files.append(JobFile(file, file_digest(file, data)))
             step("reading", len(job_files) + len(others), None)
-    return Partition(tuple(job_files), tuple(others), tuple(walk.diagnostics))
+    return Partition(tuple(job_files), tuple(others), (*walk.diagnostics, *walk.passed_over(paths)))
 
 
 def file_digest(file: str, data: bytes) -> bytes:

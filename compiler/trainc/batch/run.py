@@ -20,6 +20,7 @@ from trainc.batch.partition import Partition, partition
 from trainc.batch.spool import Place, Spool
 from trainc.batch.workers import compile_files
 from trainc.diagnostics import Diagnostic, format_path
+from trainc.diagnostics.policy import Rules
 from trainc.emit.yaml_writer import Form, text_of
 from trainc.lints.duplicate_subdomain import Claim, Services, claims_of
 from trainc.lints.registry import lint_all_jobs
@@ -30,6 +31,8 @@ from trainc.pipeline.inputs import Step
 from trainc.pipeline.session import Place as PlaceFindings
 from trainc.pipeline.session import option_notes
 from trainc.reading.document import Document
+from trainc.reading.files import Walk
+from trainc.reading.foreign import Exclude
 from trainc.startup.records import dataclass, field
 
 
@@ -46,6 +49,7 @@ class Request:
     stdin: bytes = b""
     processes: int = 1
     cache: str | None = None
+    exclude: Exclude = Exclude()
 
 
 class JobText(NamedTuple):
@@ -88,14 +92,22 @@ class Batch:
             yield JobText(*key, self.spool.read(job.place), job.source)
 
 
-def run_batch(request: Request, spool: Spool, step: Step, place: PlaceFindings) -> Batch:
-    """Build; `place` is that of a Session, `step` is told how far it has come. UnusualError as the module says."""
+def run_batch(request: Request, spool: Spool, step: Step, place: PlaceFindings, rules: Rules) -> Batch:
+    """Build; `place` and `rules` are those of a Session, `step` is told how far it has come.
+
+    UnusualError as the module says.
+    """
     brought = frozenset(os.path.realpath(file) for overlay in request.overlays for file in overlay.resource_files)
-    parts = partition(request.paths, request.skip, brought, request.options.limits, step)
+    walk = Walk(request.skip, request.options.limits, request.exclude)
+    parts = partition(request.paths, walk, brought, request.options.limits, step)
     overlays = tuple(overlay.overlay.document.file for overlay in request.overlays)
-    shared = Shared(parts.others, request.stdin, tuple(request.runtimes), overlays, request.options, request.form)
+    shared = Shared(
+        parts.others, request.stdin, tuple(request.runtimes), overlays, request.options, request.form,
+        request.exclude, rules,
+    )  # fmt: skip
     context = Context(shared, place)
-    batch = Batch(spool, request.form, [*parts.diagnostics, *context.diagnostics], context.documents)
+    found = rules([*parts.diagnostics, *context.diagnostics], True)
+    batch = Batch(spool, request.form, found, context.documents)
     run = _Run(request, shared, context, batch)
     run.shared_jobs()
     run.job_files(parts, step)
@@ -118,7 +130,7 @@ class _Run:
     def shared_jobs(self) -> None:
         """What concerns all input, and the jobs that stand beside something else."""
         session, batch = self._context.session, self._batch
-        batch.diagnostics += [*option_notes(session.options), *session.diagnostics()]
+        batch.diagnostics += [*session.rules(option_notes(session.options), True), *session.diagnostics()]
         for key, job in zip(self._keys, session.jobs, strict=True):
             compiled, found = session.compile(job)
             batch.diagnostics += found
@@ -169,9 +181,8 @@ class _Run:
             for label, finding in lint_all_jobs(job.claims, services, self._request.options):
                 source = self._context.source_of(job.file, key)
                 path = format_path(finding.path)
-                self._batch.diagnostics.append(
-                    Diagnostic(finding.code, finding.severity, finding.message, finding.hint, label, path, source)
-                )
+                found = Diagnostic(finding.code, finding.severity, finding.message, finding.hint, label, path, source)
+                self._batch.diagnostics += self._shared.rules([found], False)
 
     def _pack(self) -> Pack | None:
         if self._request.cache is None:

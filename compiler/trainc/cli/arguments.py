@@ -93,11 +93,19 @@ def add_release(add_argument: Callable[..., Any]) -> None:
     """`--release`, which names a Trainer minor in any of its spellings."""
     add_argument(
         "--release",
-        type=_checked_by(normalize_release),
+        type=_checked_by(_one_release),
         choices=RELEASES,
         metavar="MINOR",
         help=f"the Trainer release to compile for: {', '.join(RELEASES)}; v2.3 and 2.3.1 mean 2.3",
     )
+
+
+def _one_release(text: str) -> str:
+    try:
+        return normalize_release(text)
+    except ValueError as error:
+        hint = "; `trainc diff --releases OLD..NEW` compares two" if ".." in text else ""
+        raise ValueError(f"{error}{hint}") from None
 
 
 def add_shaping(parser: ArgumentParser) -> None:
@@ -184,6 +192,11 @@ def add_reporting(parser: ArgumentParser) -> None:
     loudness.add_argument("-q", "--quiet", action="store_true", help="show errors only")
     loudness.add_argument("-v", "--verbose", action="store_true", help="say what was read and written too")
     group.add_argument("--color", choices=COLOURS, default="auto", help="default: auto; NO_COLOR and FORCE_COLOR count")
+
+
+def add_strict(parser: ArgumentParser) -> None:
+    """For commands that refuse input."""
+    parser.add_argument("--strict", action="store_true", help="treat warnings as errors do: exit 1")
 
 
 def refusal(reason: str) -> Exception:

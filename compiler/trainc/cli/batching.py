@@ -60,8 +60,9 @@ class BatchRun:
 def run_apart(request: Request, settings: Settings, progress: Progress) -> BatchRun:
     """Build as `request` says. UnusualError where the input is to be compiled as a whole."""
     with ExitStack() as unless_done:
-        batch = run_batch(request, unless_done.enter_context(closing(Spool())), progress.step, place)
-        others = skipped_documents(batch.documents, settings)
+        rules = settings.policy(request.stdin)
+        batch = run_batch(request, unless_done.enter_context(closing(Spool())), progress.step, place, rules)
+        others = rules(skipped_documents(batch.documents, settings), True)
         unless_done.pop_all()
     return BatchRun(settings, batch, Files(request.stdin), [*batch.diagnostics, *others])
 

@@ -25,7 +25,16 @@ import os
 from argparse import ArgumentParser
 from typing import TYPE_CHECKING
 
-from trainc.cli.arguments import FOLDER, add_input, add_limits, add_reporting, add_shaping, completed_by, refusal
+from trainc.cli.arguments import (
+    FOLDER,
+    add_input,
+    add_limits,
+    add_reporting,
+    add_shaping,
+    add_strict,
+    completed_by,
+    refusal,
+)
 from trainc.cli.build_output import refuse, to_folder, to_stdout
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.compiling import Run, read_stdin, start
@@ -67,6 +76,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_shaping(parser)
     add_limits(parser)
     add_reporting(parser)
+    add_strict(parser)
 
 
 def _add_speed(parser: ArgumentParser) -> None:
@@ -158,7 +168,7 @@ def _compilation(
 
         request = Request(
             settings.paths, settings.runtimes, settings.overlays, settings.options, arguments.format,
-            skip, stdin, processes(arguments.jobs), arguments.cache,
+            skip, stdin, processes(arguments.jobs), arguments.cache, settings.configuration.exclude,
         )  # fmt: skip
         try:
             compilation = run_apart(request, settings, progress)

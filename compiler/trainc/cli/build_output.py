@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import IO, TYPE_CHECKING, BinaryIO, Self
 
 from trainc.cli.command import Arguments, Status, Streams
-from trainc.cli.compiling import Run, paint_for
+from trainc.cli.compiling import Run, fails, nothing_found, paint_for
 from trainc.cli.report_text import STDIN, Files, counted_noun, text_report
 from trainc.cli.terminal import Progress
 from trainc.diagnostics import Diagnostic, has_errors, in_order
@@ -108,13 +108,9 @@ def _print_changes(changes: list[tuple[str, str]], target: str, arguments: Argum
 
 def _is_refused(compilation: Run | BatchRun, arguments: Arguments) -> bool:
     """Whether anything is wrong; no TrainJob at all is wrong too, since a GitOps tool would prune everything."""
-    if not compilation.compiled and not arguments.allow_empty and not has_errors(compilation.diagnostics):
-        read = ("the standard input" if path == STDIN else path for path in compilation.settings.paths)
-        paths = ", ".join(read) or "the overlay's resources"
-        message = f"no TrainJob was found in {paths}; with pruning on, empty output deletes what runs"
-        hint = "name the folder that holds the TrainJobs, or say --allow-empty"
-        compilation.diagnostics.append(Diagnostic("NoTrainJob", "error", message, hint))
-    return has_errors(compilation.diagnostics)
+    if not compilation.compiled and not arguments.allow_empty:
+        compilation.diagnostics += nothing_found(compilation.settings, compilation.diagnostics)
+    return fails(compilation.diagnostics, arguments)
 
 
 def _report(compilation: Run | BatchRun, arguments: Arguments, streams: Streams) -> None:

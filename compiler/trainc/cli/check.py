@@ -20,9 +20,9 @@ from collections.abc import Iterator, Sequence
 
 from trainc.admission.admit import check_rendered
 from trainc.api.documents import Manifest
-from trainc.cli.arguments import add_input, add_limits, add_reporting, add_shaping
+from trainc.cli.arguments import add_input, add_limits, add_reporting, add_shaping, add_strict
 from trainc.cli.command import Arguments, Status, Streams
-from trainc.cli.compiling import paint_for, read_stdin, start
+from trainc.cli.compiling import fails, is_checked, nothing_found, paint_for, read_stdin, start
 from trainc.cli.report_text import Files, counted_noun, text_report
 from trainc.cli.settings import settings_of
 from trainc.cli.terminal import Progress
@@ -39,6 +39,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_shaping(parser)
     add_limits(parser)
     add_reporting(parser)
+    add_strict(parser)
+    parser.add_argument("--allow-empty", action="store_true", help="finding nothing to check is fine")
     parser.add_argument("--format", choices=FORMATS, default="text", help="of the report; all but text go to stdout")
 
 
@@ -58,14 +60,19 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         if arguments.verbose and arguments.format == "text":
             runs += _runs(job)
     inputs = checking.inputs
+    rules = checking.session.rules
     tried = list(check_unused_runtimes(checking.session))
     checking.diagnostics += [diagnostic for found in tried for diagnostic in found]
-    checking.diagnostics += check_fragments(inputs.documents, settings.options)
-    checking.diagnostics += check_rendered(inputs.documents, settings.options)
+    checking.diagnostics += rules(check_fragments(inputs.documents, settings.options), False)
+    checking.diagnostics += rules(check_rendered(inputs.documents, settings.options), False)
     if cluster and not has_errors(checking.diagnostics):
         from trainc.cli.cluster import judged
 
-        checking.diagnostics += judged(manifests, inputs.documents, cluster, settings.options).diagnostics
+        found = judged(manifests, inputs.documents, cluster, settings.options)
+        checking.diagnostics += rules(found.diagnostics, found.answers is None)
+    if not arguments.allow_empty and not any(map(is_checked, inputs.documents)):
+        checking.diagnostics += nothing_found(settings, checking.diagnostics)
+    checking.diagnostics += rules(checking.remarks_on_comments(), True)
     progress.clear()
     status = _report(checking.diagnostics, checking.files, arguments, streams)
     streams.err.write("".join(f"{line}\n" for line in runs))
@@ -96,7 +103,7 @@ def _report(diagnostics: Sequence[Diagnostic], files: Files, arguments: Argument
         streams.err.write(text_report(found, files, paint_for(arguments, streams), quiet=arguments.quiet))
     else:
         streams.out.write(_formatted(found, arguments.format).encode("utf-8", "backslashreplace"))
-    return Status.DIAGNOSED if has_errors(found) else Status.DONE
+    return Status.DIAGNOSED if fails(found, arguments) else Status.DONE
 
 
 def _formatted(diagnostics: Sequence[Diagnostic], form: str) -> str:

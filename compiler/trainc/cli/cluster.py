@@ -36,7 +36,7 @@ def judged(
     from trainc.fits.located import in_input, in_snapshot
     from trainc.fits.workload import job_name, place
 
-    snapshot, problems = read_paths([cluster], options.limits)
+    snapshot, problems = read_paths([cluster], options.limits, everything=True)
     jobsets = {job_name(*place(one)): one for one in manifests if one.get("kind") == "JobSet"}
     homes = {}
     for document in documents:

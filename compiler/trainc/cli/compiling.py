@@ -12,9 +12,9 @@ from trainc.cli.report_text import STDIN, Files, counted_noun
 from trainc.cli.settings import Settings
 from trainc.cli.terminal import Paint
 from trainc.compilation import CompiledJob
-from trainc.diagnostics import Diagnostic, Finding, Severity
+from trainc.diagnostics import Diagnostic, Finding, Severity, has_errors
 from trainc.explain import place
-from trainc.pipeline.inputs import Inputs, Step, read_inputs
+from trainc.pipeline.inputs import Inputs, Step
 from trainc.pipeline.session import Session
 from trainc.reading.document import Document
 from trainc.reading.opening import read_bounded
@@ -73,6 +73,16 @@ class Run:
         """How many there are."""
         return len(self.inputs.documents)
 
+    def remarks_on_comments(self) -> Iterator[Diagnostic]:
+        """What there is to say of ignore comments, once everything else is known."""
+        from trainc.reading.ignores import Comments, remarks_on
+
+        comments = Comments(self.files.stdin)
+        overlays = (file for overlay in self.settings.overlays for file, _ in overlay.texts)
+        files = dict.fromkeys([*(d.file for d in self.inputs.read), *overlays])
+        ignores = [ignore for file in files for ignore in comments(file)]
+        return remarks_on(ignores, self.diagnostics) if not has_errors(self.diagnostics) else iter(())
+
     def texts(self, form: Form) -> Iterator[tuple[str, str, bytes, str]]:
         """Namespace, name, part of the output, and file of every job that compiles."""
         from trainc.emit.yaml_writer import text_of
@@ -108,19 +118,38 @@ def start(
 
     `step` is told how far reading and compiling have come.
     """
-    inputs = read_inputs(
-        settings.paths,
-        settings.runtimes,
-        settings.options,
-        overlays=settings.overlays,
-        stdin=BytesIO(stdin),
-        skip=skip,
-        step=step,
-    )
-    session = Session.of(inputs.documents, inputs.runtime_sources, settings.options, inputs.catalog, place)
-    run = Run(settings, inputs, session, Files(stdin), step, list(inputs.diagnostics))
-    run.diagnostics += skipped_documents(inputs.documents, settings, checks_fragments=checks_fragments)
-    return run
+    inputs = settings.read(BytesIO(stdin), skip, step)
+    rules = settings.policy(stdin)
+    session = Session.of(inputs.documents, inputs.runtime_sources, settings.options, inputs.catalog, place, rules)
+    skipped = skipped_documents(inputs.documents, settings, checks_fragments=checks_fragments)
+    return Run(settings, inputs, session, Files(stdin), step, rules([*inputs.diagnostics, *skipped], True))
+
+
+def fails(found: Sequence[Diagnostic], arguments: Arguments) -> bool:
+    """Whether diagnostics make a command fail: errors do, and with --strict warnings."""
+    return has_errors(found) or (arguments.strict and any(d.severity == "warning" for d in found))
+
+
+def nothing_found(settings: Settings, found: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """The error about input in which there was nothing to do, unless errors say why that is."""
+    if has_errors(found):
+        return []
+    read = ("the standard input" if path == STDIN else path for path in settings.paths)
+    paths = ", ".join(read) or "the overlay's resources"
+    message = f"no TrainJob was found in {paths}; with pruning on, empty output deletes what runs"
+    hint = "name the folder that holds the TrainJobs, or say --allow-empty"
+    return [Diagnostic("NoTrainJob", "error", message, hint)]
+
+
+def is_checked(document: Document) -> bool:
+    """Whether `check` has anything to say of a document."""
+    from trainc.dialects import is_ours
+
+    if is_ours(document.data) or document.data.get("kind") in _USED_KINDS:
+        return True
+    from trainc.pipeline.fragments import fragment_of
+
+    return fragment_of(document) is not None
 
 
 def paint_for(arguments: Arguments, streams: Streams) -> Paint:

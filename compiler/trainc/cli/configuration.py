@@ -10,9 +10,11 @@ from typing import Any, get_args
 
 from trainc.api.releases import normalize_release
 from trainc.diagnostics import CompileError, Diagnostic, Path, format_path
+from trainc.diagnostics.policy import Rule, read_rules
 from trainc.options import Delivery, Limits, SecretsMode, Semantics
 from trainc.reading.confinement import OUTSIDE_HINT, is_inside, root_around
 from trainc.reading.document import Document
+from trainc.reading.foreign import Exclude
 from trainc.reading.opening import read_file, reason_of
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.records import dataclass, replace
@@ -38,6 +40,8 @@ class Configuration:
     plugins: tuple[str, ...] | None = None
     output: str | None = None
     cluster: str | None = None
+    exclude: Exclude = Exclude()
+    rules: tuple[Rule, ...] = ()
 
 
 def read_configuration(paths: Sequence[str], named: str | None, limits: Limits = Limits()) -> Configuration:
@@ -67,6 +71,8 @@ def read_configuration(paths: Sequence[str], named: str | None, limits: Limits =
             paths = [data[key]] if isinstance(data[key], str) else data[key]
             values[key] = tuple(os.path.join(folder or os.curdir if path == "-" else folder, path) for path in paths)
     values |= {_FIELDS.get(key, key): tuple(data[key]) for key in _LISTS if key in data}
+    values["exclude"] = Exclude(folder, values.get("exclude", ()))
+    values["rules"] = tuple(read_rules(data.get("rules", {}), ("rules",), folder)[0])
     for key in _PLACES:
         if key in values:
             values[key] = os.path.join(folder, values[key])
@@ -125,6 +131,9 @@ def _problems(document: Document) -> Iterator[Diagnostic]:
 
             hint = did_you_mean(key, _KEYS) or f"the keys are {', '.join(_KEYS)}"
             yield _wrong(document, path, "trainc.yaml has no such key", hint)
+        elif key == "rules":
+            for where, message, hint in read_rules(value, path, "")[1]:
+                yield _wrong(document, where, message, hint)
         elif key in _SCALARS:
             expected = _SCALARS[key](value)
             if expected:
@@ -179,7 +188,7 @@ _SCALARS: Mapping[str, Callable[[Any], str]] = {
 }
 _PATHS = ("sources", "runtimes", "overlay")
 _PLACES = ("output", "cluster")
-_LISTS = ("syncOptions", "plugins")
-_KEYS = (*_PATHS, *_LISTS, *_SCALARS)
+_LISTS = ("syncOptions", "plugins", "exclude")
+_KEYS = (*_PATHS, *_LISTS, "rules", *_SCALARS)
 # Keys whose field of Options is spelled otherwise.
 _FIELDS = {"syncOptions": "sync_options", "keygenImage": "keygen_image", "nameHash": "name_hash"}

@@ -13,9 +13,8 @@ from trainc.cli.command import Arguments, Streams, UsageError
 from trainc.cli.configuration import FILE_NAME, read_configuration
 from trainc.cli.settings import limits_of, settings_of
 from trainc.diagnostics import CompileError, Diagnostic, Source, has_errors
-from trainc.diff.manifest_set import ManifestSet, is_runtime, manifest_set, with_runtime
+from trainc.diff.manifest_set import ManifestSet, holds_jobs, is_runtime, manifest_set, with_runtime
 from trainc.options import Limits, Options
-from trainc.pipeline.inputs import read_inputs
 from trainc.reading.document import Document
 from trainc.reading.files import STDIN, is_overlay_folder, read_paths
 from trainc.reading.git_tree import Repository, repository_of, write_revision
@@ -196,21 +195,20 @@ def _read(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
     arguments.release = side.release or arguments.release
     settings = settings_of(arguments)
     output = settings.configuration.output
-    inputs = read_inputs(
-        settings.paths,
-        settings.runtimes,
-        settings.options,
-        overlays=settings.overlays,
-        stdin=streams.stdin,
-        skip=side.skip or _unless_named(output, settings.paths),
-    )
+    skip = side.skip or _unless_named(output, settings.paths)
+    inputs = settings.read(streams.stdin, skip)
+    if STDIN not in settings.paths and not holds_jobs(inputs):
+        # Output may have been divided into files in which only a ConfigMap is.
+        inputs = settings.read(streams.stdin, skip, everything=True)
     if side.runtime:
         inputs = with_runtime(inputs, side.runtime[0], _one_runtime(side.runtime[1], settings.options))
     cluster = settings.configuration.cluster
     snapshot = None
     if cluster is not None and os.path.exists(cluster):
-        snapshot = [document.data for document in read_paths([cluster], settings.options.limits)[0]]
-    return ReadSide(side.label, manifest_set(inputs, settings.options), settings.options, output, snapshot)
+        snapshot = [document.data for document in read_paths([cluster], settings.options.limits, everything=True)[0]]
+    return ReadSide(
+        side.label, manifest_set(inputs, settings.options, settings.policy()), settings.options, output, snapshot
+    )
 
 
 def _unless_named(output: str | None, paths: Sequence[str]) -> str | None:

@@ -22,10 +22,10 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from collections.abc import Sequence
 
-from trainc.cli.arguments import FOLDER, add_input, add_limits, add_reporting, add_shaping, completed_by
+from trainc.cli.arguments import FOLDER, add_input, add_limits, add_reporting, add_shaping, add_strict, completed_by
 from trainc.cli.cluster import Judged, judged
 from trainc.cli.command import Arguments, Status, Streams, UsageError
-from trainc.cli.compiling import paint_for, read_stdin, start
+from trainc.cli.compiling import fails, paint_for, read_stdin, start
 from trainc.cli.report_text import Files, text_report
 from trainc.cli.settings import settings_of
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
@@ -42,6 +42,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_shaping(parser)
     add_limits(parser)
     add_reporting(parser)
+    add_strict(parser)
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
@@ -58,10 +59,10 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if has_errors(compiling.diagnostics):
         return _refused(compiling.diagnostics, compiling.files, arguments, streams)
     found = judged(manifests, compiling.inputs.documents, cluster, settings.options)
-    if found.answers is None:
-        return _refused(found.diagnostics, compiling.files, arguments, streams)
-    _print(found, arguments, streams)
-    return _refused(found.diagnostics, compiling.files, arguments, streams)
+    diagnostics = compiling.session.rules(found.diagnostics, found.answers is None)
+    if found.answers is not None:
+        _print(found, arguments, streams)
+    return _refused(diagnostics, compiling.files, arguments, streams)
 
 
 def _print(found: Judged, arguments: Arguments, streams: Streams) -> None:
@@ -85,4 +86,4 @@ def _refused(diagnostics: Sequence[Diagnostic], files: Files, arguments: Argumen
         streams.out.write(github_report(found).encode("utf-8", "backslashreplace"))
     else:
         streams.err.write(text_report(found, files, paint_for(arguments, streams), quiet=arguments.quiet))
-    return Status.DIAGNOSED if has_errors(found) else Status.DONE
+    return Status.DIAGNOSED if fails(found, arguments) else Status.DONE

@@ -111,7 +111,7 @@ def _texts(
             if file.endswith(TEMPLATE_SUFFIXES):
                 hint = "change it by hand: `trainc migrate - --diff` shows the changes of what it renders to"
                 diagnostics.append(_skipped(f"{shown_path(file)} is a template", hint, is_named=file == path))
-            elif (data := walk.read(file, streams.stdin)) is not None:
+            elif (data := walk.read(file, streams.stdin)) is not None and not walk.passes_over(file, path, data):
                 yield file, decode(data)
     overlays = map(shown_path, walk.overlays)
     diagnostics += (

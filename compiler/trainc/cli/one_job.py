@@ -12,7 +12,6 @@ from trainc.cli.settings import Settings, limits_of, settings_of
 from trainc.cli.terminal import Paint
 from trainc.diagnostics import CompileError
 from trainc.explain.select_job import NoSuchJobError, OneJob, compile_one, split_job
-from trainc.pipeline.inputs import read_inputs
 from trainc.reading.opening import read_bounded
 
 
@@ -35,10 +34,8 @@ def compiled_job(arguments: Arguments, streams: Streams) -> tuple[OneJob, Settin
     stdin = read_bounded(streams.stdin, limits_of(arguments).file_bytes) if path == STDIN else b""
     try:
         settings = settings_of(arguments)
-        inputs = read_inputs(
-            settings.paths, settings.runtimes, settings.options, overlays=settings.overlays, stdin=BytesIO(stdin)
-        )
-        return compile_one(inputs, chosen, settings.options), settings
+        inputs = settings.read(BytesIO(stdin))
+        return compile_one(inputs, chosen, settings.options, settings.policy(stdin)), settings
     except CompileError as error:
         paint = Paint(arguments.color, streams.err)
         streams.err.write(text_report(error.diagnostics, Files(stdin), paint, quiet=arguments.quiet))

@@ -26,7 +26,6 @@ from trainc.graph.model import Graph
 from trainc.graph.reading import read_graph
 from trainc.graph.text import graph_text
 from trainc.options import Options
-from trainc.pipeline.inputs import read_inputs
 from trainc.plugins.registry import enabled
 from trainc.reading.document import Document
 from trainc.report.page import Job, objects_of, page
@@ -47,10 +46,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile every job under observation and write the page."""
     try:
         settings = settings_of(arguments)
-        inputs = read_inputs(
-            settings.paths, settings.runtimes, settings.options, overlays=settings.overlays, stdin=streams.stdin
-        )
-        compiled, remarks = compile_every(inputs, settings.options)
+        inputs = settings.read(streams.stdin)
+        compiled, remarks = compile_every(inputs, settings.options, settings.policy())
         fit = _fits(compiled, inputs.documents, settings)
         jobs = [_job(number, one, settings.options, fit) for number, one in enumerate(compiled)]
     except CompileError as error:

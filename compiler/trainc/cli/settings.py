@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from trainc.cli.command import Arguments, UsageError
 from trainc.cli.configuration import Configuration, read_configuration
 from trainc.diagnostics import CompileError, has_errors
+from trainc.diagnostics.policy import Policy
 from trainc.options import Limits, Options, layered
 from trainc.reading.files import is_overlay_folder
 from trainc.startup.records import dataclass, fields, replace
 
 if TYPE_CHECKING:
     from trainc.overlays.loaded import Loaded
+    from trainc.pipeline.inputs import Inputs, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,31 @@ class Settings:
     output: str | None = None
     # Whether the input is all that trainc.yaml names, so that a job that is not in it is gone.
     whole: bool = False
+
+    def policy(self, stdin: bytes = b"") -> Policy:
+        """What is decided about diagnostics: in trainc.yaml, over it in overlays, and over both in comments."""
+        from trainc.reading.ignores import Comments
+
+        rules = (*self.configuration.rules, *(rule for overlay in self.overlays for rule in overlay.rules))
+        return Policy(rules, Comments(stdin))
+
+    def read(
+        self, stdin: BinaryIO, skip: str | None = None, step: Step | None = None, *, everything: bool = False
+    ) -> Inputs:
+        """The input; the folder `skip` is not entered, and foreign files are left out unless `everything` is wanted."""
+        from trainc.pipeline.inputs import read_inputs
+
+        return read_inputs(
+            self.paths,
+            self.runtimes,
+            self.options,
+            overlays=self.overlays,
+            stdin=stdin,
+            skip=skip,
+            step=step,
+            exclude=self.configuration.exclude,
+            everything=everything,
+        )
 
 
 def settings_of(arguments: Arguments) -> Settings:

@@ -11,7 +11,8 @@ from typing import Literal, TypeAlias
 
 from trainc.startup.records import dataclass
 
-Severity: TypeAlias = Literal["error", "warning", "info"]
+# What is ignored (policy.py) is kept as such until a report puts it in order.
+Severity: TypeAlias = Literal["error", "warning", "info", "ignored"]
 Path: TypeAlias = tuple[str | int, ...]
 
 _RANK: dict[str, int] = {"error": 0, "warning": 1, "info": 2}
@@ -104,8 +105,8 @@ class CompileError(Exception):
 
 
 def in_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Diagnostics without repetitions, by file and position, then object, severity, path and code."""
-    return sorted(dict.fromkeys(diagnostics), key=_sort_key)
+    """Diagnostics without repetitions and what is ignored, by file and position, then object, severity, path and code."""
+    return sorted(dict.fromkeys(d for d in diagnostics if d.severity != "ignored"), key=_sort_key)
 
 
 def has_errors(findings: Sequence[Finding] | Sequence[Diagnostic]) -> bool:

@@ -23,7 +23,8 @@ class Code(NamedTuple):
 _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     "settings": {
         "error": "BrokenPlugin InvalidConfiguration InvalidParameter UnknownPlugin UsedAsValidator",
-        "info": "OptionWithoutEffect ReleaseNotPinned",
+        "warning": "IgnoreWithoutReason UnknownCode",
+        "info": "OptionWithoutEffect ReleaseNotPinned UnusedIgnore",
     },
     "read": {
         "error": """
@@ -32,6 +33,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             UnreadableFile UnsupportedKey UnsupportedTag YAMLSyntax
         """,
         "warning": "SkippedDocument",
+        "info": "OtherExtension",
     },
     "template": {
         "error": "TemplateError",

@@ -10,6 +10,7 @@ from trainc.api.names import JOBSET_API, RUNTIME_KINDS
 from trainc.api.releases import NEWEST_RELEASE
 from trainc.api.schema import check
 from trainc.diagnostics import CompileError, Diagnostic, format_path, has_errors, in_order
+from trainc.diagnostics.policy import Rules, as_found
 from trainc.dialects import claimed_by, is_ours
 from trainc.explain import place
 from trainc.options import Options
@@ -43,20 +44,22 @@ class ManifestSet:
     compiled: bool
 
 
-def manifest_set(inputs: Inputs, options: Options) -> ManifestSet:
+def manifest_set(inputs: Inputs, options: Options, rules: Rules = as_found) -> ManifestSet:
     """What would be applied of `inputs`; an input without any job is an empty set. CompileError if anything is wrong."""
-    if any(map(_is_trainjob, inputs.documents)):
-        session = Session.of(inputs.documents, inputs.runtime_sources, options, inputs.catalog, place)
-        try:
-            compiled = session.compile_all()
-        except CompileError as error:
-            raise CompileError([*inputs.diagnostics, *error.diagnostics]) from None
-        found = ManifestSet(compiled.manifests, [*inputs.diagnostics, *compiled.diagnostics], compiled=True)
+    if holds_jobs(inputs):
+        session = Session.of(inputs.documents, inputs.runtime_sources, options, inputs.catalog, place, rules)
+        compiled = session.compile_all(inputs.diagnostics)
+        found = ManifestSet(compiled.manifests, compiled.diagnostics, compiled=True)
     else:
         found = _as_they_are(inputs, options.release or NEWEST_RELEASE)
     if has_errors(found.diagnostics):
         raise CompileError(found.diagnostics)
     return replace(found, diagnostics=in_order(found.diagnostics))
+
+
+def holds_jobs(inputs: Inputs) -> bool:
+    """Whether there is anything to compile among `inputs`."""
+    return any(map(_is_trainjob, inputs.documents))
 
 
 def with_runtime(inputs: Inputs, name: str, replacement: Document) -> Inputs:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from trainc.compilation import CompiledJob
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
 from trainc.diagnostics.near_names import did_you_mean
+from trainc.diagnostics.policy import Rules, as_found
 from trainc.explain import place
 from trainc.explain.explanation import Recorder
 from trainc.options import Options
@@ -35,13 +36,13 @@ def split_job(text: str) -> tuple[str, str | None]:
     return (path, job) if separator and path else (text, None)
 
 
-def compile_one(inputs: Inputs, wanted: str | None, options: Options) -> OneJob:
+def compile_one(inputs: Inputs, wanted: str | None, options: Options, rules: Rules = as_found) -> OneJob:
     """Compile the TrainJob that `wanted` names, as `NAMESPACE/NAME` or `NAME`; None means the only one.
 
     Other documents may be wrong. Raises CompileError where this job is refused, NoSuchJobError where it is not there.
     """
-    session = _session(inputs, options)
-    read = [*inputs.diagnostics, *session.index.diagnostics]
+    session = _session(inputs, options, rules)
+    read = rules([*inputs.diagnostics, *session.index.diagnostics], True)
     job = _chosen(session.jobs, wanted, read)
     recorder = Recorder(session.index.others)
     compiled, diagnostics = session.compile(job, recorder)
@@ -53,13 +54,13 @@ def compile_one(inputs: Inputs, wanted: str | None, options: Options) -> OneJob:
     return OneJob(compiled, recorder, in_order(diagnostics))
 
 
-def compile_every(inputs: Inputs, options: Options) -> tuple[list[OneJob], list[Diagnostic]]:
+def compile_every(inputs: Inputs, options: Options, rules: Rules = as_found) -> tuple[list[OneJob], list[Diagnostic]]:
     """Every TrainJob compiled under observation, by (namespace, name), and what there is to say beside them.
 
     Raises CompileError with every problem.
     """
-    session = _session(inputs, options)
-    beside: list[Diagnostic] = [*inputs.diagnostics, *session.index.diagnostics]
+    session = _session(inputs, options, rules)
+    beside: list[Diagnostic] = rules([*inputs.diagnostics, *session.index.diagnostics], True)
     found = list(beside)
     compiled: list[OneJob] = []
     for job in session.jobs:
@@ -75,8 +76,8 @@ def compile_every(inputs: Inputs, options: Options) -> tuple[list[OneJob], list[
     return compiled, in_order(beside)
 
 
-def _session(inputs: Inputs, options: Options) -> Session:
-    return Session.of(inputs.documents, inputs.runtime_sources, options, inputs.catalog, place)
+def _session(inputs: Inputs, options: Options, rules: Rules) -> Session:
+    return Session.of(inputs.documents, inputs.runtime_sources, options, inputs.catalog, place, rules)
 
 
 def _chosen(jobs: Sequence[ValidDocument], wanted: str | None, read: Sequence[Diagnostic]) -> ValidDocument:

@@ -9,12 +9,14 @@ from trainc.api.documents import Manifest
 from trainc.api.releases import normalize_release
 from trainc.compilation import Compilation
 from trainc.diagnostics import CompileError, has_errors
+from trainc.diagnostics.policy import Policy, Rules, as_found
 from trainc.explain import place
 from trainc.options import Options
 from trainc.pipeline.inputs import AnyPath, read_inputs
 from trainc.pipeline.session import Session
 from trainc.reading.catalog import Catalog, find, names
 from trainc.reading.document import Document
+from trainc.reading.ignores import Comments
 
 if TYPE_CHECKING:
     from trainc.overlays.loaded import Loaded
@@ -49,9 +51,10 @@ def compile_documents(
     runtime_sources: Sequence[Sequence[Document]] = (),
     options: Options = Options(),
     catalog: Catalog | None = None,
+    rules: Rules = as_found,
 ) -> Compilation:
     """Compile every TrainJob of `documents`. Raises CompileError with every problem of every document."""
-    return Session.of(documents, runtime_sources, options, catalog, place).compile_all()
+    return Session.of(documents, runtime_sources, options, catalog, place, rules).compile_all()
 
 
 def compile_paths(
@@ -81,7 +84,8 @@ def compile_inputs(
     """As `compile_paths`, where `-` among the paths is `stdin`."""
     loaded, options = _load(overlays, options)
     inputs = read_inputs(paths, runtimes, options, overlays=loaded, stdin=stdin)
-    session = Session.of(inputs.documents, inputs.runtime_sources, options, inputs.catalog, place)
+    rules = Policy(tuple(rule for overlay in loaded for rule in overlay.rules), Comments())
+    session = Session.of(inputs.documents, inputs.runtime_sources, options, inputs.catalog, place, rules)
     return session.compile_all(inputs.diagnostics)
 
 

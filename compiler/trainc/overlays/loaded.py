@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from trainc.diagnostics import Diagnostic
+from trainc.diagnostics.policy import Rule
 from trainc.options import Options, layered
 from trainc.overlays.overlay import Overlay, Patch
 from trainc.reading.document import Document
@@ -49,6 +50,11 @@ class Loaded:
     def settings(self) -> dict[str, Any]:
         """What it and its bases say about how to compile: fields of Options."""
         return layered(*(one.overlay.settings for one in self.in_order))
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """What it and its bases say about diagnostics, the last of which wins."""
+        return tuple(rule for one in self.in_order for rule in one.overlay.rules)
 
     @property
     def all_runtimes(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from trainc.api.documents import Json
 from trainc.diagnostics import Path
+from trainc.diagnostics.policy import Rule
 from trainc.overlays.selectors import Target
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass, field
@@ -15,7 +16,7 @@ API = "trainc/v1alpha1"
 KIND = "Overlay"
 FIELDS = (
     "resources", "patches", "namespace", "namePrefix", "nameSuffix", "labels", "commonAnnotations", "images", "values",
-    "runtimes", "release", "semantics", "secrets", "keygenImage", "delivery", "syncOptions", "nameHash",
+    "runtimes", "release", "semantics", "secrets", "keygenImage", "delivery", "syncOptions", "nameHash", "rules",
 )  # fmt: skip
 
 
@@ -65,6 +66,7 @@ class Overlay:
     values: Json = field(default_factory=dict)
     runtimes: tuple[str, ...] = ()
     settings: Json = field(default_factory=dict)
+    rules: tuple[Rule, ...] = ()
 
     @property
     def label(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, get_args
@@ -10,6 +11,7 @@ from trainc.api.documents import Json
 from trainc.api.releases import normalize_release
 from trainc.diagnostics import Diagnostic, Path, format_path
 from trainc.diagnostics.near_names import did_you_mean
+from trainc.diagnostics.policy import Rule, read_rules
 from trainc.options import Delivery, SecretsMode, Semantics
 from trainc.overlays.overlay import API, FIELDS, KIND, ImageChange, Overlay, Pair, PatchEntry
 from trainc.overlays.selectors import TARGET_FIELDS, Target, target_of
@@ -62,8 +64,16 @@ def read_overlay(document: Document) -> tuple[Overlay, list[Diagnostic]]:
         values=values if fields.is_mapping(values, ("values",)) else {},
         runtimes=fields.texts(data, "runtimes"),
         settings=_settings(data, fields),
+        rules=_rules(data, os.path.dirname(document.file), fields),
     )
     return overlay, fields.diagnostics
+
+
+def _rules(data: Json, folder: str, fields: TypedFields) -> tuple[Rule, ...]:
+    rules, problems = read_rules(data.get("rules", {}), ("rules",), folder)
+    for problem in problems:
+        fields.report(*problem)
+    return tuple(rules)
 
 
 def _settings(data: Json, fields: TypedFields) -> dict[str, Any]:

@@ -5,7 +5,7 @@ Findings come back as the stages found them; the session knows where they stand 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trainc.api import names
@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Result:
-    """How far one job came: what the stages made of it, and their findings. `objects` is None where it was refused."""
+    """How far one job came: what the stages made of it, and their findings. `objects` is None where it was refused.
+
+    `remarks` are findings in spite of which the job can be compiled, if somebody wants it so.
+    """
 
     job: ValidDocument
     findings: list[Finding] = field(default_factory=list)
@@ -39,22 +42,28 @@ class Result:
     trainjob: TrainJob | None = None
     info: Info | None = None
     objects: CompiledObjects | None = None
+    remarks: list[Finding] = field(default_factory=list)
 
     @property
     def object_findings(self) -> Sequence[tuple[str, Finding]]:
         """Findings about built objects, each with the label of its object."""
         return () if self.objects is None else self.objects.object_findings
 
-    def placed(self) -> list[Diagnostic]:
-        """The findings about the two documents, as diagnostics."""
+    def placed(self, findings: Sequence[Finding]) -> list[Diagnostic]:
+        """Some of the findings about the two documents, as diagnostics."""
         runtime = self.runtime or self.job
-        return [(runtime if finding.about == "runtime" else self.job).place(finding) for finding in self.findings]
+        return [(runtime if finding.about == "runtime" else self.job).place(finding) for finding in findings]
 
 
-def compile_job(
-    job: ValidDocument, index: InputIndex, release: Release, options: Options, observer: Observer | None = None
+def compile_job(  # noqa: PLR0913, PLR0917 - the session passes what it is
+    job: ValidDocument,
+    index: InputIndex,
+    release: Release,
+    options: Options,
+    observer: Observer | None,
+    judged: Callable[[Result], Sequence[Diagnostic]],
 ) -> Result:
-    """One valid TrainJob through every stage; `observer` is notified of each step."""
+    """One valid TrainJob through every stage; `observer` is notified of each step, `judged` says what is an error."""
     result = Result(job)
     result.runtime, result.findings = runtime, findings = find_runtime(job.data, index, release)
     if runtime is None:
@@ -76,16 +85,16 @@ def compile_job(
     findings += engine.validate(trainjob, info)
     if not has_errors(findings):
         # What a lint would say of a job that is wrong elsewhere mostly follows from that.
-        findings += lint(trainjob, info)
+        result.remarks += lint(trainjob, info)
     if not info.gitops:
-        findings += lint(trainjob, info, "controller")
-    if has_errors(findings):
+        result.remarks += lint(trainjob, info, "controller")
+    if has_errors(findings) or (has_errors(result.remarks) and has_errors(judged(result))):
         return result
 
     if observer is not None:
         observer.lowered(job, runtime, trainjob, info)
     result.objects = assemble(trainjob, info, index.others, options, observer)
-    findings += result.objects.findings
+    result.remarks += result.objects.findings
     return result
 
 

@@ -34,7 +34,7 @@ def check_unused_runtimes(session: Session) -> Iterator[list[Diagnostic]]:
     used = {wanted_key(job.data) for job in session.jobs}
     for key, runtime in session.index.runtimes.items():
         if key not in used:
-            yield _dry_run(runtime, session.options, session.place)
+            yield session.rules(_dry_run(runtime, session.options, session.place), False)
 
 
 def check_fragments(documents: Sequence[Document], options: Options) -> Iterator[Diagnostic]:

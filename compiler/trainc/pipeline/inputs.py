@@ -12,6 +12,7 @@ from trainc.options import Options
 from trainc.reading.catalog import Catalog, find
 from trainc.reading.document import Document
 from trainc.reading.files import read_paths
+from trainc.reading.foreign import Exclude
 from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:
@@ -34,6 +35,11 @@ class Inputs:
     diagnostics: list[Diagnostic]
     catalog: Catalog = find
 
+    @property
+    def read(self) -> list[Document]:
+        """Every document, whatever it is for."""
+        return [document for source in (self.documents, *self.runtime_sources) for document in source]
+
 
 def read_inputs(  # noqa: PLR0913 - the last ones go by their names
     paths: Sequence[AnyPath],
@@ -45,21 +51,32 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
     stdin: BinaryIO | None = None,
     skip: AnyPath | None = None,
     step: Step | None = None,
+    exclude: Exclude = Exclude(),
+    everything: bool = False,
 ) -> Inputs:
     """Read `paths`, then each folder of `runtimes` as a source of its own, then what `overlays` add, and apply them.
 
-    `extra_documents` is input that stands in no file; `-` is `stdin`; `skip` is not entered; `step` is told
-    of each file of `paths`.
+    `extra_documents` is input that stands in no file; `-` is `stdin`; `skip` is not entered, and what `exclude`
+    says is left out, as are foreign files unless `everything` is wanted; `step` is told of each file of `paths`.
     """
     values: dict[str, Any] = {}
     if overlays:
         from trainc.overlays.loaded import values_of
 
         values = values_of(overlays)
-    documents, diagnostics = read_paths(paths, options.limits, stdin=stdin, skip=skip, values=values, step=step)
+    documents, diagnostics = read_paths(
+        paths,
+        options.limits,
+        stdin=stdin,
+        skip=skip,
+        values=values,
+        step=step,
+        exclude=exclude,
+        everything=everything,
+    )
     sources: list[list[Document]] = []
     for folder in (*runtimes, *(folder for overlay in overlays for folder in overlay.all_runtimes)):
-        found, problems = read_paths([folder], options.limits, values=values)
+        found, problems = read_paths([folder], options.limits, values=values, exclude=exclude)
         sources.append(found)
         diagnostics += problems
     if not overlays:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from trainc.api.releases import NEWEST_RELEASE
 from trainc.compilation import Compilation, CompiledJob
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
+from trainc.diagnostics.policy import Rules, as_found
 from trainc.ir.release import Release, release_facts
 from trainc.lints.duplicate_subdomain import Services, claims_of
 from trainc.lints.registry import lint_all_jobs
@@ -39,6 +40,7 @@ class Session:
     """Everything that compiling one input takes. `Session.of` makes one.
 
     `place` finds the lines of findings about built objects: it takes the explainer, which the pipeline does not know.
+    `rules` judges every diagnostic as the user has decided; the document's own errors stay errors all the same.
     """
 
     options: Options
@@ -46,21 +48,23 @@ class Session:
     index: InputIndex
     catalog: CatalogCache | None
     place: Place
+    rules: Rules = as_found
 
     @classmethod
-    def of(
+    def of(  # noqa: PLR0913, PLR0917 - the edge gives what the pipeline does not know
         cls,
         documents: Sequence[Document],
         runtime_sources: Sequence[Sequence[Document]] = (),
         options: Options = Options(),
         catalog: Catalog | None = None,
         place: Place = place_at_home,
+        rules: Rules = as_found,
     ) -> Session:
         """A session on `documents`. Runtimes come from them, then from each of `runtime_sources`, then `catalog`."""
         release = release_facts(options.release or NEWEST_RELEASE)
         index = index_documents(documents, runtime_sources, release.minor, options)
         cache = None if catalog is None else CatalogCache(catalog, release.minor, options)
-        return cls(options, release, with_catalog(index, cache), cache, place)
+        return cls(options, release, with_catalog(index, cache), cache, place, rules)
 
     def with_jobs(self, documents: Sequence[Document]) -> Session:
         """The same with the TrainJobs of `documents`, and what they bring up, in place of its own."""
@@ -79,14 +83,14 @@ class Session:
         for document, reference in self.index.references:
             _, findings = find_runtime(reference, self.index, self.release)
             found += [document.place(finding) for finding in findings if finding.severity == "error"]
-        return found
+        return self.rules(found, True)
 
     def compile(self, job: ValidDocument, observer: Observer | None = None) -> Outcome:
         """One of the jobs through every stage; `observer` is notified of each step."""
-        result = compile_job(job, self.index, self.release, self.options, observer)
-        diagnostics = result.placed()
+        result = compile_job(job, self.index, self.release, self.options, observer, self._judged)
+        diagnostics = self._judged(result)
         if result.object_findings:
-            diagnostics += self.place(result, job, self.index.others, self.options)
+            diagnostics += self.rules(self.place(result, job, self.index.others, self.options), False)
         if result.objects is None or has_errors(diagnostics):
             return None, diagnostics
         metadata = job.data["metadata"]
@@ -99,21 +103,28 @@ class Session:
         )
         return compiled, diagnostics
 
+    def _judged(self, result: Result) -> list[Diagnostic]:
+        """The findings about a job's documents: what is not needed to compile it can be ignored."""
+        if not result.findings and not result.remarks:
+            return []
+        return [*self.rules(result.placed(result.findings), True), *self.rules(result.placed(result.remarks), False)]
+
     def compile_each(self) -> Iterator[Outcome]:
         """One outcome for what concerns all input, then one per TrainJob by (namespace, name)."""
-        yield None, [*option_notes(self.options), *self.diagnostics()]
+        yield None, [*self.rules(option_notes(self.options), True), *self.diagnostics()]
         services: Services = {}
         for job in self.jobs:
             compiled, diagnostics = self.compile(job)
             if compiled is not None:
                 claims = claims_of(compiled.manifests)
-                diagnostics += [job.place_built(*about) for about in lint_all_jobs(claims, services, self.options)]
+                between = [job.place_built(*about) for about in lint_all_jobs(claims, services, self.options)]
+                diagnostics += self.rules(between, False)
             yield compiled, diagnostics
 
     def compile_all(self, found: Sequence[Diagnostic] = ()) -> Compilation:
         """Every TrainJob compiled. Raises CompileError with every problem, those `found` while reading included."""
         compiled: list[CompiledJob] = []
-        diagnostics = list(found)
+        diagnostics = self.rules(found, True)
         for job, more in self.compile_each():
             diagnostics += more
             if job is not None:

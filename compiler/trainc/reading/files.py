@@ -7,12 +7,14 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, BinaryIO, TypeAlias
 
 from trainc.diagnostics import Diagnostic
 from trainc.options import Limits
 from trainc.reading.confinement import is_below
 from trainc.reading.document import Document
+from trainc.reading.foreign import Exclude, foreign_files, has_near_name, is_foreign, near_file
 from trainc.reading.opening import read_bounded, reason_of
 from trainc.reading.opening import read_file as read_bytes
 from trainc.reading.yaml_reader import read_documents
@@ -26,6 +28,9 @@ OVERLAY_FILE = "overlay.yaml"
 # What a folder is searched for.
 TEMPLATE_SUFFIXES = (".yaml.j2", ".yml.j2", ".json.j2")
 READ_SUFFIXES = (".yaml", ".yml", ".json", *TEMPLATE_SUFFIXES)
+# The settings of trainc itself, which lie among its input.
+_OF_OUR_OWN = ("trainc.yaml",)
+_MOST_OF_NEAR = 1_000_000
 
 
 def read_paths(  # noqa: PLR0913 - all but two go by their names
@@ -38,16 +43,18 @@ def read_paths(  # noqa: PLR0913 - all but two go by their names
     texts: Texts | None = None,
     step: Callable[[str, int, int | None], None] | None = None,
     already: int = 0,
+    exclude: Exclude = Exclude(),
+    everything: bool = False,
 ) -> tuple[list[Document], list[Diagnostic]]:
     """The documents of every file under `paths`, in order, and everything that is wrong with them.
 
-    A folder is walked in the order of its names for .yaml, .yml and .json; what is hidden, the folder `skip` and
-    folders of overlays are left out. `-` is `stdin`. A file that is met twice, be it through a link, is read once. A
+    A folder is walked in the order of its names for .yaml, .yml and .json; what is hidden, the folder `skip`, what
+    `exclude` says, folders of overlays, and unless `everything` is wanted foreign files are left out. `-` is `stdin`. A file that is met twice, be it through a link, is read once. A
     link that leaves the folder it was found under is refused unless the limits allow it. Templates (.yaml.j2 and so on)
     are rendered with `values`. What was read is added to `texts`; `step` is told of each file. `already` is how many
     documents other calls have brought.
     """
-    walk = Walk(skip, limits)
+    walk = Walk(skip, limits, exclude)
     documents: list[Document] = []
     read = 0
     for path in paths:
@@ -55,7 +62,8 @@ def read_paths(  # noqa: PLR0913 - all but two go by their names
             read += 1
             if step is not None:
                 step("reading", read, None)
-            if (data := walk.read(file, stdin)) is not None:
+            data = walk.read(file, stdin)
+            if data is not None and (everything or not walk.passes_over(file, path, data)):
                 if texts is not None:
                     texts.append((file, data))
                 found, problems = read_file(data, file, limits, values or {}, already=already + len(documents))
@@ -63,7 +71,7 @@ def read_paths(  # noqa: PLR0913 - all but two go by their names
                 walk.diagnostics += problems
                 if any(problem.code == "TooManyDocuments" for problem in problems):
                     return documents, walk.diagnostics
-    return documents, walk.diagnostics
+    return documents, [*walk.diagnostics, *walk.passed_over(paths)]
 
 
 def read_file(
@@ -88,10 +96,14 @@ class Walk:
     `overlays` are the folders of overlays that it has passed over.
     """
 
-    def __init__(self, skip: str | os.PathLike[str] | None = None, limits: Limits = Limits()) -> None:
+    def __init__(
+        self, skip: str | os.PathLike[str] | None = None, limits: Limits = Limits(), exclude: Exclude = Exclude()
+    ) -> None:
         self.diagnostics: list[Diagnostic] = []
         self.overlays: list[str] = []
         self._limits = limits
+        self._exclude = exclude
+        self._foreign = 0
         # What is never entered again, by real path: the output folder from the start, then all that was met.
         self._met = set() if skip is None else {os.path.realpath(skip)}
 
@@ -119,6 +131,17 @@ class Walk:
             self._unreadable(file, error)
             return None
 
+    def passes_over(self, file: str, path: str | os.PathLike[str], data: bytes) -> bool:
+        """Whether a file that was found under `path`, and not named, is foreign."""
+        if file == os.fspath(path) or not is_foreign(data, template=file.endswith(TEMPLATE_SUFFIXES)):
+            return False
+        self._foreign += os.path.basename(file) not in _OF_OUR_OWN
+        return True
+
+    def passed_over(self, paths: Sequence[str | os.PathLike[str]]) -> list[Diagnostic]:
+        """The info that counts the foreign files under `paths`, if there were any."""
+        return [foreign_files(self._foreign, [shown_path(os.fspath(path)) for path in paths])] if self._foreign else []
+
     def _under(self, root: str) -> Iterator[str]:
         real_root = os.path.realpath(root)
         waiting = [_Entry(root, real_root, is_folder=True)]
@@ -131,12 +154,21 @@ class Walk:
                 if path != root and is_overlay_folder(path):
                     self.overlays.append(path)  # An overlay's patches are no documents of their own.
                 elif self._is_new(entry.real):
-                    waiting += self._entries(entry)
-            elif path.endswith(READ_SUFFIXES) and self._is_inside(entry, real_root) and self._is_new(entry.real):
+                    waiting += (found for found in self._entries(entry) if not self._exclude(found.path))
+            elif not path.endswith(READ_SUFFIXES):
+                if has_near_name(path) and entry.is_file and self._is_new(entry.real):
+                    self._near(path)
+            elif self._is_inside(entry, real_root) and self._is_new(entry.real):
                 if entry.is_file:
                     yield path
                 else:
                     self._unreadable(path, "it is no regular file")
+
+    def _near(self, path: str) -> None:
+        """A file that is not read for its name only."""
+        with suppress(OSError):
+            found = near_file(shown_path(path), read_bytes(path, _MOST_OF_NEAR))
+            self.diagnostics += [found] if found is not None else []
 
     def _entries(self, folder: _Entry) -> list[_Entry]:
         """What a folder holds, the last name first: the next one to look at is taken from the end."""

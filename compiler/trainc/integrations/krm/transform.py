@@ -7,6 +7,7 @@ from typing import Any
 
 from trainc.api.documents import Manifest
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
+from trainc.diagnostics.policy import Policy
 from trainc.dialects import is_ours
 from trainc.integrations.krm.tool_metadata import as_written
 from trainc.integrations.python import compile_documents
@@ -53,7 +54,8 @@ def _compiled(
     inputs = read_inputs((), (), options, overlays=overlays, extra_documents=as_written(items))
     found = [*problems, *contradictions, *inputs.diagnostics]
     try:
-        compilation = compile_documents(inputs.documents, inputs.runtime_sources, options, inputs.catalog)
+        rules = Policy(tuple(rule for overlay in overlays for rule in overlay.rules))
+        compilation = compile_documents(inputs.documents, inputs.runtime_sources, options, inputs.catalog, rules)
     except CompileError as error:
         raise CompileError([*found, *error.diagnostics]) from None
     if not compilation.jobs and not allow_empty and not has_errors(found):

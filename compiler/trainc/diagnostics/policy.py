@@ -1,0 +1,176 @@
+"""What users have decided about diagnostics: `rules:` in trainc.yaml and overlays, and `# trainc: ignore[Code] reason`.
+
+What is ignored stays among the diagnostics, as `ignored`, until they are put in order for a report: so a check can tell
+which ignores have nothing to ignore.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from trainc.diagnostics import Diagnostic, Path, Source
+from trainc.startup.records import dataclass, field, replace
+
+Level: TypeAlias = Literal["error", "warning", "info", "ignore"]
+LEVELS: tuple[Level, ...] = ("error", "warning", "info", "ignore")
+# How findings are judged; True for findings without which nothing can be compiled, so that errors stay errors.
+Rules: TypeAlias = Callable[[Iterable[Diagnostic], bool], list[Diagnostic]]
+
+_STAYS = "this error cannot be ignored: nothing can be compiled until it is fixed"
+_NEEDS_REASON = "an error is ignored only with a reason: "
+
+
+def as_found(found: Iterable[Diagnostic], fixed: bool = False) -> list[Diagnostic]:
+    """No rules: every diagnostic as it was found."""
+    return list(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What becomes of a code: everywhere, or in the files that `glob` means.
+
+    Globs begin at the folder of the file that holds the rules: seen from there, the current folder is `here`.
+    """
+
+    code: str
+    level: Level
+    reason: str = ""
+    glob: str = ""
+    here: str = ""
+
+    def concerns(self, found: Diagnostic) -> bool:
+        """Whether a diagnostic is one of those that are meant."""
+        if found.code != self.code or not self.glob:
+            return found.code == self.code
+        if found.source is None:
+            return False
+        from trainc.diagnostics.globs import matches
+
+        path = os.path.normpath(os.path.join(self.here, os.path.relpath(found.source.file)))
+        return matches(path.replace(os.sep, "/"), self.glob)
+
+
+@dataclass(frozen=True, slots=True)
+class Ignore:
+    """One code of an ignore comment: where it is written, and the line it is about."""
+
+    code: str
+    reason: str
+    line: int
+    source: Source
+
+
+def _no_comments(file: str) -> Sequence[Ignore]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Rules, the last of which wins, and over them the comments of each file; a `Rules`."""
+
+    rules: tuple[Rule, ...] = ()
+    comments: Callable[[str], Sequence[Ignore]] = field(default=_no_comments, repr=False)
+
+    def __call__(self, found: Iterable[Diagnostic], fixed: bool = False) -> list[Diagnostic]:
+        """The diagnostics with their severities as decided. Applied again, it changes nothing."""
+        return [self._judged(diagnostic, fixed=fixed) for diagnostic in found]
+
+    def _judged(self, found: Diagnostic, *, fixed: bool) -> Diagnostic:
+        if found.severity == "ignored":
+            return found
+        source = found.source
+        for ignore in self.comments(source.file) if source is not None else ():
+            if (ignore.code, ignore.line) == (found.code, source.line if source else 0):
+                example = f"`# trainc: ignore[{found.code}] why it is fine`"
+                return _ignored(replace(found, source=ignore.source), found, ignore.reason, example, fixed=fixed)
+        rule = next((rule for rule in reversed(self.rules) if rule.concerns(found)), None)
+        if rule is None:
+            return found
+        if rule.level == "ignore":
+            example = f"`{found.code}: {{level: ignore, reason: why it is fine}}`"
+            return _ignored(found, found, rule.reason, example, fixed=fixed)
+        if found.severity == "error" and rule.level != "error" and fixed:
+            return _hinted(found, _STAYS)
+        return replace(found, severity=rule.level)
+
+
+def _ignored(ignored: Diagnostic, found: Diagnostic, reason: str, example: str, *, fixed: bool) -> Diagnostic:
+    if found.severity == "error" and fixed:
+        return _hinted(found, _STAYS)
+    if found.severity == "error" and not reason:
+        return _hinted(found, _NEEDS_REASON + example)
+    return replace(ignored, severity="ignored")
+
+
+def _hinted(found: Diagnostic, hint: str) -> Diagnostic:
+    return found if found.hint.endswith(hint) else replace(found, hint=f"{found.hint}; {hint}".removeprefix("; "))
+
+
+# A mapping of `rules:`, as trainc.yaml and overlays have it.
+
+Problem: TypeAlias = tuple[Path, str, str]
+
+
+def read_rules(value: Any, path: Path, folder: str) -> tuple[list[Rule], list[Problem]]:
+    """The rules that a value under `path` says, and what is wrong with it: where, what, and what to write instead.
+
+    Globs begin at `folder`. Rules for some files come after those for all: the more particular wins.
+    """
+    if not isinstance(value, Mapping):
+        return [], [(path, "rules are a mapping", f"write `Code: {'|'.join(LEVELS)}`, one a line")]
+    rules: list[Rule] = []
+    problems: list[Problem] = []
+    here = os.path.relpath(os.curdir, folder or os.curdir)
+    by_path = {key: entry for key, entry in value.items() if _is_glob(key)}
+    parts = [("", path, {key: entry for key, entry in value.items() if key not in by_path})]
+    for key, entry in by_path.items():
+        if isinstance(entry, Mapping):
+            parts.append((key, (*path, key), entry))
+        else:
+            problems.append(((*path, key), "rules for some files are a mapping", f'write `"{key}": {{Code: info}}`'))
+    for glob, where, entries in parts:
+        for code, entry in entries.items():
+            rule, found = _rule(code, entry, (*where, code))
+            problems += found
+            rules += [replace(rule, glob=glob, here=here if glob else "")] if rule else []
+    return rules, problems
+
+
+def _is_glob(key: Any) -> bool:
+    return isinstance(key, str) and any(character in key for character in "/*.")
+
+
+def _rule(code: str, entry: Any, path: Path) -> tuple[Rule | None, Sequence[Problem]]:
+    wrong = list(_wrong_code(code, path))
+    level, reason = entry, ""
+    if isinstance(entry, Mapping):
+        level, reason = entry.get("level"), entry.get("reason", "")
+        wrong += [
+            ((*path, key), "a rule has a level and a reason", f"write `{code}: {{level: ignore, reason: why}}`")
+            for key in entry
+            if key not in ("level", "reason")
+        ]
+        if not isinstance(reason, str):
+            wrong.append(((*path, "reason"), f"{reason!r} is no text", "say in a few words why"))
+    if level not in LEVELS:
+        wrong.append((path, f"{level!r} is no level", f"choose {', '.join(LEVELS[:-1])} or {LEVELS[-1]}"))
+    return (None, wrong) if wrong else (Rule(code, level, reason.strip()), ())
+
+
+def _wrong_code(code: str, path: Path) -> Iterator[Problem]:
+    if hint := unknown_code(code):
+        yield path, f"there is no diagnostic {code}", hint
+
+
+def unknown_code(code: str) -> str:
+    """What to write instead of a code that there is not; empty if there is."""
+    from trainc.diagnostics.rulebook import codes
+
+    known = codes()
+    if code in known:
+        return ""
+    from trainc.diagnostics.near_names import did_you_mean
+
+    return did_you_mean(code, known) or "`trainc rule --all` lists the codes"

@@ -1,0 +1,87 @@
+"""Ignore comments: `# trainc: ignore[Code, Other] reason`, on the line that a diagnostic is about or above it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from trainc.diagnostics import Diagnostic, Source
+from trainc.diagnostics.policy import Ignore, unknown_code
+from trainc.options import Limits
+from trainc.reading.encoding import decode
+from trainc.reading.opening import read_file
+from trainc.startup.patterns import pattern
+
+_STDIN = "-"
+_WORD = "trainc:"
+_COMMENT = pattern(r"(?:^|\s)#\s*trainc:\s*ignore\b(?:\[([^\]\n]*)\])?[ \t]*:?[ \t]*(.*)$")
+_CODE = pattern(r"[^\s,]+")
+
+
+class Comments:
+    """The ignore comments of each file, read when they are first asked for. `stdin` is the text of `-`."""
+
+    def __init__(self, stdin: bytes = b"") -> None:
+        self._stdin = stdin
+        self._found: dict[str, Sequence[Ignore]] = {}
+
+    def __call__(self, file: str) -> Sequence[Ignore]:
+        """Those of one file; none where it cannot be read."""
+        if file not in self._found:
+            self._found[file] = tuple(ignores_of(self._text(file), file))
+        return self._found[file]
+
+    def _text(self, file: str) -> bytes:
+        try:
+            return self._stdin if file == _STDIN else read_file(file, Limits().file_bytes) if file else b""
+        except OSError:
+            return b""
+
+
+def ignores_of(data: bytes, file: str) -> Iterator[Ignore]:
+    """The ignore comments in the bytes of a file, a code each; the code is empty where the comment names none."""
+    if _WORD.encode() not in data and b"\0" not in data[:4]:
+        return
+    try:
+        lines = decode(data).split("\n")
+    except ValueError:
+        return
+    for number, line in enumerate(lines, 1):
+        found = _COMMENT.search(line) if _WORD in line else None
+        if found is None:
+            continue
+        about = _next_line(lines, number) if line.lstrip().startswith("#") else number
+        reason = found[2].strip()
+        codes = list(_CODE.finditer(found[1] or ""))
+        for code in codes:
+            yield Ignore(code[0], reason, about, Source(file, number, found.start(1) + code.start() + 1))
+        if not codes:
+            yield Ignore("", reason, about, Source(file, number, line.index("#", found.start()) + 1))
+
+
+def _next_line(lines: Sequence[str], number: int) -> int:
+    """The number of the first line after line `number` that is neither empty nor a comment."""
+    for later in range(number, len(lines)):
+        if lines[later].strip() and not lines[later].lstrip().startswith("#"):
+            return later + 1
+    return number
+
+
+def remarks_on(ignores: Iterable[Ignore], found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """What there is to say of comments, given every diagnostic there was: those ignored stand at their comment."""
+    used = {diagnostic.source for diagnostic in found if diagnostic.severity == "ignored"}
+    for ignore in ignores:
+        hint = unknown_code(ignore.code)
+        if not ignore.code:
+            message, hint = "the comment names no code", "write `# trainc: ignore[Code] reason`"
+            yield Diagnostic("UnknownCode", "warning", message, hint, source=ignore.source)
+        elif hint:
+            message = f"there is no diagnostic {ignore.code}"
+            yield Diagnostic("UnknownCode", "warning", message, hint, source=ignore.source)
+        elif ignore.source not in used:
+            message = f"there is no {ignore.code} on line {ignore.line} to ignore"
+            hint = "remove the code from the comment, or put the comment on the line that the diagnostic names"
+            yield Diagnostic("UnusedIgnore", "info", message, hint, source=ignore.source)
+        if ignore.code and not ignore.reason:
+            message = f"{ignore.code} is ignored without a reason"
+            hint = f"say why: `# trainc: ignore[{ignore.code}] why it is fine`"
+            yield Diagnostic("IgnoreWithoutReason", "warning", message, hint, source=ignore.source)

@@ -1,0 +1,115 @@
+"""A repository full of other people's YAML: it costs nothing, breaks nothing, and hides nothing of ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from commands import run
+
+JOB = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: llm, namespace: team-a}
+spec:
+  runtimeRef: {name: torch-distributed}
+"""
+FOREIGN = {
+    "chart/templates/deployment.yaml": "{{- if .Values.enabled }}\nkind: Deployment\n{{- end }}\n",
+    "stack.yaml": "Resources:\n  Bucket: !Ref Name\n",
+    "mkdocs.yml": "emoji: !!python/name:materialx.emoji.twemoji\n",
+    "playbook.yml": "- hosts: all\n  tasks: []\n",
+    "motd.yaml.j2": "{% for host in hosts %}{{ host }}{% endfor\n",
+}
+COUNTED = "info[SkippedDocument] 5 files in . skipped: no word of Trainer's, JobSet's or OME's API is in them\n"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for path, text in {**FOREIGN, "jobs/llm.yaml": JOB, "trainc.yaml": 'release: "2.3"\n'}.items():
+        write(path, text)
+
+
+def write(path: str, text: str) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("build",),
+        ("build", "--cache", "../cache"),
+        ("check",),
+        ("check", "--runtimes", "chart"),
+        ("report", "-o", "-"),
+        ("migrate", "."),
+    ],
+)
+def test_foreign_yaml_stops_no_command(words: tuple[str, ...]) -> None:
+    result = run(*words)
+    assert result.status == 0, result.stderr
+    assert "error" not in result.stderr
+
+
+def test_what_was_passed_over_is_counted_once() -> None:
+    assert run("build").stderr == f"trainc: {COUNTED}"
+    assert run("build", "--cache", "../cache").stderr == f"trainc: {COUNTED}"
+    assert run("check").stderr == f"trainc: {COUNTED}1 document checked, 1 TrainJob compiled\n"
+    assert run("build", "-q").stderr == ""
+
+
+def test_a_foreign_file_that_is_named_is_read() -> None:
+    result = run("build", "stack.yaml")
+    assert result.status == 1
+    assert "stack.yaml:2:" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (JOB.replace("kind: TrainJob", "kind: TrainJob\n bad"), "jobs/other.yaml:"),
+        (JOB.partition("\n")[2], "apiVersion is missing"),
+        (JOB.replace("trainer.kubeflow.org/v1alpha1", "trainer.kubeflow.org/v9"), "[UnknownAPIVersion]"),
+        ("mlPolicy: {numNode: 1}\n", "numNode"),
+        (JOB.encode("utf-16").decode("latin-1"), "jobs/other.yaml"),
+    ],
+)
+def test_what_may_be_ours_is_never_passed_over(text: str, said: str) -> None:
+    Path("jobs/other.yaml").write_bytes(text.encode("latin-1"))
+    result = run("check")
+    assert result.status == 1
+    assert said in result.stderr
+
+
+def test_excluded_files_are_not_looked_at() -> None:
+    write("legacy/broken.yaml", f"{JOB}  trainer: {{\n")
+    write("jobs/old/broken.yaml", f"{JOB}  trainer: {{\n")
+    assert run("check").status == 1
+    write("trainc.yaml", 'release: "2.3"\nexclude: [legacy, jobs/old/**]\n')
+    for words in (("check",), ("build", "--cache", "../cache"), ("report", "-o", "-")):
+        assert run(*words).status == 0
+    # Globs begin at trainc.yaml, wherever the walk begins; who names a file means it.
+    assert run("check", "jobs").status == 0
+    assert run("check", "jobs/old/broken.yaml").status == 1
+
+
+@pytest.mark.parametrize("name", ["llm.yaml.bak", "llm.yml.txt", "llm.tpl", "LLM.YAML", "llm.yaml~"])
+def test_a_job_under_a_name_that_is_not_read_is_named(name: str) -> None:
+    write(f"jobs/{name}", JOB)
+    said = run("build").stderr
+    assert f"info[OtherExtension] jobs/{name} holds a TrainJob and is not read" in said
+
+
+def test_a_note_that_is_no_document_of_ours_is_not_named() -> None:
+    write("jobs/README.yaml.txt", "How to write a TrainJob: kind: TrainJob comes first.\n")
+    assert "OtherExtension" not in run("build").stderr
+
+
+@pytest.mark.parametrize("command", ["build", "check"])
+def test_nothing_to_do_is_an_error(command: str) -> None:
+    result = run(command, "chart")
+    assert result.status == 1
+    assert "error[NoTrainJob] no TrainJob was found in chart" in result.stderr
+    assert run(command, "chart", "--allow-empty").status == 0

@@ -1,0 +1,252 @@
+"""What users decide about diagnostics: rules in trainc.yaml and overlays, comments in files, and --strict."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from commands import Result, run
+
+JOB = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: llm, namespace: team-a}
+spec:
+  runtimeRef: {name: torch-distributed}
+  trainer:
+    image: example.com/train
+    command: [python]
+    args: ["--port=$PORT"]
+"""
+# An error in spite of which there is a JobSet: its pods look for each other where none of them is.
+ALONE = (
+    JOB
+    + """\
+    numNodes: 2
+    env:
+      - name: NCCL_SOCKET_IFNAME
+        value: lo
+"""
+)
+WARNING, ERROR = "UnexpandedShellVariable", "LoopbackInterface"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write("jobs/llm.yaml", JOB)
+
+
+def write(path: str, text: str) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(text, encoding="utf-8")
+
+
+def configure(rules: str) -> None:
+    write("trainc.yaml", f'release: "2.3"\nsources: [jobs]\nrules: {rules}\n')
+
+
+def severities(result: Result) -> dict[str, str]:
+    return {code: severity for severity, code in re.findall(r"(error|warning|info)\[(\w+)\]", result.stderr)}
+
+
+@pytest.mark.parametrize(
+    ("rules", "severity"),
+    [
+        ("{}", "warning"),
+        (f"{{{WARNING}: error}}", "error"),
+        (f"{{{WARNING}: info}}", "info"),
+        (f"{{{WARNING}: ignore}}", None),
+        (f"{{{WARNING}: {{level: ignore, reason: a wrapper}}}}", None),
+        (f"{{{WARNING}: ignore, 'jobs/llm.yaml': {{{WARNING}: error}}}}", "error"),
+        (f"{{'jobs/**': {{{WARNING}: info}}, 'jobs/legacy/**': {{{WARNING}: error}}}}", "info"),
+        (f"{{'*.yaml': {{{WARNING}: info}}}}", "info"),
+        (f"{{'other/**': {{{WARNING}: ignore}}}}", "warning"),
+    ],
+)
+def test_a_rule_decides_the_severity_of_its_code_in_every_command(rules: str, severity: str | None) -> None:
+    configure(rules)
+    for words in (("check",), ("build",), ("build", "--cache", "cache"), ("build", "jobs", "-j2")):
+        result = run(*words)
+        assert severities(result).get(WARNING) == severity, words
+        assert result.status == (severity == "error")
+    assert run("report", "-o", "-").status == (severity == "error")
+
+
+def test_paths_of_rules_begin_at_trainc_yaml_wherever_trainc_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    configure(f"{{'jobs/**': {{{WARNING}: ignore}}}}")
+    absolute = str(Path("jobs/llm.yaml").resolve())
+    monkeypatch.chdir("jobs")
+    for words in (("check",), ("check", "llm.yaml"), ("check", absolute)):
+        assert WARNING not in run(*words).stderr
+
+
+def test_a_cache_knows_the_rules_that_it_was_made_under() -> None:
+    configure("{}")
+    assert severities(run("build", "--cache", "cache"))[WARNING] == "warning"
+    configure(f"{{{WARNING}: error}}")
+    assert run("build", "--cache", "cache").status == 1
+    configure(f"{{{WARNING}: ignore}}")
+    assert run("build", "--cache", "cache").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("rules", "status", "said"),
+    [
+        (f"{{{ERROR}: ignore}}", 1, f"an error is ignored only with a reason: `{ERROR}: {{level: ignore, reason: why"),
+        (f"{{{ERROR}: {{level: ignore, reason: a webhook sets it}}}}", 0, ""),
+        (f"{{{ERROR}: warning}}", 0, f"warning[{ERROR}]"),
+        (f"{{'jobs/**': {{{ERROR}: info}}}}", 0, f"info[{ERROR}]"),
+    ],
+)
+def test_an_error_that_does_not_keep_a_job_from_being_compiled_can_be_lowered(
+    rules: str, status: int, said: str
+) -> None:
+    write("jobs/llm.yaml", ALONE)
+    configure(rules)
+    for words in (("check",), ("build",), ("build", "--cache", "cache"), ("explain", "jobs")):
+        result = run(*words)
+        assert result.status == status, words
+        assert said in result.stderr or words[0] == "explain"
+    assert (run("build").stdout != "") is (status == 0)
+
+
+def test_an_error_without_which_nothing_is_compiled_stays_one_and_says_so() -> None:
+    write("jobs/llm.yaml", JOB.replace("numNodes", "x") + "    numNode: 2 # trainc: ignore[UnknownField] we know\n")
+    configure("{UnknownField: info}")
+    for words in (("check",), ("build",), ("build", "--cache", "cache")):
+        result = run(*words)
+        assert (result.status, result.stdout) == (1, "")
+        assert result.stderr.count("this error cannot be ignored: nothing can be compiled until it is fixed") == 1
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        ("{UnknownFeild: ignore}", "rules.UnknownFeild: there is no diagnostic UnknownFeild"),
+        ("{UnknownFeild: ignore}", "help: did you mean UnknownField"),
+        ("{UnknownField: off}", "False is no level\n"),
+        ("{UnknownField: quiet}", "help: choose error, warning, info or ignore"),
+        ("{UnknownField: {level: info, why: x}}", "rules.UnknownField.why: a rule has a level and a reason"),
+        ("{UnknownField: {level: ignore, reason: 1}}", "rules.UnknownField.reason: 1 is no text"),
+        ("{'jobs/**': ignore}", "rules for some files are a mapping"),
+        ("{'jobs/**': {Nothing: info}}", "there is no diagnostic Nothing"),
+        ("[UnknownField]", "rules: rules are a mapping"),
+    ],
+)
+def test_what_is_wrong_with_rules_is_said_at_its_place(rules: str, said: str) -> None:
+    configure(rules)
+    result = run("check")
+    assert result.status == 1
+    assert "trainc.yaml:3:" in result.stderr
+    assert said in result.stderr
+
+
+def with_comment(comment: str, *, above: bool = False) -> str:
+    line = '    args: ["--port=$PORT"]\n'
+    return JOB.replace(line, f"    {comment}\n{line}" if above else line.replace("\n", f" {comment}\n"))
+
+
+@pytest.mark.parametrize("above", [False, True])
+@pytest.mark.parametrize(
+    "comment",
+    [
+        f"# trainc: ignore[{WARNING}] the program expands it",
+        f"#trainc:ignore[{WARNING}]: the program expands it",
+        f"# we know. # trainc: ignore[{WARNING}] the program expands it",
+    ],
+)
+def test_a_comment_on_the_line_or_above_it_ignores_a_diagnostic(comment: str, above: bool) -> None:
+    configure("{}")
+    write("jobs/llm.yaml", with_comment(comment, above=above))
+    for words in (("build",), ("build", "--cache", "cache"), ("build", "jobs/llm.yaml")):
+        assert run(*words).stderr == ""
+    assert run("check").stderr == "1 document checked, 1 TrainJob compiled\n"
+    assert run("build", "-", stdin=Path("jobs/llm.yaml").read_bytes()).stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("comment", "said"),
+    [
+        (f"# trainc: ignore[{WARNING}]", f"jobs/llm.yaml:9:45: warning[IgnoreWithoutReason] {WARNING} is ignored"),
+        ("# trainc: ignore[UnknownFeild] why", "jobs/llm.yaml:9:45: warning[UnknownCode] there is no diagnostic Unk"),
+        ("# trainc: ignore[UnknownFeild] why", "help: did you mean UnknownField"),
+        ("# trainc: ignore it", "jobs/llm.yaml:9:28: warning[UnknownCode] the comment names no code"),
+        (f"# trainc: ignore[{WARNING}, {ERROR}] why", f"info[UnusedIgnore] there is no {ERROR} on line 9 to ignore"),
+    ],
+)
+def test_check_says_what_is_wrong_with_a_comment(comment: str, said: str) -> None:
+    configure("{}")
+    write("jobs/llm.yaml", with_comment(comment))
+    assert said in run("check").stderr
+    assert "Ignore" not in run("build").stderr
+
+
+def test_an_ignore_is_not_called_unused_while_something_else_is_wrong() -> None:
+    configure("{}")
+    write("jobs/llm.yaml", JOB + f"    numNode: 2\n    numNodes: 2 # trainc: ignore[{ERROR}] why\n")
+    assert set(severities(run("check"))) == {"UnknownField"}
+
+
+def test_an_error_is_ignored_by_a_comment_with_a_reason_only() -> None:
+    configure("{}")
+    commands = (("build",), ("build", "--cache", "cache"), ("check",))
+    write("jobs/llm.yaml", ALONE.replace("IFNAME", f"IFNAME # trainc: ignore[{ERROR}]"))
+    for words in commands:
+        result = run(*words)
+        assert result.status == 1
+        assert f"only with a reason: `# trainc: ignore[{ERROR}] why it is fine`" in result.stderr
+    write("jobs/llm.yaml", ALONE.replace("IFNAME", f"IFNAME # trainc: ignore[{ERROR}] one host is simulated"))
+    for words in commands:
+        assert run(*words).status == 0
+
+
+@pytest.mark.parametrize("words", [("check",), ("build",), ("build", "--cache", "cache"), ("build", "-o", "out")])
+def test_strict_makes_warnings_fail(words: tuple[str, ...]) -> None:
+    configure("{}")
+    strict = run(*words, "--strict")
+    assert (strict.status, strict.stdout) == (1, "")
+    assert severities(strict) == {WARNING: "warning"}
+    assert not Path("out").exists()
+    configure(f"{{{WARNING}: info}}")
+    assert run(*words, "--strict").status == 0
+
+
+def test_rules_of_an_overlay_win_and_serve_kustomize_too() -> None:
+    configure(f"{{{WARNING}: error}}")
+    overlay = f"apiVersion: trainc/v1alpha1\nkind: Overlay\nrules: {{{WARNING}: ignore}}\n"
+    write("prod/overlay.yaml", overlay)
+    assert run("check").status == 1
+    assert run("check", "--overlay", "prod").status == 0
+    write("prod/overlay.yaml", overlay.replace(WARNING, "Nothing"))
+    assert "prod/overlay.yaml:3:9: error[InvalidOverlay] rules.Nothing: there is no diagnostic Nothing" in (
+        run("check", "--overlay", "prod").stderr
+    )
+    job = json.dumps(
+        {
+            "apiVersion": "trainer.kubeflow.org/v1alpha1",
+            "kind": "TrainJob",
+            "metadata": {"name": "llm", "namespace": "a"},
+            "spec": {
+                "runtimeRef": {"name": "torch-distributed"},
+                "trainer": {"image": "a", "command": ["python"], "args": ["$PORT"]},
+            },
+        }
+    )
+    for rules, shown in (("{}", True), (f"{{{WARNING}: ignore}}", False)):
+        config = f"{{apiVersion: trainc/v1alpha1, kind: Overlay, release: '2.3', rules: {rules}}}"
+        items = f"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: [{job}]\nfunctionConfig: {config}\n"
+        result = run("krm", stdin=items.encode())
+        assert result.status == 0
+        assert (WARNING in result.stderr) is shown
+
+
+def test_diff_tells_of_no_warning_that_is_ignored() -> None:
+    write("a/llm.yaml", JOB.replace("$PORT", "1"))
+    write("b/llm.yaml", JOB)
+    configure("{}")
+    assert f"warning[{WARNING}]" in run("diff", "a", "b").stderr
+    configure(f"{{{WARNING}: ignore}}")
+    assert run("diff", "a", "b").stderr == ""
