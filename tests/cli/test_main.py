@@ -124,9 +124,13 @@ def test_a_reader_that_goes_away_is_no_error_of_ours() -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
-def test_a_full_disk_is_said_in_a_line() -> None:
+@pytest.mark.parametrize(
+    "words",
+    [["build", str(JOB), "--release", "2.3", "-q"], ["build", "--help"], ["runtimes", "show", "--help"], ["--help"]],
+)
+def test_a_full_disk_is_said_in_a_line(words: list[str]) -> None:
     with open("/dev/full", "wb") as full:
-        result = trainc("build", str(JOB), "--release", "2.3", "-q", stdout=full)
+        result = trainc(*words, stdout=full)
     assert (result.returncode, result.stderr) == (1, b"trainc: standard output: No space left on device\n")
 
 

@@ -24,7 +24,6 @@ from trainc.fits.cluster import (
     Quota,
 )
 
-
 # Kueue's own bound: apis/kueue/v1beta2/topology_types.go.
 _MOST_LEVELS = 16
 
