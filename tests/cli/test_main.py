@@ -134,6 +134,15 @@ def test_a_full_disk_is_said_in_a_line(words: list[str]) -> None:
     assert (result.returncode, result.stderr) == (1, b"trainc: standard output: No space left on device\n")
 
 
+def test_a_current_folder_that_is_gone_is_named(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    program = (
+        f"import os; os.chdir({str(tmp_path / 'gone')!r}); os.rmdir('../gone'); from trainc.cli import main; main.run()"
+    )
+    done = subprocess.run([sys.executable, "-c", program, "check"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "trainc: the current folder: No such file or directory\n")
+
+
 def test_the_module_is_the_same_program() -> None:
     result = trainc("build", str(JOB), "--release", "2.3", stdout=subprocess.PIPE)
     assert (result.returncode, result.stdout.decode()) == (0, run("build", str(JOB), "--release", "2.3").stdout)
