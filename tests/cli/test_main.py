@@ -126,10 +126,23 @@ def test_a_reader_that_goes_away_is_no_error_of_ours() -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
-def test_a_full_disk_is_said_in_a_line() -> None:
+@pytest.mark.parametrize(
+    "words",
+    [["build", str(JOB), "--release", "2.3", "-q"], ["build", "--help"], ["runtimes", "show", "--help"], ["--help"]],
+)
+def test_a_full_disk_is_said_in_a_line(words: list[str]) -> None:
     with open("/dev/full", "wb") as full:
-        result = trainc("build", str(JOB), "--release", "2.3", "-q", stdout=full)
+        result = trainc(*words, stdout=full)
     assert (result.returncode, result.stderr) == (1, b"trainc: standard output: No space left on device\n")
+
+
+def test_a_current_folder_that_is_gone_is_named(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    program = (
+        f"import os; os.chdir({str(tmp_path / 'gone')!r}); os.rmdir('../gone'); from trainc.cli import main; main.run()"
+    )
+    done = subprocess.run([sys.executable, "-c", program, "check"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "trainc: the current folder: No such file or directory\n")
 
 
 def test_the_module_is_the_same_program() -> None:

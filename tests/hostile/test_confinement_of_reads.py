@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 from commands import Result, run
+
+from trainc.cli.configuration import read_configuration
+from trainc.reading.confinement import folders_upward
 
 pytestmark = pytest.mark.slow
 
@@ -154,3 +158,56 @@ def test_migrate_writes_through_no_link(repository: Path) -> None:
     assert run("migrate", "jobs/llm.yaml").status == 0
     assert job.read_text(encoding="utf-8") != text
     assert (repository.parent / "outside" / "secret.yaml").read_text(encoding="utf-8") == SECRET
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Path:
+    """A folder as /tmp is, with settings that a stranger has left there, and a folder of ours in it."""
+    folder = tmp_path / "shared"
+    (folder / "ours").mkdir(parents=True)
+    (folder / "ours" / "llm.yaml").write_text(JOB, encoding="utf-8")
+    (folder / "secret.yaml").write_text(SECRET, encoding="utf-8")
+    (folder / "trainc.yaml").write_text("output: evil\n", encoding="utf-8")
+    folder.chmod(0o1777)
+    return folder
+
+
+@pytest.mark.parametrize("git", [False, True])
+def test_a_folder_that_everybody_shares_decides_nothing(
+    git: bool, shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if git:
+        (shared / ".git").mkdir()
+    for here, words in ((shared / "ours", []), (shared, ["ours"]), (shared, [])):
+        monkeypatch.chdir(here)
+        assert read_configuration(words, None).file is None
+    (shared / "ours" / "overlay.yaml").write_text(OVERLAY + "resources: [../secret.yaml]\n", encoding="utf-8")
+    monkeypatch.chdir(shared / "ours")
+    outside_is_refused(".")
+
+
+def test_one_s_own_settings_in_it_count_and_those_that_are_named(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(shared / "ours")
+    assert read_configuration([], str(shared / "trainc.yaml")).output is not None
+    (shared / "ours" / "trainc.yaml").write_text("output: out\n", encoding="utf-8")
+    (shared / "ours" / "deep").mkdir()
+    assert read_configuration(["deep"], None).file == "trainc.yaml"
+
+
+@pytest.mark.parametrize(("owner", "counts"), [(0, True), (None, True), (4242, False)])
+def test_settings_of_another_user_count_where_the_input_is_theirs(
+    owner: int | None, counts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "input").mkdir()
+    (tmp_path / "trainc.yaml").write_text("{}\n", encoding="utf-8")
+    real = os.stat
+
+    def stat(path: str) -> os.stat_result:
+        found = list(real(path))
+        if owner is not None and os.path.realpath(path) == str(tmp_path):
+            found[4] = owner
+        return os.stat_result(found)
+
+    monkeypatch.setattr("trainc.reading.confinement.os.stat", stat)
+    found = [os.path.join(each, "trainc.yaml") for each in folders_upward(str(tmp_path / "input"))]
+    assert (str(tmp_path / "trainc.yaml") in found) == counts

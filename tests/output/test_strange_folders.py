@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+import os
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,7 @@ def test_a_link_among_trainc_s_own_files_is_not_followed(name: str, folder: Path
         "trainc journal 1\n0 ../outside/one.yaml\n",
         "trainc journal 1\n../../evil a/one.yaml\n",
         "trainc journal 1\n- linked/one.yaml\n",
+        "trainc journal 1\n0 a.yaml\n0 a.yaml/b.yaml\n",
         "trainc journal 2\n",
         "\0\n",
         "",
@@ -141,3 +143,84 @@ def test_refusing_makes_nothing(tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert codes(build(out, {"../one.yaml": MARK})) == ["FileInTheWay"]
     assert not out.exists()
+
+
+@pytest.mark.parametrize("name", ["owned", "journal", "lock", "staged", ".gitignore"])
+@pytest.mark.parametrize("kind", ["a pipe", "a folder", "a link to /dev/zero"])
+def test_what_stands_in_place_of_trainc_s_own_files_is_neither_waited_for_nor_believed(
+    name: str, kind: str, folder: Path
+) -> None:
+    path = folder / ".trainc" / name
+    if kind == "a pipe":
+        os.mkfifo(path)
+    elif kind == "a folder":
+        path.mkdir()
+        (path / "mine").write_text("by hand\n", encoding="utf-8")
+    else:
+        path.symlink_to("/dev/zero")
+    # An error of the system names the file, and the command ends with status 1.
+    with suppress(OSError):
+        build(folder)
+    assert victim(folder) == "victim\n"
+    built = (folder / "a" / "one.yaml").exists()
+    assert built == ((name, kind) in BUILT)
+
+
+# What is not read, or is thrown away.
+BUILT = {
+    *(("owned", kind) for kind in ("a pipe", "a folder", "a link to /dev/zero")),
+    *(("staged", kind) for kind in ("a folder", "a link to /dev/zero")),
+    *((".gitignore", kind) for kind in ("a pipe", "a link to /dev/zero")),
+    ("lock", "a pipe"),
+}
+
+
+def test_a_folder_called_as_the_old_list_does_not_leave_each_build_interrupted(folder: Path) -> None:
+    (folder / ".trainc" / "owned").mkdir()
+    assert codes(build(folder)) == []
+    assert plan(str(folder), WANTED, prune=True).interrupted == ()
+
+
+@pytest.mark.parametrize("path", ["a/one.yaml", "a/gone.yaml", "a"])
+def test_a_pipe_among_the_files_is_not_waited_for(path: str, folder: Path) -> None:
+    if path != "a":
+        (folder / "a").mkdir()
+    os.mkfifo(folder / path)
+    assert codes(build(folder)) == ([] if path == "a/gone.yaml" else ["FileInTheWay"])
+    assert (folder / path).is_fifo()
+
+
+@pytest.mark.parametrize("staged", ["a pipe", "a link", "a folder", "a file without the mark"])
+def test_what_a_planted_journal_moves_has_trainc_s_first_line(staged: str, folder: Path) -> None:
+    path = folder / ".trainc" / "staged" / "0"
+    path.parent.mkdir()
+    (folder / ".trainc" / "journal").write_text("trainc journal 1\n0 a/two.yaml\n", encoding="utf-8")
+    if staged == "a pipe":
+        os.mkfifo(path)
+    elif staged == "a link":
+        marked = folder.parent / "outside" / "marked.yaml"
+        marked.write_text(MARK, encoding="utf-8")
+        path.symlink_to(marked)
+    elif staged == "a folder":
+        path.mkdir()
+    else:
+        path.write_text("evil\n", encoding="utf-8")
+    assert codes(build(folder)) == ["InterruptedBuild"]
+    assert not (folder / "a").exists()
+
+
+def test_a_hard_link_is_replaced_and_what_it_shares_stays(folder: Path) -> None:
+    shared = folder.parent / "outside" / "marked.yaml"
+    shared.write_text(f"{MARK}shared\n", encoding="utf-8")
+    (folder / "a").mkdir()
+    (folder / "a" / "one.yaml").hardlink_to(shared)
+    assert codes(build(folder)) == []
+    assert shared.read_text(encoding="utf-8") == f"{MARK}shared\n"
+
+
+def test_a_marked_file_larger_than_any_manifest_is_not_read(folder: Path) -> None:
+    (folder / "a").mkdir()
+    with (folder / "a" / "one.yaml").open("wb") as stream:
+        stream.write(MARK.encode())
+        stream.truncate(8 << 30)
+    assert codes(build(folder)) == ["FileInTheWay"]

@@ -5,12 +5,13 @@ A command is a module of this package with two functions, imported when that com
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, BinaryIO, Protocol, TextIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TextIO, cast
 
 from trainc.startup.records import dataclass
 
@@ -91,7 +92,7 @@ def parser_of(command: Command) -> ArgumentParser:
     """A parser whose help is the docstring of the command's module: its first paragraph, then the rest as examples."""
     module = command.load()
     head, _, examples = (module.__doc__ or "").strip().partition("\n\n")
-    parser = ArgumentParser(
+    parser = _Parser(
         prog=f"trainc {command.name}",
         description=head,
         epilog=examples or None,
@@ -102,6 +103,18 @@ def parser_of(command: Command) -> ArgumentParser:
     # Spelled out, the options of most commands take ten lines; --help has them in groups.
     parser.usage = " ".join((parser.prog, "[OPTION ...]", *_positionals(parser)))
     return parser
+
+
+class _Parser(ArgumentParser):
+    """argparse's own ignores that its help could not be written, to a full disk or a closed pipe."""
+
+    def print_help(self, file: Any = None) -> None:
+        """The help, to standard output unless `file` says otherwise. OSError where it takes nothing."""
+        stream = file or sys.stdout
+        if stream is None:
+            raise OSError(errno.EBADF, "it is closed")
+        stream.write(self.format_help())
+        stream.flush()
 
 
 def _formatter(prog: str) -> RawDescriptionHelpFormatter:

@@ -12,7 +12,7 @@ from trainc.api.releases import normalize_release
 from trainc.diagnostics import CompileError, Diagnostic, Path, format_path
 from trainc.diagnostics.policy import Rule, read_rules
 from trainc.options import Delivery, Limits, SecretsMode, Semantics
-from trainc.reading.confinement import OUTSIDE_HINT, is_inside, root_around
+from trainc.reading.confinement import OUTSIDE_HINT, folders_upward, is_inside, root_around
 from trainc.reading.document import Document
 from trainc.reading.foreign import Exclude
 from trainc.reading.opening import read_file, reason_of
@@ -82,16 +82,13 @@ def read_configuration(paths: Sequence[str], named: str | None, limits: Limits =
 def _search(paths: Sequence[str]) -> str | None:
     """The nearest trainc.yaml, from the folder that holds all the input upward: where trainc runs makes no difference.
 
-    The folder with `.git` is the last one looked at: what lies above a repository was written by others.
+    The folder with `.git` is the last one looked at, and those of other people are not: see `folders_upward`.
     """
     folders = [os.path.abspath(path if os.path.isdir(path) else os.path.dirname(path)) for path in paths if path != "-"]
-    folder = os.path.commonpath(folders) if folders else os.getcwd()
-    while not os.path.isfile(os.path.join(folder, FILE_NAME)):
-        parent = os.path.dirname(folder)
-        if parent == folder or os.path.exists(os.path.join(folder, ".git")):
-            return None
-        folder = parent
-    return os.path.relpath(os.path.join(folder, FILE_NAME))
+    start = os.path.commonpath(folders) if folders else os.getcwd()
+    files = (os.path.join(folder, FILE_NAME) for folder in folders_upward(start))
+    found = next(filter(os.path.isfile, files), None)
+    return None if found is None else os.path.relpath(found)
 
 
 def _leading_outside(document: Document, folder: str, root: str) -> Iterator[Diagnostic]:

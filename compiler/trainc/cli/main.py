@@ -51,7 +51,9 @@ def main(words: Sequence[str] | None = None, streams: Streams | None = None) -> 
         # The disk or the permissions, not the input and not trainc: inputs that cannot be read are diagnosed before.
         from trainc.diagnostics.spelled_out import printable, unobeyed
 
-        where = error.filename if isinstance(error.filename, str) else "standard output"
+        # Nothing that is written to can be missing: without a name, that is the folder that trainc was started in.
+        nameless = "the current folder" if isinstance(error, FileNotFoundError) else "standard output"
+        where = error.filename if isinstance(error.filename, str) else nameless
         streams.err.write(unobeyed(f"trainc: {printable(where)}: {error.strerror or error}\n"))
         _discard_output(streams)
         return Status.DIAGNOSED

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
-from trainc.api.documents import Json
+from trainc.api.documents import Json, mapping
+from trainc.api.releases import NEWEST_RELEASE
+from trainc.api.schema.shapes import ROOTS, Struct
+from trainc.api.schema.walking import mistyped, without_nulls
 from trainc.diagnostics import Diagnostic
 from trainc.fits import remarks
 from trainc.fits.assignment import TOPOLOGY, Assignment
@@ -97,13 +100,16 @@ class _Job:
 
 
 def _readable_job(jobset: Json, cluster: Cluster) -> _Job:
-    """The job of a JobSet; one whose fields are not what the schema says is refused."""
-    try:
-        return _job(jobset, cluster)
-    except (ValueError, TypeError, AttributeError, KeyError):
-        name = job_name(*place(jobset)) if isinstance(jobset.get("metadata"), Mapping) else ""
-        found = ("jobset-schema", (), "the JobSet has fields of the wrong type; `trainc check` names them")
-        return _Job(name, verdict="refused", cause="jobset-schema", remarks=tuple(remarks.refused(name, [found])))
+    """The job of a JobSet; one with a value of a wrong type, or an amount that cannot be read, is refused."""
+    wrong = mistyped(jobset, ROOTS["JobSet"], NEWEST_RELEASE)
+    if wrong is None:
+        try:
+            return _job(without_nulls(jobset, Struct(ROOTS["JobSet"]), NEWEST_RELEASE), cluster)
+        except ValueError:
+            wrong = ()
+    name = job_name(*place(jobset)) if isinstance(mapping(jobset).get("metadata"), Mapping) else ""
+    found = ("jobset-schema", wrong, "the JobSet has fields of the wrong type; `trainc check` names them")
+    return _Job(name, verdict="refused", cause="jobset-schema", remarks=tuple(remarks.refused(name, [found])))
 
 
 def _job(jobset: Json, cluster: Cluster) -> _Job:

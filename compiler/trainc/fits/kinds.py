@@ -6,10 +6,12 @@ Source: kubernetes-sigs/kueue apis/kueue/v1beta2; the older names of v1beta1 are
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from trainc.api.documents import Json
 from trainc.api.quantity import parse_quantity
+from trainc.api.releases import NEWEST_RELEASE
+from trainc.api.schema.walking import mistyped
 from trainc.fits.amounts import amount, amounts
 from trainc.fits.cluster import (
     ClusterQueue,
@@ -21,6 +23,9 @@ from trainc.fits.cluster import (
     Node,
     Quota,
 )
+
+# Kueue's own bound: apis/kueue/v1beta2/topology_types.go.
+_MOST_LEVELS = 16
 
 
 class WrongValue(ValueError):
@@ -67,6 +72,19 @@ def _spec(document: Json) -> Mapping[str, Any]:
     return _map(document.get("spec"), "spec")
 
 
+def _taints(value: Any, path: str) -> tuple[Json, ...]:
+    return tuple(_texts(one, f"{path}[{i}]") for i, one in enumerate(_list(value, path)))
+
+
+def _typed(value: Any, definition: str, path: str) -> Json:
+    """A value of a type that JobSets have, too."""
+    wrong = mistyped(value, definition, NEWEST_RELEASE)
+    if wrong is not None:
+        place = ".".join((path, *map(str, wrong)))
+        raise WrongValue(place, f"{place} has the wrong type")
+    return cast("Json", value)
+
+
 def labels_of(document: Json) -> dict[str, str]:
     """The labels of an object."""
     return _texts(_map(document.get("metadata"), "metadata").get("labels"), "metadata.labels")
@@ -76,11 +94,12 @@ def flavor_of(name: str, document: Json) -> Flavor:
     """A ResourceFlavor."""
     spec = _spec(document)
     topology = _text(spec.get("topologyName"), "spec.topologyName")
+    tolerations = _list(spec.get("tolerations"), "spec.tolerations")
     return Flavor(
         name,
         _texts(spec.get("nodeLabels"), "spec.nodeLabels"),
-        _maps(spec.get("nodeTaints"), "spec.nodeTaints"),
-        _maps(spec.get("tolerations"), "spec.tolerations"),
+        _taints(spec.get("nodeTaints"), "spec.nodeTaints"),
+        tuple(_typed(one, "core.Toleration", f"spec.tolerations[{i}]") for i, one in enumerate(tolerations)),
         topology or None,
     )
 
@@ -88,8 +107,8 @@ def flavor_of(name: str, document: Json) -> Flavor:
 def levels_of(_: str, document: Json) -> tuple[str, ...]:
     """The labels of the levels of a Topology, from the top."""
     levels = _maps(_spec(document).get("levels"), "spec.levels")
-    if not levels:
-        raise WrongValue("spec.levels", "spec.levels is empty")
+    if not 0 < len(levels) <= _MOST_LEVELS:
+        raise WrongValue("spec.levels", f"spec.levels has {len(levels)} levels; 1 to {_MOST_LEVELS} are allowed")
     return tuple(_text(level.get("nodeLabel"), "spec.levels") for level in levels)
 
 
@@ -99,7 +118,7 @@ def node_of(name: str, document: Json) -> Node | None:
     conditions = _maps(status.get("conditions"), "status.conditions")
     ready = next((one.get("status") for one in conditions if one.get("type") == "Ready"), None)
     room = amounts(_map(status.get("allocatable"), "status.allocatable"))
-    taints = _maps(spec.get("taints"), "spec.taints")
+    taints = _taints(spec.get("taints"), "spec.taints")
     return None if spec.get("unschedulable") or ready != "True" else Node(name, labels_of(document), taints, room)
 
 
@@ -132,7 +151,7 @@ def cluster_queue_of(name: str, document: Json) -> ClusterQueue:
         _text(spec.get("cohortName") or spec.get("cohort"), "spec.cohortName"),
         tuple(_group(group, path) for group, path in _groups(spec)),
         _quotas(spec),
-        None if selector is None else _map(selector, "spec.namespaceSelector"),
+        None if selector is None else _typed(selector, "meta.LabelSelector", "spec.namespaceSelector"),
         _stopped(spec),
         spec.get("queueingStrategy") == "StrictFIFO",
         fungibility.get("whenCanBorrow") == "TryNextFlavor",
@@ -175,7 +194,7 @@ def _quota(resource: Json, path: str) -> Quota:
         if resource.get(name) is None:
             return None
         try:
-            return amount(resource["name"], parse_quantity(str(resource[name])))
+            return amount(str(resource.get("name")), parse_quantity(str(resource[name])))
         except ValueError as error:
             raise WrongValue(f"{path}.{name}", f"{path}.{name}: {error}") from None
 

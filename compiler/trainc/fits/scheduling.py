@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 
 from trainc.fits.assigner import Assigner
 from trainc.fits.assignment import QUOTA_TAKEN, Assignment, Mode, Progress
-from trainc.fits.cluster import Cluster, ClusterQueue, FlavorResource
+from trainc.fits.cluster import Cluster, ClusterQueue, FlavorResource, Quota
 from trainc.fits.flavors import State
 from trainc.fits.quota import QuotaNode, available, quota_tree, use
 from trainc.fits.requests import out_of_range, over_limit
@@ -205,7 +205,7 @@ class _Cycle:
         node = self.state.nodes[queue.name]
         reserved = {}
         for key, amount in found.used.items():
-            quota = queue.quotas[key]
+            quota = queue.quotas.get(key, Quota(0))  # A flavor need not have every resource of its group.
             rest = quota.nominal - self.state.used.get((node, key), 0)
             if not found.level:
                 reserved[key] = max(0, min(amount, rest))

@@ -15,7 +15,7 @@ from trainc.startup.patterns import pattern
 Labels: TypeAlias = Mapping[str, str]
 
 _BARRING = ("NoSchedule", "NoExecute")
-_INTEGER = pattern(r"[+-]?[0-9]+")
+_INTEGER = pattern(r"([+-]?)([0-9]+)")
 _DECIMAL = pattern(r"0|-?[1-9][0-9]*")
 _NAME = pattern(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _LABEL_VALUE = pattern(r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
@@ -67,18 +67,28 @@ def _check_count(operator: str, values: Sequence[str]) -> None:
     if operator in ("In", "NotIn"):
         fits = bool(values)
     elif operator in ("Gt", "Lt"):
-        fits = len(values) == 1 and _INTEGER.fullmatch(values[0]) is not None
+        fits = len(values) == 1 and _int64(values[0]) is not None
     else:
         fits = not values
     if not fits:
         raise MalformedSelector(f"{operator} {list(values)}")
 
 
+def _int64(text: str | None) -> int | None:
+    """What Go's strconv.ParseInt(text, 10, 64) reads, None where it refuses. Python's own stops at thousands of digits."""
+    found = None if text is None else _INTEGER.fullmatch(text)
+    if found is None or len(digits := found[2].lstrip("0") or "0") > 19:
+        return None
+    number = int(found[1] + digits)
+    return number if -(2**63) <= number < 2**63 else None
+
+
 def _compares(greater: bool) -> Callable[[str | None, Sequence[str]], bool]:
     def test(value: str | None, values: Sequence[str]) -> bool:
-        if value is None or _INTEGER.fullmatch(value) is None:
+        left, right = _int64(value), _int64(values[0])
+        if left is None or right is None:
             return False
-        return int(value) > int(values[0]) if greater else int(value) < int(values[0])
+        return left > right if greater else left < right
 
     return test
 
@@ -181,7 +191,8 @@ def _tolerates(toleration: Json, taint: Json) -> bool:
     given, wanted = str(toleration.get("value") or ""), str(taint.get("value") or "")
     operator = toleration.get("operator") or "Equal"
     if operator in ("Lt", "Gt"):
-        if not (_DECIMAL.fullmatch(given) and _DECIMAL.fullmatch(wanted)):
+        bound, value = (_int64(text) if _DECIMAL.fullmatch(text) else None for text in (given, wanted))
+        if bound is None or value is None:
             return False
-        return int(wanted) < int(given) if operator == "Lt" else int(wanted) > int(given)
+        return value < bound if operator == "Lt" else value > bound
     return operator == "Exists" or (operator == "Equal" and given == wanted)

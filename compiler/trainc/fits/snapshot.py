@@ -7,9 +7,8 @@ from typing import Any
 
 from trainc.api.documents import Json
 from trainc.diagnostics import Diagnostic
-from trainc.fits.cluster import Cluster
+from trainc.fits.cluster import Cluster, Cohort
 from trainc.fits.kinds import (
-    WrongValue,
     cluster_queue_of,
     cohort_of,
     flavor_of,
@@ -57,14 +56,14 @@ def read_cluster(documents: Sequence[Json]) -> tuple[Cluster, list[Diagnostic]]:
 
 def objects(documents: Iterable[Any]) -> Iterator[Json]:
     """The objects of the kinds that are read, those inside a List too."""
-    for document in documents:
-        if not isinstance(document, Mapping):
-            continue
-        kind = document.get("kind")
+    left = list(documents)[::-1]
+    while left:
+        document = left.pop()
+        kind = document.get("kind") if isinstance(document, Mapping) else None
         if not isinstance(kind, str):
             continue
         if kind.endswith("List") and isinstance(document.get("items"), list):
-            yield from objects(document["items"])
+            left += document["items"][::-1]
         elif kind in KINDS:
             yield document
 
@@ -86,8 +85,8 @@ def _assembled(found: Mapping[str, Mapping[tuple[str, str], Json]], problems: li
         for place, document in found[kind].items():
             try:
                 value = read(place[1], document)
-            except (WrongValue, ValueError, TypeError, AttributeError, KeyError) as error:
-                problems.append(_unreadable(document, getattr(error, "path", ""), _reason(error)))
+            except ValueError as error:
+                problems.append(_unreadable(document, getattr(error, "path", ""), str(error)))
             else:
                 if value is not None:
                     yield place, value
@@ -102,7 +101,7 @@ def _assembled(found: Mapping[str, Mapping[tuple[str, str], Json]], problems: li
         by_name("ResourceFlavor", flavor_of),
         by_name("Topology", levels_of),
         tuple(by_name("Node", node_of).values()),
-        by_name("Cohort", cohort_of),
+        _low_enough(by_name("Cohort", cohort_of), found["Cohort"], problems),
         by_name("ClusterQueue", cluster_queue_of),
         dict(readable("LocalQueue", local_queue_of)),
         by_name("Namespace", lambda _, document: labels_of(document)),
@@ -112,8 +111,26 @@ def _assembled(found: Mapping[str, Mapping[tuple[str, str], Json]], problems: li
     )
 
 
-def _reason(error: Exception) -> str:
-    return str(error) if isinstance(error, ValueError) else "it does not have the shape of this kind"
+# Kueue has no bound. A snapshot with so many cohorts one above the other is no cluster's.
+_MOST_PARENTS = 100
+
+
+def _low_enough(
+    cohorts: Mapping[str, Cohort], documents: Mapping[tuple[str, str], Json], problems: list[Diagnostic]
+) -> dict[str, Cohort]:
+    """The cohorts less those below too many others."""
+    high = {name for name in cohorts if _is_below_too_many(name, cohorts)}
+    message = f"more than {_MOST_PARENTS} cohorts are above it"
+    problems += [_unreadable(one, "spec.parentName", message) for (_, name), one in documents.items() if name in high]
+    return {name: cohort for name, cohort in cohorts.items() if name not in high}
+
+
+def _is_below_too_many(name: str, cohorts: Mapping[str, Cohort]) -> bool:
+    seen: set[str] = set()
+    while name in cohorts and name not in seen and len(seen) <= _MOST_PARENTS:
+        seen.add(name)
+        name = cohorts[name].parent
+    return len(seen) > _MOST_PARENTS
 
 
 def _unreadable(document: Json, path: str, message: str) -> Diagnostic:

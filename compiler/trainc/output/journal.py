@@ -68,8 +68,9 @@ def complete(folder: str) -> None:
             _remove_empty(os.path.dirname(target), folder)
         else:
             _move(os.path.join(_staged(folder), number), target)
-    with suppress(FileNotFoundError):
-        os.remove(legacy_list(folder))
+    if not os.path.isdir(legacy_list(folder)):
+        with suppress(FileNotFoundError):
+            os.remove(legacy_list(folder))
     _discard(folder)
     os.remove(_journal(folder))
 
@@ -103,7 +104,8 @@ def _entries(folder: str) -> list[tuple[str, str]]:
     head, *lines = text.splitlines() or [""]
     entries = list(_parted(lines))
     listed = listed_files(folder)
-    if head != _HEAD or not all(_is_safe(folder, number, path, listed) for number, path in entries):
+    below = {os.path.dirname(path) for _, path in entries}
+    if head != _HEAD or not all(path not in below and _is_safe(folder, n, path, listed) for n, path in entries):
         raise DamagedJournalError
     return entries
 

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 import os
+import stat
+from collections.abc import Iterator
 
 CONFIGURATION_FILE = "trainc.yaml"
 OUTSIDE_HINT = (
@@ -13,36 +15,59 @@ OUTSIDE_HINT = (
 )
 
 
+def folders_upward(start: str) -> Iterator[str]:
+    """`start` and the folders above it whose settings count: up to the first with `.git`, none of other people's.
+
+    /tmp is one of theirs, and so is a folder that belongs neither to who runs this, nor to root, nor to the owner of
+    `start`: a container often runs as another user than the one whose files it is given.
+    """
+    folder = start
+    owners = {0, _status(start).st_uid, getattr(os, "geteuid", int)()}
+    while not _is_of_others(folder, owners):
+        yield folder
+        parent = os.path.dirname(folder)
+        if parent == folder or os.path.exists(os.path.join(folder, ".git")):
+            return
+        folder = parent
+
+
+def _is_of_others(folder: str, owners: set[int]) -> bool:
+    status = _status(folder)
+    return status.st_uid not in owners or status.st_mode & _SHARED == _SHARED
+
+
+# Everybody may write there, and nobody may remove what is another's.
+_SHARED = stat.S_ISVTX | stat.S_IWOTH
+
+
+def _status(folder: str) -> os.stat_result:
+    try:
+        return os.stat(folder)
+    except (OSError, ValueError):
+        return os.stat(os.sep)
+
+
 def root_around(folder: str) -> str:
     """The real path of the repository that `folder` is in.
 
     That is the nearest folder with `.git`, else the nearest with a trainc.yaml, else the current folder, if `folder` is
     in it, else the folder that holds `folder`.
     """
-    start = folder = os.path.realpath(folder)
-    if (repository := repository_above(folder)) is not None:
-        return repository
+    start = os.path.realpath(folder)
     configured = ""
-    while not configured:
-        if os.path.isfile(os.path.join(folder, CONFIGURATION_FILE)):
-            configured = folder
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            break
-        folder = parent
+    for each in folders_upward(start):
+        if os.path.exists(os.path.join(each, ".git")):
+            return each
+        if not configured and os.path.isfile(os.path.join(each, CONFIGURATION_FILE)):
+            configured = each
     here = os.path.realpath(os.curdir)
     return configured or (here if is_inside(start, here) else os.path.dirname(start))
 
 
 def repository_above(path: str) -> str | None:
     """The real path of the nearest folder with `.git` that `path` is in; None where there is none."""
-    folder = os.path.realpath(path)
-    while not os.path.exists(os.path.join(folder, ".git")):
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return None
-        folder = parent
-    return folder
+    folders = folders_upward(os.path.realpath(path))
+    return next((each for each in folders if os.path.exists(os.path.join(each, ".git"))), None)
 
 
 def is_inside(path: str, root: str) -> bool:

@@ -93,6 +93,29 @@ def well_typed(value: Any, shape: Shape, release: str) -> Any:
     return None
 
 
+def mistyped(value: Any, name: str, release: str) -> Path | None:
+    """The first place in a value of the definition `name` where a value of another type stands; None if there is none.
+
+    As for the API server, null is a field that is not there, and no item of a list.
+    """
+    for node in nodes(Node(value, Struct(name), (), name), release):
+        missing = node.value is None and node.path and isinstance(node.path[-1], str)
+        if not missing and not _is_of(node.shape, node.value):
+            return node.path
+    return None
+
+
+def _is_of(shape: Shape, value: Any) -> bool:
+    """Whether a value itself has the type of a shape, whatever is in it."""
+    match shape:
+        case Scalar(kind):
+            return _has_type(value, kind)
+        case ListOf():
+            return isinstance(value, list)
+        case _:
+            return isinstance(value, dict) and all(isinstance(key, str) for key in value)
+
+
 def _has_type(value: Any, kind: str) -> bool:
     match kind:
         case "any":

@@ -7,13 +7,11 @@ what they make; what makes large values out of small ones is left out.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
-from typing import Any, NoReturn
+from typing import Any
 
 from jinja2 import StrictUndefined
-from jinja2.exceptions import SecurityError
 from jinja2.filters import FILTERS, make_attrgetter
 from jinja2.runtime import BlockReference, Context, LoopContext, Macro, TemplateReference, Undefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -22,7 +20,16 @@ from jinja2.utils import Namespace
 
 from trainc.reading.templates.budget import CHARACTERS, Budget
 from trainc.reading.templates.failure import TooMuchError
-from trainc.startup.patterns import pattern
+from trainc.reading.templates.values import (
+    as_yaml,
+    check_number,
+    dict_of,
+    key_of,
+    namespace_of,
+    on_text,
+    refuse,
+    to_json,
+)
 
 # Left out: what pads, repeats, formats or draws at random, and what is about HTML.
 _FILTERS = (
@@ -57,13 +64,9 @@ _TEXT_FILTERS: Mapping[str, Callable[[str], str]] = {
 }
 _AT_AN_END = frozenset(("endswith", "removeprefix", "removesuffix", "startswith"))
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-# As wide as any number that means something; and so narrow that few numbers have the same hash.
-_INTEGER_BITS = 64
 _LARGEST_POWER = 256
 # A filter's own texts are gone through for each item.
 _CHARACTERS_PER_ITEM = 100
-# What JSON may hold in a string, and YAML refuses there or takes for the end of a line.
-_NOT_PLAIN = pattern("[\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 
 
 class BoundedEnvironment(ImmutableSandboxedEnvironment):
@@ -82,10 +85,10 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
             optimized=False,
         )
         self._budget = budget
-        own: dict[str, Callable[..., Any]] = {name: _on_text(change) for name, change in _TEXT_FILTERS.items()}
+        own: dict[str, Callable[..., Any]] = {name: on_text(change) for name, change in _TEXT_FILTERS.items()}
         own |= {
             "join": self._join,
-            "tojson": _to_json,
+            "tojson": to_json,
             "indent": self._indent,
             "replace": self._replace,
             "sum": self._sum,
@@ -93,10 +96,10 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         filters: dict[str, Callable[..., Any]] = {**{name: FILTERS[name] for name in _FILTERS}, **own}
         self.filters = {name: self._paid(name, function) for name, function in filters.items()}
         self.filters |= {"counted": budget.counted, "made": self._made, "weighed": self._weighed, "spent": self._spent}
-        self.filters |= {"key": _key}
+        self.filters |= {"key": key_of}
         tests: dict[str, Any] = {**TESTS}
         self.tests = {name: self._paid("", test) for name, test in tests.items()}
-        self.globals = {"range": self._range, "dict": _dict, "namespace": _namespace}
+        self.globals = {"range": self._range, "dict": dict_of, "namespace": namespace_of}
         self.concat = self._concat  # type: ignore[method-assign]
 
     def call(self, context: Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -114,13 +117,13 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         for side in (left, right):
             self._weighed(side)
         if operator == "%" and isinstance(left, str):
-            _refuse("text cannot be formatted with %; join its parts with ~")
+            refuse("text cannot be formatted with %; join its parts with ~")
         if operator == "**" and not (
             isinstance(right, int) and 0 <= right <= _LARGEST_POWER and abs(left) <= _LARGEST_POWER
         ):
-            _refuse("** is for small numbers only")
+            refuse("** is for small numbers only")
         if operator == "*" and not all(isinstance(side, int | float) for side in (left, right)):
-            _refuse("* is for numbers only")
+            refuse("* is for numbers only")
         if operator == "+" and isinstance(left, str) and isinstance(right, str):
             self._budget.allow(len(left) + len(right))
         return self._made(super().call_binop(context, operator, left, right))
@@ -165,11 +168,11 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         return self._budget.counted(value) if name == "unique" else value
 
     def _made(self, value: Any) -> Any:
-        _check_number(value)
+        check_number(value)
         return self._budget.made(value)
 
     def _weighed(self, value: Any) -> Any:
-        _check_number(value)
+        check_number(value)
         self._budget.weigh(value)
         return value
 
@@ -200,7 +203,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         if isinstance(value, str):
             return value
         self._budget.weigh(value)
-        return _as_yaml(value)
+        return as_yaml(value)
 
     def _range(self, *bounds: int) -> range:
         numbers = range(*bounds)
@@ -218,13 +221,13 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         for item in items:
             value = of(item)
             if not all(isinstance(side, int | float) for side in (start, value)):
-                _refuse("sum is for numbers only")
+                refuse("sum is for numbers only")
             start += value
-            _check_number(start)
+            check_number(start)
         return start
 
     def _indent(self, value: Any, width: int = 4, first: bool = False) -> str:
-        text = _as_yaml(value)
+        text = as_yaml(value)
         self._check_parts(text, "splitlines")
         lines = text.splitlines(keepends=True)
         self._budget.allow(len(text) + (len(lines) + 1) * width)
@@ -232,59 +235,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         return "".join(pad + line if line.strip() and (i or first) else line for i, line in enumerate(lines))
 
     def _replace(self, value: Any, old: str, new: str) -> str:
-        text = _as_yaml(value)
+        text = as_yaml(value)
         self._check_parts(text, "replace", old)
         self._budget.allow(len(text) + text.count(old) * len(new))
         return text.replace(old, new)
-
-
-def _dict(*args: Any, **kwargs: Any) -> dict[Any, Any]:
-    """`dict`, as a function: the class has methods that change what they are given."""
-    pairs = args[0].items() if args and isinstance(args[0], dict) else (*args, ())[0]
-    return {_key(key): value for key, value in pairs} | kwargs
-
-
-def _key(value: Any) -> Any:
-    """The key of a mapping, as YAML has them: many others could be made to have the same hash."""
-    if not isinstance(value, str | int | float | None):
-        _refuse("the keys of a mapping are texts and numbers")
-    _check_number(value)
-    return value
-
-
-def _namespace(*args: Any, **kwargs: Any) -> Any:
-    """`namespace`, as a function."""
-    made: Any = Namespace
-    return made(*args, **kwargs)
-
-
-def _check_number(value: Any) -> None:
-    if isinstance(value, int) and value.bit_length() > _INTEGER_BITS:
-        _refuse("a number has become too large")
-
-
-def _as_yaml(value: Any) -> str:
-    """A value as YAML writes it in a line: null, true, and mappings and lists in flow style.
-
-    Anything else, such as a method that was not called, would be shown with its address, another one in every run.
-    """
-    if isinstance(value, str | int | float | Undefined) and not isinstance(value, bool):
-        return str(value)
-    if value is None or isinstance(value, bool | dict | list | tuple):
-        return _to_json(value)
-    raise SecurityError(
-        f"a {type(value).__name__} cannot be written; call it with (), or make a list of it with | list"
-    )
-
-
-def _on_text(change: Callable[[str], str]) -> Callable[[Any], str]:
-    return lambda value: change(_as_yaml(value))
-
-
-def _to_json(value: Any) -> str:
-    text = _as_yaml(value) if isinstance(value, Undefined) else json.dumps(value, ensure_ascii=False)
-    return _NOT_PLAIN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-def _refuse(reason: str) -> NoReturn:
-    raise SecurityError(reason)
