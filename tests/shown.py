@@ -1,9 +1,14 @@
-"""Markdown pages of the project: the files and commands that they show, and where their links lead."""
+"""Markdown pages of the project: the files and commands that they show, and where their links lead.
+
+`python tests/shown.py` (`make docs`) runs the commands of all pages and writes what they print into them.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,3 +110,26 @@ def anchors(page: str) -> set[str]:
     """The names of a page's headings, as GitHub makes them."""
     headings = _HEADING.findall(_FENCE.sub("", page))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def refreshed(page: str, folder: Path) -> str:
+    """A page with what its commands print now, `[...]` where it still stands for the rest; `folder` is the current one."""
+    new = page
+    for shown, printed in follow(page, folder):
+        if not agrees(printed, shown.output):
+            new = new.replace(f"$ {shown.command}\n{shown.output}", f"$ {shown.command}\n{printed}", 1)
+    return new
+
+
+def main() -> None:
+    """Refresh every page."""
+    for path in PAGES:
+        page = path.read_text(encoding="utf-8")
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            path.write_text(refreshed(page, Path(folder)), encoding="utf-8")
+            os.chdir(ROOT)
+
+
+if __name__ == "__main__":
+    main()

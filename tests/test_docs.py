@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 from typing import get_args
 
@@ -82,6 +83,11 @@ def test_the_table_of_versions_is_that_of_the_port() -> None:
         assert row in TEXTS["docs/compatibility.md"]
     for tool, version in port["tools"].items():
         assert f"| {tool} | {version} |" in TEXTS["docs/compatibility.md"]
+
+
+def test_the_reference_is_that_of_the_schemas() -> None:
+    generated = runpy.run_path(str(ROOT / "scripts" / "generate_reference.py"))["document"]()
+    assert generated == TEXTS["docs/reference.md"]
 
 
 def test_kubectl_is_the_one_that_the_tests_run() -> None:
