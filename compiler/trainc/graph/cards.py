@@ -5,7 +5,7 @@ All lengths are in pixels; text is measured roughly, as no font is at hand, and 
 
 from __future__ import annotations
 
-from trainc.graph.model import Graph, Step, devices, layers, size
+from trainc.graph.model import Graph, Step, cpu_and_memory, devices, layers, size
 from trainc.startup.records import dataclass
 
 WIDTH = 376
@@ -103,8 +103,8 @@ def _dots(pods: int) -> tuple[int, int]:
 
 def _facts(step: Step) -> list[tuple[str, str]]:
     facts = [("image", step.image.rpartition("/")[2])] if step.image else []
-    if step.gpus:
-        facts.append(("each", devices(step)))
+    asked = [*filter(None, (devices(step), cpu_and_memory(step)))]
+    facts += [("" if i else "each", amounts) for i, amounts in enumerate(asked)]
     if step.hosts:
         facts.append(("hosts", step.hosts))
     facts += [("meets at", meeting.address) for meeting in step.rendezvous]

@@ -176,7 +176,7 @@ def _card(card: Card, *, framed: bool) -> Iterator[svg.Element]:
             width=DOT,
             height=DOT,
             rx=2,
-            class_=["gpu" if step.gpus else "dot"],
+            class_=["gpu" if step.accelerators else "dot"],
         )
     y += -(-card.dots // DOTS_IN_ROW) * (DOT + DOT_GAP) + 8
     for i, (label, value) in enumerate(card.facts):
