@@ -1,6 +1,6 @@
 """Write docs/reference.md: every key of trainc.yaml and of overlays, from the schemas that editors get.
 
-    python scripts/generate_reference.py
+python scripts/generate_reference.py
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ A file `overlay.yaml`, as [overlays](overlays.md) describes. The same document c
 
 def document() -> str:
     """The whole page."""
-    tables = (_SETTINGS + "\n" + _table(configuration_schema(DIALECT)), _OVERLAY + "\n" + _table(overlay_schema(DIALECT)))
+    tables = (
+        _SETTINGS + "\n" + _table(configuration_schema(DIALECT)),
+        _OVERLAY + "\n" + _table(overlay_schema(DIALECT)),
+    )
     return "\n".join((_HEAD, *tables))
 
 

@@ -78,7 +78,9 @@ def test_a_code_that_a_page_names_has_a_rule(page: str) -> None:
 def test_the_table_of_versions_is_that_of_the_port() -> None:
     port = read_port()
     for release, pins in port["releases"].items():
-        kubernetes, kueue = ("–".join(dict.fromkeys((pins[name][0], pins[name][-1]))) for name in ("kubernetes", "kueue"))
+        kubernetes, kueue = (
+            "\N{EN DASH}".join(dict.fromkeys((pins[name][0], pins[name][-1]))) for name in ("kubernetes", "kueue")
+        )
         row = f"| {release} | {pins['trainer']} | {pins['jobset']} | {kubernetes} | {kueue} |"
         assert row in TEXTS["docs/compatibility.md"]
     for tool, version in port["tools"].items():

@@ -12,7 +12,8 @@ Schema = dict[str, Any]
 
 _TEXT: Schema = {"type": "string"}
 _TEXTS: Schema = {"type": "array", "items": _TEXT}
-_ENVIRONMENT = ("overlay", "output", "runtimes", "release", "delivery", "secrets", "nameHash", "cluster")
+# What may differ from one environment to the next.
+_OF_AN_ENVIRONMENT = ("overlay", "output", "runtimes", "release", "delivery", "secrets", "nameHash", "cluster")
 
 
 def configuration_schema(dialect: str) -> Schema:
@@ -21,6 +22,13 @@ def configuration_schema(dialect: str) -> Schema:
 
 
 def _property(key: str) -> Schema:
+    if key == "environments":
+        own = {name: _property(name) for name in KEYS if name in _OF_AN_ENVIRONMENT}
+        return {
+            "description": "Environments by name, each with the keys that differ there.",
+            "type": "object",
+            "additionalProperties": _object(own),
+        }
     description, schema = _PROPERTIES[key]
     return {"description": description, **schema}
 
@@ -52,9 +60,5 @@ _PROPERTIES: dict[str, tuple[str, Schema]] = {
     "rules": (
         "What becomes of a diagnostic code: error, warning, info or ignore.",
         {"type": "object", "additionalProperties": {"type": ["string", "array", "object"]}},
-    ),
-    "environments": (
-        "Environments by name, each with the keys that differ.",
-        {"type": "object", "additionalProperties": {"type": "object", "propertyNames": {"enum": list(_ENVIRONMENT)}}},
     ),
 }
