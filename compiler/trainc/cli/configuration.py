@@ -123,10 +123,10 @@ def _problems(document: Document) -> Iterator[Diagnostic]:
         return
     for key, value in document.data.items():
         path: Path = (key,)
-        if key not in _KEYS:
+        if key not in KEYS:
             from trainc.diagnostics.near_names import did_you_mean
 
-            hint = did_you_mean(key, _KEYS) or f"the keys are {', '.join(_KEYS)}"
+            hint = did_you_mean(key, KEYS) or f"the keys are {', '.join(KEYS)}"
             yield _wrong(document, path, "trainc.yaml has no such key", hint)
         elif key == "rules":
             for where, message, hint in read_rules(value, path, "")[1]:
@@ -186,6 +186,6 @@ _SCALARS: Mapping[str, Callable[[Any], str]] = {
 _PATHS = ("sources", "runtimes", "overlay")
 _PLACES = ("output", "cluster")
 _LISTS = ("syncOptions", "plugins", "exclude")
-_KEYS = (*_PATHS, *_LISTS, "rules", *_SCALARS)
+KEYS = (*_PATHS, *_LISTS, "rules", *_SCALARS)
 # Keys whose field of Options is spelled otherwise.
 _FIELDS = {"syncOptions": "sync_options", "keygenImage": "keygen_image", "nameHash": "name_hash"}

@@ -1,25 +1,28 @@
-"""Write one HTML page about every job under PATH: steps, resources, remarks, and where each field comes from.
+"""Write one HTML page about every job under PATH: sizes, queues, diagnostics, and where each field comes from.
 
-The page needs no network and no server; it reads on a phone, in the dark, with the keyboard, and without JavaScript.
-With the extra `trainc[graph]` it has a picture of each job.
+The page is one file that loads nothing from the network. It works on phones, in dark mode, with the keyboard and
+without JavaScript. With the extra `trainc[graph]` it has a picture of each job.
 
 Examples:
   trainc report jobs/ -o report.html
   trainc report jobs/ --overlay overlays/prod -o prod.html
+  trainc report --source-url https://git.example.com/ml/training/blob/main
 """
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 
 from trainc.cli.arguments import FILE, add_input, add_limits, add_reporting, add_shaping, completed_by
-from trainc.cli.command import Arguments, Status, Streams
+from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.report_text import Files, counted_noun, text_report
 from trainc.cli.settings import Settings, settings_of
 from trainc.cli.terminal import Paint
 from trainc.diagnostics import CompileError
 from trainc.diagnostics.spelled_out import well_formed
+from trainc.emit.yaml_writer import dump_yaml
 from trainc.explain.explanation import explanation
 from trainc.explain.select_job import OneJob, compile_every
 from trainc.graph.model import Graph
@@ -28,7 +31,9 @@ from trainc.graph.text import graph_text
 from trainc.options import Options
 from trainc.plugins.registry import enabled
 from trainc.reading.document import Document
+from trainc.report.links import Link, link_into
 from trainc.report.page import Job, objects_of, page
+from trainc.report.rows import row_of
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -36,6 +41,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_input(parser)
     where = parser.add_argument("-o", "--output", metavar="FILE", default="report.html", help="- for stdout")
     completed_by(where, FILE)
+    parser.add_argument(
+        "--source-url",
+        metavar="URL",
+        default="",
+        help="link sources below this URL, as #L lines (default: to the files, as seen from the page)",
+    )
     parser.add_argument("--title", default="Training jobs", help="the page's heading (default: Training jobs)")
     add_shaping(parser)
     add_limits(parser)
@@ -44,17 +55,20 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile every job under observation and write the page."""
+    if arguments.source_url and not arguments.source_url.startswith(("https://", "http://")):
+        raise UsageError(f"argument --source-url: {arguments.source_url!r} does not start with https://")
+    link = link_into(arguments.source_url, "" if arguments.output == "-" else os.path.dirname(arguments.output))
     try:
         settings = settings_of(arguments)
         inputs = settings.read(streams.stdin)
         compiled, remarks = compile_every(inputs, settings.options, settings.policy())
         fit = _fits(compiled, inputs.documents, settings)
-        jobs = [_job(number, one, settings.options, fit) for number, one in enumerate(compiled)]
+        jobs = [_job(number, one, settings.options, fit, link) for number, one in enumerate(compiled)]
     except CompileError as error:
         paint = Paint(arguments.color, streams.err)
         streams.err.write(text_report(error.diagnostics, Files(), paint, quiet=arguments.quiet))
         return Status.DIAGNOSED
-    text = well_formed(page(jobs, remarks, _printable(arguments.title)))
+    text = well_formed(page(jobs, remarks, _printable(arguments.title), link))
     if arguments.output == "-":
         streams.out.write(text.encode("utf-8", "backslashreplace"))
         return Status.DONE
@@ -78,28 +92,30 @@ def _fits(compiled: Sequence[OneJob], documents: Sequence[Document], settings: S
     return {} if found.answers is None else fits_by_job(found.answers)
 
 
-def _job(number: int, one: OneJob, options: Options, fit: Mapping[str, str]) -> Job:
+def _job(number: int, one: OneJob, options: Options, fit: Mapping[str, str], link: Link) -> Job:
     explained = explanation(one.recorder, options)
     name = f"{one.compiled.namespace}/{one.compiled.name}" if one.compiled.namespace else one.compiled.name
     graph = read_graph(one.compiled.manifests, enabled(options.plugins))
     return Job(
         anchor=f"job-{number + 1}",
+        row=row_of(graph, explained.runtime.rpartition(" ")[2], one.compiled.manifests),
         explanation=explained,
         graph=graph,
         picture=_picture(graph),
+        tall=_picture(graph, stacked=True),
         tree=graph_text(graph),
-        objects=objects_of(explained),
+        objects=objects_of(explained, [dump_yaml([manifest]) for manifest in one.compiled.manifests], link),
         diagnostics=tuple(one.diagnostics),
         fit=fit.get(name, ""),
     )
 
 
-def _picture(graph: Graph) -> str:
+def _picture(graph: Graph, *, stacked: bool = False) -> str:
     """The picture, or nothing where the extra that draws it is not installed."""
     from trainc.graph.drawing import graph_svg
 
     try:
-        return graph_svg(graph)
+        return graph_svg(graph, stacked=stacked)
     except ModuleNotFoundError as missing:
         if missing.name != "svg":
             raise

@@ -87,6 +87,7 @@ def _first_of(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
 
 
 def _block(d: Diagnostic, files: Files, paint: Paint) -> Iterable[str]:
+    assert d.severity != "ignored"
     place = str(d.source) if d.source else d.object or "trainc"
     # The path leads into an object that was compiled from the source, not into the source.
     inside = f"{d.object} " if d.source and d.object.startswith(_COMPILED) else ""

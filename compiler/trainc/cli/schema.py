@@ -1,4 +1,4 @@
-"""Print a JSON Schema for editors: of one kind, or of TrainJobs and runtimes for files that hold several.
+"""Print a JSON Schema for editors: of TrainJobs and runtimes, of one kind, of overlays or of trainc.yaml.
 
 The schema knows every field of the release, its defaults and its bounds, and describes the fields of Trainer's own
 API. Without --release it is that of trainc.yaml, else the newest.
@@ -6,6 +6,7 @@ API. Without --release it is that of trainc.yaml, else the newest.
 Examples:
   trainc schema > .trainc.schema.json
   trainc schema TrainJob --release 2.2
+  trainc schema trainc.yaml
 In a YAML file, editors with the YAML language server then take the first line
   # yaml-language-server: $schema=.trainc.schema.json
 """
@@ -20,20 +21,22 @@ from trainc.api.releases import NEWEST_RELEASE
 from trainc.api.schema.editor_schema import DIALECT, json_schema
 from trainc.cli.arguments import add_release
 from trainc.cli.command import Arguments, Status, Streams
-from trainc.cli.configuration import read_configuration
+from trainc.cli.configuration import FILE_NAME, read_configuration
+from trainc.cli.configuration_schema import configuration_schema
 from trainc.cli.report_text import Files, text_report
 from trainc.cli.terminal import Paint
 from trainc.diagnostics import CompileError
 from trainc.overlays.editor_schema import overlay_schema
 
 KINDS = ("TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")
-OVERLAY = "Overlay"
-_KIND_HELP = f"{', '.join((*KINDS, OVERLAY))} (default: all but {OVERLAY})"
+# The project's own files: the schema of each, given the dialect of JSON Schema.
+OWN_FILES = {"Overlay": overlay_schema, FILE_NAME: configuration_schema}
+_KIND_HELP = f"{', '.join((*KINDS, *OWN_FILES))} (default: {', '.join(KINDS[:2])} and {KINDS[2]} together)"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """The kind and the release."""
-    parser.add_argument("kind", metavar="KIND", nargs="?", choices=(*KINDS, OVERLAY), help=_KIND_HELP)
+    parser.add_argument("kind", metavar="KIND", nargs="?", choices=(*KINDS, *OWN_FILES), help=_KIND_HELP)
     add_release(parser.add_argument)
 
 
@@ -44,8 +47,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     except CompileError as error:
         streams.err.write(text_report(error.diagnostics, Files(), Paint("auto", streams.err)))
         return Status.DIAGNOSED
-    if arguments.kind == OVERLAY:
-        schema = overlay_schema(DIALECT)
+    if arguments.kind in OWN_FILES:
+        schema = OWN_FILES[arguments.kind](DIALECT)
     else:
         schema = json_schema(arguments.kind, release) if arguments.kind else of_every_kind(release)
     streams.out.write((json.dumps(schema, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace"))

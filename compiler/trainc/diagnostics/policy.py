@@ -124,7 +124,9 @@ def read_rules(value: Any, path: Path, folder: str) -> tuple[list[Rule], list[Pr
     problems: list[Problem] = []
     here = os.path.relpath(os.curdir, folder or os.curdir)
     by_path = {key: entry for key, entry in value.items() if _is_glob(key)}
-    parts = [("", path, {key: entry for key, entry in value.items() if key not in by_path})]
+    parts: list[tuple[str, Path, Mapping[Any, Any]]] = [
+        ("", path, {key: entry for key, entry in value.items() if key not in by_path})
+    ]
     for key, entry in by_path.items():
         if isinstance(entry, Mapping):
             parts.append((key, (*path, key), entry))

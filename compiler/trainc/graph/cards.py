@@ -5,7 +5,7 @@ All lengths are in pixels; text is measured roughly, as no font is at hand, and 
 
 from __future__ import annotations
 
-from trainc.graph.model import Graph, Step, devices, layers, size
+from trainc.graph.model import Graph, Step, cpu_and_memory, devices, layers, size
 from trainc.startup.records import dataclass
 
 WIDTH = 376
@@ -13,6 +13,7 @@ MARGIN = 28
 HEADER = 58
 GAP = 112
 SPACE = 34
+STACKED_SPACE = 72
 PADDING = 16
 FRAME = 16
 FRAME_TITLE = 20
@@ -62,10 +63,13 @@ class Drawing:
     frame: Frame | None
 
 
-def place(graph: Graph) -> Drawing:
-    """A column for each layer, each column centred beside the tallest."""
+def place(graph: Graph, *, stacked: bool = False) -> Drawing:
+    """A column for each layer, each column centred beside the tallest; one column for all of them if `stacked`."""
     columns = [[_card(step) for step in layer] for layer in layers(graph)]
-    heights = [sum(card.height + SPACE for card in column) - SPACE for column in columns]
+    if stacked:
+        columns = [[card for column in columns for card in column]]
+    space = STACKED_SPACE if stacked else SPACE
+    heights = [sum(card.height + space for card in column) - space for column in columns]
     framed = graph.gang is not None and any(step.in_gang for step in graph.steps)
     top = MARGIN + HEADER + (FRAME + FRAME_TITLE if framed else 0)
     tallest = max(heights, default=0)
@@ -74,7 +78,7 @@ def place(graph: Graph) -> Drawing:
         y = top + (tallest - height) // 2
         for card in column:
             placed.append(_at(card, MARGIN + (FRAME if framed else 0) + i * (WIDTH + GAP), y))
-            y += card.height + SPACE
+            y += card.height + space
     frame = _frame(placed) if framed else None
     width = max((card.x + WIDTH for card in placed), default=WIDTH) + MARGIN + (FRAME if framed else 0)
     return Drawing(width, top + tallest + MARGIN + (FRAME if framed else 0), tuple(placed), frame)
@@ -103,8 +107,8 @@ def _dots(pods: int) -> tuple[int, int]:
 
 def _facts(step: Step) -> list[tuple[str, str]]:
     facts = [("image", step.image.rpartition("/")[2])] if step.image else []
-    if step.gpus:
-        facts.append(("each", devices(step)))
+    asked = [*filter(None, (devices(step), cpu_and_memory(step)))]
+    facts += [("" if i else "each", amounts) for i, amounts in enumerate(asked)]
     if step.hosts:
         facts.append(("hosts", step.hosts))
     facts += [("meets at", meeting.address) for meeting in step.rendezvous]

@@ -64,11 +64,11 @@ text { fill: #e6edf3; }
 _ROLE_CHARACTERS = 20
 
 
-def graph_svg(graph: Graph) -> str:
-    """The picture as one SVG document. ImportError where svg.py, of the extra `graph`, is not installed."""
+def graph_svg(graph: Graph, *, stacked: bool = False) -> str:
+    """The picture as one SVG document, `stacked` for narrow screens. ImportError where svg.py, of the extra `graph`, is not installed."""
     import svg
 
-    drawing = place(graph)
+    drawing = place(graph, stacked=stacked)
     title = f"JobSet {'/'.join(filter(None, (graph.namespace, graph.name)))}"
     picture = svg.SVG(
         width=drawing.width,
@@ -79,7 +79,7 @@ def graph_svg(graph: Graph) -> str:
             svg.Style(text=_STYLE),
             svg.Defs(elements=[_arrow()]),
             svg.Rect(x=0, y=0, width=drawing.width, height=drawing.height, rx=10, class_=["page"]),
-            _text(MARGIN, MARGIN + 14, title, "title"),
+            _text(MARGIN, MARGIN + 14, shorten(title, (drawing.width - 2 * MARGIN) // 11), "title"),
             _text(MARGIN, MARGIN + 36, _about(graph), "faint"),
             *_gang(graph, drawing),
             *_edges(drawing),
@@ -136,7 +136,10 @@ def _edges(drawing: Drawing) -> Iterator[svg.Element]:
     for card in drawing.cards:
         for dependency in card.step.depends_on:
             source = cards.get(dependency.step)
-            if source is None or source.x >= card.x:
+            if source is None:
+                continue
+            if source.x >= card.x:
+                yield from _down(source, card, dependency.status)
                 continue
             start, end = source.x + WIDTH, card.x
             bend = (end - start) // 2
@@ -149,8 +152,25 @@ def _edges(drawing: Drawing) -> Iterator[svg.Element]:
                 marker_end="url(#head)",
             )
             x, y = (start + end) // 2, (source.middle + card.middle) // 2
-            yield svg.Rect(x=x - 31, y=y - 10, width=62, height=20, rx=10, class_=["pill"])
-            yield _text(x, y + 4, dependency.status, "status", anchor="middle")
+            yield from _pill(x, y, dependency.status)
+
+
+def _down(source: Card, card: Card, status: str) -> Iterator[svg.Element]:
+    """A line to a card below, where it is in the same column."""
+    import svg
+
+    x, start, end = source.x + WIDTH // 2, source.y + source.height, card.y
+    if source.x == card.x and start < end:
+        yield svg.Path(d=[svg.MoveTo(x, start), svg.LineTo(x, end - 1)], class_=["edge"], marker_end="url(#head)")
+        yield from _pill(x, end - 36, status)
+
+
+def _pill(x: int, y: int, status: str) -> Iterator[svg.Element]:
+    """The condition that a line stands for, in the middle of it."""
+    import svg
+
+    yield svg.Rect(x=x - 31, y=y - 10, width=62, height=20, rx=10, class_=["pill"])
+    yield _text(x, y + 4, status, "status", anchor="middle")
 
 
 def _card(card: Card, *, framed: bool) -> Iterator[svg.Element]:
@@ -176,7 +196,7 @@ def _card(card: Card, *, framed: bool) -> Iterator[svg.Element]:
             width=DOT,
             height=DOT,
             rx=2,
-            class_=["gpu" if step.gpus else "dot"],
+            class_=["gpu" if step.accelerators else "dot"],
         )
     y += -(-card.dots // DOTS_IN_ROW) * (DOT + DOT_GAP) + 8
     for i, (label, value) in enumerate(card.facts):

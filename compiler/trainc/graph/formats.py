@@ -2,7 +2,8 @@
 
 {"apiVersion": "trainc/v1alpha1", "kind": "Graph", "namespace", "name", "suspended", "pods", "gpus",
  "gang": {"name", "scheduler", "members"} | null,
- "steps": [{"name", "role", "image", "pods", "replicas", "gpus": {RESOURCE: PER_POD}, "inGang", "hosts",
+ "steps": [{"name", "role", "image", "pods", "replicas", "gpus": {RESOURCE: PER_POD},
+            "requests": {RESOURCE: PER_POD}, "inGang", "hosts",
             "dependsOn": [{"step", "status"}], "volumes": [{"name", "source"}],
             "rendezvous": [{"address", "toldBy"}]}]}
 """
@@ -78,9 +79,9 @@ def _step(step: Step) -> dict[str, Any]:
         "image": step.image,
         "pods": step.pods,
         "replicas": step.replicas,
-        "gpus": dict(step.gpus),
+        "gpus": step.gpus,
+        "requests": {name: str(amount) for name, amount in step.requests},
         "runs": step.runs,
-        "others": list(step.others),
         "inGang": step.in_gang,
         "hosts": step.hosts,
         "dependsOn": [asdict(dependency) for dependency in step.depends_on],

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from graphlib import CycleError, TopologicalSorter
 
+from trainc.api.devices import accelerator
+from trainc.api.quantity import Quantity
 from trainc.startup.records import dataclass
 
 
@@ -34,11 +37,10 @@ class Rendezvous:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A replicated job. `pods` are those of one replica; `gpus` the devices of one pod by resource name.
+    """A replicated job. `pods` are those of one replica; `requests` what one pod asks for, by resource name.
 
-    `runs` says which processes start in it; `others` are the amounts of one pod that are not devices: "64 cpu". `role` is
-    the ancestor step or the part in an MPI job, empty where it has none; `hosts` the DNS names of all pods as a pattern
-    with ranges, empty where pods have no names.
+    `runs` says which processes start in it. `role` is the ancestor step or the part in an MPI job, empty where it has
+    none; `hosts` the DNS names of all pods as a pattern with ranges, empty where pods have no names.
     """
 
     name: str
@@ -46,14 +48,13 @@ class Step:
     image: str
     pods: int
     replicas: int
-    gpus: tuple[tuple[str, int], ...]
+    requests: tuple[tuple[str, Quantity], ...]
     volumes: tuple[Volume, ...]
     depends_on: tuple[Dependency, ...]
     hosts: str
     rendezvous: tuple[Rendezvous, ...]
     in_gang: bool
     runs: str = ""
-    others: tuple[str, ...] = ()
 
     @property
     def all_pods(self) -> int:
@@ -61,9 +62,18 @@ class Step:
         return self.pods * self.replicas
 
     @property
-    def gpus_per_pod(self) -> int:
-        """Devices of one pod, of whichever kind."""
-        return sum(count for _, count in self.gpus)
+    def gpus(self) -> dict[str, int]:
+        """Devices of one pod that compute, by resource name."""
+        return {name: amount.units for name, amount in self.requests if accelerator(name)}
+
+    @property
+    def accelerators(self) -> Counter[str]:
+        """Devices of one pod that compute, by what they are called: GPU, TPU."""
+        found: Counter[str] = Counter()
+        for name, amount in self.requests:
+            if noun := accelerator(name):
+                found[noun] += amount.units
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +102,16 @@ class Graph:
 
     @property
     def gpus(self) -> int:
-        """Devices of all pods of all steps."""
-        return sum(step.all_pods * step.gpus_per_pod for step in self.steps)
+        """Devices of all pods that compute."""
+        return sum(step.all_pods * count for step in self.steps for count in step.gpus.values())
+
+    @property
+    def accelerators(self) -> Counter[str]:
+        """Devices of all pods that compute, by what they are called."""
+        found: Counter[str] = Counter()
+        for step in self.steps:
+            found.update({noun: count * step.all_pods for noun, count in step.accelerators.items()})
+        return found
 
 
 # What is said about a step in the same words in every form of the picture.
@@ -108,22 +126,39 @@ def counted(count: int, noun: str) -> str:
 
 
 def total(graph: Graph) -> str:
-    """Pods and GPUs of the whole job."""
-    return counted(graph.pods, "pod") + (f", {counted(graph.gpus, 'GPU')}" if graph.gpus else "")
+    """Pods and devices of the whole job."""
+    return ", ".join((counted(graph.pods, "pod"), *_devices(graph.accelerators)))
 
 
 def size(step: Step) -> str:
-    """Replicas where there are several, pods of one, and GPUs of each where it has some, multiplied."""
+    """Replicas where there are several, pods of one, and devices of each where it has some, multiplied."""
     factors = [f"{step.replicas:,}"] if step.replicas != 1 else []
     factors.append(counted(step.pods, "pod"))
-    if step.gpus_per_pod:
-        factors.append(counted(step.gpus_per_pod, "GPU"))
+    if found := _devices(step.accelerators):
+        factors.append(" + ".join(found))
     return _TIMES.join(factors)
 
 
+def _devices(found: Counter[str]) -> list[str]:
+    return [counted(count, noun) for noun, count in found.items() if count]
+
+
 def devices(step: Step) -> str:
-    """`8 nvidia.com/gpu, 64 cpu` for one pod."""
-    return ", ".join((*(f"{count:,} {name}" for name, count in step.gpus), *step.others))
+    """`8 nvidia.com/gpu, 1 rdma/hca` for one pod."""
+    return ", ".join(f"{amount} {name}" for name, amount in step.requests if name not in _HOST)
+
+
+def cpu_and_memory(step: Step) -> str:
+    """`96 CPUs, 1Ti memory` for one pod."""
+    return ", ".join(f"{amount} {_HOST[name]}" for name, amount in step.requests if name in _HOST)
+
+
+def per_pod(step: Step) -> str:
+    """All that one pod asks for."""
+    return ", ".join(filter(None, (devices(step), cpu_and_memory(step))))
+
+
+_HOST = {"cpu": "CPU", "memory": "memory", "ephemeral-storage": "disk"}
 
 
 def gang(found: Gang) -> str:

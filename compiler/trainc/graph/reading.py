@@ -6,12 +6,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from trainc.api import names
-from trainc.api.devices import ACCELERATORS, is_mig
+from trainc.api.devices import accelerator
 from trainc.api.documents import Json
-from trainc.api.quantity import ZERO, Quantity, parse_quantity
+from trainc.api.quantity import Quantity, pod_requests
 from trainc.graph.model import Dependency, Gang, Graph, Rendezvous, Step, Volume
 from trainc.graph.processes import running
-from trainc.ir.devices import is_gpu
 from trainc.plugins.plugin import Gang as GangScheduler
 from trainc.plugins.plugin import MeetingFile, Plugin
 from trainc.plugins.registry import PLUGINS
@@ -46,44 +45,27 @@ def _step(
     containers = pod.get("containers", ())
     label = (job["template"].get("metadata") or {}).get("labels", {}).get(names.ANCESTOR_LABEL, "")
     pods, replicas = job_spec.get("parallelism", 1), job.get("replicas", 1)
-    gpus = tuple(_gpus(containers))
+    requests = tuple(_requests(pod))
     return Step(
         name=job["name"],
         role=label,
         image=containers[0].get("image", "") if containers else "",
         pods=pods,
         replicas=replicas,
-        gpus=gpus,
+        requests=requests,
         volumes=tuple(_volumes(pod, claims)),
         depends_on=tuple(Dependency(d["name"], d["status"]) for d in job.get("dependsOn", ())),
         hosts=_hosts(jobset, job["name"], replicas, pods),
         rendezvous=tuple(_rendezvous(pod, manifests, _hosts(jobset, job["name"], 1, 1), plugins)),
-        runs=running(pod, pods * replicas, sum(count for _, count in gpus)),
-        others=tuple(_others(containers)),
+        runs=running(pod, pods * replicas, sum(amount.units for name, amount in requests if accelerator(name))),
         in_gang=any(gang.key in metadata.get(gang.joins, {}) for gang in _gangs(plugins)),
     )
 
 
-def _gpus(containers: Sequence[Json]) -> Iterator[tuple[str, int]]:
-    found: dict[str, int] = {}
-    for container in containers:
-        resources = container.get("resources", {})
-        for name, amount in {**(resources.get("requests") or {}), **(resources.get("limits") or {})}.items():
-            if is_gpu(name) or name in ACCELERATORS or is_mig(name):
-                found[name] = found.get(name, 0) + parse_quantity(str(amount)).units
-    yield from sorted(found.items())
-
-
-def _others(containers: Sequence[Json]) -> Iterator[str]:
-    """Cores, memory and every other resource of one pod."""
-    found: dict[str, Quantity] = {}
-    for container in containers:
-        resources = container.get("resources", {})
-        amounts = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
-        for name, amount in amounts.items():
-            if not (is_gpu(name) or name in ACCELERATORS or is_mig(name)):
-                found[name] = found.get(name, ZERO) + parse_quantity(str(amount))
-    yield from (f"{amount} {name}" for name, amount in sorted(found.items()))
+def _requests(pod: Json) -> Iterator[tuple[str, Quantity]]:
+    """What a pod asks for: what computes first, then other devices, then CPU and memory."""
+    found = pod_requests(pod, limits_count=True)
+    yield from sorted(found.items(), key=lambda item: (not accelerator(item[0]), "/" not in item[0], item[0]))
 
 
 def _volumes(pod: Json, claims: Mapping[str, str]) -> Iterator[Volume]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Literal, TypeAlias
 
 from trainc.diagnostics.spelled_out import printable
-from trainc.graph.model import Graph, Step, devices, gang, layers, size, total
+from trainc.graph.model import Graph, Step, gang, layers, per_pod, size, total
 
 Role: TypeAlias = Literal["heading", "step", "size", "faint", "address", "gang"]
 Paint: TypeAlias = Callable[[str, Role], str]
@@ -55,8 +55,8 @@ def _facts(step: Step) -> Iterator[tuple[str, str, Role]]:
         yield "image", step.image, "faint"
     if step.runs:
         yield "runs", step.runs, "size"
-    if step.gpus or step.others:
-        yield "each", devices(step), "size"
+    if step.requests:
+        yield "each", per_pod(step), "size"
     if step.hosts:
         yield "hosts", step.hosts, "address"
     for meeting in step.rendezvous:

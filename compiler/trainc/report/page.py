@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Sequence
 from importlib.resources import files
 
 from trainc.api.field_path import format_field
 from trainc.diagnostics import Diagnostic
-from trainc.explain.model import ExplainedObject, Explanation
-from trainc.explain.phrases import phrase, place, whole
-from trainc.graph.model import Graph, counted
+from trainc.explain.model import ExplainedField, ExplainedObject, Explanation
+from trainc.explain.phrases import place, whole
+from trainc.graph.model import Graph, counted, per_pod
+from trainc.report.links import Link, Piece, linked
+from trainc.report.rows import NOTHING, Row, device_columns, readable, totals
 from trainc.startup.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A value that was replaced, and who had set it."""
+
+    value: str
+    origin: list[Piece]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,72 +31,76 @@ class Field:
 
     path: str
     value: str
-    origin: str
     kind: str
-    earlier: tuple[str, ...]
+    origin: list[Piece]
+    earlier: tuple[Earlier, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """An object of a job with all its fields."""
+    """An object of a job with all its fields, and as it is applied."""
 
     kind: str
     name: str
+    yaml: str
     fields: tuple[Field, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One job. `picture` is an SVG document, empty where none could be drawn; `tree` says the same as text.
+    """One job. The pictures are SVG documents, empty where none could be drawn; `tree` says the same as text.
 
-    `fit` is whether the cluster of trainc.yaml can admit it, in words; empty where there is none.
+    `tall` is the picture for narrow screens. `fit` is whether the cluster of trainc.yaml can admit the job, in words;
+    empty where there is none.
     """
 
     anchor: str
+    row: Row
     explanation: Explanation
     graph: Graph
     picture: str
+    tall: str
     tree: str
     objects: tuple[Object, ...]
     diagnostics: tuple[Diagnostic, ...]
     fit: str = ""
 
     @property
-    def pods(self) -> int:
-        """Pods of all steps."""
-        return sum(step.all_pods for step in self.graph.steps)
+    def findings(self) -> str:
+        """`1 warning, 2 infos`; empty where there is nothing to report."""
+        return severities(self.diagnostics)
 
     @property
-    def gpus(self) -> int:
-        """Devices of all pods, of whichever kind."""
-        return sum(step.all_pods * step.gpus_per_pod for step in self.graph.steps)
-
-    @property
-    def warnings(self) -> int:
-        """How many warnings there are."""
-        return sum(diagnostic.severity == "warning" for diagnostic in self.diagnostics)
+    def rank(self) -> int:
+        """By which the table sorts findings: warnings count more than any number of infos."""
+        found = Counter(diagnostic.severity for diagnostic in self.diagnostics)
+        return found["warning"] * 10_000 + found["info"]
 
 
-def objects_of(explanation: Explanation) -> tuple[Object, ...]:
-    """The objects of a job, their origins in words."""
-    return tuple(Object(found.name.kind, found.name.name, tuple(_fields(found))) for found in explanation.objects)
+def severities(found: Sequence[Diagnostic]) -> str:
+    """`1 warning, 2 infos`."""
+    counts = Counter(diagnostic.severity for diagnostic in found)
+    return ", ".join(counted(counts[name], name) for name in ("error", "warning", "info") if counts[name])
 
 
-def _fields(found: ExplainedObject) -> Sequence[Field]:
-    return [
-        Field(
-            format_field(field.path),
-            whole(field.value),
-            phrase(field.origin),
-            field.origin.kind,
-            tuple(f"{whole(origin.value)} by {phrase(origin)}" for origin in field.origins[1:]),
-        )
-        for field in found.fields
-    ]
+def objects_of(explanation: Explanation, yaml: Sequence[str], link: Link) -> tuple[Object, ...]:
+    """The objects of a job, their origins in words; `yaml` is each as text, in the same order."""
+    found = zip(explanation.objects, yaml, strict=True)
+    return tuple(Object(one.name.kind, one.name.name, text, _fields(one, link)) for one, text in found)
 
 
-def page(jobs: Sequence[Job], beside: Sequence[Diagnostic], title: str) -> str:
-    """One HTML document. It reads in full without JavaScript; the script adds the search.
+def _fields(found: ExplainedObject, link: Link) -> tuple[Field, ...]:
+    return tuple(_field(field, link) for field in found.fields)
+
+
+def _field(field: ExplainedField, link: Link) -> Field:
+    earlier = tuple(Earlier(whole(origin.value), linked(origin, link)) for origin in field.origins[1:])
+    origin = linked(field.origin, link)
+    return Field(format_field(field.path), whole(field.value), field.origin.kind, origin, earlier)
+
+
+def page(jobs: Sequence[Job], beside: Sequence[Diagnostic], title: str, link: Link) -> str:
+    """One HTML document. It reads in full without JavaScript; the script adds sorting, filters and copying.
 
     `beside` are findings about the input as a whole, and about runtimes.
     """
@@ -101,11 +116,18 @@ def page(jobs: Sequence[Job], beside: Sequence[Diagnostic], title: str) -> str:
         jobs=jobs,
         beside=beside,
         counted=counted,
+        devices=device_columns([job.row for job in jobs]),
+        link=link,
+        per_pod=per_pod,
         place=place,
+        readable=readable,
+        severities=severities,
+        sum=sum((job.row.size for job in jobs), NOTHING),
+        totals=totals([job.row for job in jobs]),
         title=title,
         # Our own files, which hold no input.
         style=Markup(_resource("style.css")),  # noqa: S704
-        script=Markup(_resource("search.js")),  # noqa: S704
+        script=Markup(_resource("page.js")),  # noqa: S704
         picture=_as_address,
     )
 

@@ -1,0 +1,47 @@
+"""Where the report page leads: links to lines of source files, and origins in words with those links in them."""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+from urllib.parse import quote
+
+from trainc.diagnostics import Source
+from trainc.explain.model import Origin
+from trainc.explain.phrases import phrase, place
+
+# A piece of text, and where it leads; empty where it leads nowhere.
+Piece: TypeAlias = tuple[str, str]
+Link: TypeAlias = Callable[[Source | None], str]
+
+
+def link_into(base: str, folder: str) -> Link:
+    """Links to source lines: below the URL `base`, where a forge shows the files, else as seen from `folder`.
+
+    No link for the standard input and the catalog, which are no files.
+    """
+
+    def link(source: Source | None) -> str:
+        if source is None or not source.file or source.file == "-" or source.file.startswith("catalog:"):
+            return ""
+        file = source.file if base else os.path.relpath(source.file, folder or os.curdir)
+        path = quote(os.path.normpath(file).replace(os.sep, "/"))
+        return f"{base.rstrip('/')}/{path}#L{source.line}" if base else f"{path}#L{source.line}"
+
+    return link
+
+
+def linked(origin: Origin, link: Link) -> list[Piece]:
+    """An origin in words, each `file:line` in it as a piece with its link."""
+    return list(_pieces(phrase(origin), [(place(given.source), link(given.source)) for given in origin.inputs]))
+
+
+def _pieces(text: str, places: list[Piece]) -> Iterator[Piece]:
+    for shown, address in places:
+        before, found, after = text.partition(shown) if shown and address else (text, "", "")
+        if found:
+            yield before, ""
+            yield shown, address
+            text = after
+    yield text, ""

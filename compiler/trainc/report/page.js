@@ -1,0 +1,117 @@
+"use strict";
+// Sorting, filters, search and copying. Without this script the page reads the same.
+(() => {
+  const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+  const wordsOf = (input) => input.value.toLowerCase().split(/\s+/).filter(Boolean);
+
+  // The table of jobs: sorted by a click on a column's name, once more for the other way round.
+  const table = document.querySelector("table.jobs");
+  const rows = all("tbody tr", table);
+  const valueOf = (row, column) => row.cells[column].dataset.sort ?? row.cells[column].textContent;
+  const compare = (a, b) => (isFinite(a) && isFinite(b) && a !== "" && b !== "" ? a - b : a.localeCompare(b, "en", { numeric: true }));
+  all("th button.sort", table).forEach((button, column) => {
+    const heading = button.parentElement;
+    button.disabled = false;
+    button.addEventListener("click", () => {
+      // Numbers are wanted from the largest, words from A.
+      const first = heading.classList.contains("number") ? "descending" : "ascending";
+      const other = first === "ascending" ? "descending" : "ascending";
+      const order = heading.getAttribute("aria-sort") === first ? other : first;
+      all("th[aria-sort]", table).forEach((one) => one.removeAttribute("aria-sort"));
+      heading.setAttribute("aria-sort", order);
+      const sign = order === "ascending" ? 1 : -1;
+      rows.sort((a, b) => sign * compare(valueOf(a, column), valueOf(b, column)));
+      table.tBodies[0].append(...rows);
+    });
+  });
+
+  // Filters hide rows, and the details of their jobs with them.
+  const filters = document.getElementById("filters");
+  const shown = document.getElementById("shown");
+  const filter = () => {
+    const wanted = wordsOf(filters.elements.text);
+    let count = 0;
+    for (const row of rows) {
+      const text = row.textContent.toLowerCase();
+      const chosen = ["namespace", "runtime", "queue"].every((name) => {
+        const value = filters.elements[name].value;
+        return !value || value === `=${row.dataset[name]}`;
+      });
+      const found = !filters.elements.findings.checked || row.dataset.findings !== "0";
+      row.hidden = !(chosen && found && wanted.every((word) => text.includes(word)));
+      document.getElementById(row.dataset.job).hidden = row.hidden;
+      count += !row.hidden;
+    }
+    shown.textContent = count === rows.length ? "" : `${count} of ${rows.length} jobs`;
+  };
+  filters.hidden = false;
+  filters.addEventListener("submit", (event) => event.preventDefault());
+  filters.addEventListener("input", filter);
+
+  // Search in all fields. "/" goes to the search field, Escape clears it.
+  const form = document.getElementById("search");
+  const words = document.getElementById("words");
+  const found = document.getElementById("found");
+  const fields = all(".field").map((node) => [node, node.textContent.toLowerCase()]);
+  const details = all("details.job, details.object:not(.yaml)");
+  const opened = new Map(details.map((node) => [node, node.open]));
+  const search = () => {
+    const wanted = wordsOf(words);
+    let count = 0;
+    for (const [node, text] of fields) {
+      node.hidden = !wanted.every((word) => text.includes(word));
+      count += !node.hidden;
+    }
+    for (const node of details) {
+      node.open = wanted.length ? Boolean(node.querySelector(".field:not([hidden])")) : opened.get(node);
+    }
+    found.textContent = wanted.length ? `${count} of ${fields.length} fields` : "";
+  };
+  form.hidden = false;
+  form.addEventListener("submit", (event) => event.preventDefault());
+  words.addEventListener("input", search);
+  document.addEventListener("keydown", (event) => {
+    const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName);
+    if (event.key === "/" && !typing) {
+      event.preventDefault();
+      words.focus();
+    } else if (event.key === "Escape" && document.activeElement === words) {
+      words.value = "";
+      search();
+    }
+  });
+
+  const expand = document.getElementById("expand");
+  expand.addEventListener("click", () => {
+    const open = expand.textContent === "Expand all";
+    details.forEach((node) => (node.open = open));
+    expand.textContent = open ? "Collapse all" : "Expand all";
+  });
+
+  // A link to a job opens it.
+  const reveal = () => {
+    const target = document.getElementById(location.hash.slice(1));
+    if (target instanceof HTMLDetailsElement) {
+      target.open = true;
+      target.scrollIntoView();
+    }
+  };
+  addEventListener("hashchange", reveal);
+  reveal();
+
+  const copied = async (button) => {
+    const node = document.getElementById(button.dataset.copy);
+    try {
+      await navigator.clipboard.writeText(node.textContent);
+    } catch {
+      getSelection().selectAllChildren(node);
+      document.execCommand("copy");
+    }
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = "Copy YAML"), 2000);
+  };
+  all("button.copy").forEach((button) => {
+    button.hidden = false;
+    button.addEventListener("click", () => copied(button));
+  });
+})();
