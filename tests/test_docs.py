@@ -10,8 +10,8 @@ from typing import get_args
 import pytest
 from shown import PAGES, ROOT, Shown, agrees, anchors, follow, links, steps, trainc_commands
 
-from trainc.cli.about import read_port
 from trainc.cli.command import COMMANDS, parsed, parser_of
+from trainc.cli.version import read_port
 from trainc.options import Delivery, SecretsMode
 from trainc.overlays.overlay import FIELDS
 

@@ -115,7 +115,7 @@ def test_what_a_job_needs_may_stand_beside_it(write: Write) -> None:
 def test_documents_of_other_kinds_in_a_folder_are_counted_once(write: Write) -> None:
     write("job.yaml", job())
     write("other.yaml", "apiVersion: kubeflow.org/v1\nkind: A\n---\nkind: B\n")
-    assert "info[SkippedDocument] 2 documents of other kinds skipped" in build().stderr
+    assert "info[SkippedDocument] skipped 2 documents of other kinds" in build().stderr
 
 
 def test_an_empty_result_is_an_error_unless_it_is_allowed(write: Write) -> None:
@@ -123,7 +123,7 @@ def test_an_empty_result_is_an_error_unless_it_is_allowed(write: Write) -> None:
     result = build()
     assert (result.status, result.stdout) == (1, "")
     assert "error[NoTrainJob]" in result.stderr
-    assert "no TrainJob was found in the standard input;" in build("-").stderr
+    assert "no TrainJob found in the standard input;" in build("-").stderr
     allowed = build("--allow-empty")
     assert (allowed.status, allowed.stdout) == (0, "")
 
@@ -199,7 +199,7 @@ def test_building_again_changes_nothing_and_touches_nothing(write: Write) -> Non
     write("jobs.yaml", job())
     build("jobs.yaml", "-o", "out")
     before = {path: path.stat().st_mtime_ns for path in Path("out").rglob("*")}
-    assert build("jobs.yaml", "-o", "out").stderr == "out: nothing to do\n"
+    assert build("jobs.yaml", "-o", "out").stderr == "out: up to date\n"
     assert {path: path.stat().st_mtime_ns for path in Path("out").rglob("*")} == before
 
 
@@ -276,7 +276,7 @@ def test_the_output_folder_is_no_input_even_inside_it(write: Write) -> None:
     write("job.yaml", job())
     build("-o", "out")
     write("out/stray.yaml", job("stray"))
-    assert build("-o", "out").stderr == "out: nothing to do\n"
+    assert build("-o", "out").stderr == "out: up to date\n"
 
 
 def test_written_files_have_the_permissions_that_others_have(write: Write) -> None:

@@ -63,7 +63,7 @@ def test_a_fragment_is_checked_in_its_place_and_never_built() -> None:
     assert "right.yaml:2:3: error[WrongType] mlPolicy.numNodes:" in checked.stderr
     built = run("build", "right.yaml", "--release", "2.3")
     assert (built.status, built.stdout) == (1, "")
-    assert "right.yaml:1:1: warning[Fragment] this is part of a runtime's spec, no whole document" in built.stderr
+    assert "right.yaml:1:1: warning[Fragment] this is part of a runtime's spec, not a complete document" in built.stderr
     assert "[NoTrainJob]" in built.stderr
 
 
@@ -73,7 +73,7 @@ def test_a_fragment_in_a_folder_is_checked_and_does_not_disturb_a_build() -> Non
     assert "error[UnknownField] mlPolicy.numNode" in run("check", "jobs, all", "--release", "2.3").stderr
     built = run("build", "jobs, all", "--release", "2.3")
     assert built.status == 0
-    assert "info[SkippedDocument] 1 document of other kinds skipped" in built.stderr
+    assert "info[SkippedDocument] skipped 1 document of other kinds" in built.stderr
 
 
 def test_a_trainjob_without_a_version_is_no_document_of_another_kind() -> None:

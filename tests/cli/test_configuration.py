@@ -91,19 +91,19 @@ def test_it_is_no_document_of_the_input(repository: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("relase: '2.3'\n", "trainc.yaml:1:1: error[InvalidConfiguration] relase: trainc.yaml has no such key"),
+        ("relase: '2.3'\n", "trainc.yaml:1:1: error[InvalidConfiguration] relase: unknown key in trainc.yaml"),
         ("relase: '2.3'\n", "help: did you mean release?"),
-        ("weather: fine\n", "help: the keys are sources, runtimes, "),
+        ("weather: fine\n", "help: known keys: sources, runtimes, "),
         ("release: 2.3\n", 'help: write it in quotes: "2.3"'),
         ("release: '1.9'\n", "unknown Trainer release '1.9'"),
         ("semantics: git\n", "help: choose gitops or controller"),
-        ("sources: jobs\n", "sources: this is no list"),
-        ("runtimes: [1]\n", "runtimes: this is no list"),
-        ("output: 1\n", "output: 1 does not fit"),
-        ("a: 1\n---\nb: 1\n", "trainc.yaml is one document"),
+        ("sources: jobs\n", "sources: expected a list of strings"),
+        ("runtimes: [1]\n", "runtimes: expected a list of strings"),
+        ("output: 1\n", "output: invalid value 1"),
+        ("a: 1\n---\nb: 1\n", "trainc.yaml must be a single document"),
         ("a: [\n", "error[YAMLSyntax]"),
         ("- a\n", "error[NotAnObject]"),
-        (JOB, "trainc.yaml:2:1: error[InvalidConfiguration] kind: this is a TrainJob, and no settings of trainc"),
+        (JOB, "trainc.yaml:2:1: error[InvalidConfiguration] kind: this is a TrainJob, not a trainc settings file"),
     ],
 )
 def test_what_is_wrong_with_it_is_said_and_nothing_is_built(text: str, said: str) -> None:

@@ -50,4 +50,4 @@ def test_without_it_writing_is_success() -> None:
 def test_it_needs_an_output_folder() -> None:
     result = run("build", "--exit-code", "-o", "-")
     assert result.status == 2
-    assert "--exit-code is about an output folder" in result.stderr
+    assert "--exit-code needs an output folder" in result.stderr

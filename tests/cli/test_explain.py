@@ -48,8 +48,8 @@ def test_json_holds_every_field_of_every_object() -> None:
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
-        ((JOB, "PET_NNODE"), 1, "no field is called PET_NNODE; did you mean env[PET_NNODES]"),
-        ((JOB, "numNodes"), 1, "no field is called numNodes; fields are those of the output, and made from it are "),
+        ((JOB, "PET_NNODE"), 1, "no such field: PET_NNODE; did you mean env[PET_NNODES]"),
+        ((JOB, "numNodes"), 1, "no such field: numNodes; FIELD is a field of the output; this input sets "),
         ((JOB, "numNodes"), 1, "completions, parallelism, env[PET_NNODES].value"),
         ((JOB, "spec[x"), 2, "cannot read '[x'"),
         ((f"{JOB}#other",), 2, "the input has no TrainJob other; it has team-a/llm-pretrain"),

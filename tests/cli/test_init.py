@@ -131,7 +131,7 @@ def test_existing_files_are_named_and_nothing_is_written(repository: Path) -> No
     result = run("init")
     assert result.status == 1
     for path in (*(name for name in FILES if name != "README.md"), "rendered"):
-        assert f"error[FileInTheWay] {path} is there already" in result.stderr
+        assert f"error[FileInTheWay] {path} already exists" in result.stderr
     assert {path: path.read_bytes() for path in repository.rglob("*") if path.is_file()} == before
 
 
@@ -161,5 +161,5 @@ def test_the_repository_is_written_where_the_tool_reads_it(tmp_path: Path) -> No
     url = "https://github.com/my-org/training.git"
     result = run("init", str(tmp_path / "a"), "--repository", url)
     assert read(tmp_path / "a" / "argocd" / "prod.yaml")["spec"]["source"]["repoURL"] == url
-    assert "repository's URL" not in result.stderr
-    assert "repository's URL" in run("init", str(tmp_path / "b")).stderr
+    assert "repository URL" not in result.stderr
+    assert "repository URL" in run("init", str(tmp_path / "b")).stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,11 +16,13 @@ from commands import run
 from trainc import __version__
 from trainc.api.releases import RELEASES
 from trainc.cli import rule
-from trainc.cli.about import read_port
-from trainc.cli.command import COMMANDS
+from trainc.cli.command import COMMANDS, Command, parser_of
+from trainc.cli.topics import TOPICS
+from trainc.cli.version import read_port
 from trainc.ir.deviations import DEVIATIONS
 from trainc.plugins.registry import PLUGINS
 
+LONGEST_HELP = 45
 JOB = Path(__file__).parents[1] / "cases" / "torch-llm-pretrain.yaml"
 
 
@@ -30,16 +33,48 @@ def test_without_words_help_is_printed_and_names_every_command() -> None:
     assert run("--help") == run("-h") == result
 
 
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_the_help_of_a_command_fits_a_screen(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("help", command.name).stdout.splitlines()
+    assert len(lines) <= LONGEST_HELP
+    # A word that cannot be broken may stick out: the snapshot command, and names of files.
+    assert [line for line in lines if len(line) > 84 and not line.lstrip().startswith(("kubectl", "trainc"))] == []
+
+
+@pytest.mark.parametrize("command", [command.name for command in COMMANDS])
+def test_help_of_a_command_is_its_own_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(command, "-h").status == 0
+    assert run("help", command).stdout == capsys.readouterr().out
+
+
+def test_an_option_is_in_the_help_of_its_command_or_in_a_topic_that_it_names() -> None:
+    topics = {topic: run("help", topic).stdout for topic in TOPICS}
+    for command in COMMANDS:
+        shown = run("help", command.name).stdout
+        shown += "".join(text for topic, text in topics.items() if f"trainc help {topic}" in shown)
+        flags = {action.option_strings[-1] for action in parser_of(command)._actions if action.option_strings}
+        assert {flag for flag in flags if not re.search(rf"{flag}\b", shown)} == set()
+
+
+def test_help_lists_the_topics_and_shows_each() -> None:
+    overview = run("help").stdout
+    for topic, summary in TOPICS.items():
+        assert f"\n  {topic:<12}  {summary}\n" in overview
+        assert run("help", topic).stdout.count("\n") > 3
+
+
 @pytest.mark.parametrize("command", [command.name for command in COMMANDS])
 def test_the_help_of_a_command_teaches_by_example(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(command, "--help").status == 0
     shown = capsys.readouterr().out
     assert shown.startswith(f"usage: trainc {command}")
-    assert f"\n  trainc {command} " in shown.lower().partition("examples:")[2]
+    assert re.search(rf"\n  trainc {command}\b", shown.lower().partition("examples:")[2])
 
 
 def test_the_version_names_what_is_followed() -> None:
     shown = run("--version").stdout
+    assert run("version") == run("-V") == run("--version")
     assert shown.startswith(f"trainc {__version__}\n")
     assert all(f"\n  {release}  Trainer v{release}." in shown for release in RELEASES)
     assert all(f"\n  {deviation.id}: " in shown for deviation in DEVIATIONS)
@@ -57,15 +92,24 @@ def test_the_port_lists_the_releases_and_deviations_that_there_are() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["bulid"], "there is no command 'bulid'; did you mean build?"),
-        (["build", "--check"], "--check compares with an output folder"),
-        (["build", "--relase", "2.3"], "there is no option --relase; did you mean --release?"),
-        (["migrate", "jobs", "--dif"], "there is no option --dif; did you mean --diff?"),
-        (["check", "--release=2.3", "--fix=all"], "there is no option --fix; see trainc check --help"),
-        (["init", "a", "b"], "there is no place for b"),
-        (["runtimes", "list", "--relase", "2.3"], "there is no option --relase; see trainc runtimes --help"),
-        (["build", "jobs", "-o", __file__], "is a file; name a folder, or redirect the output"),
-        (["build", "jobs", "-o", "./jobs/"], "./jobs/ is the only input and the output folder, which is never read"),
+        (["bulid"], "unknown command 'bulid'; did you mean build?"),
+        (["lint"], "unknown command 'lint'; did you mean check?"),
+        (["Validate", "jobs"], "unknown command 'Validate'; did you mean check?"),
+        (["compile"], "did you mean build?"),
+        (["render", "-o", "out"], "did you mean build?"),
+        (["frobnicate"], "unknown command 'frobnicate'; `trainc help` lists the commands"),
+        (["--verison"], "unknown option '--verison'; did you mean --version?"),
+        (["--release=2.3", "check"], "options go after the command, as in `trainc check --release`"),
+        (["jobs/llm.yaml"], "to compile that path: trainc build jobs/llm.yaml"),
+        (["help", "limit"], "no help for 'limit'; did you mean limits"),
+        (["build", "--check"], "--check needs an output folder"),
+        (["build", "--relase", "2.3"], "unknown option --relase; did you mean --release?"),
+        (["migrate", "jobs", "--dif"], "unknown option --dif; did you mean --diff?"),
+        (["check", "--release=2.3", "--fix=all"], "unknown option --fix; see `trainc check --help`"),
+        (["init", "a", "b"], "unexpected argument b"),
+        (["runtimes", "list", "--relase", "2.3"], "unknown option --relase; see `trainc runtimes --help`"),
+        (["build", "jobs", "-o", __file__], "is a file; name a folder, or redirect stdout instead"),
+        (["build", "jobs", "-o", "./jobs/"], "./jobs/ is both the input and the output folder"),
         (["build", "--release", "1.0"], "unknown Trainer release '1.0'"),
         (["build", "--release", "2.3.x"], "unknown Trainer release '2.3.x'; choose one of 2.0, "),
         (["diff", "--release", "2.1..2.3"], "'2.1..2.3'; choose one of 2.0, 2.1, 2.2, 2.3; `trainc diff --releases"),
@@ -78,10 +122,10 @@ def test_the_port_lists_the_releases_and_deviations_that_there_are() -> None:
             ["build", "--cluster-domain", ".local"],
             "argument --cluster-domain: no cluster domain can be '.local'; write",
         ),
-        (["build", "--max-depth", "0"], "'0' is no positive whole number"),
+        (["build", "--max-depth", "0"], "'0' is not a positive integer"),
         (["build", "-q", "-v"], "not allowed with argument"),
-        (["rule"], "name one code, or ask for --all"),
-        (["rule", "UnknownField", "--all"], "name one code, or ask for --all"),
+        (["rule"], "give either a CODE or --all"),
+        (["rule", "UnknownField", "--all"], "give either a CODE or --all"),
         (["runtimes"], "ACTION"),
     ],
 )

@@ -52,7 +52,7 @@ def test_a_template_is_passed_over_and_named() -> None:
     template = write("jobs/job.yaml.j2", text)
     result = run("migrate", "jobs")
     assert result.status == 0
-    assert "info[SkippedDocument] jobs/job.yaml.j2 is a template; it is not migrated" in result.stderr
+    assert "info[SkippedDocument] jobs/job.yaml.j2 is a template and was not migrated" in result.stderr
     assert template.read_text(encoding="utf-8") == text
     assert "warning[SkippedDocument] jobs/job.yaml.j2 is a template" in run("migrate", "jobs/job.yaml.j2").stderr
 
@@ -62,7 +62,7 @@ def test_an_overlay_is_migrated_where_it_is_named_and_else_named() -> None:
     patch = write("jobs/prod/patch.yaml", OLD)
     result = run("migrate", "jobs")
     assert (result.status, patch.read_text(encoding="utf-8")) == (0, OLD)
-    assert "info[SkippedDocument] jobs/prod holds an overlay; it is not migrated" in result.stderr
+    assert "info[SkippedDocument] jobs/prod is an overlay and was not migrated" in result.stderr
     assert run("migrate", "jobs/prod").stderr == "1 file changed\n"
     assert "runtimePatches" in patch.read_text(encoding="utf-8")
 

@@ -27,4 +27,4 @@ def test_a_near_code_is_named(typed: str) -> None:
 
 
 def test_a_code_that_is_near_to_nothing_leads_to_the_list() -> None:
-    assert run("rule", "Zebra").stderr == "trainc rule: there is no code 'Zebra'; see trainc rule --all\n"
+    assert run("rule", "Zebra").stderr == "trainc rule: unknown code 'Zebra'; `trainc rule --all` lists them\n"

@@ -24,7 +24,7 @@ spec:
   runtimeRef: {{name: torch-distributed}}
   trainer: {{numNodes: {nodes}}}
 """
-READY = "watching; Ctrl-C ends"
+READY = "watching for changes; press Ctrl-C to stop"
 # No test waits so long unless something is broken; then it fails rather than hangs.
 _GIVE_UP = 60
 
@@ -100,7 +100,7 @@ def test_a_save_is_built_and_a_mistake_leaves_the_output_as_it_was(watching: Wat
     good = out.read_text()
     assert good.partition("\n")[2] == run("build", "jobs", "--release", "2.3").stdout
     job.write_text(JOB.format(name="a", nodes="many"))
-    refused = watching.until("out: left as it was")
+    refused = watching.until("out: not updated")
     assert any("jobs/a.yaml:6:13: error[" in line for line in refused)
     watching.until(READY)
     assert out.read_text() == good
@@ -155,7 +155,7 @@ def test_settings_and_overlays_are_watched_too(folder: Path) -> None:
 def test_what_cannot_be_watched_is_wrong_usage(words: list[str]) -> None:
     result = run("build", "--watch", *words)
     assert result.status == 2
-    assert "--watch is for files and an output folder" in result.stderr
+    assert "--watch needs input files and an output folder" in result.stderr
 
 
 @pytest.mark.usefixtures("folder")

@@ -41,7 +41,7 @@ SYNC_OPTIONS: tuple[SyncOption, ...] = (
         f"{_ARGO}sync-options",
         "ServerSideApply=true",
         "all",
-        "leaves it alone while the manifest is unchanged; a changed manifest is refused and the sync fails",
+        "no effect while the manifest is unchanged; a changed manifest is rejected, and the sync fails",
     ),
     SyncOption(
         "argocd",
@@ -49,7 +49,7 @@ SYNC_OPTIONS: tuple[SyncOption, ...] = (
         f"{_ARGO}sync-options",
         "Replace=true",
         "jobset",
-        "leaves it alone; a changed manifest is still refused, because a PUT obeys the same immutability",
+        "no effect; a changed manifest is still rejected, because a PUT cannot change immutable fields either",
     ),
     SyncOption(
         "argocd",
@@ -57,8 +57,8 @@ SYNC_OPTIONS: tuple[SyncOption, ...] = (
         f"{_ARGO}sync-options",
         "Force=true",
         "jobset",
-        "with a changed manifest deletes it and starts it anew (before JobSet 0.12 only beside Replace=true); beside "
-        "Replace=true does so at every sync that includes it, changed or not",
+        "deletes and restarts it when its manifest changes (before JobSet 0.12 only together with Replace=true); together "
+        "with Replace=true, restarts it at every sync that includes it, changed or not",
     ),
     SyncOption(
         "argocd",
@@ -66,7 +66,7 @@ SYNC_OPTIONS: tuple[SyncOption, ...] = (
         f"{_ARGO}sync-options",
         "Prune=false",
         "all",
-        "lets it run on after it has left git, as the old run does under --name-hash; both runs need their GPUs",
+        "keeps it running after it is removed from git. With --name-hash this goes for the old run of a changed job, too: both runs need GPUs",
     ),
     SyncOption(
         "argocd",
@@ -74,7 +74,7 @@ SYNC_OPTIONS: tuple[SyncOption, ...] = (
         f"{_ARGO}sync-options",
         "Prune=confirm",
         "all",
-        "lets it run on after it has left git, until somebody confirms the deletion",
+        "keeps it running after it is removed from git, until someone confirms the deletion",
     ),
     SyncOption(
         "argocd",
@@ -82,7 +82,7 @@ SYNC_OPTIONS: tuple[SyncOption, ...] = (
         f"{_ARGO}sync-options",
         "PruneLast=true",
         "all",
-        "deletes it only after everything else of the sync is healthy; until then old and new run need their GPUs",
+        "deletes it only after the rest of the sync is healthy; until then, both the old and the new run need GPUs",
     ),
     SyncOption(
         "argocd",
@@ -90,7 +90,7 @@ SYNC_OPTIONS: tuple[SyncOption, ...] = (
         f"{_ARGO}sync-options",
         "Delete=false",
         "all",
-        "lets it run on when the Application is deleted",
+        "keeps it running when the Application is deleted",
     ),
     SyncOption(
         "argocd",
@@ -98,7 +98,7 @@ SYNC_OPTIONS: tuple[SyncOption, ...] = (
         f"{_ARGO}sync-options",
         "Delete=confirm",
         "all",
-        "lets it run on when the Application is deleted, until somebody confirms",
+        "keeps it running when the Application is deleted, until someone confirms the deletion",
     ),
     SyncOption(
         "argocd",
@@ -106,7 +106,7 @@ SYNC_OPTIONS: tuple[SyncOption, ...] = (
         f"{_ARGO}sync-options",
         "SkipDryRunOnMissingResource=true",
         "all",
-        "does nothing to it; a first sync may come before the JobSet and PodGroup kinds are installed",
+        "no effect; lets the first sync run before the JobSet and PodGroup CRDs are installed",
     ),
     SyncOption(
         "argocd",
@@ -114,7 +114,7 @@ SYNC_OPTIONS: tuple[SyncOption, ...] = (
         f"{_ARGO}sync-options",
         "Validate=false",
         "all",
-        "does nothing to it; fields that the cluster's schema does not know are not reported",
+        "no effect; fields unknown to the cluster's schema are not reported",
     ),
     SyncOption(
         "argocd",
@@ -122,7 +122,7 @@ SYNC_OPTIONS: tuple[SyncOption, ...] = (
         f"{_ARGO}compare-options",
         "IgnoreExtraneous",
         "all",
-        "does nothing to it; an old run that Prune=false keeps no longer makes the Application OutOfSync",
+        "no effect; an old run kept by Prune=false no longer makes the Application OutOfSync",
     ),
     SyncOption(
         "flux",
@@ -130,8 +130,8 @@ SYNC_OPTIONS: tuple[SyncOption, ...] = (
         f"{_FLUX}force",
         "enabled",
         "jobset",
-        "with a changed manifest deletes it and starts it anew; since JobSet 0.12 also with an invalid one, which then "
-        "does not start",
+        "deletes and restarts it when its manifest changes; since JobSet 0.12 it is deleted even if the new manifest is "
+        "invalid and cannot start",
     ),
     SyncOption(
         "flux",
@@ -139,7 +139,7 @@ SYNC_OPTIONS: tuple[SyncOption, ...] = (
         f"{_FLUX}prune",
         "disabled",
         "all",
-        "lets it run on after it has left git, as the old run does under --name-hash; both runs need their GPUs",
+        "keeps it running after it is removed from git. With --name-hash this goes for the old run of a changed job, too: both runs need GPUs",
     ),
     SyncOption(
         "flux",
@@ -147,7 +147,7 @@ SYNC_OPTIONS: tuple[SyncOption, ...] = (
         f"{_FLUX}ssa",
         "IfNotPresent",
         "all",
-        "starts it once and never touches it again, whatever changes in git",
+        "starts it once; later changes in git are ignored",
     ),
     SyncOption(
         "flux",
@@ -155,7 +155,7 @@ SYNC_OPTIONS: tuple[SyncOption, ...] = (
         f"{_FLUX}ssa",
         "Merge",
         "all",
-        "leaves it alone, and keeps fields that others have added",
+        "no effect; fields added by others are kept",
     ),
     SyncOption(
         "flux",
@@ -163,7 +163,7 @@ SYNC_OPTIONS: tuple[SyncOption, ...] = (
         f"{_FLUX}reconcile",
         "disabled",
         "all",
-        "leaves it alone until the annotation is removed; the first sync does not create it either",
+        "ignores it until the annotation is removed; not even the first sync creates it",
     ),
 )
 

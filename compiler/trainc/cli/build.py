@@ -1,22 +1,13 @@
-"""Compile every TrainJob found under PATH into the manifests that run on a cluster.
-
-Runtimes come from the same input, then from each --runtimes folder, then from trainc's own catalog. Diagnostics go to
-stderr; manifests are written only if nothing is wrong, so that `kubectl apply -f <(trainc build .)` is safe.
+"""Compile the TrainJobs found under PATH into Kubernetes manifests.
 
 Examples:
   trainc build train.yaml --release 2.3
   trainc build jobs/ --runtimes platform/runtimes -o rendered/
   trainc build jobs/ -o rendered/ --check
-  trainc build jobs/ -o rendered/ --watch --cache ~/.cache/trainc
   trainc build --overlay overlays/prod -o rendered/prod
   trainc build - < train.yaml | kubectl diff -f -
 
-With -o DIR each TrainJob has a file DIR/NAMESPACE/NAME.yaml, whose first line says what it was compiled from. Only files
-with that line are replaced or removed, all of them or none. A build of all that trainc.yaml names removes the files of
-jobs that are gone; a build of some PATHs keeps them unless --prune is given, and prints to stdout without -o.
-
-Exit status: 0 done; 1 the input was refused, or --check or --exit-code found a difference; 2 wrong usage; 3 a defect in
-trainc.
+`trainc help output` explains which files are replaced or deleted.
 """
 
 from __future__ import annotations
@@ -57,21 +48,23 @@ def add_arguments(parser: ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="DIR",
-        help="one file per TrainJob under DIR; - for one stream on stdout (default: without PATH the `output` of trainc.yaml, else -)",
+        help="write a file per TrainJob to DIR (default: -, stdout)",
     )
     completed_by(where, FOLDER)
     output.add_argument(
         "--prune",
         action="store_true",
-        help="remove files of jobs that this build does not compile (default without PATH)",
+        help="delete files of jobs that are not in this build",
     )
-    output.add_argument("--check", action="store_true", help="write nothing; exit 1 with a diff if DIR would change")
+    output.add_argument("--check", action="store_true", help="write nothing; exit 1 and print a diff if DIR is stale")
     output.add_argument(
-        "--exit-code", action="store_true", help="exit 1 if anything was written or removed (for hooks)"
+        "--exit-code", action="store_true", help="exit 1 if any file was written or deleted (for hooks)"
     )
-    output.add_argument("--format", choices=("yaml", "json"), default="yaml", help="json: one v1 List (default: yaml)")
-    output.add_argument("--watch", action="store_true", help="build again whenever the input is saved, until Ctrl-C")
-    output.add_argument("--allow-empty", action="store_true", help="finding no TrainJob is fine")
+    output.add_argument(
+        "--format", choices=("yaml", "json"), default="yaml", help="yaml (default) or a v1 List in JSON"
+    )
+    output.add_argument("--watch", action="store_true", help="rebuild when an input file changes, until Ctrl-C")
+    output.add_argument("--allow-empty", action="store_true", help="succeed even if there is no TrainJob")
     _add_speed(parser)
     add_shaping(parser)
     add_limits(parser)
@@ -80,19 +73,19 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def _add_speed(parser: ArgumentParser) -> None:
-    group = parser.add_argument_group("many jobs")
+    group = parser.add_argument_group("performance")
     group.add_argument(
         "-j",
         "--jobs",
         metavar="N",
         type=_processes,
         default=1,
-        help="compile in N processes, where there are hundreds of files; 0 for one per core (default: 1)",
+        help="compile in N processes; 0 means one per core",
     )
     where = group.add_argument(
         "--cache",
         metavar="DIR",
-        help="keep results in DIR, and compile again only what has changed (default: no cache)",
+        help="keep results in DIR and compile only what has changed",
     )
     completed_by(where, FOLDER)
 
@@ -101,7 +94,7 @@ def _processes(text: str) -> int:
     if text == "auto":
         return 0
     if not text.isascii() or not text.isdigit():
-        raise refusal(f"{text!r} is no number of processes")
+        raise refusal(f"{text!r} is not a number of processes")
     return int(text)
 
 
@@ -115,7 +108,9 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         return refuse(error.diagnostics, Files(), arguments, streams)
     target = _target(arguments, settings)
     if target == STDOUT or STDIN in settings.paths or arguments.check or arguments.exit_code:
-        raise UsageError("--watch is for files and an output folder, and neither for --check nor for --exit-code")
+        raise UsageError(
+            "--watch needs input files and an output folder, and cannot be combined with --check or --exit-code"
+        )
     from trainc.cli.watching import watch
 
     return watch(arguments, settings, target, streams, build)
@@ -141,16 +136,16 @@ def _target(arguments: Arguments, settings: Settings) -> str:
     configured = settings.output if settings.whole or arguments.check or arguments.exit_code else None
     target: str = arguments.output or configured or STDOUT
     if arguments.prune and target == STDOUT:
-        raise UsageError("--prune removes files from an output folder: name one with -o")
+        raise UsageError("--prune needs an output folder: add -o DIR")
     if target == STDOUT and (arguments.check or arguments.exit_code):
-        flag = "--check compares with" if arguments.check else "--exit-code is about"
-        raise UsageError(f"{flag} an output folder: name one with -o, or as `output` in trainc.yaml")
+        flag = "--check" if arguments.check else "--exit-code"
+        raise UsageError(f"{flag} needs an output folder: add -o DIR, or set `output` in trainc.yaml")
     if target != STDOUT and arguments.format == "json":
-        raise UsageError("--format json is for stdout; files in an output folder are YAML")
+        raise UsageError("--format json works on stdout only; files in an output folder are YAML")
     if target != STDOUT and os.path.isfile(target):
-        raise UsageError(f"output goes to a folder, and {target} is a file; name a folder, or redirect the output")
+        raise UsageError(f"the output folder {target} is a file; name a folder, or redirect stdout instead")
     if target != STDOUT and settings.paths and all(_is_same(path, target) for path in settings.paths):
-        raise UsageError(f"{target} is the only input and the output folder, which is never read; name another one")
+        raise UsageError(f"{target} is both the input and the output folder; choose another output folder")
     return target
 
 
@@ -175,7 +170,7 @@ def _compilation(
         except UnusualError as reason:
             progress.clear()
             if arguments.verbose:
-                streams.err.write(f"compiled as a whole: {reason}\n")
+                streams.err.write(f"compiled in one process: {reason}\n")
         else:
             progress.clear()
             if compilation.unsaved:

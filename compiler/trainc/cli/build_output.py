@@ -71,10 +71,10 @@ def to_folder(
 def _kept(paths: Sequence[str], target: str, arguments: Arguments) -> Diagnostic:
     """What a build of some jobs leaves alone; with --prune only files without trainc's first line are left."""
     some = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
-    message = f"{counted_noun(len(paths), 'file')} of other jobs kept in {target}: {some}"
-    hint = "--prune removes the files of jobs that this build does not compile"
+    message = f"kept {counted_noun(len(paths), 'file')} of other jobs in {target}: {some}"
+    hint = "to delete files of jobs that are not in this build, add --prune"
     if arguments.prune:
-        hint = "trainc 0.1.0 wrote them; delete those whose job is gone"
+        hint = "trainc 0.1.0 wrote them; delete the ones whose job no longer exists"
     return Diagnostic("FilesKept", "info", message, hint)
 
 
@@ -102,7 +102,7 @@ def _print_changes(changes: list[tuple[str, str]], target: str, arguments: Argum
     for verb, path in changes if arguments.verbose else ():
         streams.err.write(f"{verb} {target}/{path}\n")
     counts = [f"{counted_noun(verbs.count(verb), 'file')} {verb}" for verb in ("created", "changed", "removed")]
-    summary = ", ".join(count for count in counts if not count.startswith("0 ")) or "nothing to do"
+    summary = ", ".join(count for count in counts if not count.startswith("0 ")) or "up to date"
     streams.err.write(f"{target}: {summary}{' (not written: --check)' if arguments.check and changes else ''}\n")
 
 

@@ -1,16 +1,16 @@
-"""Validate and lint everything under PATH, and write nothing.
+"""Validate and lint TrainJobs, runtimes and JobSets without writing anything.
 
-TrainJobs are compiled as `trainc build` would; a runtime that none of them uses is tried with the smallest job there
-is; JobSets that are there already are checked for what JobSet's admission would refuse and for names that lead nowhere;
-a fragment, such as `mlPolicy:` alone, is checked in its parent's place. Where trainc.yaml has `cluster:`, a job that the
-cluster can never admit is an error, too (`trainc fits`).
+TrainJobs are compiled as in `trainc build`, and each runtime that no TrainJob
+uses with a minimal one. Rendered JobSets are checked against JobSet's admission
+rules. Fragments, such as a lone `mlPolicy:`, are checked in place. If trainc.yaml
+sets `cluster:`, a job that the cluster can never admit is an error (`trainc fits`).
 
 Examples:
   trainc check jobs/ runtimes/
   trainc check --format github .
   trainc check --format sarif jobs/ > trainc.sarif
 
-Exit status: 0 nothing is wrong (warnings allowed); 1 there are errors; 2 wrong usage; 3 a defect in trainc.
+Exit code: 0 no errors (warnings are allowed), 1 errors, 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_reporting(parser)
     add_strict(parser)
     parser.add_argument("--allow-empty", action="store_true", help="finding nothing to check is fine")
-    parser.add_argument("--format", choices=FORMATS, default="text", help="of the report; all but text go to stdout")
+    parser.add_argument(
+        "--format", choices=FORMATS, default="text", help="text (default) goes to stderr, the others to stdout"
+    )
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:

@@ -1,8 +1,9 @@
-"""The config management plugin for Argo CD: compiles the folder that it runs in, as the Application says.
+"""Run as a config management plugin for Argo CD in the current folder.
 
-`generate` (default) prints manifests; `parameters` prints what an Application may set, with what trainc.yaml says.
-Parameters come from ARGOCD_APP_PARAMETERS, PARAM_<NAME> and ARGOCD_ENV_<NAME>, in this order, and win over trainc.yaml;
-no other variable reaches the output. A folder with an overlay.yaml is compiled with that overlay.
+generate (default) prints the manifests; parameters prints the parameters that an
+Application can set. Parameters are read from ARGOCD_APP_PARAMETERS,
+PARAM_<NAME> and ARGOCD_ENV_<NAME>, in this order, and override trainc.yaml. If
+the folder has an overlay.yaml, it is applied.
 
 Examples:
   trainc cmp generate
@@ -32,7 +33,7 @@ from trainc.reading.files import is_overlay_folder
 def add_arguments(parser: ArgumentParser) -> None:
     """What to print."""
     parser.add_argument("action", nargs="?", choices=("generate", "parameters"), default="generate")
-    parser.add_argument("--print", choices=FILE_NAMES, help="print a file that Argo CD needs, and do nothing else")
+    parser.add_argument("--print", choices=FILE_NAMES, help="print a file for setting up Argo CD, and exit")
     add_reporting(parser)
 
 

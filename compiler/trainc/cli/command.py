@@ -71,21 +71,53 @@ class Command:
 
 COMMANDS: tuple[Command, ...] = (
     Command("build", "compile TrainJobs into manifests", "build"),
-    Command("check", "validate and lint, and write nothing", "check"),
-    Command("fits", "say whether Kueue's queues can ever admit each job", "fits"),
-    Command("explain", "say which file, patch or plugin set each field of the output", "explain"),
-    Command("graph", "show the steps, pods, addresses and GPUs of a job as a picture", "graph"),
-    Command("migrate", "rewrite older releases and dialects in the newest API", "migrate"),
-    Command("diff", "what changes between two inputs, and what the cluster does about it", "diff"),
-    Command("report", "write a page about all jobs and where each field comes from", "report"),
+    Command("check", "validate and lint without writing anything", "check"),
+    Command("diff", "show what changes, and what the cluster will do about it", "diff"),
+    Command("fits", "check whether Kueue's queues can ever admit each job", "fits"),
+    Command("explain", "show which file, patch or plugin set each output field", "explain"),
+    Command("graph", "draw the steps, pods, addresses and GPUs of a job", "graph"),
+    Command("report", "write an HTML page about all jobs", "report"),
+    Command("migrate", "rewrite older APIs and dialects in the current one", "migrate"),
     Command("rule", "explain a diagnostic code", "rule"),
-    Command("runtimes", "list or show the runtimes that trainc ships", "runtimes"),
-    Command("schema", "print a JSON Schema of TrainJobs and runtimes for editors", "schema"),
-    Command("init", "start a GitOps repository that passes its own checks", "init"),
-    Command("krm", "compile inside a kustomization: the function and plugin for kustomize", "krm"),
-    Command("cmp", "compile inside Argo CD: its config management plugin", "cmp"),
-    Command("completion", "print a completion script for a shell", "completion"),
+    Command("runtimes", "list or show the built-in runtimes", "runtimes"),
+    Command("schema", "print the JSON Schema of TrainJobs and runtimes for editors", "schema"),
+    Command("init", "create a GitOps repository", "init"),
+    Command("krm", "run as a kustomize function or plugin", "krm"),
+    Command("cmp", "run as an Argo CD config management plugin", "cmp"),
+    Command("completion", "print a shell completion script", "completion"),
+    Command("help", "show help for a command or topic", "help"),
+    Command("version", "print the version and the upstream releases it follows", "version"),
 )
+
+
+class _Parser(ArgumentParser):
+    """A parser whose help fits a screen: options that a topic explains are named there, and -h and its like come last.
+
+    Unlike argparse's own, it fails where its help cannot be written: to a full disk, to a closed pipe.
+    """
+
+    def format_help(self) -> str:
+        """The help of one command."""
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
+        formatter.add_text(self.description)
+        own = [group for group in self._action_groups if not hasattr(group, "topic") and group is not self._optionals]
+        for group in (*own, self._optionals):
+            formatter.start_section(group.title)
+            formatter.add_arguments(group._group_actions)  # noqa: SLF001 - argparse has no other way to ask
+            formatter.end_section()
+        if topics := [str(group.topic) for group in self._action_groups if hasattr(group, "topic")]:
+            formatter.add_text(f"More options: {', '.join(f'trainc help {topic}' for topic in topics)}")
+        formatter.add_text(self.epilog)
+        return formatter.format_help()
+
+    def print_help(self, file: Any = None) -> None:
+        """The help, to standard output unless `file` says otherwise. OSError where it takes nothing."""
+        stream = file or sys.stdout
+        if stream is None:
+            raise OSError(errno.EBADF, "it is closed")
+        stream.write(self.format_help())
+        stream.flush()
 
 
 def parser_of(command: Command) -> ArgumentParser:
@@ -98,23 +130,13 @@ def parser_of(command: Command) -> ArgumentParser:
         epilog=examples or None,
         formatter_class=_formatter,
         allow_abbrev=False,
+        add_help=False,
     )
+    parser.add_argument("-h", "--help", action="help", help="show this help")
     module.add_arguments(parser)
     # Spelled out, the options of most commands take ten lines; --help has them in groups.
     parser.usage = " ".join((parser.prog, "[OPTION ...]", *_positionals(parser)))
     return parser
-
-
-class _Parser(ArgumentParser):
-    """argparse's own ignores that its help could not be written, to a full disk or a closed pipe."""
-
-    def print_help(self, file: Any = None) -> None:
-        """The help, to standard output unless `file` says otherwise. OSError where it takes nothing."""
-        stream = file or sys.stdout
-        if stream is None:
-            raise OSError(errno.EBADF, "it is closed")
-        stream.write(self.format_help())
-        stream.flush()
 
 
 def _formatter(prog: str) -> RawDescriptionHelpFormatter:
@@ -141,14 +163,14 @@ def _unknown(parser: ArgumentParser, words: Sequence[str]) -> str:
     """What is wrong with words that the parser has no place for: the first option among them, if there is one."""
     option = next((word.partition("=")[0] for word in words if word.startswith("-")), None)
     if option is None:
-        return f"there is no place for {' '.join(words)}"
+        return f"unexpected argument {' '.join(words)}"
     from trainc.diagnostics.near_names import near_names
 
     # Compared without their dashes, which all of them have in common.
     names = (known[2:] for known in parser._option_string_actions if known.startswith("--"))  # noqa: SLF001 - as below
     near = [f"--{name}" for name in near_names(option.lstrip("-"), names)]
-    hint = f"did you mean {' or '.join(near)}?" if near else f"see {parser.prog} --help"
-    return f"there is no option {option}; {hint}"
+    hint = f"did you mean {' or '.join(near)}?" if near else f"see `{parser.prog} --help`"
+    return f"unknown option {option}; {hint}"
 
 
 def _positionals(parser: ArgumentParser) -> Iterator[str]:
@@ -156,3 +178,16 @@ def _positionals(parser: ArgumentParser) -> Iterator[str]:
         if not action.option_strings:
             name = action.metavar or (f"{{{','.join(map(str, action.choices))}}}" if action.choices else action.dest)
             yield {"*": f"[{name} ...]", "?": f"[{name}]"}.get(str(action.nargs), str(name))
+
+
+def topic_options(topic: str, add: Callable[[ArgumentParser], None]) -> str:
+    """The options among those that `add` adds which a topic explains, as help shows them."""
+    parser = _Parser(formatter_class=_formatter, add_help=False)
+    add(parser)
+    formatter = parser._get_formatter()  # noqa: SLF001 - argparse has no other way to ask
+    for group in parser._action_groups:  # noqa: SLF001 - as above
+        if getattr(group, "topic", None) == topic:
+            formatter.start_section("options")
+            formatter.add_arguments(group._group_actions)  # noqa: SLF001 - as above
+            formatter.end_section()
+    return formatter.format_help()

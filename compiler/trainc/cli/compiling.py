@@ -136,7 +136,7 @@ def nothing_found(settings: Settings, found: Sequence[Diagnostic]) -> list[Diagn
         return []
     read = ("the standard input" if path == STDIN else path for path in settings.paths)
     paths = ", ".join(read) or "the overlay's resources"
-    message = f"no TrainJob was found in {paths}; with pruning on, empty output deletes what runs"
+    message = f"no TrainJob found in {paths}; with pruning on, empty output would delete every running job"
     hint = "name the folder that holds the TrainJobs, or say --allow-empty"
     return [Diagnostic("NoTrainJob", "error", message, hint)]
 
@@ -185,14 +185,14 @@ def skipped_documents(
         else:
             skipped += 1
     if skipped:
-        yield Diagnostic("SkippedDocument", "info", f"{counted_noun(skipped, 'document')} of other kinds skipped")
+        yield Diagnostic("SkippedDocument", "info", f"skipped {counted_noun(skipped, 'document')} of other kinds")
 
 
 def _legacy(document: Document, severity: Severity) -> Diagnostic:
     """A job that only `migrate` reads: an error where no other job is in the input, since nothing would be compiled."""
     kind = document.data["kind"]
-    message = f"{kind} is a job of the operators that came before Trainer, which runs TrainJobs; it is not compiled"
-    hint = f"turn it into a TrainJob: `trainc migrate {document.file or '-'}`; --diff shows it first"
+    message = f"{kind} belongs to the Training Operator or MPI Operator; trainc compiles TrainJobs only"
+    hint = f"convert it with `trainc migrate {document.file or '-'}` (add --diff to preview)"
     return document.place(Finding("LegacyTrainingJob", severity, message, hint, ("kind",)))
 
 
@@ -204,13 +204,19 @@ def _belongs_beside(document: Document) -> bool:
 
 def _skipped(document: Document, fragment: Fragment | None) -> Diagnostic:
     if fragment is not None:
-        message = f"this is {fragment.label}, no whole document; it is skipped"
-        hint = "write it in its place in the whole document; `trainc check` checks it alone"
+        message = f"this is {fragment.label}, not a complete document; skipped"
+        hint = "put it in its place in a complete document; `trainc check` can check it alone"
         return Diagnostic("Fragment", "warning", message, hint, fragment.label, "", document.locate(()))
     from trainc.reading.document import label_of
 
-    message = "trainc compiles TrainJobs and runtimes; this document is skipped"
+    message = "neither a TrainJob nor a runtime; skipped"
     source = document.locate(("kind",))
     return Diagnostic(
-        "SkippedDocument", "warning", message, "leave it out of the input", label_of(document.data), "", source
+        "SkippedDocument",
+        "warning",
+        message,
+        "remove it from the paths on the command line",
+        label_of(document.data),
+        "",
+        source,
     )

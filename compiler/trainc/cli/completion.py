@@ -1,8 +1,8 @@
-"""Print a script that teaches a shell to complete trainc's commands, options and values.
+"""Print a shell completion script for trainc.
 
 Examples:
   trainc completion bash > ~/.local/share/bash-completion/completions/trainc
-  trainc completion zsh > ~/.zfunc/_trainc          (a folder that is in $fpath)
+  trainc completion zsh > ~/.zfunc/_trainc          (a folder in $fpath)
   trainc completion fish > ~/.config/fish/completions/trainc.fish
 """
 

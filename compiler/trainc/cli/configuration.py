@@ -54,7 +54,7 @@ def read_configuration(paths: Sequence[str], named: str | None, limits: Limits =
         return Configuration()
     root = root_around(os.path.dirname(file) or os.curdir)
     if not named and not limits.allow_outside and not is_inside(file, root):
-        message = f"{file} is a link that leads out of the repository"
+        message = f"{file} is a symlink to a file outside the repository"
         raise CompileError([Diagnostic("OutsideRoot", "error", message, OUTSIDE_HINT)])
     document = _read(file, limits)
     problems = list(_problems(document))
@@ -97,9 +97,9 @@ def _leading_outside(document: Document, folder: str, root: str) -> Iterator[Dia
         value = document.data.get(key, ())
         for path in [value] if isinstance(value, str) else value:
             if key == "output" and ".git" in os.path.normpath(path).casefold().split(os.sep):
-                yield _wrong(document, (key,), f"{path} leads into git's own folder", "write a folder of its own")
+                yield _wrong(document, (key,), f"{path} is inside the .git folder", "choose another folder")
             if not is_inside(os.path.join(folder, path), root):
-                wrong = _wrong(document, (key,), f"{path} leads out of the repository", OUTSIDE_HINT)
+                wrong = _wrong(document, (key,), f"{path} is outside the repository", OUTSIDE_HINT)
                 yield replace(wrong, code="OutsideRoot")
 
 
@@ -108,35 +108,39 @@ def _read(file: str, limits: Limits) -> Document:
         documents, problems = read_documents(read_file(file, limits.file_bytes), file, limits)
     except OSError as error:
         message = f"{file} cannot be read: {reason_of(error)}"
-        raise CompileError([Diagnostic("InvalidConfiguration", "error", message, "check --config")]) from None
+        raise CompileError(
+            [Diagnostic("InvalidConfiguration", "error", message, "check the path given to --config")]
+        ) from None
     if problems:
         raise CompileError(problems)
     if len(documents) > 1:
-        raise CompileError([_wrong(documents[1], (), "trainc.yaml is one document", "remove the others")])
+        raise CompileError(
+            [_wrong(documents[1], (), "trainc.yaml must be a single document", "remove the other documents")]
+        )
     return documents[0] if documents else Document.of({})
 
 
 def _problems(document: Document) -> Iterator[Diagnostic]:
     if "apiVersion" in document.data and "kind" in document.data:
-        hint = "rename that file, or name the one with the settings with --config"
-        yield _wrong(document, ("kind",), f"this is a {document.data['kind']}, and no settings of trainc", hint)
+        hint = "rename this file, or pass the settings file with --config FILE"
+        yield _wrong(document, ("kind",), f"this is a {document.data['kind']}, not a trainc settings file", hint)
         return
     for key, value in document.data.items():
         path: Path = (key,)
         if key not in KEYS:
             from trainc.diagnostics.near_names import did_you_mean
 
-            hint = did_you_mean(key, KEYS) or f"the keys are {', '.join(KEYS)}"
-            yield _wrong(document, path, "trainc.yaml has no such key", hint)
+            hint = did_you_mean(key, KEYS) or f"known keys: {', '.join(KEYS)}"
+            yield _wrong(document, path, "unknown key in trainc.yaml", hint)
         elif key == "rules":
             for where, message, hint in read_rules(value, path, "")[1]:
                 yield _wrong(document, where, message, hint)
         elif key in _SCALARS:
             expected = _SCALARS[key](value)
             if expected:
-                yield _wrong(document, path, f"{value!r} does not fit", expected)
+                yield _wrong(document, path, f"invalid value {value!r}", expected)
         elif not _is_list_of_texts(value) and not (key == "overlay" and isinstance(value, str)):
-            yield _wrong(document, path, "this is no list", "write one item a line, each after a dash")
+            yield _wrong(document, path, "expected a list of strings", "write one item per line, each after `- `")
 
 
 def _wrong(document: Document, path: Path, message: str, hint: str) -> Diagnostic:
@@ -157,7 +161,9 @@ def _a_release(value: Any) -> str:
 
 
 def _a_text(value: Any) -> str:
-    return "" if isinstance(value, str) and value else "write a text, in quotes where it looks like something else"
+    return (
+        "" if isinstance(value, str) and value else "write a string, in quotes if it looks like a number or a boolean"
+    )
 
 
 def _a_truth(value: Any) -> str:
@@ -165,7 +171,7 @@ def _a_truth(value: Any) -> str:
 
 
 def _a_path(value: Any) -> str:
-    return "" if isinstance(value, str) and value else "write a folder"
+    return "" if isinstance(value, str) and value else "write the path of a folder"
 
 
 def _one_of(choices: tuple[str, ...]) -> Callable[[Any], str]:

@@ -1,20 +1,16 @@
-"""Show what changes between two inputs or outputs, and what the cluster will do about it.
+"""Show what changes between two inputs or outputs, and what the cluster will do.
 
-A and B are folders, files, - for stdin, or git:REV[:PATH]; TrainJobs are compiled first, JobSets compared as they are.
-Without B, a revision is compared with the working tree, output with what the sources would give now, and sources with
-the output that trainc.yaml names; without A too, git:HEAD with the working tree. Revisions are read by running `git`.
-Every change is judged for each way of delivery: nothing, in-place, needs suspend, refused as immutable, re-created.
-Where trainc.yaml has `cluster:`, it says which jobs Kueue can never admit any more, and what a change of the queues does.
+A and B are folders, files, - for stdin, or git:REV[:PATH]. TrainJobs are compiled
+before comparing; JobSets are compared as they are. Without B, a revision is
+compared with the working tree, output with what its sources compile to, and
+sources with the `output` of trainc.yaml. Without A, too, it is git:HEAD.
 
 Examples:
   trainc diff
-  trainc diff git:main
+  trainc diff git:origin/main --format markdown > comment.md
   trainc diff rendered/ --exit-code
   trainc diff --releases 2.1..2.3 jobs/
   trainc diff --runtime torch-distributed=new.yaml
-  trainc diff git:origin/main --format markdown > comment.md
-
-Exit status: 0 compared; 1 an input is broken, or with --exit-code something changes.
 """
 
 from __future__ import annotations
@@ -50,14 +46,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Two sides, or one and what to vary about it."""
     completed_by(
         parser.add_argument(
-            "sides", metavar="A B", nargs="*", help="file, folder, - or git:REV[:PATH]; before, then after"
+            "sides", metavar="A B", nargs="*", help="before and after: file, folder, - or git:REV[:PATH]"
         ),
         FILE,
     )
-    parser.add_argument("--releases", metavar="OLD..NEW", help="compare the input under two Trainer releases")
-    parser.add_argument("--runtime", metavar="NAME=FILE", help="compare the input with one of its runtimes replaced")
-    parser.add_argument("--format", choices=FORMATS, default="text", help="markdown is made for a pull request")
-    parser.add_argument("--exit-code", action="store_true", help="exit 1 if anything changes, as git diff does")
+    parser.add_argument("--releases", metavar="OLD..NEW", help="compile the input for two Trainer releases")
+    parser.add_argument("--runtime", metavar="NAME=FILE", help="compile the input with one runtime replaced")
+    parser.add_argument("--format", choices=FORMATS, default="text", help="markdown is for pull request comments")
+    parser.add_argument("--exit-code", action="store_true", help="exit 1 if anything changes, like git diff")
     add_input(parser, paths=False)
     add_shaping(parser)
     add_limits(parser)

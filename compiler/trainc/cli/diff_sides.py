@@ -77,7 +77,9 @@ def releases_of(text: str) -> tuple[str, str]:
     """`2.1..2.3` as two releases. UsageError for anything else."""
     old, dots, new = text.partition("..")
     if not dots:
-        raise UsageError(f"argument --releases: {text!r} is not OLD..NEW, as {RELEASES[0]}..{RELEASES[-1]} is")
+        raise UsageError(
+            f"argument --releases: {text!r} is not of the form OLD..NEW, such as {RELEASES[0]}..{RELEASES[-1]}"
+        )
     try:
         return normalize_release(old), normalize_release(new)
     except ValueError as error:
@@ -89,7 +91,7 @@ def _side(word: str) -> Side:
         return Side("stdin" if word == STDIN else word, word)
     revision, colon, path = word.removeprefix(_GIT).partition(":")
     if not revision or revision.startswith("-"):
-        raise UsageError(f"{word!r} names no revision; write git:REV or git:REV:PATH")
+        raise UsageError(f"{word!r} has no revision; write git:REV or git:REV:PATH")
     return Side(word, path if colon else None, revision)
 
 
@@ -104,7 +106,7 @@ def _variants(side: Side, arguments: Arguments) -> tuple[Side, Side]:
     if arguments.runtime:
         name, equals, file = arguments.runtime.partition("=")
         if not (name and equals and file):
-            raise UsageError(f"argument --runtime: {arguments.runtime!r} is not NAME=FILE")
+            raise UsageError(f"argument --runtime: {arguments.runtime!r} is not of the form NAME=FILE")
         after = replace(after, runtime=(name, os.path.abspath(file)))
         labels[1] += f", {name} from {file}"
     return replace(before, label=before.label + labels[0]), replace(after, label=after.label + labels[1])
@@ -225,7 +227,7 @@ def _one_runtime(file: str, options: Options) -> Document:
         raise CompileError(problems)
     runtimes = [document for document in documents if is_runtime(document)]
     if len(runtimes) != 1:
-        raise UsageError(f"{file} holds {len(runtimes)} runtimes; --runtime takes one")
+        raise UsageError(f"{file} has {len(runtimes)} runtimes; --runtime takes exactly one")
     return runtimes[0]
 
 

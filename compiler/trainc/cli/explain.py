@@ -1,7 +1,9 @@
-"""Say which file, patch or plugin set each field of a job's output, and who had set it before.
+"""Show which file, patch or plugin set each field of a job's output.
 
-FIELD is a path as in the output, with list items by name: the whole of it, its beginning, or with `...` for any steps
-in between and `*` for any name. It speaks of the JobSet; `PodGroup:FIELD` and `ConfigMap/NAME:FIELD` of other objects.
+FIELD is a path in the output, with list items by name. It may be just the
+beginning of a path; `...` stands for any steps in between and `*` for any name.
+Fields are those of the JobSet, unless FIELD starts with PodGroup: or
+ConfigMap/NAME:.
 
 Examples:
   trainc explain jobs/llm.yaml
@@ -42,7 +44,7 @@ _MOST_MADE = 4
 def add_arguments(parser: ArgumentParser) -> None:
     """The job, the field, and how to show it."""
     add_job(parser)
-    parser.add_argument("field", metavar="FIELD", nargs="?", help="which fields (default: all)")
+    parser.add_argument("field", metavar="FIELD", nargs="?", help="fields to explain (default: all)")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
     add_shaping(parser)
 
@@ -59,7 +61,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         streams.err.write(f"trainc explain: {error}\n")
         return Status.USAGE
     if isinstance(chosen, Nothing):
-        streams.err.write(f"trainc explain: no field is called {arguments.field}; {_hint(chosen)}\n")
+        streams.err.write(f"trainc explain: no such field: {arguments.field}; {_hint(chosen)}\n")
         return Status.DIAGNOSED
     streams.out.write(_shown(chosen, arguments, streams).encode("utf-8", "backslashreplace"))
     return Status.DONE
@@ -68,8 +70,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 def _hint(nothing: Nothing) -> str:
     if nothing.made:
         more = "" if len(nothing.made) <= _MOST_MADE else " and others"
-        return f"fields are those of the output, and made from it are {', '.join(nothing.made[:_MOST_MADE])}{more}"
-    return f"did you mean {' or '.join(nothing.near)}?" if nothing.near else "without FIELD all of them are shown"
+        return f"FIELD is a field of the output; this input sets {', '.join(nothing.made[:_MOST_MADE])}{more}"
+    return f"did you mean {' or '.join(nothing.near)}?" if nothing.near else "omit FIELD to see all fields"
 
 
 def _shown(chosen: Explanation, arguments: Arguments, streams: Streams) -> str:

@@ -1,20 +1,17 @@
-"""Say whether each job under PATH can ever be admitted by the Kueue queues and nodes in --cluster, and why not.
+"""Check whether Kueue's queues and the cluster's nodes can ever admit each job.
 
-The cluster is a folder or file with what this one command prints:
+Each job is tried alone on the idle cluster, then all jobs together, in order.
+Jobs without a queue are matched against the nodes, as kube-scheduler does. The
+answer is never "yes, now": running workloads, preemption, fair sharing and
+admission checks are unknown. --cluster holds the output of
 
   kubectl get clusterqueues,localqueues,cohorts,resourceflavors,topologies,nodes,namespaces,limitranges,runtimeclasses -A -o yaml > cluster/all.yaml
-
-TrainJobs are compiled as `trainc build` would; JobSets that are there already are taken as they are. Each job is looked at alone on
-the idle cluster, then all of them in order, as if none ever ended. For a job without a queue the nodes are asked, as kube-scheduler
-would. It never says "yes, now": what runs in the cluster, preemption, fair sharing and admission checks are not known.
 
 Examples:
   trainc fits jobs/ --cluster cluster/
   trainc fits --format github
-  trainc fits jobs/ --cluster cluster/ --format json
 
-Exit status: 0 every job fits; 1 a job is refused, inactive or can never be admitted, or the input or the snapshot is wrong;
-2 wrong usage; 3 a defect in trainc.
+Exit code: 0 every job fits, 1 a job can never be admitted, or the input is wrong.
 """
 
 from __future__ import annotations
@@ -36,7 +33,7 @@ FORMATS = ("text", "json", "github")
 def add_arguments(parser: ArgumentParser) -> None:
     """Input, the cluster, and the form of the answer."""
     add_input(parser)
-    help_text = "folder or file with the objects of the cluster (default: `cluster` of trainc.yaml)"
+    help_text = "file or folder with the cluster's objects (default: `cluster` in trainc.yaml)"
     completed_by(parser.add_argument("--cluster", metavar="DIR", help=help_text), FOLDER)
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
     add_shaping(parser)

@@ -1,7 +1,8 @@
-"""Show a job as a picture: its steps and what each waits for, pods, GPUs, volumes, addresses and gang.
+"""Draw a job: its steps and their order, pods, GPUs, volumes, addresses and gang.
 
-`text` is a tree for the terminal, `mermaid` a flowchart for Markdown, `dot` is for Graphviz. `svg` is a picture that
-follows the reader's light or dark theme; it needs the extra `trainc[graph]`.
+text is a tree for the terminal, mermaid a flowchart for Markdown, dot is for
+Graphviz. svg follows the reader's light or dark theme and needs the extra
+`trainc[graph]`.
 
 Examples:
   trainc graph jobs/llm.yaml

@@ -1,8 +1,8 @@
-"""Start a GitOps repository in DIR: jobs, runtimes, overlays, what they compile to, hooks, CI, and what applies it.
+"""Create a GitOps repository with jobs, runtimes, overlays, hooks and CI.
 
-Nothing that exists is overwritten: a README.md is left alone, and any other file that is in the way is refused. The
-repository passes its own checks at once: `trainc build --check` in it ends with 0, and with 1 and a diff as soon as a
-TrainJob changes.
+Existing files are never overwritten: an existing README.md is kept, and any
+other conflict is an error. The new repository passes its own checks, and
+`trainc build --check` fails as soon as a TrainJob changes.
 
 Examples:
   trainc init training
@@ -17,7 +17,7 @@ from argparse import ArgumentParser
 from collections.abc import Iterable, Mapping
 from typing import get_args
 
-from trainc.cli.arguments import COLOURS, FOLDER, completed_by
+from trainc.cli.arguments import COLOR_HELP, COLOURS, FOLDER, completed_by
 from trainc.cli.command import COMMANDS, Arguments, Status, Streams, UsageError
 from trainc.cli.report_text import Files, text_report
 from trainc.cli.terminal import Paint
@@ -29,18 +29,23 @@ _REPOSITORY = "https://git.example.com/ml/training.git"
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Where, and for which tool."""
-    folder = parser.add_argument("folder", metavar="DIR", nargs="?", default=".", help="default: .")
+    folder = parser.add_argument(
+        "folder", metavar="DIR", nargs="?", default=".", help="where to create it (default: .)"
+    )
     completed_by(folder, FOLDER)
     parser.add_argument(
-        "--gitops", choices=get_args(GitOps), default="argocd", help="what applies the manifests (default: argocd)"
+        "--gitops",
+        choices=get_args(GitOps),
+        default="argocd",
+        help="the tool that applies the manifests (default: argocd)",
     )
     parser.add_argument(
         "--repository",
         metavar="URL",
         default=_REPOSITORY,
-        help="where that tool finds the repository (default: a URL to replace)",
+        help="URL that the tool clones (default: a placeholder)",
     )
-    parser.add_argument("--color", choices=COLOURS, default="auto", help="of diagnostics (default: auto)")
+    parser.add_argument("--color", choices=COLOURS, metavar="WHEN", default="auto", help=COLOR_HELP)
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
@@ -48,11 +53,11 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     from trainc import __version__
 
     if not arguments.repository.isprintable():
-        raise UsageError(f"argument --repository: {arguments.repository!r} is no URL")
+        raise UsageError(f"argument --repository: {arguments.repository!r} is not a URL")
     texts = scaffold(arguments.gitops, arguments.repository, __version__)
     folder = arguments.folder
     if os.path.isfile(folder):
-        raise UsageError(f"{folder} is a file; name a folder, which is made where there is none")
+        raise UsageError(f"{folder} is a file; name a folder (it is created if missing)")
     if os.path.lexists(os.path.join(folder, README)):
         # A new repository often has one.
         del texts[README]
@@ -71,8 +76,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 
 def _refusal(folder: str, path: str) -> Diagnostic:
-    message = f"{os.path.normpath(os.path.join(folder, path))} is there already; nothing was written"
-    return Diagnostic("FileInTheWay", "error", message, "move it away, or start in another folder")
+    message = f"{os.path.normpath(os.path.join(folder, path))} already exists; nothing was written"
+    return Diagnostic("FileInTheWay", "error", message, "move it away, or choose another folder")
 
 
 def _write(folder: str, texts: Mapping[str, str]) -> None:
@@ -98,7 +103,7 @@ def _build(folder: str, environment: str, arguments: Arguments, streams: Streams
 def _said(folder: str, paths: Iterable[str], arguments: Arguments) -> str:
     lines = [f"created in {folder}:", *(f"  {path}" for path in sorted(paths)), f"  {RENDERED}/", ""]
     lines += ["next:", *([] if folder == "." else [f"  cd {folder}"])]
-    lines += ["  trainc build --check", f"  kubectl apply -f {arguments.gitops}/    once it is pushed"]
+    lines += ["  trainc build --check", f"  kubectl apply -f {arguments.gitops}/    (after pushing the repository)"]
     if arguments.repository == _REPOSITORY:
-        lines.insert(-1, f"  write the repository's URL into {arguments.gitops}/*.yaml")
+        lines.insert(-1, f"  set the repository URL in {arguments.gitops}/*.yaml")
     return "".join(f"{line}\n" for line in lines)

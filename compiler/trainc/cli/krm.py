@@ -1,15 +1,17 @@
-"""The kustomize function: compiles the TrainJobs among resources, and leaves all other resources as they are.
+"""Compile the TrainJobs among kustomize's resources; leave the others unchanged.
 
-Without CONFIG it reads a ResourceList on stdin and writes one to stdout, as KRM functions do; its functionConfig is an
-overlay (apiVersion: trainc/v1alpha1, kind: Overlay). With CONFIG, the file of such an overlay, it follows kustomize's
-older protocol of exec plugins: resources as a YAML stream in and out. Under the name Overlay, be it by a link or a copy,
-the program trainc is this command: that is the name under which kustomize looks for the plugin.
+Without CONFIG, trainc is a KRM function: it reads a ResourceList from stdin and
+writes one to stdout. Its functionConfig is an overlay (apiVersion:
+trainc/v1alpha1, kind: Overlay). With CONFIG, the file of an overlay, it is an
+exec plugin: it reads and writes a stream of YAML. kustomize looks for exec
+plugins by kind, so install trainc, or a link to it, under the name Overlay.
 
 Examples:
   trainc krm < resource-list.yaml
   trainc krm overlay.yaml < resources.yaml
-  kubectl kustomize --enable-alpha-plugins DIR      with DIR/overlay.yaml under `transformers`, and the plugin at
-    $KUSTOMIZE_PLUGIN_HOME/trainc/v1alpha1/overlay/Overlay
+  kubectl kustomize --enable-alpha-plugins DIR
+    (with overlay.yaml under `transformers`, and the plugin installed as
+    $KUSTOMIZE_PLUGIN_HOME/trainc/v1alpha1/overlay/Overlay)
 """
 
 from __future__ import annotations
@@ -37,10 +39,10 @@ _STDIN = "-"
 def add_arguments(parser: ArgumentParser) -> None:
     """What says how to compile."""
     configuration = parser.add_argument(
-        "configuration", metavar="CONFIG", nargs="?", help="an overlay; kustomize passes it to exec plugins"
+        "configuration", metavar="CONFIG", nargs="?", help="overlay file; kustomize passes it to exec plugins"
     )
     completed_by(configuration, FILE)
-    parser.add_argument("--allow-empty", action="store_true", help="finding no TrainJob is fine")
+    parser.add_argument("--allow-empty", action="store_true", help="succeed even if there is no TrainJob")
     add_reporting(parser)
 
 
@@ -93,10 +95,10 @@ def _configuration(path: str) -> Document:
         found, problems = read_documents(read_file(path, Limits().file_bytes), path, Limits())
     except OSError as error:
         message = f"{path} cannot be read: {reason_of(error)}"
-        raise CompileError([Diagnostic("UnreadableFile", "error", message, "name the file of an overlay")]) from None
+        raise CompileError([Diagnostic("UnreadableFile", "error", message, "name an overlay file")]) from None
     if not problems and len(found) != 1:
-        message = f"{path} holds {len(found)} documents, and an overlay is one"
-        problems = [Diagnostic("InvalidOverlay", "error", message, "give each a file of its own")]
+        message = f"{path} has {len(found)} documents; an overlay file has exactly one"
+        problems = [Diagnostic("InvalidOverlay", "error", message, "put each overlay in a file of its own")]
     if problems:
         raise CompileError(problems)
     return found[0]

@@ -19,6 +19,7 @@ from trainc.cli.command import COMMANDS, Command, Status, Streams, UsageError, p
 # The name that kustomize gives to the program of a plugin: the kind of its configuration.
 KUSTOMIZE_PLUGIN = "Overlay"
 _ALLOCATIONS_BETWEEN_SEARCHES = 200_000
+_SPELLINGS = {"-h": "help", "--help": "help", "-V": "version", "--version": "version"}
 _INTERRUPTED = 130
 _NO_READER = 141
 
@@ -58,11 +59,11 @@ def main(words: Sequence[str] | None = None, streams: Streams | None = None) -> 
         _discard_output(streams)
         return Status.DIAGNOSED
     except (MemoryError, RecursionError) as error:
-        what = "more memory than there is" if isinstance(error, MemoryError) else "nesting deeper than Python allows"
-        streams.err.write(f"trainc: the input is too large: {what}; split it, and raise no limits for it\n")
+        what = "not enough memory" if isinstance(error, MemoryError) else "nested too deeply for Python"
+        streams.err.write(f"trainc: the input is too large: {what}; split it up rather than raising limits\n")
         return Status.DIAGNOSED
     except Exception:  # noqa: BLE001 - the one place where a defect becomes an exit code
-        from trainc.cli.about import describe_defect
+        from trainc.cli.version import describe_defect
 
         streams.err.write(describe_defect())
         return Status.DEFECT
@@ -100,21 +101,14 @@ def _discard_output(streams: Streams) -> None:
 
 
 def _dispatch(words: list[str], streams: Streams) -> int:
-    first = words[0] if words else "--help"
-    if first in ("-h", "--help", "help"):
-        from trainc.cli.about import overview
-
-        streams.out.write(overview().encode("utf-8", "backslashreplace"))
-        return Status.DONE
-    if first in ("-V", "--version"):
-        from trainc.cli.about import version_text
-
-        streams.out.write(version_text().encode("utf-8", "backslashreplace"))
-        return Status.DONE
+    first, *rest = words or ["help"]
+    first = _SPELLINGS.get(first, first)
     for command in COMMANDS:
         if command.name == first:
-            return _run(command, words[1:], streams)
-    streams.err.write(_no_such_command(first))
+            return _run(command, rest, streams)
+    from trainc.cli.help import unknown_command
+
+    streams.err.write(f"trainc: error: {unknown_command(words)}\n")
     return Status.USAGE
 
 
@@ -129,10 +123,3 @@ def _run(command: Command, words: list[str], streams: Streams) -> int:
     except SystemExit as finished:
         # argparse has printed its help or what is wrong with the words.
         return Status.DONE if not finished.code else Status.USAGE
-
-
-def _no_such_command(word: str) -> str:
-    from trainc.diagnostics.near_names import did_you_mean
-
-    hint = did_you_mean(word, [command.name for command in COMMANDS]) or "see trainc --help"
-    return f"trainc: error: there is no command {word!r}; {hint}\n"

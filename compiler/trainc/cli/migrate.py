@@ -1,19 +1,19 @@
-"""Rewrite files of older releases, dialects and Training Operator v1 in the newest API, comments and order kept.
+"""Rewrite older APIs, dialects and Training Operator v1 jobs in the current API.
 
-Files are YAML or JSON; only lines that must change are written. What the newest API cannot express stays as it is and
-is reported. Running it again changes nothing. After it, `trainc build` gives the same manifests; where a dialect's jobs
-get the names that Trainer's controller serves, it says so.
+Only lines that have to change are rewritten; comments and order are kept. What
+the current API cannot express is left as it is and reported. The manifests that
+`trainc build` produces stay the same; any difference is reported, too.
 
-A PyTorchJob, TFJob, XGBoostJob, JAXJob, PaddleJob or MPIJob becomes a TrainJob and a runtime: its pods keep their ranks,
-peers, resources and end, and what differs is reported. --report shows that for a whole repository, and writes nothing.
+A PyTorchJob, TFJob, XGBoostJob, JAXJob, PaddleJob or MPIJob becomes a TrainJob
+and a runtime, with the same ranks, addresses, resources and success policy.
 
 Examples:
-  trainc migrate jobs/ runtimes/
   trainc migrate --report .
   trainc migrate --diff old-runtime.yaml
+  trainc migrate jobs/ runtimes/
   trainc migrate - < job.yaml > new.yaml
 
-Exit status: 0 done; 1 something could not be migrated, or with --check something would change.
+Exit code: 0 success, 1 something cannot be migrated, or --check found a change.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ _NOT_MIGRATED = ("CannotMigrate",)
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Files, and whether to write."""
-    help_text = "file, folder or - (stdin to stdout)"
+    help_text = "file, folder, or - for stdin to stdout"
     completed_by(parser.add_argument("paths", metavar="PATH", nargs="+", help=help_text), FILE)
     writing = parser.add_mutually_exclusive_group()
-    writing.add_argument("--diff", action="store_true", help="show what would change, and write nothing")
-    writing.add_argument("--check", action="store_true", help="write nothing; exit 1 if anything would change")
-    help_text = "write nothing; show each job, what becomes of it, and what needs a decision"
+    writing.add_argument("--diff", action="store_true", help="print a diff and write nothing")
+    writing.add_argument("--check", action="store_true", help="write nothing; exit 1 if any file would change")
+    help_text = "write nothing; list each job, what it becomes, and open questions"
     writing.add_argument("--report", action="store_true", help=help_text)
-    help_text = "v1 jobs: a runtime of their own (default), or one that trainc ships where it fits"
+    help_text = "v1 jobs: generate a runtime (default), or use a built-in one that fits"
     parser.add_argument("--into", choices=("runtime", "catalog"), default="runtime", help=help_text)
-    help_text = "v1 PyTorchJobs: keep v1's variables, or start `python x` by torchrun (default: auto, which keeps them)"
+    help_text = "v1 PyTorchJobs: keep v1's env variables (default), or start `python x` with torchrun"
     parser.add_argument("--variables", choices=("keep", "torchrun", "auto"), default="auto", help=help_text)
     add_limits(parser)
     add_reporting(parser)
@@ -62,7 +62,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Migrate every file; a file that cannot be read is left alone and reported."""
     if STDIN in arguments.paths and len(arguments.paths) > 1:
-        raise UsageError("- stands for all input; name no other path beside it")
+        raise UsageError("- cannot be combined with other paths")
     diagnostics: list[Diagnostic] = []
     changed = 0
     limits = limits_of(arguments)
@@ -109,20 +109,20 @@ def _texts(
     for path in paths:
         for file in walk.files(path):
             if file.endswith(TEMPLATE_SUFFIXES):
-                hint = "change it by hand: `trainc migrate - --diff` shows the changes of what it renders to"
+                hint = "change it by hand; pipe the rendered template to `trainc migrate - --diff` to see what has to change"
                 diagnostics.append(_skipped(f"{shown_path(file)} is a template", hint, is_named=file == path))
             elif (data := walk.read(file, streams.stdin)) is not None and not walk.passes_over(file, path, data):
                 yield file, decode(data)
     overlays = map(shown_path, walk.overlays)
     diagnostics += (
-        _skipped(f"{folder} holds an overlay", f"name it: `trainc migrate {folder}`") for folder in overlays
+        _skipped(f"{folder} is an overlay", f"to migrate it, name it: `trainc migrate {folder}`") for folder in overlays
     )
     diagnostics += walk.diagnostics
 
 
 def _skipped(what: str, hint: str, *, is_named: bool = False) -> Diagnostic:
     severity: Severity = "warning" if is_named else "info"
-    return Diagnostic("SkippedDocument", severity, f"{what}; it is not migrated", hint)
+    return Diagnostic("SkippedDocument", severity, f"{what} and was not migrated", hint)
 
 
 def _deliver(file: str, text: str, migrated: MigratedFile, arguments: Arguments, streams: Streams) -> None:

@@ -17,9 +17,7 @@ from trainc.reading.opening import read_bounded
 
 def add_job(parser: ArgumentParser) -> None:
     """JOB, and everything that says how to compile it."""
-    job = parser.add_argument(
-        "job", metavar="JOB", help="PATH[#[NAMESPACE/]NAME]: where the TrainJob is, and which it is"
-    )
+    job = parser.add_argument("job", metavar="JOB", help="PATH[#[NAMESPACE/]NAME] of the TrainJob")
     completed_by(job, FILE)
     add_input(parser, paths=False)
     add_limits(parser)

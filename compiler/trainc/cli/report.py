@@ -1,7 +1,7 @@
-"""Write one HTML page about every job under PATH: sizes, queues, diagnostics, and where each field comes from.
+"""Write an HTML page about all jobs: steps, resources, findings, field origins.
 
-The page is one file that loads nothing from the network. It works on phones, in dark mode, with the keyboard and
-without JavaScript. With the extra `trainc[graph]` it has a picture of each job.
+The page is a single file that works offline and without JavaScript. With the
+extra `trainc[graph]` it includes a picture of each job.
 
 Examples:
   trainc report jobs/ -o report.html
@@ -39,7 +39,13 @@ from trainc.report.rows import row_of
 def add_arguments(parser: ArgumentParser) -> None:
     """Input, and the file."""
     add_input(parser)
-    where = parser.add_argument("-o", "--output", metavar="FILE", default="report.html", help="- for stdout")
+    where = parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        default="report.html",
+        help="output file, or - for stdout (default: report.html)",
+    )
     completed_by(where, FILE)
     parser.add_argument(
         "--source-url",
@@ -47,7 +53,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         default="",
         help="link sources below this URL, as #L lines (default: to the files, as seen from the page)",
     )
-    parser.add_argument("--title", default="Training jobs", help="the page's heading (default: Training jobs)")
+    parser.add_argument("--title", default="Training jobs", help="heading of the page (default: Training jobs)")
     add_shaping(parser)
     add_limits(parser)
     add_reporting(parser)

@@ -1,4 +1,4 @@
-"""Explain a diagnostic code: what it means, why it matters, and an example of wrong and right input.
+"""Explain a diagnostic code: what is wrong, why it matters, and how to fix it.
 
 Examples:
   trainc rule UnknownField
@@ -18,15 +18,15 @@ from trainc.diagnostics.rulebook import codes, page, summary_of
 def add_arguments(parser: ArgumentParser) -> None:
     """A code, or all."""
     completed_by(
-        parser.add_argument("code", metavar="CODE", nargs="?", help="as it stands in brackets in a report"), CODE
+        parser.add_argument("code", metavar="CODE", nargs="?", help="the code in brackets in a diagnostic"), CODE
     )
-    parser.add_argument("--all", action="store_true", help="list every code with one line each")
+    parser.add_argument("--all", action="store_true", help="list all codes")
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Print a page, or the list of pages."""
     if arguments.all == bool(arguments.code):
-        raise UsageError("name one code, or ask for --all")
+        raise UsageError("give either a CODE or --all")
     if arguments.all:
         width = max(map(len, codes()))
         streams.out.write(
@@ -36,7 +36,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     text = page(arguments.code)
     if text is None:
         near = did_you_mean(_as_written(arguments.code), codes())
-        streams.err.write(f"trainc rule: there is no code {arguments.code!r}; {near or 'see trainc rule --all'}\n")
+        streams.err.write(f"trainc rule: unknown code {arguments.code!r}; {near or '`trainc rule --all` lists them'}\n")
         return Status.DIAGNOSED
     streams.out.write(text.encode("utf-8", "backslashreplace"))
     return Status.DONE

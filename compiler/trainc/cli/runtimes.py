@@ -1,7 +1,8 @@
-"""List the runtimes that trainc ships, or show one of them.
+"""List the built-in runtimes, or show one.
 
-A TrainJob finds them by name when the input has no ClusterTrainingRuntime of that name. They differ between Trainer
-releases, in images above all; without --release the newest release is meant.
+A TrainJob uses a built-in runtime if no other ClusterTrainingRuntime has that
+name. Runtimes differ between Trainer releases, mostly in their images; the
+default is the newest release.
 
 Examples:
   trainc runtimes list
@@ -25,9 +26,9 @@ _FRAMEWORK = "trainer.kubeflow.org/framework"
 def add_arguments(parser: ArgumentParser) -> None:
     """List or show."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    listing = actions.add_parser("list", help="names, frameworks and releases", allow_abbrev=False)
+    listing = actions.add_parser("list", help="list names, frameworks and releases", allow_abbrev=False)
     add_release(listing.add_argument)
-    showing = actions.add_parser("show", help="the YAML of one runtime", allow_abbrev=False)
+    showing = actions.add_parser("show", help="print the YAML of one runtime", allow_abbrev=False)
     completed_by(showing.add_argument("name", metavar="NAME"), RUNTIME)
     add_release(showing.add_argument)
 
@@ -41,8 +42,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     found = catalog.find(arguments.name, release)
     if not isinstance(found, Document):
         miss = found()
-        why = miss.instead or miss.hint or "see trainc runtimes list"
-        streams.err.write(f"trainc runtimes: there is no runtime {arguments.name!r} for Trainer {release}; {why}\n")
+        why = miss.instead or miss.hint or "`trainc runtimes list` lists them"
+        streams.err.write(f"trainc runtimes: no runtime {arguments.name!r} for Trainer {release}; {why}\n")
         return Status.DIAGNOSED
     streams.out.write(catalog.text_of(found.file).encode("utf-8", "backslashreplace"))
     return Status.DONE

@@ -1,13 +1,14 @@
-"""Print a JSON Schema for editors: of TrainJobs and runtimes, of one kind, of overlays or of trainc.yaml.
+"""Print the JSON Schema of TrainJobs and runtimes, of one kind, of overlays or of trainc.yaml, for editors.
 
-The schema knows every field of the release, its defaults and its bounds, and describes the fields of Trainer's own
-API. Without --release it is that of trainc.yaml, else the newest.
+Without KIND, the schema fits files that hold documents of several kinds. Without
+--release, it is for the release in trainc.yaml, or else the newest.
 
 Examples:
   trainc schema > .trainc.schema.json
   trainc schema TrainJob --release 2.2
   trainc schema trainc.yaml
-In a YAML file, editors with the YAML language server then take the first line
+
+To use it in editors with the YAML language server, start a file with
   # yaml-language-server: $schema=.trainc.schema.json
 """
 

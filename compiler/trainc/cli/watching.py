@@ -85,8 +85,8 @@ class _Builder:
             err.write(f"trainc: {error}\n")
             status = Status.USAGE
         if status != Status.DONE:
-            err.write(f"{self._target}: left as it was\n")
-        err.write("watching; Ctrl-C ends\n")
+            err.write(f"{self._target}: not updated\n")
+        err.write("watching for changes; press Ctrl-C to stop\n")
         err.flush()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 
-from trainc.cli.arguments import CODE, FILE, FOLDER, RUNTIME
+from trainc.cli.arguments import CODE, FILE, FOLDER, RUNTIME, TOPIC
 from trainc.cli.command import COMMANDS, parser_of
 from trainc.startup.records import dataclass
 
@@ -83,6 +83,10 @@ def _known(kind: str) -> Sequence[str]:
         from trainc.diagnostics.rulebook import codes
 
         return codes()
+    if kind == TOPIC:
+        from trainc.cli.topics import TOPICS
+
+        return [*(command.name for command in COMMANDS), *TOPICS]
     return ()
 
 

@@ -1,0 +1,112 @@
+"""The topics of `trainc help`: what concerns several commands, and options that are rarely given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainc.cli.arguments import add_input, add_limits, add_shaping
+from trainc.cli.command import topic_options
+
+# Each with its line in the overview.
+TOPICS = {
+    "input": "what is read: paths, runtimes, overlays, trainc.yaml",
+    "output": "where manifests go, and which files trainc replaces or deletes",
+    "delivery": "Argo CD, Flux or kubectl; secrets; name hashes",
+    "sync-options": "what each sync option does to a running job",
+    "limits": "bounds on the size and complexity of input",
+    "diagnostics": "severities, colors, and formats for CI",
+    "exit-codes": "what the exit code of a command means",
+}
+_TEXTS = {
+    "input": """\
+PATH is a file, a folder or - for stdin. Folders are searched for .yaml, .yml and .json files in sorted order;
+hidden folders and the output folder are skipped. Without PATH, trainc reads the `sources` of trainc.yaml, or
+the current folder if there is none.
+
+A TrainJob's runtime is looked up in the same input, then in each --runtimes folder, then in the built-in catalog
+(`trainc runtimes list`). The first match wins.
+
+trainc.yaml is looked up in the current folder and its parents, no further than the folder with .git.
+Options on the command line override overlays, and overlays override trainc.yaml.
+
+--release accepts any spelling of a Trainer release: 2.3, v2.3 and 2.3.1 are the same. If neither it nor
+trainc.yaml sets one, the newest is used.
+
+These options go with every command that compiles:
+""",
+    "output": """\
+Manifests go to stdout, diagnostics to stderr. If there is any error, no manifest is written at all, so
+`kubectl apply -f <(trainc build .)` is safe.
+
+With -o DIR each TrainJob gets one file, DIR/NAMESPACE/NAME.yaml. Its first line says what it was compiled from.
+trainc only ever replaces or deletes files that start with that line; delete the line to keep a file as your own.
+
+Files of jobs that no longer exist are deleted if the build covers everything that trainc.yaml lists, or with
+--prune. A build of selected PATHs keeps them, and prints to stdout unless -o is given.
+
+--check writes nothing and exits with 1 if DIR is out of date. The update is all-or-nothing: after an
+interrupted build, run `trainc build` again.
+""",
+    "delivery": """\
+How the output gets to the cluster. These options go with every command that compiles, and have an effect
+with --semantics gitops (the default) only:
+""",
+    "sync-options": """\
+--sync-option NAME sets a sync option on the objects of a job, for the tool that --delivery names. `=true` may be
+left out. This is what each one does to a job that is already running:
+""",
+    "limits": """\
+Bounds that keep broken or malicious input from using up time and memory. Input beyond a limit is an error.
+These options go with every command that reads files:
+""",
+    "diagnostics": """\
+error     the cluster would reject it, or the job is certain to fail or hang; nothing is written
+warning   most likely a mistake
+info      worth knowing
+
+`trainc rule CODE` explains the code in brackets. -q shows errors only. `trainc check --format github` annotates
+pull requests, `--format sarif` feeds code scanning, and `--format json` is for scripts.
+
+Output to a terminal is colored, unless NO_COLOR is set; FORCE_COLOR=1 colors any output, and
+--color always or never overrides both.
+""",
+    "exit-codes": """\
+0    success
+1    the input has errors, or --check or --exit-code found a difference
+2    wrong usage: unknown options, or options that contradict each other
+3    a bug in trainc; please report it
+130  interrupted with Ctrl-C
+141  the reader of the output went away
+""",
+}
+_OPTIONS = {"input": add_input, "delivery": add_shaping, "limits": add_limits}
+_INDENTED = 72
+
+
+def topic_text(topic: str) -> str:
+    """The page of a topic."""
+    options = topic_options(topic, _OPTIONS[topic]) if topic in _OPTIONS else ""
+    listed = "".join(f"{line}\n" for line in _sync_options()) if topic == "sync-options" else ""
+    return "\n".join(part for part in (_TEXTS[topic], options, listed) if part)
+
+
+def _sync_options() -> Iterator[str]:
+    """Every sync option with its effect, by tool."""
+    from trainc.api.sync_options import sync_options_of
+
+    for tool, title in (("argocd", "Argo CD"), ("flux", "Flux")):
+        yield f"{title}:"
+        for option in sync_options_of(tool):
+            yield f"  {option.name}"
+            yield from (f"      {line}" for line in _filled(option.effect, _INDENTED))
+
+
+def _filled(text: str, width: int) -> Iterator[str]:
+    """The words of `text` in lines of at most `width` characters; textwrap takes longer to import than a job to compile."""
+    line = ""
+    for word in text.split():
+        if line and len(line) + 1 + len(word) > width:
+            yield line
+            line = ""
+        line = f"{line} {word}" if line else word
+    yield line
