@@ -53,4 +53,4 @@ def test_a_key_in_the_wrong_column_is_told_where_to_go(case: str) -> None:
 
 def test_a_key_that_no_line_above_explains_gets_the_general_mend() -> None:
     _, (error,) = read_documents(b"a:\n    b: 1\n  c: 2\n", "a.yaml", Limits())
-    assert error.hint == "align the keys of one mapping, and the dashes of one list, in one column"
+    assert error.hint == "put all keys of a mapping, and all dashes of a list, in the same column"

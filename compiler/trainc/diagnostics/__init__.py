@@ -1,4 +1,4 @@
-"""Findings and diagnostics: what the compiler has to say about its input, as data.
+"""Findings and diagnostics: what the compiler reports about its input, as data.
 
 A stage returns `Finding`s: they know the field path inside the object they are about, and nothing of files.
 The pipeline turns them into `Diagnostic`s, which name the object and, where one is known, the source position.
@@ -14,6 +14,9 @@ from trainc.startup.records import dataclass
 # What is ignored (policy.py) is kept as such until a report puts it in order.
 Severity: TypeAlias = Literal["error", "warning", "info", "ignored"]
 Path: TypeAlias = tuple[str | int, ...]
+
+# The help for a value that no template engine has filled in yet.
+TEMPLATE_HINT = "this looks like a template: render it first, or rename the file to `.yaml.j2` for an overlay to render"
 
 _RANK: dict[str, int] = {"error": 0, "warning": 1, "info": 2}
 
@@ -56,7 +59,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One problem or remark, complete enough to act on without opening trainc's source.
+    """One problem or note, complete enough to act on without opening trainc's source.
 
     `code` is a CamelCase reason that `trainc rule` explains; `object` reads "TrainJob team-a/llm"; `path` is the
     field path inside that object ("spec.trainer.env[2].name"), empty when the object as a whole is meant.

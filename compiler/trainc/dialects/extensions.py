@@ -41,8 +41,8 @@ def volcano_fields(document: Json, release: str, older_dialect: bool) -> Extende
         rest = take(rest, _VOLCANO)
     findings = tuple(_wrong_types(own))
     if own:
-        message = f"{', '.join(own)}: no Trainer release has it; the PodGroup gets it, a cluster's controller would not"
-        hint = "keep it for what trainc compiles; the annotation scheduling.volcano.sh/queue-name works in both for a queue"
+        message = f"{', '.join(own)}: Trainer has no such field; trainc adds it to the PodGroup, and the controller in a cluster would not"
+        hint = "to set a queue that works with both, use the annotation scheduling.volcano.sh/queue-name"
         findings = (Finding("VolcanoFieldsNotInTrainer", "warning", message, hint=hint, path=_VOLCANO), *findings)
     taken = () if has_errors(findings) else tuple(((*_VOLCANO, name), value) for name, value in own.items())
     # An empty policy still chooses Volcano.
@@ -68,8 +68,8 @@ def mpi_implementation(document: Json, release: str, older_dialect: bool) -> Ext
     warning = Finding(
         "MPIImplementationNotInTrainer",
         "warning",
-        f"no Trainer release runs {chosen}; trainc sets up its hostfile, variables and search domain itself",
-        hint="use OpenMPI if the runtime is to work with the controller too",
+        f"Trainer does not support {chosen}; trainc sets up its hostfile, variables and search domain itself",
+        hint="use mpiImplementation: OpenMPI if Trainer's controller has to run the runtime too",
         path=_IMPLEMENTATION,
     )
     return Extended(take(document, _IMPLEMENTATION), ((_IMPLEMENTATION, chosen),), (warning,))

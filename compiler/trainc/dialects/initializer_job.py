@@ -97,11 +97,11 @@ def _notices(at: int, pod: Json, last: str, count: int) -> list[Finding]:
     dropped = [
         str(c.get("name")) for c in (containers if isinstance(containers, list) else ()) if isinstance(c, Mapping)
     ]
-    jobs = "a job of its own" if count == 1 else "jobs of their own, one after the other"
-    message = f"the init containers of job {_JOB!r} become {jobs}; other jobs wait for {last}"
+    jobs = "a replicated job" if count == 1 else "replicated jobs that run one after the other"
+    message = f"the init containers of job {_JOB!r} become {jobs}; the other jobs wait for {last}"
     if dropped:
         message += f"; its container {', '.join(dropped)} is dropped"
-    hint = "write them as replicated jobs with dependsOn, as trainer.kubeflow.org/v1alpha1 has them"
+    hint = "write them as replicated jobs with dependsOn, as in trainer.kubeflow.org/v1alpha1"
     return [Finding("InitializerJobSplit", "warning", message, hint=hint, path=(*JOBS, at))]
 
 

@@ -36,8 +36,8 @@ def convert(document: Json, kind: str, context: DialectContext) -> Conversion:
     notice = Finding(
         "UnreleasedAPI",
         "warning",
-        f"the training kinds of {OME_API} were never released; the document is compiled as Kubeflow Trainer's",
-        hint=f"move it to {names.TRAINER_API} with `trainc migrate`",
+        f"the training kinds of {OME_API} were never released; the document is compiled as a Kubeflow Trainer document",
+        hint=f"run `trainc migrate` to convert it to {names.TRAINER_API}",
         path=("apiVersion",),
     )
     return replace(converted, findings=(notice, *converted.findings))
@@ -59,8 +59,8 @@ def _ignored(spec: Json) -> Iterator[Finding]:
     informational = isinstance(annotations, Mapping) and set(annotations) == {_RUNTIME_TYPE}
     for name in ("labels", "annotations", "compartmentID"):
         if name in spec and not (name == "annotations" and informational):
-            hint = "remove it" if name == "compartmentID" else f"write template.metadata.{name} for the JobSet's"
-            yield ome_field_ignored(("spec", name), "OME hands it to nothing", hint)
+            hint = "remove it" if name == "compartmentID" else f"use template.metadata.{name} for the JobSet's {name}"
+            yield ome_field_ignored(("spec", name), "OME does not pass it on", hint)
 
 
 def _pruned(spec: Json) -> Iterator[Finding]:
@@ -70,8 +70,8 @@ def _pruned(spec: Json) -> Iterator[Finding]:
             yield Finding(
                 "OMEMetadataPruned",
                 "warning",
-                f"the JobSet gets these {name}; OME's own CRD would have dropped them",
-                hint=f"nothing, if they are meant; else remove template.metadata.{name}",
+                f"the JobSet gets these {name}; OME's own CRD would drop them",
+                hint=f"remove template.metadata.{name} if the JobSet should not have them",
                 path=("spec", "template", "metadata", name),
             )
 
@@ -154,7 +154,7 @@ def _model(name: str | None, context: DialectContext) -> tuple[dict[str, Any], S
     moves = [Move((*_INITIALIZER, "model"), _INPUT_MODEL, whole=True)]
     if name in context.base_models:
         return {"storageUri": context.base_models[name], **result}, moves, []
-    message = f"no ClusterBaseModel {name!r} is in the input, so the model initializer is told its name and no address"
+    message = f"no ClusterBaseModel {name!r} is in the input, so the model initializer gets its name without an address"
     hint = "add the ClusterBaseModel to the input, or use an initializer that knows the model by name"
     return result, moves, [Finding("BaseModelNotFound", "warning", message, hint=hint, path=_INPUT_MODEL)]
 
@@ -164,8 +164,8 @@ def _ignored_in_job(document: Json, spec: Json) -> Iterator[Finding]:
         if name in (spec.get("datasets") or {}):
             yield ome_field_ignored((*_DATASETS, name), "OME never read it", "remove it")
     if "outputModel" in (spec.get("modelConfig") or {}):
-        hint = "let the training program write its result to a volume or store of its own"
-        yield ome_field_ignored((*_MODEL, "outputModel"), "Trainer has no field for a job's result", hint)
+        hint = "have the training program write its result to a volume or an object store"
+        yield ome_field_ignored((*_MODEL, "outputModel"), "Trainer has no field for the result of a job", hint)
     if "compartmentID" in spec:
         yield ome_field_ignored(("spec", "compartmentID"), "OME never read it", "remove it")
     annotations = (
@@ -173,14 +173,14 @@ def _ignored_in_job(document: Json, spec: Json) -> Iterator[Finding]:
     )
     if isinstance(annotations, Mapping) and str(annotations.get("kueue-enabled")).lower() == "true":
         path = ("metadata", "annotations", "kueue-enabled")
-        hint = f"name the queue with the label {names.QUEUE_LABEL}"
+        hint = f"set the queue with the label {names.QUEUE_LABEL}"
         yield ome_field_ignored(path, "only OME's controller turns it into a Kueue queue", hint)
     if "hyperParameterTuningConfig" in spec:
         yield Finding(
             "OMEHyperParametersIgnored",
             "warning",
-            "one job with fixed parameters is compiled: nothing ever ran OME's hyperparameter search",
-            hint="run the search with Katib, each trial as a TrainJob, and pass parameters through spec.trainer.args",
+            "this is compiled as one job with fixed parameters: OME's hyperparameter search was never implemented",
+            hint="run the search with Katib, with a TrainJob per trial that gets its parameters in spec.trainer.args",
             path=("spec", "hyperParameterTuningConfig"),
         )
 

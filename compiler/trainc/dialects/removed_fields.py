@@ -48,7 +48,7 @@ FORMER: Mapping[str, tuple[Former, ...]] = {
             Span("2.0", "2.1"),
             "trainer.Trainer",
             applies=lambda value: isinstance(value, str),
-            hint="since Trainer 2.2 it is a number; leave it out to have it counted from the node's resources",
+            hint="write a number, or remove it to have it counted from the resources of the node",
         ),
     ),
     "runtime": (
@@ -121,6 +121,6 @@ def _notice(former: Former, release: str) -> Finding:
 
     field = str(former.path[-1])
     has = former.releases.last
-    message = f"Trainer {release} has no field {field} here; it is read as Trainer {has} meant it"
+    message = f"Trainer {release} has no field {field} here; it is compiled as in Trainer {has}"
     hint = former.hint or release_hint(former.owner, field, release)
     return Finding(former.code, "warning", message, hint=hint, path=former.path)

@@ -91,7 +91,7 @@ def converted_policy(policy: Json) -> tuple[dict[str, Any], list[Finding]]:
         findings += found
     nodes = policy.get("numNodes")
     if isinstance(nodes, int) and nodes < 1:
-        message = f"numNodes is {nodes}; a job has at least one node"
+        message = f"numNodes is {nodes}; a job needs at least one node"
         findings.append(
             Finding("OutOfRange", "error", message, hint="set it to 1 or more", path=(*_POLICY, "numNodes"))
         )
@@ -100,8 +100,8 @@ def converted_policy(policy: Json) -> tuple[dict[str, Any], list[Finding]]:
             Finding(
                 "ElasticWithNumNodes",
                 "warning",
-                f"numNodes stands beside torch.elasticPolicy; the job starts with {nodes} nodes and stays in its range",
-                hint="drop numNodes to start with minNodes, as the elastic policy's description asks",
+                f"numNodes is set together with torch.elasticPolicy; the job starts with {nodes} nodes and stays in the policy's range",
+                hint="remove numNodes to start with minNodes nodes",
                 path=(*_POLICY, "numNodes"),
             )
         )
@@ -115,7 +115,7 @@ def converted_processes(value: int | str, path: Path) -> tuple[int | str, list[F
     warning = Finding(
         "CoercedType",
         "warning",
-        f"numProcPerNode is a string in this API, and {value} is a number; it is read as {str(value)!r}",
+        f"numProcPerNode is a string in this API, and {value} is a number; it is compiled as {str(value)!r}",
         hint=f'quote it: "{value}"',
         path=path,
     )

@@ -66,7 +66,7 @@ _TESTS: Mapping[str, Callable[[Any], bool]] = {
 def _wrong_type(wanted: Shape | str, value: Any, path: Path) -> Finding:
     expected = wanted if isinstance(wanted, str) else "a mapping"
     shown = value if isinstance(value, str | int | float) else {list: "a list"}.get(type(value), "a mapping")
-    hint = "quote it" if wanted == TEXT else ("indent its fields under it" if expected.startswith("a mapping") else "")
+    hint = "quote it" if wanted == TEXT else ("write `key: value` lines, indented under it" if expected.startswith("a mapping") else "")
     return Finding("WrongType", "error", f"expected {expected}, got {shown!r}", hint=hint, path=path)
 
 
@@ -78,7 +78,7 @@ def _unknown(name: str, shape: Shape, api: str, path: Path) -> Finding:
 def _hints(name: str, shape: Shape) -> Iterator[str]:
     former = _FORMER_NAMES.get(name, "")
     if former.partition(".")[0] in shape:
-        yield f"it is called {former}"
+        yield f"use {former}, which is its name here"
     for field, inner in shape.items():
         if isinstance(inner, Mapping) and name in inner:
             yield f"indent {name} under {field}"

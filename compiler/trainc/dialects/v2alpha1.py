@@ -48,8 +48,8 @@ def convert(document: Json, kind: str, context: DialectContext) -> Conversion:
     notice = Finding(
         "DeprecatedAPIVersion",
         "warning",
-        f"{api} was replaced by {names.TRAINER_API} in February 2025; the document is read as that",
-        hint="run `trainc migrate` on the file",
+        f"{api} was replaced by {names.TRAINER_API} in February 2025; the document is compiled as that",
+        hint="run `trainc migrate` on the file to convert it",
         path=("apiVersion",),
     )
     return replace(converted, findings=(notice, *converted.findings))
@@ -108,7 +108,7 @@ def _without_counterpart(spec: Json) -> list[Finding]:
             "FieldWithoutCounterpart",
             "warning",
             f"{path[-1]} is left out: no later V2ALPHA1_API has a field for it, and {V2ALPHA1_API}'s controller never read it",
-            hint="remove it, or let the training program and the runtime take care of it",
+            hint="remove it, or move what it does to the training program or the runtime",
             path=path,
         )
         for path in places

@@ -81,8 +81,8 @@ class Layer:
             Diagnostic(
                 "PatchFailed",
                 "error",
-                f"the patch cannot be applied to {what}: {failed}",
-                hint="mend the patch, or narrow its target to the documents that it fits",
+                f"the patch does not apply to {what}: {failed}",
+                hint="fix the patch, or narrow its target to the documents it is written for",
                 object=self._overlay.label,
                 path=format_path((*patch.entry.path, *in_place)),
                 source=patch.document.locate((*patch.prefix, *failed.path)),
@@ -95,7 +95,7 @@ class Layer:
         some = ", ".join(f"{d.data.get('kind')} {identity(d.data)[1]}" for d in documents[:5]) or "none"
         hint = did_you_mean(str(wanted), names) or f"documents here: {some}{' and others' if documents[5:] else ''}"
         return self._diagnostic(
-            "PatchTargetMissing", "error", "the patch addresses no document", hint, patch.entry.path
+            "PatchTargetMissing", "error", "the patch matches no document", hint, patch.entry.path
         )
 
     def _missing_image(self, change: ImageChange, documents: Sequence[Edited]) -> Diagnostic:

@@ -52,21 +52,21 @@ def apply_operations(
             raise PatchFailedError(str(missing), (operation.index, "path")) from None
         made += values
         if made > _MOST_VALUES:
-            raise PatchFailedError("the operations make the document too large", (operation.index,))
+            raise PatchFailedError("the operations would make the document too large", (operation.index,))
         if at is not None:
             place: Path = (operation.index, "value") if operation.name in _WITH_VALUE else (operation.index,)
             written.append((lasting(at, result), place))
     if not isinstance(result, dict):
-        raise PatchFailedError("the operations leave no object behind", (0,))
+        raise PatchFailedError("the operations remove the whole object", (0,))
     return result, written
 
 
 def _read(index: int, raw: Any) -> _Operation:
     if not isinstance(raw, Mapping):
-        raise PatchFailedError("an operation is a mapping with op, path and value", (index,))
+        raise PatchFailedError("an operation needs op and path, and value where op is add, replace or test", (index,))
     name = raw.get("op")
     if name not in _OPERATIONS:
-        raise PatchFailedError(f"op is {name!r}; it is one of {', '.join(_OPERATIONS)}", (index, "op"))
+        raise PatchFailedError(f"op {name!r} is not supported; use one of {', '.join(_OPERATIONS)}", (index, "op"))
     needed = ("path", *(("value",) if name in _WITH_VALUE else ()), *(("from",) if name in _WITH_FROM else ()))
     for field in needed:
         if field not in raw:
@@ -79,7 +79,7 @@ def _pointer(text: Any, place: Path) -> tuple[str, ...]:
     if text == "":
         return ()
     if not isinstance(text, str) or not text.startswith("/"):
-        raise PatchFailedError(f"{text!r} is no JSON Pointer; write it as /spec/trainer/env/0", place)
+        raise PatchFailedError(f"{text!r} is not a valid JSON Pointer; write it like /spec/trainer/env/0", place)
     return tuple(part.replace("~1", "/").replace("~0", "~") for part in text[1:].split("/"))
 
 
@@ -87,14 +87,14 @@ def _apply(data: Any, operation: _Operation, copies: Copies) -> tuple[Any, Path 
     """The data after an operation, the path that it wrote, if any, and how many values it has put there."""
     if operation.name == "test":
         if _get(data, operation.path) != operation.value:
-            raise _MissingError(f"the value at {_shown(operation.path)} is not the one that `test` expects")
+            raise _MissingError(f"the value at {_shown(operation.path)} is not the value that `test` expects")
         return data, None, 0
     if operation.name == "remove":
         return _edit(data, operation.path, _remove, copies), None, 0
     value = _get(data, operation.source) if operation.source else operation.value
     size, height = _extent(value)
     if len(operation.path) + height > _DEEPEST:
-        raise _MissingError(f"{_shown(operation.path)} makes the document too deep")
+        raise _MissingError(f"{_shown(operation.path)} would nest the document too deep")
     if operation.name == "replace":
         _get(data, operation.path)
     elif operation.name == "copy":
@@ -127,14 +127,14 @@ def _write(data: Any, path: tuple[str, ...], value: Any, copies: Copies, *, addi
 def _edit(data: Any, path: tuple[str, ...], change: Callable[[Any, str | int], None], copies: Copies) -> Any:
     """`data` with `change` applied to the container that `path` ends in; of what is on the way, the shared is copied."""
     if not path:
-        raise _MissingError("the whole document cannot be removed by an operation; use a patch with `$patch: delete`")
+        raise _MissingError("an operation cannot remove the whole document; use a patch with `$patch: delete`")
     step = _step(data, path[0], path, adding=True)
     own = copies.of(data)
     if len(path) == 1:
         change(own, step)
         return own
     if not _has(data, step):
-        raise _MissingError(f"there is nothing at {_shown(path[:1])} on the way to {_shown(path)}")
+        raise _MissingError(f"{_shown(path)} does not exist: there is nothing at {_shown(path[:1])}")
     own[step] = _edit(own[step], path[1:], change, copies)
     return own
 
@@ -165,13 +165,13 @@ def _step(container: Any, step: str, path: tuple[str, ...], adding: bool) -> str
     if isinstance(container, Mapping):
         return step
     if not isinstance(container, list):
-        raise _MissingError(f"there is nothing at {_shown(path)}: {step!r} leads into a single value")
+        raise _MissingError(f"there is nothing at {_shown(path)}: {step!r} goes into a value that is neither a mapping nor a list")
     if step == _END:
         return len(container)
     if not step.isdecimal() or not step.isascii() or (step != "0" and step.startswith("0")):
-        raise _MissingError(f"{step!r} in {_shown(path)} is no index of a list")
+        raise _MissingError(f"{step!r} in {_shown(path)} is not a valid list index")
     if int(step) > len(container) - (not adding):
-        raise _MissingError(f"the list on the way to {_shown(path)} has {len(container)} items")
+        raise _MissingError(f"the list in {_shown(path)} has only {len(container)} items")
     return int(step)
 
 

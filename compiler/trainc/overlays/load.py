@@ -72,16 +72,16 @@ class _Loader:
     def _load(self, path: str, above: tuple[str, ...], root: str) -> Loaded | None:
         file = os.path.join(path, OVERLAY_FILE) if os.path.isdir(path) else path
         if file != path and not self._limits.allow_outside and not is_inside(file, root):
-            message = f"{shown_path(file)} is a link that leads out of the repository"
+            message = f"{shown_path(file)} is a symbolic link that leads out of the repository"
             self.diagnostics.append(Diagnostic("OutsideRoot", "error", message, hint=OUTSIDE_HINT))
             return None
         found, problems = read_paths([file], self._limits, texts=self.texts)
         self.diagnostics += problems
         if len(found) != 1:
             if not problems:
-                message = f"{file} holds {len(found)} documents, and an overlay is one"
+                message = f"{file} has {len(found)} documents; an overlay file has one"
                 self.diagnostics.append(
-                    Diagnostic("InvalidOverlay", "error", message, hint="give each a file of its own")
+                    Diagnostic("InvalidOverlay", "error", message, hint="put each overlay in its own file")
                 )
             return None
         return self.follow(found[0], os.path.dirname(file), (*above, os.path.realpath(file)), root)
@@ -101,13 +101,13 @@ class _Loader:
             if os.path.basename(file) != OVERLAY_FILE:
                 files.append((index, path))
             elif os.path.realpath(file) in above:
-                hint = "leave the way back out of one of them"
-                message = f"{resource} leads back to this overlay"
+                hint = "remove one of the two references"
+                message = f"{resource} refers back to this overlay"
                 self.diagnostics.append(_about(overlay, ("resources", index), message, hint))
             elif self._loaded > self._limits.overlays or len(above) > self._limits.depth:
                 # Two overlays that both have the same two bases, ten times over, are a thousand to apply.
-                hint = "list each base once, or raise the limit if it is meant so"
-                message = f"overlays lead to more than {self._limits.overlays:,} others, or nest too deep"
+                hint = "list each base once, or raise the limit (--max-overlays)"
+                message = f"more than {self._limits.overlays:,} overlays, or overlays nested too deep"
                 self.diagnostics.append(_about(overlay, ("resources", index), message, hint))
                 break
             elif (base := self._load(path, above, root)) is not None:
@@ -127,10 +127,10 @@ class _Loader:
             self.diagnostics.append(replace(_about(overlay, at, message, OUTSIDE_HINT), code="OutsideRoot"))
             return False
         if not allowed and os.path.isabs(written):
-            message, hint = f"{written} is an absolute path", "write it as it is seen from the overlay's folder"
+            message, hint = f"{written} is an absolute path", "write it relative to the overlay's folder"
         elif not os.path.isdir(path) and not path.endswith(READ_SUFFIXES):
-            message = f"{written} is neither a folder nor a file that ends in {', '.join(READ_SUFFIXES)}"
-            hint = "nothing is fetched from elsewhere; copy what is remote into the repository"
+            message = f"{written} is not a folder or a file that ends in {', '.join(READ_SUFFIXES)}"
+            hint = "copy remote files into the repository: trainc does not download anything"
         else:
             return True
         self.diagnostics.append(_about(overlay, at, message, hint))
@@ -161,7 +161,7 @@ class _Contents:
         place = loaded.overlay.document.locate(("resources", index))
         self.diagnostics += [p if p.source else replace(p, source=place) for p in problems]
         if any(is_overlay(document.data) for document in documents):
-            message, hint = f"{path} is an overlay by another name", f"call its file {OVERLAY_FILE}"
+            message, hint = f"{path} is an overlay, but is not called {OVERLAY_FILE}", f"rename the file to {OVERLAY_FILE}"
             self.diagnostics.append(_about(loaded.overlay, ("resources", index), message, hint))
         return documents
 
@@ -176,9 +176,9 @@ class _Contents:
         for body, document, prefix in bodies:
             target = entry.target or target_of_body(body)
             if target is None:
-                message = "the patch says neither by a target nor by apiVersion, kind and name what it is for"
+                message = "the patch has no target, and no apiVersion, kind and name that say which document it changes"
                 self.diagnostics.append(
-                    _about(overlay, entry.path, message, "add a target, or name the document in it")
+                    _about(overlay, entry.path, message, "add a target, as in target: {kind: TrainJob, name: llm}, or add apiVersion, kind and metadata.name to the patch")
                 )
             else:
                 patches.append(Patch(body, document, prefix, target, entry))
@@ -197,7 +197,7 @@ class _Contents:
                 text = render(text, path, self._values, self._limits)
         except OSError as error:
             message = f"{file} cannot be read: {reason_of(error)}"
-            return [], [_about(loaded.overlay, (*entry.path, "path"), message, "paths begin at the overlay's folder")]
+            return [], [_about(loaded.overlay, (*entry.path, "path"), message, "check the path: it is relative to the overlay's folder")]
         except TemplateFailedError as failed:
             return [], [failed.diagnostic]
         return bodies_of(text, path.replace(os.sep, "/"), self._limits)

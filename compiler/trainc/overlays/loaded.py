@@ -94,7 +94,7 @@ def overlaid_options(options: Options, overlays: Sequence[Loaded]) -> tuple[Opti
     try:
         return replace(options, **settings), []
     except ValueError as contradiction:
-        hint = "change the settings of the overlays, or those that they meet"
+        hint = "change the setting in one of the overlays, or on the command line"
         return options, [Diagnostic("InvalidOverlay", "error", str(contradiction), hint=hint)]
 
 

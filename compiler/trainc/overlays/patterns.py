@@ -56,7 +56,7 @@ def pattern(text: str) -> Pattern:
         return Pattern(text)
     expression = parse_re2(text)
     if expression.has_flags:
-        raise ValueError(f"{text!r} sets flags, which are not supported")
+        raise ValueError(f"{text!r} sets flags, which trainc does not support")
     return Pattern(text, _Builder().group(expression.group, _State("done")))
 
 
@@ -70,7 +70,7 @@ class _Builder:
     def group(self, group: Group, after: _State) -> _State:
         self._depth += 1
         if self._depth > _DEEPEST:
-            raise ValueError("the groups are nested too deep")
+            raise ValueError("groups are nested too deep")
         first, *others = (self._sequence(parts, after) for parts in group.alternatives)
         self._depth -= 1
         for other in others:
@@ -80,7 +80,7 @@ class _Builder:
     def _state(self, kind: Kind, **parts: object) -> _State:
         self._states += 1
         if self._states > _MOST_STATES:
-            raise ValueError("the expression is too large")
+            raise ValueError("the regular expression is too large")
         return _State(kind, **parts)  # type: ignore[arg-type]
 
     def _sequence(self, parts: list[Part], after: _State) -> _State:
@@ -98,7 +98,7 @@ class _Builder:
                 return self._state(_ENDS[text], next=after)
             case Character(str(fits)):
                 return self._state("character", takes=re.compile(fits, re.ASCII | re.DOTALL), next=after)
-        raise ValueError("word boundaries and classes of Unicode or POSIX are not supported")
+        raise ValueError("word boundaries and Unicode or POSIX classes are not supported")
 
     def _repeat(self, repeat: Repeat, after: _State) -> _State:
         if repeat.most is None:

@@ -24,10 +24,10 @@ _ELSEWHERE = {
     "components": "list the folder under `resources`",
     "patchesStrategicMerge": "list it under `patches`",
     "patchesJson6902": "list it under `patches`, with a target",
-    "commonLabels": "list them under `labels` as pairs",
+    "commonLabels": "list them under `labels`, as in labels: [{pairs: {team: a}}]",
     "replicas": "set spec.trainer.numNodes with a patch",
-    "configMapGenerator": "trainc emits what TrainJobs need and nothing else; keep it in a kustomization",
-    "secretGenerator": "trainc never emits Secrets; see `trainc rule SecretNeeded`",
+    "configMapGenerator": "keep it in a kustomization: trainc only writes what TrainJobs need",
+    "secretGenerator": "create the Secret in another way (see `trainc rule SecretNeeded`): trainc never writes Secrets",
 }
 _PREFIX = re.compile(r"([a-z][-a-z0-9]*)?")
 _SUFFIX = re.compile(r"([-a-z0-9]*[a-z0-9])?")
@@ -44,7 +44,7 @@ def read_overlay(document: Document) -> tuple[Overlay, list[Diagnostic]]:
     data = {name: value for name, value in document.data.items() if value is not None}
     fields = TypedFields(document, Overlay(document).label)
     if (data.get("apiVersion"), data.get("kind")) != (API, KIND):
-        fields.report((), "this is no overlay", f"an overlay begins with apiVersion: {API} and kind: {KIND}")
+        fields.report((), "this is not an overlay", f"start it with apiVersion: {API} and kind: {KIND}")
     fields.unknown(data, (*_HEAD, *FIELDS), (), _ELSEWHERE)
     values = data.get("values", {})
     overlay = Overlay(
@@ -95,7 +95,7 @@ def _release(data: Json, fields: TypedFields) -> str | None:
     try:
         return None if release is None else normalize_release(release)
     except ValueError as unknown:
-        fields.report(("release",), str(unknown), "upgrade trainc for a later one")
+        fields.report(("release",), str(unknown), "upgrade trainc to a version that has it")
         return None
 
 
@@ -105,9 +105,9 @@ def _patch(item: Any, path: Path, fields: TypedFields) -> PatchEntry | None:
     fields.unknown(item, ("path", "patch", "target"), path)
     body, file = item.get("patch"), fields.text(item, "path", path)
     if (body is None) is (file is None):
-        fields.report(path, "a patch needs one of `patch` and `path`", "write the patch in place, or name its file")
+        fields.report(path, "a patch needs either `patch` or `path`", "write the patch inline under `patch`, or name its file under `path`")
     if body is not None and not isinstance(body, str | dict | list):
-        fields.report((*path, "patch"), f"{body!r} is no patch", "write a mapping or a list of operations")
+        fields.report((*path, "patch"), f"{body!r} is not a patch", "write a mapping (strategic merge patch) or a list of JSON Patch operations")
         body = None
     target = item.get("target")
     return PatchEntry(path, body, file, None if target is None else _target(target, (*path, "target"), fields))
@@ -120,8 +120,8 @@ def _target(target: Any, path: Path, fields: TypedFields) -> Target:
     try:
         return target_of(target)
     except ValueError as wrong:
-        hint = "names are regular expressions; selectors are written as for kubectl -l"
-        fields.report(path, f"the target cannot be read: {wrong}", hint)
+        hint = "write names as regular expressions, and selectors as for kubectl -l"
+        fields.report(path, f"the target is not valid: {wrong}", hint)
         return Target()
 
 
@@ -132,7 +132,7 @@ def _label_group(item: Any, path: Path, fields: TypedFields) -> tuple[Pair, ...]
     fields.unknown(item, ("pairs", *selecting), path)
     for name in selecting:
         if item.get(name):
-            hint = "labels go to the metadata of TrainJobs; reach their pods with a patch of the runtime"
+            hint = "remove it: labels are added to the metadata of TrainJobs; to label pods, patch the runtime"
             fields.report((*path, name), f"{name} is not supported", hint)
     return _pairs(item.get("pairs") or {}, (*path, "pairs"), fields)
 
@@ -142,7 +142,7 @@ def _pairs(pairs: Any, path: Path, fields: TypedFields) -> tuple[Pair, ...]:
         return ()
     for key, value in pairs.items():
         if not isinstance(value, str):
-            fields.report((*path, key), f"{value!r} is no text", "put the value in quotes")
+            fields.report((*path, key), f"{value!r} is not a string", "put the value in quotes")
     return tuple(Pair(key, str(value), (*path, key)) for key, value in pairs.items())
 
 
@@ -153,15 +153,15 @@ def _image(item: Any, path: Path, fields: TypedFields) -> ImageChange | None:
     name = fields.text(item, "name", path)
     new_name, new_tag, digest = (fields.text(item, field, path) for field in ("newName", "newTag", "digest"))
     if not name or not (new_name or new_tag or digest):
-        hint = "write the name as manifests do, less the tag"
-        fields.report(path, "an image needs `name` and one of newName, newTag and digest", hint)
+        hint = "write the name as in the manifests, without the tag"
+        fields.report(path, "an image needs `name` and one of `newName`, `newTag` and `digest`", hint)
     return ImageChange(path, name or "", new_name, new_tag, digest)
 
 
 def _name_part(data: Json, name: str, form: re.Pattern[str], fields: TypedFields) -> str:
     text = fields.text(data, name) or ""
     if not form.fullmatch(text):
-        hint = "use lower case letters, digits and `-`; a name begins with a letter and does not end with `-`"
+        hint = "use lowercase letters, digits and `-`; a name starts with a letter and does not end with `-`"
         fields.report((name,), f"{text!r} cannot be part of a name", hint)
     return text
 
@@ -192,7 +192,7 @@ class TypedFields:
         value = data.get(name)
         if value is None or isinstance(value, str):
             return value
-        self.report((*path, name), f"{name} is {value!r}, which is no text", "put it in quotes")
+        self.report((*path, name), f"{name} is {value!r}, which is not a string", "put it in quotes")
         return None
 
     def choice(self, data: Json, name: str, choices: tuple[str, ...]) -> str | None:
@@ -219,7 +219,7 @@ class TypedFields:
         """A field that is a list, each item read by `parse`; those that cannot be read are left out."""
         items = data.get(name, [])
         if not isinstance(items, list):
-            self.report((name,), f"{name} is no list", "begin each of its items with a dash")
+            self.report((name,), f"{name} is not a list", "write a list, each item after '- '")
             return ()
         parsed = [parse(item, (name, i)) for i, item in enumerate(items)]
         return tuple(item for item in parsed if item is not None)
@@ -228,18 +228,18 @@ class TypedFields:
         """Whether a value is a mapping, which is reported where it is none."""
         if isinstance(value, Mapping):
             return True
-        self.report(path, f"{format_path(path)} is no mapping", "write `key: value` lines here")
+        self.report(path, f"{format_path(path)} is not a mapping", "write `key: value` lines")
         return False
 
     def unknown(self, data: Json, known: tuple[str, ...], path: Path, hints: Mapping[str, str] | None = None) -> None:
         """Report every field that is not in `known`; `hints` knows better than a likely spelling."""
         for name in data:
             if name not in known:
-                hint = did_you_mean(str(name), known) or f"known here: {', '.join(known)}"
-                self.report((*path, name), f"there is no field {name!r} here", (hints or {}).get(name, hint))
+                hint = did_you_mean(str(name), known) or f"choose one of {', '.join(known)}"
+                self.report((*path, name), f"unknown field {name!r}", (hints or {}).get(name, hint))
 
     def _one_text(self, item: Any, path: Path) -> str | None:
         if isinstance(item, str) and item:
             return item
-        self.report(path, f"{item!r} is no text", "write a text here")
+        self.report(path, f"{item!r} is not a string", "write a string")
         return None

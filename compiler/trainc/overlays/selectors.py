@@ -92,7 +92,7 @@ def _requirement(text: str) -> Requirement:
         if match:
             values = {value.strip() for value in match["values"].split(",")} if form is not _EXISTENCE else set()
             return Requirement(match["key"], frozenset(values), match["op"] not in ("!=", "notin", "!"))
-    raise ValueError(f"{text!r} is no requirement of a selector")
+    raise ValueError(f"{text!r} is not a valid selector requirement")
 
 
 def _exactly(value: Any) -> Pattern | None:

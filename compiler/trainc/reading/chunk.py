@@ -67,8 +67,8 @@ def _chunk(text: str, file: str, line: int, trailer: str) -> Chunk | Diagnostic:
         return Diagnostic(
             "YAMLSyntax",
             "error",
-            "a line that begins with `---` separates documents and must hold nothing else",
-            "leave `---` alone on its line and begin the document on the next one",
+            "a `---` line separates documents and cannot have anything else on it",
+            "put `---` on a line of its own and start the document on the next line",
             source=Source(file, line - 1, 1),
         )
     return Chunk(text.removeprefix("\ufeff"), file, line)

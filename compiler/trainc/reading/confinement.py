@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 CONFIGURATION_FILE = "trainc.yaml"
 OUTSIDE_HINT = (
-    "keep it in the repository, whose top is known by .git or else by the nearest trainc.yaml; "
-    "--allow-outside, where it is meant so"
+    "move it into the repository (the folder with .git, or else with the nearest trainc.yaml), "
+    "or pass --allow-outside"
 )
 
 

@@ -10,7 +10,7 @@ import base64
 import binascii
 from typing import Any
 
-from trainc.diagnostics import Diagnostic
+from trainc.diagnostics import TEMPLATE_HINT, Diagnostic
 from trainc.reading.chunk import Chunk
 from trainc.reading.nodes import Node
 from trainc.reading.scalars import (
@@ -26,9 +26,8 @@ from trainc.reading.scalars import (
 
 _PREFIX = "tag:yaml.org,2002:"
 _COLLECTION_TAGS = {"mapping": (None, "!", _PREFIX + "map"), "sequence": (None, "!", _PREFIX + "seq")}
-TEMPLATE_HINT = "this looks like a template: render it first, or name the file `.yaml.j2` for an overlay to render"
-_TAG_HINT = "remove the tag; Kubernetes knows text, numbers, booleans and null"
-_MERGE_HINT = "`<<` takes an alias of a mapping, a mapping, or a list of those."
+_TAG_HINT = "remove the tag: Kubernetes has only strings, numbers, booleans and null"
+_MERGE_HINT = "give `<<` an alias of a mapping, as in `<<: *defaults`, or a list of them"
 
 
 def construct(node: Node, chunk: Chunk) -> tuple[Any, list[Diagnostic]]:
@@ -95,7 +94,7 @@ class _Constructor:
             if source.resolved().kind == "mapping":
                 self._fill(mapping, source.resolved())
             else:
-                message = "the merge key `<<` is given something that is no mapping"
+                message = "the merge key `<<` needs a mapping"
                 self._report("YAMLSyntax", source, message, _MERGE_HINT)
 
     def _key(self, key: Node) -> str | None:
@@ -110,7 +109,7 @@ class _Constructor:
         if name is None:
             what = (scalar.text or "nothing") if scalar.kind == "scalar" else f"a {scalar.kind}"
             template = self.chunk.text.startswith("{{", key.index - 1)
-            hint = TEMPLATE_HINT if template else "keys are text; put the key in quotes"
+            hint = TEMPLATE_HINT if template else "put the key in quotes: keys are strings"
             self._report("UnsupportedKey", key, f"{what} cannot be a key", hint)
         return name
 
@@ -118,7 +117,7 @@ class _Constructor:
         try:
             return plain(node.text) if node.plain else self._tagged(node)
         except NotFiniteError:
-            hint = "Kubernetes has finite numbers only; quote it if text is meant"
+            hint = "put quotes around it if it is a string: Kubernetes has finite numbers only"
             self._report("NonFiniteNumber", node, f"{node.text} is not a finite number", hint)
             return None
 
@@ -137,7 +136,7 @@ class _Constructor:
         if tag == "binary":
             return self._binary(node)
         if tag in ("int", "float", "bool", "null"):
-            self._report("UnsupportedTag", node, f"{text!r} is not what its tag {_shown(node)} says", _TAG_HINT)
+            self._report("UnsupportedTag", node, f"{text!r} does not match its tag {_shown(node)}", _TAG_HINT)
         else:
             self._unsupported_tag(node)
         return None
@@ -146,13 +145,13 @@ class _Constructor:
         try:
             return base64.b64decode(node.text.replace("\n", "").encode(), validate=True).decode()
         except (binascii.Error, UnicodeError):
-            hint = "remove the tag and write the text, or its base64 as a string"
-            self._report("UnsupportedTag", node, "the !!binary value is not base64 of UTF-8 text", hint)
+            hint = "remove the tag, and write the text or its base64 as a string"
+            self._report("UnsupportedTag", node, "the !!binary value is not base64-encoded UTF-8 text", hint)
             return None
 
     def _duplicate(self, name: str, key: Node, first: Node) -> None:
         line = self.chunk.source(first.index).line
-        message = f"the key {name!r} already stands in this mapping, on line {line}"
+        message = f"the key {name!r} is already in this mapping, on line {line}"
         self._report("DuplicateKey", key, message, "keep one of the two; kubectl would silently use the last")
 
     def _unsupported_tag(self, node: Node) -> None:

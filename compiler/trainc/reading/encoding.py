@@ -41,11 +41,11 @@ def damage(chunk: Chunk) -> Diagnostic | None:
     message = f"the control character U+{character:04X} is not allowed"
     hint = f'remove it, or write it as an escape inside double quotes: "\\u{character:04X}"'
     if found[0] == _LOST:
-        message, hint = "from here on the bytes are no UTF-16", "save the file as UTF-8"
+        message, hint = "the bytes from here on are not valid UTF-16", "save the file as UTF-8"
     elif 0xD800 <= character <= 0xDFFF:
-        message, hint = f"the byte 0x{character - 0xDC00:02X} is no UTF-8", "save the file as UTF-8"
+        message, hint = f"the byte 0x{character - 0xDC00:02X} is not valid UTF-8", "save the file as UTF-8"
     elif character == 0:
-        hint = "save the file as UTF-8; it looks like UTF-16 or UTF-32, or it is no text file at all"
+        hint = "save the file as UTF-8; it looks like UTF-16 or UTF-32, or is not a text file"
     return chunk.error("InvalidEncoding", found.start(), message, hint)
 
 

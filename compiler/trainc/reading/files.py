@@ -162,7 +162,7 @@ class Walk:
                 if entry.is_file:
                     yield path
                 else:
-                    self._unreadable(path, "it is no regular file")
+                    self._unreadable(path, "it is not a regular file")
 
     def _near(self, path: str) -> None:
         """A file that is not read for its name only."""
@@ -189,15 +189,15 @@ class Walk:
     def _is_inside(self, entry: _Entry, root: str) -> bool:
         if self._limits.allow_outside or is_below(entry.real, root):
             return True
-        message = f"{shown_path(entry.path)} is a link that leads outside the folder it was found under"
-        hint = "copy the file into the folder, or name the link's target as an input of its own"
+        message = f"{shown_path(entry.path)} is a symbolic link that leads outside its input folder"
+        hint = "copy the file into the folder, or pass the link's target as another PATH"
         self.diagnostics.append(Diagnostic("OutsideRoot", "error", message, hint))
         return False
 
     def _unreadable(self, path: str, reason: OSError | str) -> None:
         what = reason if isinstance(reason, str) else reason_of(reason)
         message = f"{shown_path(path)} cannot be read: {what}"
-        self.diagnostics.append(Diagnostic("UnreadableFile", "error", message, "check its type and its permissions"))
+        self.diagnostics.append(Diagnostic("UnreadableFile", "error", message, "check its file type and permissions"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +233,7 @@ def _no_such_path(path: str) -> Diagnostic:
     if near:
         hint = "did you mean " + " or ".join(shown_path(os.path.join(parent, other)) for other in near) + "?"
     else:
-        hint = "paths are files, folders, or `-` for the standard input"
+        hint = "check the path: it is a file, a folder, or `-` for stdin"
     return Diagnostic("NoSuchPath", "error", f"{shown_path(path)} does not exist", hint)
 
 

@@ -29,7 +29,7 @@ def flattened(chunk: Chunk) -> Diagnostic | None:
             return chunk.error(
                 "FlattenedYAML",
                 parent.start(2),
-                f"the indentation is lost: `{parent[2].partition(':')[0]}:` is empty and `{key[0]}:` stands in the same column",
-                "copy the document again with its indentation; where fields belong cannot be guessed",
+                f"the indentation is lost: `{parent[2].partition(':')[0]}:` is empty and `{key[0]}:` is in the same column",
+                "copy the document again with its indentation: trainc cannot tell which field is under which",
             )
     return None

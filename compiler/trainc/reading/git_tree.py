@@ -85,7 +85,7 @@ def _write(entry: _Entry, content: bytes, target: str) -> None:
     folder = os.path.dirname(path)
     os.makedirs(folder, exist_ok=True)
     if os.path.realpath(folder) != folder:
-        raise OSError(errno.ELOOP, "a folder on the way is a link")
+        raise OSError(errno.ELOOP, "a parent folder is a symbolic link")
     if entry.mode == _LINK:
         os.symlink(content, os.fsencode(path))
     else:
@@ -104,9 +104,9 @@ def _check_places(entries: Sequence[_Entry]) -> None:
     for entry in entries:
         parts = _folded(entry.path).split("/")
         if any("/".join(parts[:end]) in links for end in range(1, len(parts))):
-            raise _unreadable(entry.path, "a folder on its way is a link in the same revision")
+            raise _unreadable(entry.path, "a parent folder is a symbolic link in the same revision")
         if entry.path in met:
-            raise _unreadable(entry.path, "the revision holds it twice")
+            raise _unreadable(entry.path, "the revision has it twice")
         met.add(entry.path)
 
 
@@ -123,7 +123,7 @@ def _listed(top: str, commit: str, limits: Limits, paths: Sequence[str]) -> Iter
         while block := git.read(_BLOCK):
             left -= len(block)
             if left < 0:
-                raise _unreadable("", f"it lists more than {limits.file_bytes:,} bytes of names (see --max-file-bytes)")
+                raise _unreadable("", f"its file names have more than {limits.file_bytes:,} bytes (see --max-file-bytes)")
             *records, rest = (rest + block).split(b"\0")
             yield from map(_entry, records)
 
@@ -147,7 +147,7 @@ def _contents(top: str, entries: Sequence[_Entry], limits: Limits) -> Iterator[t
     if not entries:
         return
     if len(entries) > limits.documents:
-        raise _unreadable("", f"it holds more than {limits.documents:,} files (see --max-documents)")
+        raise _unreadable("", f"it has more than {limits.documents:,} files (see --max-documents)")
     asked = b"".join(entry.blob + b"\n" for entry in entries)
     left = limits.file_bytes
     with _running(top, ["cat-file", "--batch-check"], asked) as git:
@@ -155,9 +155,9 @@ def _contents(top: str, entries: Sequence[_Entry], limits: Limits) -> Iterator[t
             size = _size(entry, git.readline())
             left -= size
             if entry.mode == _LINK and size > _LONGEST_LINK:
-                raise _unreadable(entry.path, "a link is not as long as that")
+                raise _unreadable(entry.path, "the symbolic link's target is too long")
             if left < 0:
-                reason = f"with it, more than {limits.file_bytes:,} bytes would be read (see --max-file-bytes)"
+                reason = f"it would bring the bytes to read above {limits.file_bytes:,} (see --max-file-bytes)"
                 raise _unreadable(entry.path, reason)
     with _running(top, ["cat-file", "--batch"], asked) as git:
         for entry in entries:
@@ -220,7 +220,7 @@ def _environment() -> dict[str, str]:
 
 def _complaint(stderr: bytes, status: int) -> str:
     first = stderr.decode(errors="replace").strip().removeprefix("fatal: ").partition("\n")[0]
-    return first or f"git ended with {status}"
+    return first or f"git exited with status {status}"
 
 
 def _not_run(error: OSError) -> CompileError:
@@ -229,10 +229,10 @@ def _not_run(error: OSError) -> CompileError:
 
 def _unreadable(path: str, reason: str) -> CompileError:
     what = f"{path!r} of the revision" if path else "the revision"
-    hint = "name a smaller part of it, as in git:main:jobs, or mend the revision"
+    hint = "name a smaller part of it, as in git:main:jobs, or fix the revision"
     return CompileError([Diagnostic("UnreadableFile", "error", f"{what} cannot be read: {reason}", hint)])
 
 
 def _refused(message: str) -> CompileError:
-    hint = "name a commit, tag or branch of the repository that you are in, as git:HEAD~1 or git:main:jobs"
+    hint = "name a commit, tag or branch of the current repository, as in git:HEAD~1 or git:main:jobs"
     return CompileError([Diagnostic("NoSuchRevision", "error", message, hint)])

@@ -42,8 +42,8 @@ def _under_a_dash(line: re.Match[str], above: list[str]) -> MisplacedKey | None:
     wanted = column + 1 + len(dash["gap"])
     return MisplacedKey(
         line.start("key"),
-        f"`{line['key']}` stands in the column of the dash above, so it is no field of that item",
-        f"move it to column {wanted + 1}, under `{dash['key']}`",
+        f"`{line['key']}` is in the same column as the dash above, so it is outside that list item",
+        f"move it to column {wanted + 1}, below `{dash['key']}`",
     )
 
 
@@ -54,6 +54,6 @@ def _too_deep(line: re.Match[str], above: str) -> MisplacedKey | None:
         return None
     return MisplacedKey(
         line.start("key"),
-        f"`{line['key']}` stands deeper than `{field['key']}` above it, which has its value already",
-        f"move it to column {len(field['indent']) + 1}, under `{field['key']}`, if both belong to one mapping",
+        f"`{line['key']}` is indented under `{field['key']}`, which already has a value",
+        f"move it to column {len(field['indent']) + 1}, below `{field['key']}`, if both are fields of one mapping",
     )

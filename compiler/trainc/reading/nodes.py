@@ -94,8 +94,8 @@ class _Composer:
         elif isinstance(event, AliasEvent):
             self._add(self._alias(event))
         elif isinstance(event, DocumentStartEvent) and self.open[0].children:
-            message = "a second document begins without a `---` line before it"
-            raise self._refused("YAMLSyntax", event, message, "put a line `---` between documents")
+            message = "a second document starts here without a `---` line before it"
+            raise self._refused("YAMLSyntax", event, message, "put a `---` line between the documents")
 
     def _scalar(self, event: Any) -> Node:
         index, tag = event.start_mark.index, event.tag
@@ -115,7 +115,7 @@ class _Composer:
             hint = "define the anchor earlier in the same document"
             raise self._refused("YAMLSyntax", event, f"the alias *{name} has no anchor &{name} before it", hint)
         if target in self.open:
-            hint = "write the value out instead of referring to what encloses it"
+            hint = "write the value out: it cannot refer to a mapping or list that it is part of"
             raise self._refused("YAMLSyntax", event, f"the anchor &{name} contains itself", hint)
         if len(self.open) - 1 + target.height > self.limits.depth:
             raise self._too_deep(event)
@@ -130,7 +130,7 @@ class _Composer:
         self.aliased_nodes += alias.nodes
         if self.aliases > limit or self.aliased_nodes > limit * _NODES_PER_ALIAS:
             message = f"aliases expand to more than {limit:,} copies or {limit * _NODES_PER_ALIAS:,} values"
-            hint = "write the repeated parts out, or raise the limit if it is meant so"
+            hint = "write the repeated parts out, or raise the limit (--max-aliases)"
             raise self._refused("TooManyAliases", event, message, hint)
 
     def _anchored(self, node: Node, event: Any) -> Node:
@@ -147,7 +147,7 @@ class _Composer:
 
     def _too_deep(self, event: Any) -> RefusedError:
         message = f"the document nests deeper than {self.limits.depth:,} levels"
-        return self._refused("TooDeep", event, message, "flatten it, or raise the depth limit if it is meant so")
+        return self._refused("TooDeep", event, message, "flatten it, or raise the limit (--max-depth)")
 
     def _refused(self, code: str, event: Any, message: str, hint: str) -> RefusedError:
         return RefusedError(self.chunk.error(code, event.start_mark.index, message, hint))

@@ -27,17 +27,17 @@ def open_file(path: str | os.PathLike[str], *, links: bool = True) -> BinaryIO:
     """A regular file, unbuffered; with `links=False` one that is no link itself. OSError for all others."""
     name = os.fspath(path)
     if "\0" in name:
-        raise NoRegularFileError(errno.EINVAL, "its name holds a NUL character", name)
+        raise NoRegularFileError(errno.EINVAL, "its name contains a NUL character", name)
     if not links and os.path.islink(name):  # Where the system has no such flag.
-        raise NoRegularFileError(errno.ELOOP, "it is a link", name)
+        raise NoRegularFileError(errno.ELOOP, "it is a symbolic link", name)
     try:
         descriptor = os.open(name, _FLAGS | (0 if links else _NO_LINKS))
     except UnicodeEncodeError:
-        raise NoRegularFileError(errno.EINVAL, "its name holds half a character", name) from None
+        raise NoRegularFileError(errno.EINVAL, "its name is not valid UTF-8", name) from None
     regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
     if not regular and not (links and name.startswith(_OF_THE_SHELL)):
         os.close(descriptor)
-        raise NoRegularFileError(errno.EINVAL, "it is no regular file", name)
+        raise NoRegularFileError(errno.EINVAL, "it is not a regular file", name)
     if not regular:
         os.set_blocking(descriptor, True)
     return os.fdopen(descriptor, "rb", 0)

@@ -6,9 +6,8 @@ import re
 
 from yaml.error import MarkedYAMLError, YAMLError
 
-from trainc.diagnostics import Diagnostic
+from trainc.diagnostics import TEMPLATE_HINT, Diagnostic
 from trainc.reading.chunk import Chunk
-from trainc.reading.construct import TEMPLATE_HINT
 from trainc.reading.misplaced_keys import misplaced_key
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
@@ -29,41 +28,41 @@ class _Reading:
 
 _TAB = _Reading(
     "tab character",
-    "a tab indents this line",
-    "indent with spaces; YAML does not allow tabs there",
+    "this line is indented with a tab",
+    "indent it with spaces: YAML does not allow tabs there",
 )
 _TRAILING = _Reading(
     "",
-    "something follows a value that is already complete",
-    "put the whole value in quotes, or begin a comment with ` #`",
+    "there is text after the end of the value",
+    "put the whole value in quotes, or start a comment with ` #`",
 )
 _ENDING = _Reading(
     "",
     "the document ends in the middle of a value",
-    "close every bracket with its counterpart",
+    "close the bracket that is still open",
 )
 _MISPLACED = _Reading(
     "expected (key|'-' indicator)|expected <block end>",
-    "this line fits neither the mapping or list before it nor anything around it",
-    "align the keys of one mapping, and the dashes of one list, in one column",
+    "the indentation of this line matches no mapping or list above it",
+    "put all keys of a mapping, and all dashes of a list, in the same column",
 )
 _READINGS = (
     _MISPLACED,
     _Reading(
         "could not find expected ':'",
-        "this line stands where a `key: value` is expected",
-        "write `key: value` with a space after the colon, or indent the line under the key that it belongs to",
+        "expected `key: value` on this line",
+        "write `key: value` with a space after the colon, or indent the line under its key",
         opening=True,
     ),
     _Reading(
         "mapping values are not allowed",
-        "a colon makes this a `key: value` where there can be none",
-        "quote a value that holds `: `; align a key with the other keys of its mapping",
+        "a second `: ` in this value would start a mapping, which cannot be here",
+        "put quotes around a value that contains `: `; put a key in the same column as the other keys of its mapping",
     ),
     _Reading(
         "sequence entries are not allowed",
-        "a list cannot begin here",
-        "begin the list on a line of its own under its key",
+        "a list cannot start here",
+        "start the list on the line after its key",
     ),
     _Reading(
         "mapping keys are not allowed",
@@ -73,7 +72,7 @@ _READINGS = (
     _Reading(
         r"expected ',' or '\]'",
         "this `[` is not closed",
-        "separate the items with commas and close the list with `]`; quote an item that holds a bracket",
+        "separate the items with commas and close the list with `]`; put quotes around items with brackets, commas or quotes in them",
         opening=True,
     ),
     _Reading(
@@ -84,61 +83,61 @@ _READINGS = (
     ),
     _Reading(
         "unexpected (end of stream|document (indicator|separator))",
-        "the text that is quoted from here on is not closed",
+        "this quote is never closed",
         "add the closing quote",
         opening=True,
     ),
     _Reading(
         "unexpected ':'",
-        "a colon inside brackets is neither text nor a separator",
+        "a colon inside brackets needs a space after it",
         "put a space after the colon, or quotes around the text",
     ),
     _TAB,
     _Reading(
         "cannot start any token",
-        "no value can begin with this character",
+        "a value cannot start with this character",
         "put the value in quotes",
     ),
     _Reading(
         "escape (character|sequence)|hexa?decimal number|invalid Unicode character",
-        "this escape inside double quotes is none that YAML knows",
-        r"write `\\` for a backslash, or use single quotes, which know no escapes",
+        "YAML does not know this escape sequence",
+        r"write `\\` for a backslash, or use single quotes, which have no escapes",
     ),
     _Reading(
         "<?document start>?|directive|incompatible YAML document|undefined tag handle",
-        "a directive, or a second document without a line `---` before it",
-        "remove `%` directives, which kubectl refuses, and put a line `---` between documents",
+        "this is a YAML directive, or a second document without a `---` line before it",
+        "remove `%` directives, which kubectl refuses, and put a `---` line between the documents",
     ),
     _Reading(
         "node content",
         "a value is missing here",
-        "write the value, or remove what announces it; quote a value that begins with a sign",
+        "write the value, or remove the key or dash before it; put quotes around a value that starts with a special character",
     ),
     _Reading(
         "alphabetic or numeric",
-        "a value that begins with `&` or `*` is an anchor or an alias, and this is neither",
+        "a value that starts with `&` or `*` is an anchor or alias, and this one has no valid name",
         "put the value in quotes",
     ),
     _Reading(
         "indentation indicator|comment or line break",
-        "something follows the `|` or `>` that begins a block of text",
-        "begin the text on the next line",
+        "there is text after the `|` or `>` that starts a block of text",
+        "start the text on the next line",
     ),
     _Reading(
         r"tag|expected '!'|whitespace",
-        "a value that begins with `!` is a tag, and this is none that can be read",
+        "a value that starts with `!` is a tag, and this one is malformed",
         "put the value in quotes",
     ),
 )
 _UNKNOWN = _Reading(
     "",
-    "this is no valid YAML",
-    "check the indentation, the quotes and the brackets around this place",
+    "this is not valid YAML",
+    "check the indentation, quotes and brackets on this line and the one before",
 )
 _ELLIPSIS = _Reading(
     "",
-    "an ellipsis is no YAML: it stands for something that was left out",
-    "remove the ellipsis, or write what it stands for",
+    "this ellipsis stands for something that was left out",
+    "remove the ellipsis, or replace it with what was left out",
 )
 _ELLIPSIS_PROBLEM = pattern("expected ':'|mapping values|<?document start>?|expected key|<block end>")
 _COLUMN_PROBLEM = pattern("mapping values are not allowed|expected (key|'-' indicator)|expected <block end>")

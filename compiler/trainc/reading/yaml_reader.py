@@ -107,8 +107,8 @@ def _take(value: Any, chunk: Chunk, limits: Limits, documents: list[Document], d
         if isinstance(item, dict):
             documents.append(Document(item, chunk.file, locate))
         else:
-            message = f"a document must be a mapping, and this is {_NAMES.get(type(item), 'a value')}"
-            hint = "a manifest begins with apiVersion, kind and metadata"
+            message = f"expected a Kubernetes manifest, which is a mapping; this is {_NAMES.get(type(item), 'a value')}"
+            hint = "start the file with apiVersion, kind and metadata, or leave it out of the input"
             diagnostics.append(Diagnostic("NotAnObject", "error", message, hint, source=locate(())))
 
 
@@ -119,11 +119,11 @@ def _too_large(chunk: Chunk, limits: Limits) -> Diagnostic | None:
     limit = limits.document_bytes
     if len(chunk.text) * 4 <= limit or (size := len(chunk.text.encode("utf-8", "surrogatepass"))) <= limit:
         return None
-    message = f"the document has {size:,} bytes, and {limit:,} are allowed"
-    return chunk.error("DocumentTooLarge", 0, message, "split it, or raise the limit if it is meant so")
+    message = f"the document has {size:,} bytes; at most {limit:,} are allowed"
+    return chunk.error("DocumentTooLarge", 0, message, "split it, or raise the limit (--max-document-bytes)")
 
 
 def _too_many(place: Source | None, limits: Limits) -> Diagnostic:
-    message = f"more than {limits.documents:,} documents; nothing from here on was read"
-    hint = "build fewer files at a time, or raise the limit if it is meant so"
+    message = f"more than {limits.documents:,} documents; the rest was not read"
+    hint = "build fewer files at a time, or raise the limit (--max-documents)"
     return Diagnostic("TooManyDocuments", "error", message, hint, source=place)

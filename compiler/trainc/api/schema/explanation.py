@@ -7,6 +7,7 @@ from typing import Any
 
 from trainc.api.merge_keys import LIST_MAP_KEYS, SETS
 from trainc.api.quantity import canonical
+from trainc.api.schema import advice
 from trainc.api.schema.constraints import rules_of
 from trainc.api.schema.defaults import defaults_of
 from trainc.api.schema.scalars import Refused, is_time, shown, text_or_integer
@@ -45,9 +46,11 @@ def explain(
 
 
 def _follows_from(missing: Finding, beside: Mapping[Path, Sequence[Finding]]) -> bool:
-    """Whether a missing `template` is only the other face of a PodSpec in its place, or a field is there and empty."""
+    """Whether a missing `template` is only the other face of a PodSpec in its place, a field is there and empty, or `- NAME: value` is a variable."""
     return missing.code == "MissingRequired" and any(
-        finding.code == _EXPLAINS_MISSING_TEMPLATE or finding.hint == indent_hint(finding.path, missing.path)
+        finding.code == _EXPLAINS_MISSING_TEMPLATE
+        or finding.hint == indent_hint(finding.path, missing.path)
+        or (missing.path[-1] == "name" and finding.hint.startswith(advice.VARIABLE))
         for finding in beside.get(missing.path[:-1], ())
     )
 
@@ -62,8 +65,8 @@ def _value_findings(node: Node, release: str) -> Iterator[Finding]:
         case Scalar("quantity"), _:
             yield from _quantity(node.value, node.path)
         case Scalar("time"), str() if not is_time(node.value):
-            hint = "write it as 2026-01-31T12:00:00Z"
-            yield Finding("InvalidTime", "error", f"{shown(node.value)} is no RFC 3339 time", hint=hint, path=node.path)
+            hint = "write the time like this: 2026-01-31T12:00:00Z"
+            yield Finding("InvalidTime", "error", f"{shown(node.value)} is not a valid RFC 3339 time", hint=hint, path=node.path)
         case ListOf(item), list():
             yield from _duplicates(node, item, release)
         case MapOf(), dict():
@@ -71,7 +74,7 @@ def _value_findings(node: Node, release: str) -> Iterator[Finding]:
                 if not isinstance(name, str):
                     path = (*node.path, str(name))
                     yield Finding(
-                        "WrongType", "error", "expected a string as key", hint=f'quote it: "{name}"', path=path
+                        "WrongType", "error", "keys must be strings", hint=f'put quotes around it: "{name}"', path=path
                     )
 
 
@@ -82,7 +85,7 @@ def _quantity(value: Any, path: Path) -> Iterator[Finding]:
         return  # jsonschema says that the type is wrong
     except ValueError as error:
         yield Finding(
-            "InvalidQuantity", "error", str(error), hint='write an amount such as "500m", 4 or 16Gi', path=path
+            "InvalidQuantity", "error", str(error), hint=advice.amount(str(path[-1]), str(value)), path=path
         )
 
 
@@ -100,7 +103,7 @@ def _duplicates(node: Node, item: object, release: str) -> Iterator[Finding]:
             label = ", ".join(
                 f"{name} {shown(str(part))}" for name, part in zip(names or ("item",), identity, strict=True)
             )
-            message = f"{label} occurs twice in this list; the first is item {first[identity]}"
+            message = f"{label} is in this list twice; the first is item {first[identity]}"
             yield Finding(
                 "DuplicateItem", "error", message, hint="remove or rename one of them", path=(*node.path, index)
             )

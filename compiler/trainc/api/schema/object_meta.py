@@ -18,13 +18,14 @@ from trainc.api.name_forms import (
     is_label_value,
     is_qualified_name,
 )
+from trainc.api.schema import advice
 from trainc.api.schema.scalars import shown
-from trainc.diagnostics import Finding, Path
+from trainc.diagnostics import TEMPLATE_HINT, Finding, Path
 
 _ANNOTATIONS_TOTAL = 256 * 1024
 
 _NAME = ("metadata", "name")
-_LOWERCASE = "use lowercase letters, digits and '-', starting and ending with a letter or digit"
+_LOWERCASE = "lowercase letters, digits and '-', starting and ending with a letter or digit"
 
 
 def trainjob_metadata(trainjob: Json) -> Iterator[Finding]:
@@ -33,26 +34,33 @@ def trainjob_metadata(trainjob: Json) -> Iterator[Finding]:
     The rule is the webhook's in 2.0 and CEL on the CRD from 2.1 on; both refuse the same names.
     """
     metadata = trainjob.get("metadata") or {}
-    yield from _required_name(metadata, "trainc needs the final name: generateName is filled in by the API server")
+    generated = metadata.get("generateName")
+    yield from _required_name(
+        metadata,
+        "replace generateName by name: what is in git needs its final name; --name-hash gives each change a new one"
+        if generated
+        else "add the name of this job under metadata, such as name: llm",
+    )
     name = metadata.get("name")
     if name and len(name) > LABEL_LIMIT:
         yield Finding(
             "InvalidName",
             "error",
-            f"the name has {len(name)} characters; 63 are allowed",
-            hint="shorten it",
+            f"the name has {len(name)} characters; at most {LABEL_LIMIT} are allowed",
+            hint=f"shorten it by {len(name) - LABEL_LIMIT} characters",
             path=_NAME,
         )
     if name and not is_dns1035_label(name):
-        hint = "use lowercase letters, digits and '-', starting with a letter and ending with a letter or digit"
-        yield Finding("InvalidName", "error", f"{shown(name)} is no RFC 1035 label", hint=hint, path=_NAME)
+        rule = "lowercase letters, digits and '-', starting with a letter and ending with a letter or digit"
+        message = f"{shown(name)} is not a valid TrainJob name"
+        yield Finding("InvalidName", "error", message, hint=_renamed(name, rule, letter_first=True), path=_NAME)
     yield from _object_meta(metadata)
 
 
 def object_metadata(document: Json) -> Iterator[Finding]:
     """A runtime's metadata."""
     metadata = document.get("metadata") or {}
-    yield from _required_name(metadata, "a TrainJob refers to its runtime by name")
+    yield from _required_name(metadata, "add a name under metadata, such as name: my-runtime: TrainJobs refer to it")
     yield from _subdomain_name(metadata)
     yield from _object_meta(metadata)
 
@@ -61,9 +69,17 @@ def jobset_metadata(jobset: Json) -> Iterator[Finding]:
     """A JobSet's metadata; the API server completes `generateName`."""
     metadata = jobset.get("metadata") or {}
     if not metadata.get("generateName"):
-        yield from _required_name(metadata, "give metadata.name or metadata.generateName")
+        yield from _required_name(metadata, "add metadata.name or metadata.generateName")
     yield from _subdomain_name(metadata)
     yield from _object_meta(metadata)
+
+
+def _renamed(name: str, rule: str, *, letter_first: bool) -> str:
+    """The rule that a name breaks, after a name that keeps it; a template has to be rendered instead."""
+    if advice.is_template(name):
+        return TEMPLATE_HINT
+    instead = advice.name_like(name, letter_first=letter_first)
+    return f"write {instead}: {rule}" if instead else f"use {rule}"
 
 
 def _required_name(metadata: Json, hint: str) -> Iterator[Finding]:
@@ -75,21 +91,25 @@ def _subdomain_name(metadata: Json) -> Iterator[Finding]:
     name = metadata.get("name")
     if name and not (len(name) <= SUBDOMAIN_LIMIT and is_dns1123_subdomain(name)):
         yield Finding(
-            "InvalidName", "error", f"{shown(name)} is no RFC 1123 subdomain", hint=f"{_LOWERCASE}, or '.'", path=_NAME
+            "InvalidName",
+            "error",
+            f"{shown(name)} is not a valid name",
+            hint=_renamed(name, f"{_LOWERCASE}; '.' is allowed between them", letter_first=False),
+            path=_NAME,
         )
 
 
 def _object_meta(metadata: Json) -> Iterator[Finding]:
     namespace = metadata.get("namespace")
     if namespace and not (is_dns1123_label(namespace) and len(namespace) <= LABEL_LIMIT):
-        message = f"{shown(namespace)} is no RFC 1123 label of at most 63 characters"
-        yield Finding("InvalidName", "error", message, hint=_LOWERCASE, path=("metadata", "namespace"))
+        message = f"{shown(namespace)} is not a valid namespace name"
+        yield Finding("InvalidName", "error", message, hint=_renamed(namespace, f"{_LOWERCASE}, at most {LABEL_LIMIT} of them", letter_first=False), path=("metadata", "namespace"))
     for key, value in (metadata.get("labels") or {}).items():
         if not _is_key(key):
             yield _malformed_key(("metadata", "labels", key))
         if value and not (is_label_value(value) and len(value) <= LABEL_LIMIT):
-            message = f"{shown(value)} cannot be the value of a label"
-            hint = "at most 63 letters, digits, '-', '_' and '.'; put longer or free text into an annotation"
+            message = f"{shown(value)} is not a valid label value"
+            hint = "use at most 63 letters, digits, '-', '_' and '.', or move longer text to an annotation"
             yield Finding("InvalidLabel", "error", message, hint=hint, path=("metadata", "labels", key))
     annotations = metadata.get("annotations") or {}
     for key in annotations:
@@ -97,8 +117,8 @@ def _object_meta(metadata: Json) -> Iterator[Finding]:
             yield _malformed_key(("metadata", "annotations", key))
     size = sum(len(key.encode()) + len((value or "").encode()) for key, value in annotations.items())
     if size > _ANNOTATIONS_TOTAL:
-        message = f"the annotations have {size} bytes; {_ANNOTATIONS_TOTAL} are allowed"
-        yield Finding("TooLong", "error", message, hint="move data into a ConfigMap", path=("metadata", "annotations"))
+        message = f"the annotations have {size} bytes in all; at most {_ANNOTATIONS_TOTAL} are allowed"
+        yield Finding("TooLong", "error", message, hint="move data to a ConfigMap", path=("metadata", "annotations"))
 
 
 @lru_cache(maxsize=4096)  # The same few stand in all documents.
@@ -109,6 +129,6 @@ def _is_key(key: str) -> bool:
 
 
 def _malformed_key(path: Path) -> Finding:
-    message = f"{shown(str(path[-1]))} cannot be the key of a label or annotation"
-    hint = "write an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.'"
+    message = f"{shown(str(path[-1]))} is not a valid key for a label or annotation"
+    hint = "use at most 63 letters, digits, '-', '_' and '.', with or without a DNS prefix, as in acme.io/team"
     return Finding("InvalidLabel", "error", message, hint=hint, path=path)

@@ -1,4 +1,4 @@
-"""What jsonschema says about a refused document, in our words: types, allowed values, bounds, sizes, missing fields."""
+"""What jsonschema says about a refused document, in plain words: types, allowed values, bounds, sizes, missing fields."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 import jsonschema
 
+from trainc.api.schema import advice
 from trainc.api.schema.editor_schema import QUANTITY_FORMAT, json_schema
 from trainc.api.schema.scalars import shown
-from trainc.diagnostics import Finding, Path
+from trainc.diagnostics import TEMPLATE_HINT, Finding, Path
 from trainc.startup.records import dataclass
 
 _EXPECTED = {
@@ -22,8 +23,7 @@ _EXPECTED = {
 }
 # Fields whose type changed between releases.
 _FIELD_HINTS: dict[Path, str] = {
-    ("spec", "trainer", "numProcPerNode"): "from Trainer 2.2 on it is a number; leave it out to mean auto",
-    ("spec", "runtimeRef"): "write its name one level down: runtimeRef: {name: ...}",
+    ("spec", "trainer", "numProcPerNode"): "write a number of processes, or leave it out to have it counted from the resources (`auto` until Trainer 2.1)",
 }
 
 
@@ -71,38 +71,48 @@ def described(value: Any) -> str:
 def _type(failure: _Failure) -> Iterator[Finding]:
     wanted, value = failure.wanted, failure.value
     if failure.schema.get("format") == QUANTITY_FORMAT:
-        message = f"{described(value)} is no quantity"
+        message = _not_a_quantity(failure.path, value)
         yield Finding("InvalidQuantity", "error", message, hint=_quantity_hint(failure.path, value), path=failure.path)
         return
     names = [wanted] if isinstance(wanted, str) else wanted
     expected = " or ".join(_EXPECTED[name] for name in names)
-    hint = _FIELD_HINTS.get(failure.path) or _type_hint(names, value)
+    hint = _FIELD_HINTS.get(failure.path) or _type_hint(names, value, failure.path)
     yield Finding("WrongType", "error", f"expected {expected}, got {described(value)}", hint=hint, path=failure.path)
 
 
 def _quantity_hint(path: Path, value: Any) -> str:
     if not isinstance(value, float):
         return 'write an amount such as "500m" or 16Gi'
-    return "write a whole number: devices are not divided" if "/" in str(path[-1]) else f'quote it: "{value}"'
+    return "write a whole number, such as 1" if "/" in str(path[-1]) else f'put quotes around it: "{value}"'
 
 
-def _type_hint(wanted: list[str], value: Any) -> str:
+def _not_a_quantity(path: Path, value: Any) -> str:
+    if isinstance(value, float) and "/" in str(path[-1]):
+        return f"{path[-1]} counts whole devices, and {value} is not a whole number"
+    return f"expected a quantity, got {described(value)}"
+
+
+def _type_hint(wanted: list[str], value: Any, path: Path) -> str:
     if "string" in wanted and isinstance(value, bool | int | float):
         # Not with the value: `yes` has become true by now, and 1.10 is 1.1.
         return "put quotes around it"
     if wanted == ["integer"] and isinstance(value, str) and value.lstrip("-").isdecimal():
         return "remove the quotes"
     if wanted == ["integer"] and isinstance(value, float):
-        return "write a whole number"
-    if wanted == ["boolean"] and isinstance(value, str):
-        return "write true or false, without quotes"
+        return "write a whole number, such as 4"
+    if wanted == ["integer"]:
+        return advice.seconds(str(value)) or _unless_template(value, "write a whole number, such as 4")
+    if wanted == ["boolean"]:
+        return _unless_template(value, "write true or false, without quotes")
     if wanted == ["array"]:
-        return "write a list, each item after '- '"
-    if wanted == ["object"] and isinstance(value, list):
-        return "remove the dashes: one mapping belongs here"
+        return advice.as_list(path, value)
     if wanted == ["object"]:
-        return "indent its fields under it"
-    return ""
+        return advice.as_mapping(path, value)
+    return advice.as_text(value) if wanted == ["string"] else ""
+
+
+def _unless_template(value: Any, hint: str) -> str:
+    return TEMPLATE_HINT if isinstance(value, str) and advice.is_template(value) else hint
 
 
 def _enum(failure: _Failure) -> Iterator[Finding]:
@@ -126,31 +136,47 @@ def _range(failure: _Failure) -> Iterator[Finding]:
 
 
 def _too_long(failure: _Failure) -> Iterator[Finding]:
-    message = f"the text has {len(failure.value)} characters; {failure.wanted} are allowed"
-    yield Finding("TooLong", "error", message, hint="shorten it", path=failure.path)
+    message = f"the text has {len(failure.value)} characters; at most {failure.wanted} are allowed"
+    excess = len(failure.value) - failure.wanted
+    yield Finding("TooLong", "error", message, hint=f"shorten it by {excess} characters", path=failure.path)
 
 
 def _too_short(failure: _Failure) -> Iterator[Finding]:
-    yield Finding("TooShort", "error", "the text is empty", hint="write a value, or remove the item", path=failure.path)
+    yield Finding("TooShort", "error", "the text is empty", hint="write a value, or remove the field", path=failure.path)
 
 
 def _too_many(failure: _Failure) -> Iterator[Finding]:
-    message = f"the list has {len(failure.value)} items; {failure.wanted} are allowed"
-    yield Finding("TooMany", "error", message, hint="remove some", path=failure.path)
+    message = f"the list has {len(failure.value)} items; at most {failure.wanted} are allowed"
+    yield Finding("TooMany", "error", message, hint=f"remove {len(failure.value) - failure.wanted} of them", path=failure.path)
 
 
 def _too_few(failure: _Failure) -> Iterator[Finding]:
     noun = "item" if isinstance(failure.value, list) else "field"
-    message = f"at least {failure.wanted} {noun} is needed"
-    yield Finding("TooFew", "error", message, hint="fill it, or remove the whole entry", path=failure.path)
+    message = f"{failure.path[-1] if failure.path else 'the document'} is empty; it needs at least {failure.wanted} {noun}"
+    yield Finding("TooFew", "error", message, hint=f"add {'an item' if isinstance(failure.value, list) else 'a field'}, or remove it", path=failure.path)
 
 
 def _required(failure: _Failure) -> Iterator[Finding]:
     for name in failure.wanted:
         if name not in failure.value:
             yield Finding(
-                "MissingRequired", "error", f"{name} is missing", hint=f"add {name}", path=(*failure.path, name)
+                "MissingRequired",
+                "error",
+                f"{name} is missing",
+                hint=_ADDITIONS.get((*failure.path, name)) or f"add {_addition(name)}",
+                path=(*failure.path, name),
             )
+
+
+# What to add for a field that every document needs.
+_ADDITIONS: dict[Path, str] = {
+    ("spec", "runtimeRef"): "add runtimeRef: {name: torch-distributed}; `trainc runtimes list` shows the others",
+}
+_EXAMPLES = {"containers": "[{name: node, image: ...}]", "mountPath": "/data", "topologyKey": "kubernetes.io/hostname"}
+
+
+def _addition(name: str) -> str:
+    return f"{name}: {_EXAMPLES[name]}" if name in _EXAMPLES else f"`{name}:` with a value"
 
 
 _EXPLANATIONS: dict[str, Callable[[_Failure], Iterator[Finding]]] = {

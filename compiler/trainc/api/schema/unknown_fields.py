@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from trainc.api.schema.advice import as_variable
 from trainc.api.schema.known_fields import release_hint
+from trainc.api.schema.other_places import other_place
 from trainc.api.schema.shapes import ListOf, Shape, Struct, definition
 from trainc.api.schema.walking import Node, nodes
 from trainc.diagnostics import Finding, Path, Severity, format_path
@@ -16,18 +18,30 @@ _POD_FIELDS = ("containers", "initContainers")
 _NOT_A_POD_SPEC = {
     "jobset.JobSetSpec": (
         "PodSpecInsteadOfJobSetSpec",
-        "a PodSpec stands where a JobSetSpec belongs",
-        "move it to replicatedJobs[].template.spec.template.spec",
+        "this is a PodSpec, and a JobSetSpec is expected here",
+        "move its fields to replicatedJobs[].template.spec.template.spec",
     ),
     "batch.JobSpec": (
         "PodSpecInsteadOfJobSpec",
-        "a PodSpec stands where a JobSpec belongs",
-        "move it one level down, to template.spec",
+        "this is a PodSpec, and a JobSpec is expected here",
+        "move its fields one level down, to template.spec",
     ),
 }
+# What other tools call a field, in small letters.
+_SYNONYMS = {
+    ("trainer.Trainer", word): hint
+    for words, hint in (
+        ("replicas workers workerreplicas numworkers worldsize parallelism", "use numNodes for the number of pods"),
+        ("gpus gpu numgpus gpuspernode", 'write resourcesPerNode: {limits: {"nvidia.com/gpu": 8}}'),
+        ("nprocpernode processespernode slots", "use numProcPerNode"),
+        ("entrypoint", "use command, and args for its arguments"),
+    )
+    for word in words.split()
+}
+_LONGEST_AMOUNT = 20
 _AT_A_GLANCE = 12  # Names that are read rather than searched.
 _DEEPEST_SEARCH = 5
-# Of one object. Whoever has more of them has no typos, but another kind of document.
+# Of one object. More of them are not typos, but another kind of document.
 _MOST_HINTS = 200
 
 
@@ -56,7 +70,7 @@ def _explained(node: Node, owner: str, unknown: list[Any], release: str, severit
             "UnknownField",
             severity,
             message,
-            hint="see the fields that are explained first",
+            hint="see the help for the first unknown fields",
             path=(*node.path, str(name)),
         )
 
@@ -69,10 +83,12 @@ def _explain_one(node: Node, owner: str, name: str, release: str, severity: Seve
         return Finding("UnsupportedFramework", severity, message, hint=hint, path=path)
     dropped = "; it is dropped" if severity == "warning" else ""
     hint = (
-        _inner_hint(node, owner, name, release)
+        _other_word(owner, name, node.value)
+        or _inner_hint(node, owner, name, release)
         or release_hint(owner, name, release)
         or _spelling_hint(owner, name, release)
         or _outer_hint(node, name, release)
+        or other_place(owner, name, node.value.get(name), release)
         or _deeper_hint(owner, name, release)
         or _known_hint(owner, release)
     )
@@ -82,7 +98,7 @@ def _explain_one(node: Node, owner: str, name: str, release: str, severity: Seve
 
 
 def _inner_hint(node: Node, owner: str, name: str, release: str) -> str:
-    """A field written beside its parent instead of under it: `spec:` empty and its children at the same column."""
+    """A field next to its parent instead of under it: `spec:` empty and its children at the same column."""
     fields = definition(release, owner).fields
     inside = [f for f, shape in fields.items() if isinstance(shape, Struct) and name in _fields(shape, release)]
     present = [field for field in inside if field in node.value]
@@ -92,7 +108,7 @@ def _inner_hint(node: Node, owner: str, name: str, release: str) -> str:
 
 
 def indent_hint(field: Path, parent: Path) -> str:
-    """The mend for a field that stands beside its parent."""
+    """The help for a field that stands next to its parent."""
     return f"indent {field[-1]} under {parent[-1]}"
 
 
@@ -100,7 +116,7 @@ def _outer_hint(node: Node, name: str, release: str) -> str:
     """A field indented too far: one of the structs around knows it."""
     for path, owner in reversed(node.structs):
         if name in definition(release, owner).fields:
-            return f"it belongs further out, under {format_path(path)}" if path else "it belongs at the top level"
+            return f"move it out, to {format_path((*path, name))}" if path else f"move it to the top level of the document"
     return ""
 
 
@@ -111,6 +127,19 @@ def _spelling_hint(owner: str, name: str, release: str) -> str:
     return f"did you mean {near[0]}?" if near else ""
 
 
+def _other_word(owner: str, name: str, siblings: dict[str, Any]) -> str:
+    """The help for a word that other tools have for a field of this struct."""
+    if owner == "core.EnvVar" and "name" not in siblings and "value" not in siblings:
+        return as_variable(siblings)
+    if owner == "core.ResourceRequirements":
+        return f"put it under limits: limits: {{{name}: {siblings[name]}}}" if _is_amount(siblings[name]) else ""
+    return _SYNONYMS.get((owner, name.replace("_", "").replace("-", "").lower()), "")
+
+
+def _is_amount(value: object) -> bool:
+    return isinstance(value, int | float | str) and len(str(value)) <= _LONGEST_AMOUNT
+
+
 def _deeper_hint(owner: str, name: str, release: str) -> str:
     """The shallowest place below `owner` that knows the field."""
     level: list[tuple[str, Shape]] = [("", Struct(owner))]
@@ -118,7 +147,7 @@ def _deeper_hint(owner: str, name: str, release: str) -> str:
         deeper = [child for place, shape in level for child in _children(place, shape, release)]
         for place, shape in deeper:
             if isinstance(shape, Struct) and name in _fields(shape, release):
-                return f"it belongs in {place}"
+                return f"move it to {place}.{name}"
         level = deeper
     return ""
 
@@ -126,7 +155,7 @@ def _deeper_hint(owner: str, name: str, release: str) -> str:
 def _known_hint(owner: str, release: str) -> str:
     """The fields that there are, where they can be taken in at a glance."""
     known = definition(release, owner).fields
-    return f"the fields here are {', '.join(known)}" if 0 < len(known) <= _AT_A_GLANCE else ""
+    return f"choose one of {', '.join(known)}" if 0 < len(known) <= _AT_A_GLANCE else ""
 
 
 def _children(place: str, shape: Shape, release: str) -> Iterator[tuple[str, Shape]]:

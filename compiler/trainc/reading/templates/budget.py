@@ -38,14 +38,14 @@ class Budget:
         """Take steps."""
         self._steps -= steps
         if self._steps < 0:
-            raise TooMuchError("it takes too many steps: rounds of loops, calls and values that they go through")
+            raise TooMuchError("it takes too many steps (loop iterations, calls, and values in them)")
         if self._now() > self._end:
             raise TooMuchError("it takes too long")
 
     def allow(self, characters: int) -> None:
         """Refuse a text of that many characters, before it is made."""
         if characters > self._text:
-            raise TooMuchError("it makes too much text")
+            raise TooMuchError("its output is too long")
 
     def made(self, value: Any) -> Any:
         """The value, which is new, paid for: each value in a collection is a step, and one that is there twice is two."""
@@ -55,7 +55,7 @@ class Budget:
             items = 0 if isinstance(value, str) else len(value)
             self._bytes -= sys.getsizeof(value) + items * _ITEM_BYTES
             if self._bytes < 0:
-                raise TooMuchError("it makes too many bytes of texts and lists")
+                raise TooMuchError("its strings and lists take too many bytes")
         self.weigh(value)
         return value
 

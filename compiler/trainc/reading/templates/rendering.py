@@ -34,17 +34,17 @@ def rendered(text: str, file: str, values: Mapping[str, Any], limits: Limits) ->
     try:
         return _run(text, values, limits, ())
     except TemplateSyntaxError as error:
-        hint = "see the template syntax of Jinja2; a brace that is meant to be seen is {{ '{{' }}"
+        hint = "check the Jinja2 syntax; write a literal brace as {{ '{{' }}"
         raise TemplateFailedError(file, error.lineno, f"the template is malformed: {error.message}", hint) from None
     except UndefinedError as error:
-        hint = "set it under `values` in an overlay, or give it a default: {{ x | default(1) }}"
+        hint = "set it under `values` in an overlay, or give it a default, as in {{ x | default(1) }}"
         raise TemplateFailedError(file, _line(error.__traceback__), str(error), hint) from None
     except TooMuchError as error:
-        hint = "write what it repeats into several templates, or raise the limit if it is meant so"
-        raise TemplateFailedError(file, _line(error.__traceback__), f"the template is stopped: {error}", hint) from None
+        hint = "split the template, or raise the limit"
+        raise TemplateFailedError(file, _line(error.__traceback__), f"the template was stopped: {error}", hint) from None
     except (TemplateError, *_EXPRESSION_ERRORS) as error:
         message = str(error) or type(error).__name__
-        hint = "templates run in a sandbox without files and without Python's own functions"
+        hint = "remove the call: templates run in a sandbox without files and Python functions"
         raise TemplateFailedError(file, _line(error.__traceback__), f"the template fails: {message}", hint) from None
 
 
@@ -74,7 +74,7 @@ def _run(text: str, values: Mapping[str, Any], limits: Limits, changes: tuple[No
         raise TooMuchError("it is too long")
     words = (kind for _, kind, _ in environment.lex(text, _NAME, _NAME) if kind != "data")
     if next(islice(words, limits.template_steps // _STEPS_PER_WORD, None), None):
-        raise TooMuchError("it is made of too many words")
+        raise TooMuchError("it has too many tokens")
     tree: Any = environment.parse(text, _NAME, _NAME)
     for change in (Bounding(), *changes):
         tree = change.visit(tree)

@@ -121,9 +121,9 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         if operator == "**" and not (
             isinstance(right, int) and 0 <= right <= _LARGEST_POWER and abs(left) <= _LARGEST_POWER
         ):
-            refuse("** is for small numbers only")
+            refuse("** works on small numbers only")
         if operator == "*" and not all(isinstance(side, int | float) for side in (left, right)):
-            refuse("* is for numbers only")
+            refuse("* works on numbers only")
         if operator == "+" and isinstance(left, str) and isinstance(right, str):
             self._budget.allow(len(left) + len(right))
         return self._made(super().call_binop(context, operator, left, right))
@@ -221,7 +221,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         for item in items:
             value = of(item)
             if not all(isinstance(side, int | float) for side in (start, value)):
-                refuse("sum is for numbers only")
+                refuse("sum works on numbers only")
             start += value
             check_number(start)
         return start

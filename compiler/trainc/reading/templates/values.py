@@ -30,7 +30,7 @@ def dict_of(*args: Any, **kwargs: Any) -> dict[Any, Any]:
 def key_of(value: Any) -> Any:
     """The key of a mapping, as YAML has them: many others could be made to have the same hash."""
     if not isinstance(value, str | int | float | None):
-        refuse("the keys of a mapping are texts and numbers")
+        refuse("the keys of a mapping must be strings or numbers")
     check_number(value)
     return value
 
@@ -44,7 +44,7 @@ def namespace_of(*args: Any, **kwargs: Any) -> Any:
 def check_number(value: Any) -> None:
     """SecurityError for a number wider than 64 bits."""
     if isinstance(value, int) and value.bit_length() > _INTEGER_BITS:
-        refuse("a number has become too large")
+        refuse("the number is too large")
 
 
 def as_yaml(value: Any) -> str:
@@ -57,7 +57,7 @@ def as_yaml(value: Any) -> str:
     if value is None or isinstance(value, bool | dict | list | tuple):
         return to_json(value)
     raise SecurityError(
-        f"a {type(value).__name__} cannot be written; call it with (), or make a list of it with | list"
+        f"a {type(value).__name__} has no text; call it with (), or make a list of it with | list"
     )
 
 
