@@ -80,7 +80,7 @@ BLOCKS: dict[str, Expected] = {
     ),
     "001-4": ellipsis(11, 9),
     "001-5": checked(processes(4, 5)),
-    "001-6": refused(("YAMLSyntax", 3, 9, "`template` stands deeper than `name` above it")),
+    "001-6": refused(("YAMLSyntax", 3, 9, "`template` is indented under `name` above it")),
     "001-7": compiled(
         deprecated(),
         ("InitializerNotOrdered", 9, 11, "dependsOn: [{name: dataset-initializer, status: Complete}]"),
@@ -103,13 +103,13 @@ BLOCKS: dict[str, Expected] = {
     ),
     "003-6": compiled(
         UNRELEASED,
-        ("ElasticMetricsNotEmitted", 13, 9, "a JobSet has no scale subresource, and the trainer requests no cpu"),
+        ("ElasticMetricsNotEmitted", 13, 9, "a JobSet has no scale subresource, and the trainer does not request cpu"),
         inferred(23),
     ),
     "003-7": compiled(UNRELEASED, ("MPINodesAwaited", 14, 5, "successPolicy"), inferred(16, "launcher"), inferred(34)),
     "003-8": refused(
         ("MissingLauncher", 1, 1, "8 nodes need both a job 'launcher', where mpirun runs, and a job 'node'"),
-        warnings=(("MPIImplementationNotInTrainer", 6, 7, "no Trainer release runs Intel"), inferred(10)),
+        warnings=(("MPIImplementationNotInTrainer", 6, 7, "Trainer does not support Intel"), inferred(10)),
     ),
     "003-9": checked(),
     "003-10": checked(("VolcanoFieldsNotInTrainer", 4, 5, "minMember, queue, priorityClassName")),
@@ -156,7 +156,7 @@ REPAIRED: dict[str, tuple[str | None, Expected]] = {
     "000-1": (f"0001{_SPEC_OF_000}", compiled(processes(9, 7))),
     "000-2": (
         "0001101222",
-        refused(("UnsupportedRuntimeRef", 8, 5, "set apiGroup to trainer.kubeflow.org, or leave it out")),
+        refused(("UnsupportedRuntimeRef", 8, 5, "set apiGroup: trainer.kubeflow.org, or remove it")),
     ),
     "000-3": (f"00011{_SPEC_OF_000}", compiled(processes(10, 7))),
     "000-5": ("0112", checked(processes(4, 5))),
@@ -168,7 +168,7 @@ REPAIRED: dict[str, tuple[str | None, Expected]] = {
     "001-2": (
         None,
         refused(
-            ("UnsupportedRuntimeRef", 8, 9, "set apiGroup to trainer.kubeflow.org, or leave it out"),
+            ("UnsupportedRuntimeRef", 8, 9, "set apiGroup: trainer.kubeflow.org, or remove it"),
             warnings=(deprecated(5),),
         ),
     ),

@@ -63,7 +63,7 @@ def members(result: Compilation, scheduler: str) -> list[tuple[int, Json]]:
 
 
 def request(pod: Json) -> dict[str, Fraction]:
-    """What one pod asks for: all containers together, or more for a moment while an init container runs."""
+    """What one pod asks for: all containers together, or more for a moment while an the runtime has an init container runs."""
     total: dict[str, Fraction] = {}
     for each in pod["containers"]:
         for name, amount in _asked(each).items():

@@ -218,12 +218,12 @@ def test_the_graph_shows_where_its_pods_meet(results: dict[str, str]) -> None:
 
 def test_it_excludes_other_frameworks(results: dict[str, str]) -> None:
     assert "error[MutuallyExclusivePolicies]" in results["two policies"]
-    assert "torch and ray exclude each other" in results["two policies"]
+    assert "torch and ray cannot be used together" in results["two policies"]
 
 
 def test_its_variables_are_reserved(results: dict[str, str]) -> None:
     assert "error[ReservedEnv]" in results["reserved"]
-    assert "RAY_RANK is set by trainc for Ray's head" in results["reserved"]
+    assert "RAY_RANK is reserved: Trainer sets it for Ray's head" in results["reserved"]
 
 
 def test_a_stale_address_of_it_is_found(results: dict[str, str]) -> None:

@@ -93,7 +93,7 @@ def test_every_form_of_diagnostics_takes_a_code_of_its_own(site: Path, folder: P
 def test_a_name_that_is_not_installed_is_refused_with_those_that_are(site: Path, folder: Path) -> None:
     done = trainc(site, folder, "build", "job.yaml", "--plugin", "acm")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "error[UnknownPlugin] no plugin is called 'acm'" in done.stderr
+    assert "error[UnknownPlugin] there is no plugin 'acm'" in done.stderr
     assert "did you mean acme?" in done.stderr
     assert "installed are acme, again, failing, useless" in trainc(site, folder, "check", "--plugin", "x").stderr
 
@@ -123,7 +123,7 @@ def test_a_plugin_that_is_of_no_use_is_refused(site: Path, folder: Path, name: s
 
 def test_two_plugins_of_one_name_are_refused(site: Path, folder: Path) -> None:
     done = trainc(site, folder, "build", "job.yaml", "--plugin", "acme", "--plugin", "again")
-    assert "error[BrokenPlugin] plugin 'again' is called 'Acme', and another plugin is already" in done.stderr
+    assert "error[BrokenPlugin] plugin 'again' is called 'Acme', like another plugin" in done.stderr
 
 
 def test_a_module_of_the_repository_is_never_imported(site: Path, folder: Path) -> None:

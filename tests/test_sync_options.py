@@ -21,7 +21,7 @@ def test_options_are_spelled_as_the_table_spells_them_and_in_its_order() -> None
         ("flux", ("Replace=true",), "choose among force=enabled"),
         ("kubectl", ("Replace=true",), "it has none"),
         ("argocd", ("Force=true", "ServerSideApply=true"), "kubectl refuses"),
-        ("argocd", ("Prune=confirm", "Prune=false"), "exclude each other"),
+        ("argocd", ("Prune=confirm", "Prune=false"), "cannot be used together"),
         ("flux", ("ssa=Merge", "ssa=IfNotPresent"), "one annotation"),
     ],
 )

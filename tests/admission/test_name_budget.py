@@ -118,7 +118,7 @@ def test_the_name_occurs_in_every_kind_of_derived_name_and_each_says_what_is_to_
 def test_the_message_says_the_derived_name_the_limit_and_the_excess() -> None:
     (finding,) = too_long(jobset("j" * 34, "dataset-initializer"))
     assert finding.message == f"pod '{'j' * 34}-dataset-initializer-0-0-abcde' has 64 of 63 characters, 1 too many"
-    assert finding.hint == f"call the JobSet by at most 33 characters; '{'j' * 34}' has 34"
+    assert finding.hint == f"shorten the job's name 33 characters; '{'j' * 34}' has 34"
 
 
 def test_where_no_name_is_short_enough_the_hint_says_so() -> None:

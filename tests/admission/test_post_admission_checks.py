@@ -216,7 +216,7 @@ def test_a_derived_volume_name_is_mended_by_a_shorter_jobset(bend: Bend) -> None
     name = "j" * 40
     jobset = bend({f"{POD}.volumes": [{"name": f"{name}-{'x' * 24}"}]}, name=name)
     (finding,) = later_failures(bake_defaults(jobset, "0.12"), "0.12", "error")
-    assert finding.hint.startswith("call the JobSet by at most 38 characters")
+    assert finding.hint.startswith("shorten the job's name 38 characters")
 
 
 def test_a_volume_name_of_its_own_is_mended_where_it_stands(bend: Bend) -> None:

@@ -50,7 +50,7 @@ def test_help_says_what_each_sync_option_does() -> None:
     [
         (("--sync-option", "Repalce"), "unknown sync option 'Repalce'"),
         (("--sync-option", "Replace", "--delivery", "flux"), "choose among force=enabled"),
-        (("--sync-option", "Force", "--sync-option", "ServerSideApply"), "exclude each other"),
+        (("--sync-option", "Force", "--sync-option", "ServerSideApply"), "cannot be used together"),
     ],
 )
 def test_a_sync_option_that_does_not_fit_is_wrong_usage(words: tuple[str, ...], reason: str) -> None:

@@ -108,7 +108,7 @@ def test_a_tree_of_millions_of_files_is_refused_while_it_is_listed(tree: Tree, t
     for _ in range(5):
         inner = tree(*((FOLDER, f"{i}", inner) for i in range(10)))
     tree((FOLDER, "bomb", inner), (FILE, "job.yaml", JOB))
-    with pytest.raises(CompileError, match="more than 1,000,000 bytes of names"):
+    with pytest.raises(CompileError, match="more than 1,000,000 bytes"):
         write_revision(repository_of("."), "evil", str(tmp_path), Limits(file_bytes=1_000_000))
     assert list(tmp_path.glob("*.yaml")) == []
     # The one file that is asked for costs what it costs.
@@ -120,7 +120,7 @@ def test_what_is_too_large_is_refused_before_it_is_read(tree: Tree, tmp_path: Pa
     tree(*((FILE, f"{i}.yaml", b"#" * 100_000) for i in range(61)))
     target = tmp_path / "target"
     target.mkdir()
-    with pytest.raises(CompileError, match="more than 5,000,000 bytes would be read"):
+    with pytest.raises(CompileError, match="more than 5,000,000"):
         write_revision(repository_of("."), "evil", str(target), Limits(file_bytes=5_000_000))
     with pytest.raises(CompileError, match="more than 60 files"):
         write_revision(repository_of("."), "evil", str(target), Limits(documents=60))

@@ -81,7 +81,7 @@ WRONG: dict[str, tuple[str, dict[str, Any]]] = {
     "blanks in a program": ("CommandCannotStart", {"command": ["torchrun train.py"]}),
     "words behind the script": ("CommandCannotStart", {"command": ["bash", "-c", "torchrun", "train.py"]}),
     "a script for a file": ("CommandCannotStart", {"command": ["bash", "torchrun train.py"]}),
-    "a word of the shell's": ("CommandCannotStart", {"command": ["cd", "/app", "&&", "torchrun", "train.py"]}),
+    "a shell keyword or builtin": ("CommandCannotStart", {"command": ["cd", "/app", "&&", "torchrun", "train.py"]}),
     "a variable for a program": ("CommandCannotStart", {"command": ["A=1", "torchrun", "train.py"]}),
     "a quote that stays open": ("CommandCannotStart", {"command": shell("torchrun train.py --name 'x")}),
     "a typographic quote": ("TypographicCharacter", {"command": shell("torchrun t.py --name \u201cmy run\u201d")}),

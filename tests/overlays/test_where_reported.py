@@ -78,7 +78,7 @@ OVERLAY_ERRORS = [
     ("commonAnnotations: [a]", "3:1: error[InvalidOverlay] commonAnnotations"),
     ("images: [{name: x}]", "3:10: error[InvalidOverlay] images[0]"),
     ("values: [1]", "3:1: error[InvalidOverlay] values"),
-    ("release: 2.3", "3:1: error[InvalidOverlay] release: release is 2.3, which is no text"),
+    ("release: 2.3", "3:1: error[InvalidOverlay] release: release is 2.3, which is not a string"),
     ("release: '1.9'", "3:1: error[InvalidOverlay] release"),
     ("semantics: wild", "3:1: error[InvalidOverlay] semantics"),
     ("nameHash: 'yes'", "3:1: error[InvalidOverlay] nameHash"),

@@ -131,7 +131,7 @@ def test_a_fragment_is_read_in_the_api_that_knows_it() -> None:
 
 def test_what_is_wrong_in_every_api_is_told_in_trainers_own() -> None:
     info, error = said("mlPolicy: {numNode: 4}")
-    assert info.message == "this is part of a runtime's spec and checked there; it is never compiled alone"
+    assert info.message == "this is part of a runtime's spec and is only checked; a fragment is not compiled"
     assert error.message == "Trainer 2.3 has no field numNode here"
 
 

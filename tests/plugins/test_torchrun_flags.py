@@ -136,7 +136,7 @@ def test_a_variable_that_somebody_else_sets_is_beaten_too() -> None:
     endpoint = {"name": "PET_RDZV_ENDPOINT", "value": "b:2"}
     own = {"numNodes": 4, "command": ["torchrun", "--rdzv-endpoint=a:1", "t.py"], "env": [endpoint]}
     (found,) = [d for d in compiled(trainjob(own), TORCH).diagnostics if d.code == CODE]
-    assert found.message == "--rdzv-endpoint is a, and the pods are told to meet at b"
+    assert found.message == "--rdzv-endpoint is a, but the rendezvous of this job is b"
     alone = {"command": ["torchrun", "--standalone", "t.py"], "env": [{"name": "PET_LOG_DIR", "value": "/logs"}]}
     assert [d for d in compiled(trainjob(alone), runtime()).diagnostics if d.code == CODE] == []
 

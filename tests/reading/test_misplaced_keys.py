@@ -23,15 +23,15 @@ MISPLACED = {
     ),
     "deeper than a field with a value": (
         "a:\n  name: x\n    image: y\n",
-        (3, 5, "`image` stands deeper than `name`", "column 3, under `name`"),
+        (3, 5, "`image` is indented under `name`", "column 3, under `name`"),
     ),
     "deeper than an item's field with a value": (
         "a:\n  - name: x\n        image:\n          b: c\n",
-        (3, 9, "`image` stands deeper than `name`", "column 5, under `name`"),
+        (3, 9, "`image` is indented under `name`", "column 5, under `name`"),
     ),
     "behind a comment": (
         "a:\n  name: x\n  # A comment.\n    image: y\n",
-        (4, 5, "`image` stands deeper than `name`", "column 3, under `name`"),
+        (4, 5, "`image` is indented under `name`", "column 3, under `name`"),
     ),
 }
 

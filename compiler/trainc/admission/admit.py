@@ -118,7 +118,7 @@ def _require_jobset(document: Any) -> None:
     """Refuse anything but a JobSet of the version that is known."""
     kind, api = (document.get("kind"), document.get("apiVersion")) if isinstance(document, dict) else (None, None)
     if (kind, api) != (_KIND, JOBSET_API):
-        message = f"this is {api} {kind}, not {JOBSET_API} {_KIND}" if kind else "this is no Kubernetes object"
+        message = f"this is {api} {kind}, not {JOBSET_API} {_KIND}" if kind else "this is not a Kubernetes object"
         raise CompileError([Diagnostic("NotAJobSet", "error", message, hint=f"pass one {_KIND} of {JOBSET_API}")])
 
 

@@ -68,8 +68,8 @@ def check_names(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding]:
 def _no_name(jobset: JobSet) -> Iterator[Finding]:
     # Without generateName either, the schema stage already says that the name is missing.
     if jobset.generates_name:
-        message = "the API server makes up a name at each creation, so that nobody knows those of the Jobs and pods yet"
-        hint = "set metadata.name; what has only generateName cannot be applied from git either"
+        message = "the API server generates the name on creation, so the names of Jobs and pods are not known yet"
+        hint = "set metadata.name: an object with only generateName cannot be applied from git either"
         yield Finding("MissingJobSetName", "error", message, hint=hint, path=("metadata", "generateName"))
 
 
@@ -77,7 +77,7 @@ def _group(job: ReplicatedJob) -> Iterator[Finding]:
     excess = length(job.group) - LABEL_LIMIT
     if excess <= 0 and is_dns1035_label(job.group):
         return
-    why = f"has {length(job.group)} of {LABEL_LIMIT} characters, {excess} too many" if excess > 0 else "is malformed"
+    why = f"has {length(job.group)} characters; at most {LABEL_LIMIT} are allowed" if excess > 0 else "is malformed"
     yield Finding(
         "InvalidGroupName",
         "error",
@@ -93,8 +93,8 @@ def _job_and_pod(jobset: JobSet, job: ReplicatedJob) -> Iterator[Finding]:
         yield Finding(
             "InvalidJobName",
             "error",
-            f"the Job would be called {name.value!r}, which no Job of a JobSet may be",
-            hint=f"in the name of the JobSet and of {job.name!r}, use {DNS_1035_FORM}",
+            f"the Job would be called {name.value!r}, which is not a valid name for a Job of a JobSet",
+            hint=f"for the names of the JobSet and of {job.name!r}, use {DNS_1035_FORM}",
             path=name.path,
         )
     if name.spare < 0:
@@ -113,8 +113,8 @@ def shorter_name(jobset: JobSet) -> str:
     """How to shorten a derived name that is too long."""
     longest = longest_name(jobset)
     if longest < 1:
-        return "shorten the names of the replicated jobs, claims or volumes: no name of the JobSet is short enough"
-    return f"call the JobSet by at most {longest} characters; {jobset.name!r} has {length(jobset.name)}"
+        return "shorten the names of the replicated jobs, claims or volumes: shortening the name of the JobSet is not enough"
+    return f"shorten the job's name {jobset.name!r} to at most {longest} characters; it has {length(jobset.name)}"
 
 
 def to_shorten(jobset: JobSet, name: DerivedName) -> Path:
@@ -138,11 +138,11 @@ def check_volume_claims(jobset: JobSet) -> Iterator[Finding]:
         if name in taken:
             message = f"another claim template is called {name!r}"
             yield Finding(
-                "DuplicateVolumeClaim", "error", message, hint="give every template a name of its own", path=name_path
+                "DuplicateVolumeClaim", "error", message, hint="give each template a different name", path=name_path
             )
         taken.add(name)
         if not is_dns1123_subdomain(name) or length(name) > SUBDOMAIN_LIMIT:
-            message = f"no claim template can be called {name!r}"
+            message = f"{name!r} is not a valid name for a claim template"
             yield Finding("InvalidVolumeClaimName", "error", message, hint=f"use {DNS_1123_FORM}", path=name_path)
         if (claim := claim_name(jobset, path, template)).spare < 0:
             place = to_shorten(jobset, claim)
@@ -164,13 +164,19 @@ def _mounts(jobset: JobSet, name: str, path: Path) -> Iterator[Finding]:
                 yield Finding(
                     "VolumeClaimShadowsVolume",
                     "error",
-                    f"the pods of {job.name!r} already have a volume {name!r}, which JobSet would add for the claim",
-                    hint="drop the volume, or rename it with its mounts",
+                    f"the pods of {job.name!r} already have a volume {name!r}, the name of the volume that JobSet adds for the claim",
+                    hint="remove the volume, or rename it together with its mounts",
                     path=(*job.pod_path, "volumes", i, "name"),
                 )
     if not any(_mounted(job, name) for job in jobset.jobs):
-        message = f"no container mounts a volume {name!r}, so the claim would be made for nobody"
-        yield Finding("VolumeClaimNotMounted", "error", message, hint=f"add a volumeMount called {name!r}", path=path)
+        message = f"no container mounts the volume {name!r}, so the claim would not be used"
+        yield Finding(
+            "VolumeClaimNotMounted",
+            "error",
+            message,
+            hint=f"add to a container: volumeMounts: [{{name: {name}, mountPath: /data}}]",
+            path=path,
+        )
 
 
 def _mounted(job: ReplicatedJob, name: str) -> bool:
@@ -198,15 +204,15 @@ def _place(jobset: JobSet) -> Iterator[Finding]:
     name = text(coordinator.get("replicatedJob"))
     job = next((job for job in jobset.jobs if job.name == name), None)
     if job is None:
-        hint = f"name one of {', '.join(jobset.job_names) or 'the replicated jobs, of which there are none'}"
-        message = f"the coordinator is to run in {name!r}, which is no replicated job"
+        hint = f"use one of the replicated jobs: {', '.join(jobset.job_names) or '(there are none)'}"
+        message = f"the coordinator is in {name!r}, which is not a replicated job"
         yield Finding("UnknownTargetJob", "error", message, hint=hint, path=(*_PATH, "replicatedJob"))
         return
     replica, pod = number(coordinator.get("jobIndex"), 0), number(coordinator.get("podIndex"), 0)
     if not 0 <= replica < job.replicas:
         yield _index("jobIndex", replica, f"{name!r} has {job.replicas} replicas")
     if not job.indexed or job.completions is None:
-        message = f"the coordinator's job {name!r} must be Indexed and say how many completions it has"
+        message = f"the coordinator's job {name!r} must be Indexed and set completions"
         hint = "set completionMode: Indexed and completions in its template"
         yield Finding("CoordinatorNotIndexed", "error", message, hint=hint, path=(*_PATH, "replicatedJob"))
     elif not 0 <= pod < job.completions:
@@ -214,7 +220,7 @@ def _place(jobset: JobSet) -> Iterator[Finding]:
 
 
 def _index(field: str, value: int, have: str) -> Finding:
-    message = f"{field} {value} is out of range: {have}, counted from 0"
+    message = f"{field} {value} is out of range: {have}, and indexes start at 0"
     return Finding("InvalidCoordinatorIndex", "error", message, hint=f"set {field} to 0", path=(*_PATH, field))
 
 

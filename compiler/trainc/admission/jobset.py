@@ -152,7 +152,9 @@ class DerivedName:
 
     def __str__(self) -> str:
         room = f"{self.spare} to spare" if self.spare >= 0 else f"{-self.spare} too many"
-        return f"{self.use} {self.value!r} has {length(self.value)} of {self.limit} characters, {room}"
+        return (
+            f"{self.use} {self.value!r} has {length(self.value)} characters; at most {self.limit} are allowed ({room})"
+        )
 
 
 def name_budget(jobset: Mapping[str, Any]) -> list[DerivedName]:

@@ -33,8 +33,8 @@ def _jobset(jobset: JobSet, version: JobSetVersion, severity: Severity) -> Itera
     for job in jobset.jobs:
         for i, name in enumerate(job.depends_on or ()):
             if name == job.name and job.index > 0:
-                message = f"{name!r} waits for itself and never starts"
-                hint = "drop the dependency, or name the job that comes before"
+                message = f"{name!r} depends on itself and never starts"
+                hint = "remove the dependency, or use the name of another job"
                 yield Finding("DependsOnSelf", severity, message, hint=hint, path=(*job.path, "dependsOn", i, "name"))
 
 
@@ -48,16 +48,14 @@ def _message_patterns(jobset: JobSet, severity: Severity) -> Iterator[Finding]:
         for k, pattern in enumerate(items(mapping(rule).get("onJobFailureMessagePatterns"))):
             if isinstance(pattern, str) and (error := re2_error(pattern)):
                 path = ("spec", "failurePolicy", "rules", i, "onJobFailureMessagePatterns", k)
-                message = f"pattern {pattern!r} does not compile, and JobSet skips it: {error}"
-                yield Finding(
-                    "InvalidMessagePattern", severity, message, hint="write it in RE2 syntax, as Go has it", path=path
-                )
+                message = f"pattern {pattern!r} is not a valid regular expression, so JobSet ignores it: {error}"
+                yield Finding("InvalidMessagePattern", severity, message, hint="use Go's RE2 syntax", path=path)
 
 
 def _pod_template(jobset: JobSet, job: ReplicatedJob, severity: Severity) -> Iterator[Finding]:
     too_long = too_long_in_pod_template(jobset, job)
     for name in too_long:
-        hint = shorter_name(jobset) if name.repeats else f"drop at least {-name.spare} characters"
+        hint = shorter_name(jobset) if name.repeats else f"shorten it by at least {-name.spare} characters"
         place = to_shorten(jobset, name)
         yield Finding("DerivedNameTooLong", severity, str(name), hint=hint, path=name.path, source_path=place)
     told = {name.path for name in too_long}

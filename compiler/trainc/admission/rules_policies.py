@@ -58,9 +58,9 @@ def _too_many_pods(jobset: JobSet) -> Iterator[Finding]:
             yield Finding(
                 "TooManyPods",
                 "error",
-                f"{job.name!r} asks for {job.replicas} replicas of {job.parallelism} pods, {pods - MOST_PODS} more "
-                f"than the {MOST_PODS} that JobSet can count",
-                hint="lower replicas or parallelism",
+                f"{job.name!r} has {job.replicas} replicas of {job.parallelism} pods, {pods - MOST_PODS} more "
+                f"than JobSet's limit of {MOST_PODS}",
+                hint="reduce replicas or parallelism",
                 path=(*job.path, "replicas"),
             )
 
@@ -68,8 +68,8 @@ def _too_many_pods(jobset: JobSet) -> Iterator[Finding]:
 def _unknown_targets(jobset: JobSet, path: Path, targets: Any) -> Iterator[Finding]:
     for i, name in enumerate(items(targets)):
         if name not in jobset.job_names:
-            hint = f"name one of {', '.join(jobset.job_names) or 'the replicated jobs, of which there are none'}"
-            message = f"the policy names {name!r}, which is no replicated job"
+            hint = f"use one of the replicated jobs: {', '.join(jobset.job_names) or '(there are none)'}"
+            message = f"the policy refers to {name!r}, which is not a replicated job"
             yield Finding("UnknownTargetJob", "error", message, hint=hint, path=(*path, i))
 
 
@@ -84,14 +84,16 @@ def _feature_gates(policy: Json, version: JobSetVersion) -> Iterator[Finding]:
 
 def _gate(gate: str, what: str, version: JobSetVersion, path: Path) -> Finding:
     message = f"{what} needs JobSet's feature gate {gate}, which is off by default in {version.minor}"
-    return Finding("FeatureGateOff", "error", message, hint="choose a value that needs no feature gate", path=path)
+    return Finding("FeatureGateOff", "error", message, hint="use a value that does not need a feature gate", path=path)
 
 
 def _rule_name(name: str, path: Path) -> Iterator[Finding]:
     excess = length(name) - RULE_NAME_LIMIT
     if excess > 0:
-        message = f"the rule's name has {length(name)} of {RULE_NAME_LIMIT} characters, {excess} too many"
-        yield Finding("InvalidFailureRuleName", "error", message, hint=f"drop at least {excess} characters", path=path)
+        message = f"the rule's name has {length(name)} characters; at most {RULE_NAME_LIMIT} are allowed"
+        yield Finding(
+            "InvalidFailureRuleName", "error", message, hint=f"shorten it by at least {excess} characters", path=path
+        )
     if not _RULE_NAME.fullmatch(name):
         hint = "use letters, digits, '_', ',' and ':', with a letter first and no ',' or ':' last"
         yield Finding("InvalidFailureRuleName", "error", f"the rule's name {name!r} is malformed", hint=hint, path=path)
@@ -100,7 +102,7 @@ def _rule_name(name: str, path: Path) -> Iterator[Finding]:
 def _reasons(rule: Json, path: Path) -> Iterator[Finding]:
     for i, reason in enumerate(items(rule.get("onJobFailureReasons"))):
         if reason not in FAILURE_REASONS:
-            message, hint = f"no Job fails for the reason {reason!r}", f"use one of {', '.join(FAILURE_REASONS)}"
+            message, hint = f"{reason!r} is not a failure reason of a Job", f"use one of {', '.join(FAILURE_REASONS)}"
             yield Finding("UnknownFailureReason", "error", message, hint=hint, path=(*path, i))
 
 
@@ -110,12 +112,12 @@ def _repeated_names(rules: list[Json]) -> Iterator[Finding]:
         indexes[text(rule.get("name"))].append(i)
     for name, (first, *repeats) in indexes.items():
         for i in repeats:
-            message = f"rule {i} is called {name!r} as rule {first} is"
+            message = f"rules {first} and {i} are both called {name!r}"
             yield Finding(
                 "DuplicateFailureRule",
                 "error",
                 message,
-                hint="give every rule a name of its own, or none",
+                hint="give each rule a different name, or no name",
                 path=("spec", "failurePolicy", "rules", i, "name"),
             )
 
@@ -136,13 +138,13 @@ def check_depends_on(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding
             yield Finding(
                 "DependsOnFirstJob",
                 "error",
-                f"the first replicated job, {job.name!r}, cannot depend on another: there is none before it",
-                hint="put the job after those it depends on, or drop dependsOn",
+                f"the first replicated job, {job.name!r}, cannot depend on another job: no job comes before it",
+                hint="put the job after those it depends on, or remove dependsOn",
                 path=path,
             )
         elif not job.depends_on and version.crashes_on_empty_depends_on:
             message = f"JobSet {version.minor} crashes on an empty dependsOn"
-            yield Finding("DependsOnEmpty", "error", message, hint="drop dependsOn", path=path)
+            yield Finding("DependsOnEmpty", "error", message, hint="remove dependsOn", path=path)
         before = jobset.job_names[: job.index + 1]
         for i, name in enumerate(job.depends_on):
             if name not in before:
@@ -171,7 +173,7 @@ def check_network(jobset: JobSet) -> Iterator[Finding]:
     service = service_name(jobset)
     if service.spare >= 0 and is_dns1035_label(jobset.subdomain):
         return
-    message = str(service) if service.spare < 0 else f"no Service can be called {jobset.subdomain!r}"
+    message = str(service) if service.spare < 0 else f"{jobset.subdomain!r} is not a valid name for a Service"
     hint = f"use at most {LABEL_LIMIT} characters: {DNS_1035_FORM}"
     yield Finding("InvalidSubdomain", "error", message, hint=hint, path=service.path)
 
@@ -183,8 +185,16 @@ def check_managed_by(jobset: JobSet) -> Iterator[Finding]:
         return
     path = ("spec", "managedBy")
     if not is_domain_prefixed_path(manager):
-        message = f"managedBy {manager!r} is not a domain, a slash and a path"
-        yield Finding("InvalidManagedBy", "error", message, hint="write it as in kueue.x-k8s.io/multikueue", path=path)
+        message = f"managedBy {manager!r} is not a domain with a path"
+        yield Finding(
+            "InvalidManagedBy",
+            "error",
+            message,
+            hint="write <domain>/<path>, such as kueue.x-k8s.io/multikueue",
+            path=path,
+        )
     if (excess := length(manager) - MANAGED_BY_LIMIT) > 0:
-        message = f"managedBy has {length(manager)} of {MANAGED_BY_LIMIT} characters, {excess} too many"
-        yield Finding("InvalidManagedBy", "error", message, hint=f"drop at least {excess} characters", path=path)
+        message = f"managedBy has {length(manager)} characters; at most {MANAGED_BY_LIMIT} are allowed"
+        yield Finding(
+            "InvalidManagedBy", "error", message, hint=f"shorten it by at least {excess} characters", path=path
+        )

@@ -30,7 +30,7 @@ _FREE_WHILE_SUSPENDED = (
     ("spec", "tolerations"),
     ("spec", "schedulingGates"),
 )
-_NEW_NAME = "an update cannot change it: create the JobSet under another name, or delete it first"
+_NEW_NAME = "keep the old value, or create the JobSet under another name, or delete it first: this field is immutable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +69,15 @@ def _renamed(old: Json, new: Json) -> Iterator[Finding]:
     before, after = mapping(old.get("metadata")), mapping(new.get("metadata"))
     for field in ("name", "namespace"):
         if before.get(field) and after.get(field) and before[field] != after[field]:
-            message = f"{field} {text(before[field])!r} became {text(after[field])!r}: that is another object"
+            message = (
+                f"{field} changed from {text(before[field])!r} to {text(after[field])!r}: that is a different object"
+            )
             yield Finding(
-                "ObjectRenamed", "error", message, hint="compare JobSets of one name", path=("metadata", field)
+                "ObjectRenamed",
+                "error",
+                message,
+                hint="compare JobSets with the same name and namespace",
+                path=("metadata", field),
             )
 
 
@@ -91,7 +97,7 @@ def _replicated_jobs(old: Json, new: Json, baked: Json) -> Iterator[Finding]:
     before, after = items(_spec(old).get("replicatedJobs")), items(_spec(new).get("replicatedJobs"))
     was, becomes = [_name(job) for job in before], [_name(job) for job in after]
     if was != becomes:
-        message = f"the replicated jobs {', '.join(was) or '(none)'} became {', '.join(becomes) or '(none)'}"
+        message = f"the replicated jobs changed from {', '.join(was) or '(none)'} to {', '.join(becomes) or '(none)'}"
         yield Finding("FieldImmutable", "error", message, hint=_NEW_NAME, path=_JOBS)
         return
     suspended = _spec(old).get("suspend") is True or _spec(new).get("suspend") is True
@@ -124,12 +130,12 @@ def _at(value: Any, path: Path) -> Any:
 
 def _immutable(path: Path, old: Any, new: Any, left_out: bool = False, free: bool = False) -> Finding:
     if left_out:
-        message = f"JobSet's webhook filled in {_short(old)} on creation, and the update would remove it"
+        message = f"JobSet's webhook set {_short(old)} on creation, and the update would remove it"
         return Finding(
             "WebhookDefaultMissing", "error", message, hint="write the defaults into the manifest", path=path
         )
-    hint = "suspend the JobSet first: this may change while it is suspended" if free else _NEW_NAME
-    return Finding("FieldImmutable", "error", f"{_short(old)} became {_short(new)}", hint=hint, path=path)
+    hint = "suspend the JobSet first: this field can change while it is suspended" if free else _NEW_NAME
+    return Finding("FieldImmutable", "error", f"changed from {_short(old)} to {_short(new)}", hint=hint, path=path)
 
 
 def _short(value: Any) -> str:

@@ -139,7 +139,7 @@ class _Reader:
             return
         opening = flags or _NAMED_GROUP.match(self.pattern, self.at)
         if not opening and self.pattern.startswith("(?", self.at):
-            raise NotRE2Error(f"{self.pattern[self.at : self.at + 4]!r} opens a kind of group that RE2 lacks")
+            raise NotRE2Error(f"{self.pattern[self.at : self.at + 4]!r} starts a kind of group that RE2 does not have")
         self.at = opening.end() if opening else self.at + 1
         self.open.append([[]])
         if len(self.open) > DEEPEST_NESTING + 1:
@@ -183,7 +183,7 @@ class _Reader:
         if found is None:
             return None
         if found["name"] and not _CATEGORY_OR_SCRIPT.fullmatch(found["name"]):
-            raise NotRE2Error(f"{found[0]!r} names no Unicode class")
+            raise NotRE2Error(f"{found[0]!r} is not a Unicode class")
         self.at = found.end()
         return ""
 
@@ -206,7 +206,7 @@ class _Reader:
         if not self.pattern.startswith("[:", self.at) or (end := self.pattern.find(":]", self.at + 2)) < 0:
             return None
         if not _POSIX_CLASS.match(self.pattern, self.at):
-            raise NotRE2Error(f"{self.pattern[self.at : end + 2]!r} names no class")
+            raise NotRE2Error(f"{self.pattern[self.at : end + 2]!r} is not a character class")
         return end + 2
 
     def _range(self) -> str:
@@ -246,10 +246,10 @@ def _repeated(part: Part, repeat: re.Match[str]) -> Repeat:
         return Repeat(part, least, most, part.weight)
     fewest, largest = repeat["least"], repeat["most"] or repeat["least"]
     if max(len(fewest), len(largest)) > 4 or not int(fewest) <= int(largest) <= MOST_REPEATS:
-        raise NotRE2Error(f"{repeat[0]!r} is no range of repetitions up to {MOST_REPEATS}")
+        raise NotRE2Error(f"{repeat[0]!r} is not a valid number of repetitions (at most {MOST_REPEATS})")
     weight = part.weight * int(largest) or 1
     if weight > MOST_REPEATS:
-        raise NotRE2Error(f"nested repetitions come to more than {MOST_REPEATS}")
+        raise NotRE2Error(f"nested repetitions multiply to more than {MOST_REPEATS}")
     return Repeat(part, int(fewest), None if repeat["comma"] and not repeat["most"] else int(largest), weight)
 
 
@@ -258,5 +258,5 @@ def _code_point(number: re.Match[str]) -> int:
     digits = groups.get("digits")
     code = int(digits, 8) if digits else int(groups["braced"] or groups["plain"], 16)
     if code > _LARGEST_CODE_POINT:
-        raise NotRE2Error(f"{number[0]!r} is no character")
+        raise NotRE2Error(f"{number[0]!r} is not a character")
     return code

@@ -198,5 +198,5 @@ def normalize_sync_options(names: Iterable[str], tool: str) -> tuple[str, ...]:
             raise ValueError(f"unknown sync option {name!r} for {tool}; {choices}")
     for one, other, reason in _CONFLICTS:
         if one in chosen and other in chosen:
-            raise ValueError(f"sync options {one} and {other} exclude each other: {reason}")
+            raise ValueError(f"sync options {one} and {other} cannot be used together: {reason}")
     return tuple(name for name in known if name in chosen)

@@ -137,7 +137,7 @@ class Context:
         if passed.failed:
             raise UnusualError(f"a patch cannot be applied to {file}")
         if not all(document.data.get("kind") == "TrainJob" and is_ours(document.data) for document in passed.documents):
-            raise UnusualError(f"{file} holds more than TrainJobs")
+            raise UnusualError(f"{file} has documents other than TrainJobs")
         return self.session.with_jobs(passed.documents)
 
 

@@ -171,7 +171,7 @@ class _Run:
         if len(set(self._keys)) < len(self._keys):
             raise UnusualError("a TrainJob is defined twice")
         if context.stack is not None and context.stack.diagnostics(self._uses, sorted(self._runtimes)):
-            raise UnusualError("there is something to say about the overlays")
+            raise UnusualError("the overlays have diagnostics")
         batch.count = self._left
         self._services()
 
@@ -190,7 +190,7 @@ class _Run:
         from trainc.batch.identity import identity
 
         if tracked_by_git(self._request.cache):
-            reason = "git tracks files in it, so that it was not read either; name a folder outside the repository"
+            reason = "git tracks files in it, so it was not read either; use a folder outside the repository"
             self._batch.unsaved = OSError(errno.EPERM, reason, self._request.cache)
             return None
         return Pack(self._request.cache, digest_of(identity(self._request.options.plugins), self._context.digest))

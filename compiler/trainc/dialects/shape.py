@@ -66,7 +66,11 @@ _TESTS: Mapping[str, Callable[[Any], bool]] = {
 def _wrong_type(wanted: Shape | str, value: Any, path: Path) -> Finding:
     expected = wanted if isinstance(wanted, str) else "a mapping"
     shown = value if isinstance(value, str | int | float) else {list: "a list"}.get(type(value), "a mapping")
-    hint = "quote it" if wanted == TEXT else ("write `key: value` lines, indented under it" if expected.startswith("a mapping") else "")
+    hint = (
+        "quote it"
+        if wanted == TEXT
+        else ("write `key: value` lines, indented under it" if expected.startswith("a mapping") else "")
+    )
     return Finding("WrongType", "error", f"expected {expected}, got {shown!r}", hint=hint, path=path)
 
 

@@ -107,7 +107,7 @@ def _without_counterpart(spec: Json) -> list[Finding]:
         Finding(
             "FieldWithoutCounterpart",
             "warning",
-            f"{path[-1]} is left out: no later V2ALPHA1_API has a field for it, and {V2ALPHA1_API}'s controller never read it",
+            f"{path[-1]} is ignored: {names.TRAINER_API} has no field for it, and {V2ALPHA1_API}'s controller never read it",
             hint="remove it, or move what it does to the training program or the runtime",
             path=path,
         )

@@ -154,13 +154,11 @@ def _finding(names: Sequence[str], setting: str | None) -> Finding:
     shown = ", ".join(f"${{{name}}}" for name in names[:3]) + (" and others" if names[3:] else "")
     path = ("metadata", "annotations", SUBSTITUTE)
     if setting == "disabled":
-        message = f"Flux would replace {shown}; the object is exempt from substitution"
-        hint = "nothing to do; where substitution is meant, render the value with an overlay"
+        message = f"Flux would replace {shown}, so the object is marked to be exempt from substitution"
+        hint = "no action needed; if you want substitution, render the value with an overlay"
         return Finding("FluxSubstitution", "info", message, hint=hint, path=path)
-    message = (
-        f"Flux replaces {shown} as soon as its Kustomization substitutes anything, by nothing if it knows no value"
-    )
-    hint = f"drop the annotation {SUBSTITUTE}: {setting}, or write $${{...}} for what the pod's shell is to see"
+    message = f"Flux replaces {shown} if its Kustomization has any postBuild substitution, with an empty string if the variable is not set"
+    hint = f"remove the annotation {SUBSTITUTE}: {setting}, or write $${{...}} for variables of the pod's shell"
     return Finding("FluxSubstitution", "warning", message, hint=hint, path=path)
 
 

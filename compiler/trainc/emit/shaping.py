@@ -73,8 +73,8 @@ def _overridden(field: str, moved: Mapping[str, str], before: Mapping[str, str])
             yield Finding(
                 "LabelOverridden",
                 "info",
-                f"{value!r} takes the place of {before[key]!r}, which the runtime's template gives the JobSet",
-                hint="drop one of the two, if they were not meant to differ",
+                f"the TrainJob's {value!r} replaces {before[key]!r} from the runtime's template",
+                hint="remove one of the two, unless the TrainJob should override the runtime",
                 path=("metadata", field, key),
             )
 
@@ -129,8 +129,8 @@ def _moved(trainer: str) -> Finding:
     return Finding(
         "DeadlineMoved",
         "info",
-        f"the deadline is now that of the Job {trainer!r}: initializers do not count, and a restart begins it anew",
-        hint="allow for the difference, or set activeDeadlineSeconds in the runtime's jobs yourself",
+        f"the deadline now applies to the Job {trainer!r}: initializers do not count, and a restart resets it",
+        hint="allow for the difference, or set activeDeadlineSeconds in the runtime's Job templates instead",
         path=_PATH,
     )
 
@@ -138,8 +138,8 @@ def _moved(trainer: str) -> Finding:
 _DROPPED = Finding(
     "DeadlineDropped",
     "warning",
-    "no job is the trainer, so that nothing can carry the deadline",
-    hint="label the job that trains, or set activeDeadlineSeconds in the runtime's job",
+    "no job is the trainer, so the deadline is lost",
+    hint="add the ancestor label to the job that trains, or set activeDeadlineSeconds in the runtime's Job template",
     path=_PATH,
 )
 
@@ -169,8 +169,8 @@ def _without_suspend(jobset: Manifest) -> Manifest:
 _FIGHTS_KUEUE = Finding(
     "SuspendFightsKueue",
     "warning",
-    f"suspend is left out: with the label {names.QUEUE_LABEL} Kueue suspends and resumes the job",
-    hint="drop suspend; to hold the job back, stop the queue (spec.stopPolicy of the LocalQueue) or drop the label",
+    f"suspend is not in the output: with the label {names.QUEUE_LABEL}, Kueue suspends and resumes the job",
+    hint="remove suspend; to hold the job back, stop the queue (spec.stopPolicy of the LocalQueue) or remove the label",
     path=("spec", "suspend"),
 )
 

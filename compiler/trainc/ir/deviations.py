@@ -27,7 +27,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
     Deviation(
         "no-key-material",
         "Secrets with SSH keys or curve certificates are referred to, never built",
-        "a key that is in git is no secret",
+        "a key in git is not secret",
     ),
     Deviation(
         "ancestor-label-injection",
@@ -37,8 +37,8 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "gang-of-pods-that-run-together",
-        "jobs that another job awaits with dependsOn Complete are no part of the gang",
-        "they are gone before the others start, so a gang that counts them is never complete",
+        "jobs that another job waits for with dependsOn Complete are not part of the gang",
+        "they are done before the others start, so a gang that counts them is never complete",
         "GangNeverComplete",
     ),
     Deviation(
@@ -55,50 +55,50 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "unnamed-ports-kept",
-        "container ports without a name are all kept",
-        "the controller takes any two unnamed ports for one and overwrites the first",
+        "all container ports without a name are kept",
+        "the controller treats any two unnamed ports as one and overwrites the first",
         "UnnamedPortsLost",
     ),
     Deviation(
         "patch-targets-checked",
         "a patch that names a job or container the runtime does not have is refused",
-        "the controller's check looks after the merge, when the patch has already created what it names",
+        "the controller checks after the merge, when the patch has already created the job or container",
         "PatchCreatesTarget",
     ),
     Deviation(
         "counts-from-merged-resources",
         "process and slot counts come from the resources that the container ends up with",
-        "the controller counts the TrainJob's list alone, so that GPUs of the runtime are forgotten",
+        "the controller looks only at the TrainJob's resources and misses GPUs that the runtime requests",
         "CountsIgnoreRuntimeResources",
     ),
     Deviation(
         "resources-without-policy",
         "resourcesPerNode works without an mlPolicy",
-        "since 2.3 the controller ignores it there in silence",
+        "since 2.3 the controller silently ignores it there",
         "ResourcesIgnored",
     ),
     Deviation(
         "resource-claims-kept",
         "claims in resourcesPerNode reach the container, and the container's own stay",
-        "the controller copies limits and requests alone, and since 2.3 takes the container's claims away too",
+        "the controller copies only limits and requests, and since 2.3 also removes the container's claims",
         "ResourceClaimsLost",
     ),
     Deviation(
         "mpi-nodes-size-the-nodes",
         "mlPolicy.numNodes sizes the MPI node job, never the launcher",
-        "the controller gives the number to the labelled job, and starts several launchers",
+        "the controller applies the number to the labelled job, and starts several launchers",
         "LauncherMultiplied",
     ),
     Deviation(
         "mpi-one-node-is-one-host",
         "runLauncherAsNode with numNodes 1 runs on the launcher alone",
-        "the controller keeps one node pod beside it, and so two hosts",
+        "the controller keeps one node pod as well, so there are two hosts",
         "ExtraHost",
     ),
     Deviation(
         "real-master-address",
         "rendezvous addresses use the trainer job's real name and the JobSet's real subdomain",
-        "the controller writes <job>-node-0-0.<job> whatever they are, and the pods never meet",
+        "the controller always writes <job>-node-0-0.<job>, and the pods never find each other",
         "MasterAddressWrong",
     ),
     Deviation(
@@ -110,7 +110,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
     Deviation(
         "one-gpu-resource",
         "two resources whose names contain gpu are refused where a count is taken from them",
-        "the controller takes whichever its map yields first, which changes from run to run",
+        "the controller uses whichever comes first in a Go map, which changes from run to run",
         "AmbiguousGPU",
     ),
     Deviation(
@@ -127,14 +127,14 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "flux-command-words",
-        "Flux runs the command's own words, the runtime's args included",
-        "the controller joins them with blanks, so that a word with a blank in it falls apart",
+        "Flux runs the command word by word, with the runtime's args",
+        "the controller joins the words with spaces, which splits words that contain spaces",
         "FluxCommandFlattened",
     ),
     Deviation(
         "metadata-moves-to-jobset",
-        "the TrainJob's labels and annotations are the JobSet's",
-        "the controller copies neither, so that Kueue, who would look at the TrainJob, finds no queue on the JobSet",
+        "the TrainJob's labels and annotations are copied to the JobSet",
+        "the controller copies neither; without the TrainJob in the cluster, Kueue would find no queue",
         "MetadataNotPropagated",
     ),
     Deviation(
@@ -145,36 +145,36 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "managed-by-moves-to-jobset",
-        "managedBy for MultiKueue is the JobSet's",
-        "the controller keeps it to the TrainJob, so that the JobSet is run in this cluster",
+        "managedBy for MultiKueue is set on the JobSet",
+        "the controller leaves it on the TrainJob, so the JobSet would run in this cluster",
         "ManagedByNotPropagated",
     ),
     Deviation(
         "deadline-moves-to-trainer",
-        "activeDeadlineSeconds is the trainer Job's",
-        "Trainer's controller enforces it on the TrainJob; without one nothing ends the job",
+        "activeDeadlineSeconds is set on the trainer Job",
+        "Trainer's controller enforces it on the TrainJob; without the controller nothing would stop the job",
         "DeadlineNotPropagated",
     ),
     Deviation(
         "no-empty-placeholders",
         "empty metadata, resources and status are left out",
-        "Go writes them for want of a value; they mean nothing and are noise in every diff",
+        "Go serializes them although they have no value; they mean nothing and clutter every diff",
     ),
     Deviation(
         "admission-defaults",
-        "the defaults of JobSet's webhook are written out",
-        "the webhook sees CREATE only: a second client-side apply takes them away, and is refused as a change",
+        "the defaults of JobSet's webhook are written to the manifest",
+        "the webhook sees CREATE only: a second client-side apply would remove them and be refused as a change",
     ),
     Deviation(
         "elastic-policy-honoured",
-        "torch.elasticPolicy gives torchrun its range of nodes, and the JobSet and the gang theirs",
+        "torch.elasticPolicy sets the range of nodes for torchrun, the JobSet and the gang",
         "the controller never reads it: the job has a fixed size and torchrun waits for all of it",
         "ElasticPolicyIgnored",
     ),
     Deviation(
         "volcano-scheduler-name",
-        "the pods of a Volcano gang name Volcano as their scheduler, where they name none",
-        "the controller leaves schedulerName empty, and the default scheduler knows nothing of the gang",
+        "pods of a Volcano gang without a schedulerName get volcano",
+        "the controller leaves schedulerName empty, and the default scheduler ignores the gang",
         "SchedulerNameMissing",
     ),
 )

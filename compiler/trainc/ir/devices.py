@@ -56,8 +56,8 @@ def ambiguous_gpus(job: TrainJob, info: Info) -> Iterator[Finding]:
             yield Finding(
                 "AmbiguousGPU",
                 "error",
-                f"{kind} name {' and '.join(found)}; it is open which of them counts processes per node",
-                hint="keep one GPU resource, or set spec.trainer.numProcPerNode",
+                f"{kind} list {' and '.join(found)}; it is ambiguous which of them counts the processes per node",
+                hint="keep one kind of GPU, or set spec.trainer.numProcPerNode",
                 path=("spec", "trainer", "resourcesPerNode", kind) if asked else ("spec", "runtimeRef"),
             )
             return

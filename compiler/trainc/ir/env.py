@@ -119,7 +119,7 @@ def reserved_env(trainer: Trainer, reserved: AbstractSet[str], purpose: str) -> 
             yield Finding(
                 "ReservedEnv",
                 "error",
-                f"{variable['name']} is set by trainc for {purpose} and must not be set by hand",
-                hint="drop the variable; numNodes, numProcPerNode and the runtime's policy decide its value",
+                f"{variable['name']} is reserved: Trainer sets it for {purpose}",
+                hint="remove the variable; its value comes from numNodes, numProcPerNode and the runtime's mlPolicy",
                 path=("spec", "trainer", "env", index),
             )

@@ -114,7 +114,7 @@ def controller_panics(why: str, path: Path) -> Finding:
     return Finding(
         "ControllerPanics",
         "error",
-        f"this release's controller crashes on it: {why}",
+        f"the controller of this release panics on it: {why}",
         hint="set the value, or compile with --semantics gitops",
         path=path,
     )

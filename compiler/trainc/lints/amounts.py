@@ -26,8 +26,8 @@ _MOST_DEVICES = 128
 def no_nodes(job: TrainJob, info: Info) -> Iterator[Finding]:
     """A warning for a job of no pods."""
     if job.trainer is not None and job.trainer.num_nodes == 0:
-        message = "numNodes is 0: the job has no pods, and is done at once without an error"
-        hint = "write 1 or more; suspend: true holds a job back"
+        message = "numNodes is 0: the job has no pods and completes at once without training anything"
+        hint = "write 1 or more; to hold the job back, set suspend: true"
         yield Finding("UnlikelyAmount", "warning", message, hint=hint, path=("spec", "trainer", "numNodes"))
 
 
@@ -73,8 +73,8 @@ def _unlikely(name: str, amount: str) -> Remark | None:
     if name == "cpu" and quantity.units >= _MOST_CORES:
         return (
             "UnlikelyAmount",
-            f"{amount} of cpu are {quantity.units} cores",
-            f"write {amount}m for thousandths of a core",
+            f"cpu: {amount} means {quantity.units} cores",
+            f"write {amount}m if you mean thousandths of a core",
         )
     if "/" in name:
         return _device(name, quantity)
@@ -86,9 +86,9 @@ def _bytes(name: str, written: str, quantity: Quantity) -> Remark | None:
         return None
     digits = written.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
     if written.endswith("m"):
-        message = f"{written} of {name} are thousandths of a byte"
+        message = f"{name}: {written} means thousandths of a byte"
         return "UnlikelyAmount", message, f"write {digits}Mi or {digits}Gi"
-    message = f"{written} of {name} are {quantity.units} bytes" if quantity.nanos else f"no {name} at all"
+    message = f"{name}: {written} means {quantity.units} bytes" if quantity.nanos else f"{name}: 0 means none at all"
     return (
         "UnlikelyAmount",
         message,
@@ -98,10 +98,10 @@ def _bytes(name: str, written: str, quantity: Quantity) -> Remark | None:
 
 def _device(name: str, quantity: Quantity) -> Remark | None:
     if quantity.units > _MOST_DEVICES and name in KNOWN:
-        return "UnlikelyAmount", f"no node has {quantity.units} of {name}", "write how many one pod takes"
+        return "UnlikelyAmount", f"{name}: {quantity.units} is more than any node has", "write the number per pod"
     meant = misspelt_device(name)
     if meant:
-        message = f"no known device is called {name}, so the pods may wait for ever"
+        message = f"there is no known device called {name}, so the pods may stay pending forever"
         return "UnlikelyResource", message, f"did you mean {meant}?"
     return None
 
@@ -154,7 +154,7 @@ def _kinds(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
     makers = {name.partition("/")[0] for name in asked}
     if len(asked) > 1 and (len(makers) > 1 or any(map(is_mig, asked))):
         kind = "limits" if asked[1] in (resources.get("limits") or {}) else "requests"
-        message = f"one container asks for {' and '.join(sorted(asked))}, which no node has together"
+        message = f"one container requests {' and '.join(sorted(asked))}, which no node has together"
         yield _finding(job, info, entry, (kind, asked[1]), ("UnlikelyResource", message, "keep one of them"))
 
 

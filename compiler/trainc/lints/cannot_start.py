@@ -49,17 +49,17 @@ def _program(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
         yield from _arguments_alone(entry, words)
         return
     if not first.strip():
-        yield _finding(entry, 0, "the program's name is empty", "write the program first: [torchrun, train.py]")
+        yield _finding(entry, 0, "the command is empty", "put the program first, as in [torchrun, train.py]")
     elif any(c.isspace() for c in first):
         shown = first if len(first) < 60 else first[:57] + "..."
-        message = f"the program is called {shown!r}, blanks included, and no image has that"
+        message = f"the whole text {shown!r}, spaces included, is the name of the program, and no image has such a file"
         yield _finding(entry, 0, message, f"write {_as_list(first)}")
     elif _TYPOGRAPHIC.search(first):
-        message = f"the program is called {first!r}, with letters that are no plain quotes, blanks or dashes"
-        yield _finding(entry, 0, message, f"type it anew: {_TYPOGRAPHIC.sub('', first)}")
+        message = f"the program's name {first!r} contains typographic quotes, spaces or dashes"
+        yield _finding(entry, 0, message, f"write {_TYPOGRAPHIC.sub('', first)}")
     elif first in BUILTINS or _ASSIGNMENT.fullmatch(first):
-        what = "a word of the shell's" if first in BUILTINS else "a variable, which only a shell sets"
-        message = f"{first!r} is {what}, and no shell runs this command"
+        what = "a shell keyword or builtin" if first in BUILTINS else "a variable, which only a shell expands"
+        message = f"{first!r} is {what}, but no shell runs this command"
         yield _finding(entry, 0, message, f"write {_in_shell(words)}")
     elif shell_script(words) is None and (index := _operator(words)) is not None:
         message = f"no shell runs this command, so {words[index]!r} reaches {base(first)} as an argument"
@@ -83,8 +83,8 @@ def _arguments_alone(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Find
         or (base(first).endswith((".py", ".sh")) and "/" not in first)
         or any(map(str.isspace, first))
     ):
-        message = f"{image} starts nothing by itself, so {first!r} is taken for the program"
-        yield _finding(entry, 0, message, "write the program as the command: command: [torchrun, train.py]")
+        message = f"image {image} has no entrypoint of its own, so {first!r} is run as the program"
+        yield _finding(entry, 0, message, "set the program as the command, as in command: [torchrun, train.py]")
 
 
 def _shell(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
@@ -98,18 +98,20 @@ def _shell(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
     index = words.index(script)
     rest = words[index + 1 :]
     if not script.strip():
-        yield _finding(entry, index, f"{base(words[at])} -c is given an empty text", "write the command after -c")
+        yield _finding(entry, index, f"the script after {base(words[at])} -c is empty", "write the command after -c")
     elif (
         rest and not any(c.isspace() or c in "$@;&|" for c in script) and base(rest[0]) not in (*SHELLS, "--", "_", "-")
     ):
         whole = " ".join((script, *rest))
-        message = f"{base(words[at])} -c takes one text: {rest[0]!r} does not reach {script}"
+        message = f"{base(words[at])} -c takes one argument: {rest[0]!r} is not passed to {script}"
         yield _finding(entry, index, message, f'write [{words[at]}, -c, "{whole}"]')
     else:
         line = read_command(words, programs(""))
         if line.unclosed:
-            message = f"a {line.unclosed} in this text is never closed, so {base(words[at])} refuses all of it"
-            yield _finding(entry, index, message, "close it, or put a backslash before it")
+            message = (
+                f"a {line.unclosed} in this script is never closed, so {base(words[at])} fails with a syntax error"
+            )
+            yield _finding(entry, index, message, "close it, or escape it with a backslash")
 
 
 def _script_file(entry: Entrypoint, words: tuple[str, ...], at: int) -> Iterator[Finding]:
@@ -119,11 +121,11 @@ def _script_file(entry: Entrypoint, words: tuple[str, ...], at: int) -> Iterator
     flags = "".join(word for word in words[at + 1 :] if word.startswith("-") and not word.startswith("--"))
     if not following:
         if "c" in flags and at + 1 < len(words):
-            yield _finding(entry, at, f"{shell} -c is given no text", f'write [{shell}, -c, "torchrun train.py"]')
+            yield _finding(entry, at, f"{shell} -c has no script", f'write [{shell}, -c, "torchrun train.py"]')
         return
     name = words[following[0]]
     if any(c.isspace() for c in name.strip()) or "\n" in name:
-        message = f"{shell} takes {name.splitlines()[0]!r} for the name of a file"
+        message = f"{shell} looks for a script file called {name.splitlines()[0]!r}"
         yield _finding(entry, following[0], message, f"put -c before it: [{shell}, -c, {_quoted(name)}]")
 
 
@@ -134,9 +136,14 @@ def _letters(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
             if not _means_punctuation(word, found.group()):
                 continue
             path, about = entry.place(index)
-            message = f"{found.group()!r} (U+{ord(found.group()):04X}) is no plain quote, blank or dash, and is taken for a letter"
+            message = f"{found.group()!r} (U+{ord(found.group()):04X}) is a typographic character, which the shell treats as a letter"
             yield Finding(
-                "TypographicCharacter", "warning", message, hint="type it anew, in plain ASCII", path=path, about=about
+                "TypographicCharacter",
+                "warning",
+                message,
+                hint="replace it with the plain ASCII character",
+                path=path,
+                about=about,
             )
 
 
@@ -192,8 +199,8 @@ def invalid_image(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Find
     if problem is None:
         return
     why, instead = problem
-    message = f"no registry serves {entry.image!r}: {why}"
-    hint = f"write {instead}" if instead else "write it as registry.example.com/team/train:1.0"
+    message = f"{entry.image!r} is not a valid image reference: {why}"
+    hint = f"write {instead}" if instead else "write it like registry.example.com/team/train:1.0"
     if entry.trainer is not None and entry.trainer.image:
         yield Finding("InvalidImage", "error", message, hint=hint, path=("spec", "trainer", "image"))
     else:

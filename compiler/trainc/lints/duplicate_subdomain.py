@@ -74,8 +74,8 @@ def _overwritten(place: str, first: str) -> Finding:
     return Finding(
         "SharedOutput",
         "warning",
-        f"it writes to {path or '/'} on the claim {claim!r}, as {first} does: one overwrites the other's checkpoints",
-        hint="give each job a folder of its own",
+        f"this job and {first} both write to {path or '/'} on claim {claim!r}: one overwrites the checkpoints of the other",
+        hint="use a different folder for each job",
         path=("metadata", "name"),
     )
 
@@ -87,8 +87,8 @@ def subdomain_of_every_run(job: TrainJob, info: Info, options: Options) -> Itera
         yield Finding(
             "DuplicateSubdomain",
             "warning",
-            f"every run of the job has the Service {subdomain!r}, and a new one begins before the old one is removed",
-            hint="drop the subdomain from the runtime; the Service is then called as the job, hash included",
+            f"every run of the job uses the Service {subdomain!r}, and a new run starts before the old one is removed",
+            hint="remove the subdomain from the runtime: the Service then has the name of the job, including the hash",
             path=("spec", "template", "spec", "network", "subdomain"),
             about="runtime",
         )
@@ -98,7 +98,7 @@ def _taken(service: str, first: str) -> Finding:
     return Finding(
         "DuplicateSubdomain",
         "warning",
-        f"its Service {service!r} is that of {first} too; while both exist, pods of the later one find nobody",
-        hint="give each job a subdomain of its own, or none: then the Service is called as the job",
+        f"its Service {service!r} is also the Service of {first}; while both exist, the pods of the later job cannot find each other",
+        hint="give each job its own subdomain, or remove it: the Service then has the name of the job",
         path=("spec", "network", "subdomain"),
     )

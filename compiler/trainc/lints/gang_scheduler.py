@@ -22,13 +22,15 @@ def scheduler_name_missing(job: TrainJob, info: Info) -> Iterator[Finding]:
     if not unnamed:
         return
     first = next(i for i, p in enumerate(info.pod_sets) if p.name == unnamed[0])
-    which = f"the gang's pods ({', '.join(unnamed)}) name no scheduler"
+    which = f"the gang's pods ({', '.join(unnamed)}) have no schedulerName"
     if scheduler and info.gitops:
         message = f"{which}; they get schedulerName: {scheduler}"
-        hint = f"write schedulerName: {scheduler} into the pod templates, so that a cluster's controller agrees"
+        hint = (
+            f"set schedulerName: {scheduler} in the runtime's pod templates, so that Trainer's controller does the same"
+        )
     else:
-        message = f"{which}, and Kubernetes' default one schedules them one by one"
-        own = scheduler or f"the name that the cluster's {chosen[0].policy} profile has"
+        message = f"{which}, so the default scheduler places them one by one"
+        own = scheduler or f"the schedulerName of the cluster's {chosen[0].policy} profile"
         hint = f"set schedulerName in the pod templates: {own}"
     path = (*JOBS, first, "template", "spec", "template", "spec")
     yield Finding("SchedulerNameMissing", "warning", message, hint, path, about="runtime")

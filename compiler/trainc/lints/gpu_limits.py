@@ -22,8 +22,8 @@ def gpu_without_limit(job: TrainJob, info: Info) -> Iterator[Finding]:
 
 
 def _without_limit(name: str, amount: str, entrypoint: Entrypoint, job: TrainJob) -> Finding:
-    message = f"{amount} of {name} is requested without a limit, and {name} cannot be overcommitted"
-    hint = f"set the limit of {name} to {amount} too; a limit alone is enough"
+    message = f"{name}: {amount} is requested without a limit, which Kubernetes refuses for devices"
+    hint = f"move it to limits: {{{name}: {amount}}}; the request is the same by default"
     asked = ((job.trainer.resources_per_node if job.trainer else None) or {}).get("requests") or {}
     if entrypoint.trains and name in asked:
         path: Path = ("spec", "trainer", "resourcesPerNode", "requests", name)

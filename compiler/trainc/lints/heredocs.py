@@ -56,5 +56,5 @@ def _holds_code(command: Command, heredoc: Heredoc) -> bool:
 
 
 def _words(changed: str, heredoc: Heredoc) -> tuple[str, str]:
-    message = f"the shell rewrites this text before it is run: {changed!r} does not arrive as it stands"
-    return message, f"quote the end mark: << '{heredoc.delimiter}'"
+    message = f"the shell expands this heredoc before the program sees it, and changes {changed!r}"
+    return message, f"quote the delimiter: << '{heredoc.delimiter}'"

@@ -22,8 +22,8 @@ def processes_ignored(job: TrainJob, info: Info) -> Iterator[Finding]:
     several = [plugin for plugin in enabled(info.plugins) if plugin.reads_processes]
     if not any(plugin.policy_of(job, info) is not None for plugin in several):
         *others, last = (plugin.policy for plugin in several)
-        message = f"numProcPerNode is not read here: the runtime's mlPolicy is none of {', '.join(others)} and {last}"
-        hint = "remove it, or take a runtime of a framework that starts several processes per node"
+        message = f"numProcPerNode has no effect: the runtime's mlPolicy is not {', '.join(others)} or {last}"
+        hint = "remove it, or use a runtime whose framework starts several processes per node"
         yield Finding("FieldIgnored", "warning", message, hint=hint, path=("spec", "trainer", "numProcPerNode"))
 
 
@@ -34,7 +34,7 @@ def values_overridden(job: TrainJob, info: Info) -> Iterator[Finding]:
         message = (
             f"suspend is {str(written).lower()} in the template and {str(bool(job.suspend)).lower()} in the JobSet"
         )
-        hint = "set spec.suspend of the TrainJob, which decides; remove it here"
+        hint = "remove it here, and set spec.suspend of the TrainJob, which wins"
         yield Finding("ValueOverridden", "info", message, hint=hint, path=(*_TEMPLATE, "suspend"), about="runtime")
     yield from _clamped(job, info)
     for index, (template, pod_set) in enumerate(zip(info.template["replicatedJobs"], info.pod_sets, strict=True)):
@@ -48,7 +48,7 @@ def _below_zero(job_spec: Json, path: Path) -> Iterator[Finding]:
     """Counts that no Job can have: a mistake, although another number takes their place."""
     for name in ("parallelism", "completions"):
         if isinstance(count := job_spec.get(name), int) and count < 0:
-            hint = "remove it: the number of nodes decides, numNodes of the TrainJob or the mlPolicy"
+            hint = "remove it: numNodes of the TrainJob or of the mlPolicy sets it"
             yield Finding(
                 "OutOfRange", "error", f"{name} cannot be {count}", hint=hint, path=(*path, name), about="runtime"
             )
@@ -62,7 +62,7 @@ def _clamped(job: TrainJob, info: Info) -> Iterator[Finding]:
         return  # There it is the number of hosts as it stands.
     if nodes is not None and nodes < 1 and decides and info.trainer is not None and info.trainer.count != nodes:
         message = f"numNodes is {nodes} in the mlPolicy, and {info.trainer.count} in the output"
-        hint = "write 1 or more; a TrainJob may ask for 0, or be held with suspend: true"
+        hint = "write 1 or more; to hold a job back, set suspend: true in the TrainJob"
         path: Path = ("spec", "mlPolicy", "numNodes")
         yield Finding("ValueOverridden", "warning", message, hint=hint, path=path, about="runtime")
 
@@ -71,11 +71,11 @@ def _sizes(job_spec: Json, pod_set: PodSet, path: Path) -> Iterator[Finding]:
     completions, parallelism = job_spec.get("completions"), job_spec.get("parallelism")
     if parallelism is not None and parallelism != pod_set.count:
         message = f"parallelism is {parallelism} in the template and {pod_set.count} in the output"
-        hint = "the number of nodes decides: numNodes of the TrainJob or the mlPolicy; remove it here"
+        hint = "remove it here: numNodes of the TrainJob or of the mlPolicy sets it"
         yield Finding("ValueOverridden", "info", message, hint=hint, path=(*path, "parallelism"), about="runtime")
     if completions is not None and completions != pod_set.count:
         # A job of many completions works them off with few pods; none of that is left.
         severity: Severity = "info" if completions == parallelism else "warning"
         message = f"completions is {completions} in the template and {pod_set.count} in the output"
-        hint = "Trainer runs each pod once, all at the same time: completions is always their number; remove it here"
+        hint = "remove it here: Trainer runs each pod once, all at the same time, so completions is always the number of pods"
         yield Finding("ValueOverridden", severity, message, hint=hint, path=(*path, "completions"), about="runtime")

@@ -81,21 +81,21 @@ def _key(field: str, key: str, value: str, path: Path, about: About) -> Iterator
     if field == "labels" and key in _LABELS:
         yield from _value(key, value, path, about)
     elif field == "annotations" and key in TOPOLOGY:
-        message = f"Kueue reads {key} in the pods' template alone, and nobody passes it on"
+        message = f"Kueue reads {key} only in the pod template, and it is not copied there"
         yield Finding("MisplacedTopologyRequest", "warning", message, hint=_snippet(key, value), path=path, about=about)
     elif field == "annotations" and key in _LABELS and key not in _ANNOTATIONS:
-        message = f"Kueue reads {key} among the labels, and this is an annotation"
+        message = f"{key} is a label for Kueue, and this is an annotation"
         yield Finding(
             "MisspeltKueueName",
             "warning",
             message,
-            hint=f"move it to labels: {{{key}: {value}}}",
+            hint=f"move it to metadata.labels: {{{key}: {value}}}",
             path=path,
             about=about,
         )
     elif key not in _LABELS | _ANNOTATIONS and (meant := _meant(key, field)):
-        message = f"Kueue reads no {field[:-1]} {key!r}"
-        hint = f"did you mean {meant}?" if meant != "?" else f"Kueue's are {', '.join(sorted(_LABELS)[:3])}, ..."
+        message = f"Kueue does not know the {field[:-1]} {key!r}"
+        hint = f"did you mean {meant}?" if meant != "?" else f"use one of {', '.join(sorted(_LABELS)[:3])}, ..."
         yield Finding("MisspeltKueueName", "warning", message, hint=hint, path=path, about=about)
 
 
@@ -144,26 +144,26 @@ def _value(key: str, value: str, path: Path, about: About) -> Iterator[Finding]:
     if key in (names.QUEUE_LABEL, _PRIORITY) and value and not is_dns1123_subdomain(value):
         what = "queue" if key == names.QUEUE_LABEL else "priority class"
         better = value.lower().replace("_", "-").strip("-.")
-        message = f"no {what} can be called {value!r}, and Kueue refuses the job"
+        message = f"{value!r} is not a valid name of a {what}, so Kueue refuses the job"
         hint = f"write {better}" if is_dns1123_subdomain(better) else "use lower-case letters, digits, '-' and '.'"
         yield Finding("InvalidKueueValue", "error", message, hint=hint, path=path, about=about)
     elif key == names.QUEUE_LABEL and not value:
-        message = "the queue's name is empty: Kueue does not manage the job"
+        message = "the name of the queue is empty, so Kueue does not manage the job"
         yield Finding(
             "InvalidKueueValue",
             "warning",
             message,
-            hint="name the LocalQueue, or drop the label",
+            hint="write the name of the LocalQueue, or remove the label",
             path=path,
             about=about,
         )
     elif key == _TIME and not (value.isascii() and value.isdecimal() and int(value) > 0):
-        message = f"{value!r} is not a number of seconds, and Kueue refuses the job"
+        message = f"{value!r} is not a number of seconds, so Kueue refuses the job"
         yield Finding(
             "InvalidKueueValue",
             "error",
             message,
-            hint='write a whole number of 1 or more, as "86400"',
+            hint='write a number of seconds in quotes, such as "86400"',
             path=path,
             about=about,
         )
@@ -171,7 +171,7 @@ def _value(key: str, value: str, path: Path, about: About) -> Iterator[Finding]:
 
 def _snippet(key: str, value: str) -> str:
     return (
-        "write it under template.spec.replicatedJobs[].template.spec.template.metadata.annotations of the runtime or a "
+        "set it in template.spec.replicatedJobs[].template.spec.template.metadata.annotations of the runtime or a "
         f"runtimePatch: {{{key}: {value!r}}}"
     )
 
@@ -183,7 +183,7 @@ def _nested(info: Info) -> Iterator[Finding]:
         own: Path = (*JOBS, index, "template", "metadata")
         for key, value in ((template.get("metadata") or {}).get("annotations") or {}).items():
             if key in TOPOLOGY:
-                message = f"Kueue reads {key} in the pods' template alone, and this is the Job's"
+                message = f"Kueue reads {key} only in the pod template, and this is the Job template"
                 yield Finding(
                     "MisplacedTopologyRequest",
                     "warning",
@@ -200,7 +200,7 @@ def _nested(info: Info) -> Iterator[Finding]:
             for key in (names.QUEUE_LABEL, _PRIORITY):
                 if key in (metadata.get("labels") or {}):
                     message = f"Kueue queues the JobSet as a whole and does not read {key} here"
-                    hint = f"write it in the TrainJob's metadata: labels: {{{key}: {metadata['labels'][key]}}}"
+                    hint = f"set it in the TrainJob: metadata: {{labels: {{{key}: {metadata['labels'][key]}}}}}"
                     yield Finding(
                         "MisspeltKueueName", "warning", message, hint=hint, path=(*path, "labels", key), about="runtime"
                     )
@@ -210,11 +210,9 @@ def _nested(info: Info) -> Iterator[Finding]:
                         from trainc.diagnostics.near_names import misspelt
 
                         near = misspelt(key, TOPOLOGY, 3)
-                        message = f"Kueue reads no annotation {key!r}"
+                        message = f"Kueue does not know the annotation {key!r}"
                         hint = (
-                            f"did you mean {near}?"
-                            if near
-                            else f"a topology is asked for with {REQUIRED} or {PREFERRED}"
+                            f"did you mean {near}?" if near else f"use {REQUIRED} or {PREFERRED} to request a topology"
                         )
                         yield Finding(
                             "MisspeltKueueName",
@@ -235,12 +233,12 @@ def _of_queued(job: TrainJob, info: Info) -> Iterator[Finding]:
     )
     count = len(info.pod_sets)
     if count > _MOST_POD_SETS:
-        message = f"Kueue takes a job of at most {_MOST_POD_SETS} replicated jobs, and this one has {count}"
+        message = f"Kueue supports at most {_MOST_POD_SETS} replicated jobs in a JobSet, and this one has {count}"
         yield Finding(
             "TooManyPodSets",
             "error",
             message,
-            hint="use replicas or more pods of one job instead",
+            hint="merge similar replicated jobs into one with more replicas or pods",
             path=path,
             about=about,
         )
@@ -248,7 +246,7 @@ def _of_queued(job: TrainJob, info: Info) -> Iterator[Finding]:
         awaited = [d["name"] for d in replicated.get("dependsOn") or () if d.get("status") == "Complete"]
         if awaited:
             message = f"Kueue reserves the devices of {replicated['name']!r} while {awaited[0]!r} still runs; with waitForPodsReady it evicts the job after its timeout"
-            hint = "keep the timeout longer than the download, or download in a job of its own"
+            hint = "set the timeout longer than the download takes, or run the download as a separate job"
             yield Finding(
                 "QueuedBehindInitializer", "info", message, hint=hint, path=(*JOBS, index, "dependsOn"), about="runtime"
             )

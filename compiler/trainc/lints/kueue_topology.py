@@ -45,18 +45,18 @@ def topology_requests(info: Info, queued: bool) -> Iterator[Finding]:
             groups.setdefault(asked[_GROUP], []).append((pods, asked, (*path, _GROUP)))
         if not queued:
             key = next(iter(asked))
-            message = f"{key} is read by Kueue alone, and the job names no queue"
+            message = f"{key} has no effect: only Kueue reads it, and the job has no queue"
             yield Finding(
                 "TopologyWithoutQueue",
                 "info",
                 message,
-                hint=f"add the label {names.QUEUE_LABEL} to the TrainJob",
+                hint=f"add the queue to the TrainJob: metadata: {{labels: {{{names.QUEUE_LABEL}: my-queue}}}}",
                 path=(*path, key),
                 about="runtime",
             )
     for name, members in groups.items():
         if message := _group_problem(name, members):
-            hint = "a group is a launcher of one pod and its nodes, with the same topology"
+            hint = "use a group for a launcher with one pod and its nodes, with the same topology"
             yield Finding("InvalidTopologyRequest", severity, message, hint=hint, path=members[0][2], about="runtime")
 
 
@@ -65,28 +65,28 @@ def _problems(asked: Mapping[str, str], pods: int) -> Iterator[tuple[str, str, s
     if len(kinds) > 1:
         yield (
             kinds[1],
-            f"a pod template asks for one of required, preferred and unconstrained topology, not {len(kinds)}",
+            f"a pod template can request only one of required, preferred and unconstrained topology; this one has {len(kinds)}",
             "keep one of them",
         )
     for key in (REQUIRED, PREFERRED, _SLICE):
         if key in asked and not _is_label_name(asked[key]):
             yield (
                 key,
-                f"{asked[key]!r} cannot be the label of a topology level",
-                "write one as cloud.provider.com/topology-rack",
+                f"{asked[key]!r} is not a valid label for a topology level",
+                "write the node label of the level, such as cloud.provider.com/topology-rack",
             )
     if _UNCONSTRAINED in asked and asked[_UNCONSTRAINED] not in _BOOLEANS:
-        yield _UNCONSTRAINED, f"{asked[_UNCONSTRAINED]!r} is neither true nor false", 'write "true"'
+        yield _UNCONSTRAINED, f"{asked[_UNCONSTRAINED]!r} is not true or false", 'write "true"'
     yield from _slice_problems(asked, pods)
     if _GROUP in asked:
         if asked[_GROUP].isdecimal():
-            yield _GROUP, "a group's name must not be a number", "begin it with a letter"
+            yield _GROUP, "the name of a group cannot be a number", "start it with a letter"
         for key in (_SLICE, _SLICE_SIZE, _LEVELS):
             if key in asked:
-                yield _GROUP, f"a group may not be cut into slices, and {key} is there", "drop one of them"
+                yield _GROUP, f"a group cannot be divided into slices, and {key} is set", "remove one of them"
                 break
         if REQUIRED not in asked and PREFERRED not in asked:
-            yield _GROUP, "a group needs a required or preferred topology", f"add {REQUIRED}"
+            yield _GROUP, "a group needs a required or a preferred topology", f"add {REQUIRED}"
 
 
 def _slice_problems(asked: Mapping[str, str], pods: int) -> Iterator[tuple[str, str, str]]:
@@ -94,10 +94,10 @@ def _slice_problems(asked: Mapping[str, str], pods: int) -> Iterator[tuple[str, 
     if size is not None and not (size.lstrip("+-").isdecimal() and size.isascii()):
         yield _SLICE_SIZE, f"{size!r} is not a number of pods", "write a whole number of 1 or more"
     elif size is not None and not 1 <= int(size) <= max(pods, 1):
-        yield _SLICE_SIZE, f"a slice of {size} pods cannot be cut from {pods}", f"write a number from 1 to {pods}"
+        yield _SLICE_SIZE, f"{pods} pods cannot be divided into slices of {size}", f"write a number from 1 to {pods}"
     if (_SLICE in asked) != (size is not None):
         missing, there = (_SLICE_SIZE, _SLICE) if _SLICE in asked else (_SLICE, _SLICE_SIZE)
-        yield there, f"{there} says nothing without {missing}", f"add {missing}, or drop this"
+        yield there, f"{there} has no effect without {missing}", f"add {missing}, or remove this annotation"
     if _LEVELS in asked:
         yield from _level_problems(asked, pods)
 
@@ -106,13 +106,17 @@ def _level_problems(asked: Mapping[str, str], pods: int) -> Iterator[tuple[str, 
     import json
 
     if _SLICE in asked or _SLICE_SIZE in asked:
-        yield _LEVELS, f"it excludes {_SLICE} and {_SLICE_SIZE}", "keep one of the two ways"
+        yield _LEVELS, f"it cannot be used together with {_SLICE} and {_SLICE_SIZE}", "keep one of the two forms"
     try:
         levels = json.loads(asked[_LEVELS])
         sizes = [int(level["size"]) for level in levels]
         labels = [str(level["topology"]) for level in levels]
     except (ValueError, TypeError, KeyError):
-        yield _LEVELS, "it is not a JSON list of topology and size", 'write [{"topology": "cloud.com/rack", "size": 4}]'
+        yield (
+            _LEVELS,
+            "the value is not a JSON list of topology and size",
+            'write [{"topology": "cloud.com/rack", "size": 4}]',
+        )
         return
     wrong = not 1 <= len(levels) <= 3 or len(set(labels)) < len(labels) or any(size < 1 for size in sizes)
     if wrong or any(outer % inner for outer, inner in pairwise(sizes)) or (sizes and sizes[0] > pods):

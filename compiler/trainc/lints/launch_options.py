@@ -58,9 +58,9 @@ def _nodes(training: Training, start: Start, launch: Launch, option: Option) -> 
     if least == most == training.nodes:
         return
     elastic = ":" in told
-    message = f"{option.written} {value} waits for {value} nodes, and the job has {training.nodes}"
+    message = f"{option.written} {value} waits for {value} nodes, but the job has {training.nodes}"
     if most < training.nodes:
-        message = f"{option.written} {value} lets {value} nodes in, and the job has {training.nodes}"
+        message = f"{option.written} {value} admits {value} nodes, but the job has {training.nodes}"
     inside = least <= training.nodes <= most
     # Nodes of other jobs may come to an address outside; without a policy nothing is told that could be beaten.
     unsure = inside or elastic or not training.policy or _meets_outside(training, launch)
@@ -109,7 +109,7 @@ def _address(training: Training, start: Start, launch: Launch, option: Option) -
     if _backend(launch) not in ("static", "c10d"):
         return  # A store of its own, such as etcd.
     if host and (told := _endpoint_told(training) or training.variables.get("PET_MASTER_ADDR")) and host != told:
-        message = f"{option.written} is {host}, and the pods are told to meet at {told}"
+        message = f"{option.written} is {host}, but the rendezvous of this job is {told}"
         if is_v1_host(host, training.job.name):
             message = f"{option.written} is {host}, a name of Training Operator v1; the first pod is {told}"
         yield _finding(training, (start, option), "warning", message, "drop it: the runtime injects the address")
@@ -149,7 +149,7 @@ def _beaten(training: Training, start: Start, launch: Launch, option: Option) ->
     told = training.variables.get(name)
     value = training.value(option.value, launch) if option.value is not None else None
     if told is not None and value not in (None, told, name):
-        hint = "drop the flag: the variable has the value"
+        hint = "remove the flag: the variable already has this value"
         yield _finding(
             training, (start, option), "warning", f"{option.written} {value} beats {name}, which is {told}", hint
         )
@@ -164,7 +164,7 @@ def _port(training: Training, start: Start, launch: Launch, option: Option) -> I
 
 
 def _drop(decided: str) -> str:
-    return f"drop the flag, and set {decided} instead"
+    return f"remove the flag, and set {decided} instead"
 
 
 def _finding(training: Training, about: tuple[Start, Option], severity: Severity, message: str, hint: str) -> Finding:

@@ -48,17 +48,19 @@ def _foreign_words(training: Training, launch: Launch) -> tuple[str, str]:
     policy = f"the {training.policy} policy" if training.policy else "a runtime without mlPolicy"
     own = training.starting
     if launch.launcher.reaches == "hosts":
-        message = f"{name} needs a list of hosts, and {policy} gives it none: each of the {nodes} pods trains alone"
+        message = (
+            f"{name} needs a list of hosts, which {policy} does not provide: each of the {nodes} pods trains alone"
+        )
     elif own is not None and own.hosts:
-        message = f"{policy} starts {name} in one pod and tells it of no other: the rest of the {nodes} nodes stay idle"
+        message = f"{policy} runs {name} in one pod only, without the addresses of the others: the rest of the {nodes} nodes stay idle"
     else:
-        message = f"{policy} sets nothing that {name} reads: each of the {nodes} pods trains alone"
+        message = f"{policy} sets no variables that {name} reads: each of the {nodes} pods trains alone"
     if own is not None:
         return message, f"start the program with {own.launchers[0].name}, or {_other_runtime(launch)}"
     if training.policy:
         return (
             message,
-            f"start the program itself: it finds its rank in the variables of {training.policy}; or {_other_runtime(launch)}",
+            f"run the program without a launcher, with the rank variables of {training.policy}; or {_other_runtime(launch)}",
         )
     return message, _other_runtime(launch)
 
@@ -67,7 +69,7 @@ def _other_runtime(launch: Launch) -> str:
     homes = [key for key, each in launching() if launch.launcher in each.launchers]
     if launch.launcher.reaches == "hosts":
         homes = [key for key, each in launching() if each.hosts]
-    return f"take a runtime whose mlPolicy is {homes[0]}" if homes else "take a runtime of its framework"
+    return f"use a runtime with mlPolicy {homes[0]}" if homes else "use a runtime for its framework"
 
 
 def _single_process(training: Training, launch: Launch) -> Iterator[Finding]:
@@ -75,10 +77,8 @@ def _single_process(training: Training, launch: Launch) -> Iterator[Finding]:
     several = launch.given(launch.launcher.nodes | frozenset(("multi-gpu", "use-deepspeed", "use-fsdp", "multi-cpu")))
     if training.devices != 1 or several is not None:
         return
-    message = (
-        f"with one device in each pod accelerate starts one process that knows of no other: {training.nodes} trainings"
-    )
-    hint = "start the program with torchrun, or add --multi_gpu and --num_machines with the rank and address"
+    message = f"with one device per pod, accelerate starts a single process without distributed training: {training.nodes} separate trainings"
+    hint = "use torchrun, or add --multi_gpu and --num_machines with the rank and address"
     yield training.finding("NoLauncher", "warning", message, hint, launch.index)
 
 
@@ -111,11 +111,11 @@ def _missing(training: Training) -> Iterator[Finding]:
 def _missing_words(training: Training) -> str:
     nodes, devices = training.nodes, training.devices
     if training.starting is not None and training.starting.hosts:
-        return f"no launcher starts this program: it runs once, on one of the {nodes} nodes"
+        return f"this program has no launcher: it runs once, on one of the {nodes} nodes"
     each = f" with {devices} devices" if devices > 1 else ""
     if nodes < 2:
-        return f"no launcher starts this program: one process{each}"
-    return f"no launcher starts this program: {nodes} pods{each} run one process each, and none knows of the others"
+        return f"this program has no launcher: it is one process{each}"
+    return f"this program has no launcher: each of the {nodes} pods{each} runs one process that trains alone"
 
 
 def _ran_inside(shell: Start, starts: tuple[Start, ...]) -> bool:

@@ -17,11 +17,11 @@ def missing_trainer_ancestor(job: TrainJob, info: Info) -> Iterator[Finding]:
     if not info.pod_sets or info.trainer_container is not None:
         return
     if trainer is None:
-        message = "no job is labelled as the trainer: spec.trainer and the framework's variables reach no container"
-        hint = f"add the label {names.ANCESTOR_LABEL}: {names.TRAINER} to the template of the job that trains"
+        message = "no job has the ancestor label of the trainer: spec.trainer and the framework's variables are not applied to any container"
+        hint = f"add the label {names.ANCESTOR_LABEL}: {names.TRAINER} to the metadata of the template of the job that trains"
         yield Finding("MissingTrainerAncestor", "warning", message, hint, JOBS, about="runtime")
         return
     path = (*JOBS, info.pod_sets.index(trainer), "template", "spec", "template", "spec", "containers")
-    message = f"the trainer job {trainer.name!r} has no container {trainer.main!r}, so spec.trainer reaches nothing"
-    hint = f"call its main container {trainer.main}"
+    message = f"the trainer job {trainer.name!r} has no container {trainer.main!r}, so spec.trainer has no effect"
+    hint = f"rename its main container to {trainer.main}"
     yield Finding("MissingTrainerAncestor", "warning", message, hint, path, about="runtime")

@@ -16,5 +16,9 @@ def missing_image(job: TrainJob, info: Info) -> Iterator[Finding]:
         if entrypoint.image:
             continue
         here = f"container {entrypoint.container.name!r} of job {entrypoint.pod_set.name!r}"
-        hint = "set spec.trainer.image in the TrainJob, or image in the runtime" if entrypoint.trains else "set image"
+        hint = (
+            "set spec.trainer.image in the TrainJob, or the container's image in the runtime"
+            if entrypoint.trains
+            else "set image"
+        )
         yield Finding("MissingImage", "error", f"{here} has no image", hint, entrypoint.path, about="runtime")

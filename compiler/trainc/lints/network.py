@@ -30,8 +30,8 @@ def network(job: TrainJob, info: Info) -> Iterator[Finding]:
         return
     if (info.template.get("network") or {}).get("enableDNSHostnames") is False:
         path = ("spec", "template", "spec", "network", "enableDNSHostnames")
-        message = f"the pods get no DNS names, and {policy} tells all {pods} of them to meet at one"
-        yield Finding("NoHostnames", "error", message, hint="drop it, or write true", path=path, about="runtime")
+        message = f"the pods get no DNS names, but the rendezvous of {policy} for all {pods} pods is one"
+        yield Finding("NoHostnames", "error", message, hint="remove it, or write true", path=path, about="runtime")
     for index, pod_set in enumerate(info.pod_sets):
         if pod_set.role or pod_set.ancestor == "trainer":
             yield from _host_network(job, info, pod_set)
@@ -46,8 +46,8 @@ def _host_network(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Findin
     if (spec.get("dnsConfig") or {}).get("nameservers"):
         return  # The pod asks those.
     path, about = in_pod(job, info, pod_set.name, "hostNetwork")
-    message = "pods in the host's network ask the host's DNS, which knows no pods: rank 0's name does not resolve"
-    hint = "set dnsPolicy: ClusterFirstWithHostNet beside it"
+    message = "pods with hostNetwork use the DNS of the host, which does not know pods: the host name of rank 0 does not resolve"
+    hint = "add dnsPolicy: ClusterFirstWithHostNet to the same pod template"
     yield Finding("HostNetworkWithoutDNS", "error", message, hint=hint, path=path, about=about)
 
 
@@ -55,9 +55,9 @@ def _without_index(info: Info, pod_set: PodSet, index: int) -> Iterator[Finding]
     job_spec = info.template["replicatedJobs"][index]["template"].get("spec") or {}
     if job_spec.get("completionMode") == "NonIndexed" and pod_set.count > 1:
         path = ("spec", "template", "spec", "replicatedJobs", index, "template", "spec", "completionMode")
-        message = "pods without an index have no rank and no host name to meet at"
+        message = "pods without an index have no rank and no host name for the rendezvous"
         yield Finding(
-            "PodsWithoutIndex", "error", message, hint="drop it, or write Indexed", path=path, about="runtime"
+            "PodsWithoutIndex", "error", message, hint="remove it, or write Indexed", path=path, about="runtime"
         )
 
 
@@ -68,21 +68,21 @@ def _variables(job: TrainJob, info: Info, pod_set: PodSet, policy: str, pods: in
             if name in _READ and isinstance(value, str) and (found := _unreachable(name, value, policy, job.name)):
                 code, severity, why = found
                 path, about = variable_place(job, info, pod_set, container.name, name)
-                message = f"{name} is {value}, {why}: the {pods} pods do not meet"
-                hint = f"drop {name}: the runtime says where the pods meet"
+                message = f"{name} is {value}, {why}: the {pods} pods cannot find each other"
+                hint = f"remove {name}: the runtime sets up the rendezvous"
                 yield Finding(code, severity, message, hint=hint, path=path, about=about)
 
 
 def _unreachable(name: str, value: str, policy: str, job: str) -> tuple[str, Severity, str] | None:
     """The code, the severity and the reason why pods do not meet at a variable's value."""
     if name in _INTERFACES:
-        return ("LoopbackInterface", "error", "which reaches no other pod") if value in _LOOPBACK else None
+        return ("LoopbackInterface", "error", "which cannot reach other pods") if value in _LOOPBACK else None
     if value.startswith(_AT_HOME):
         # torchrun sets MASTER_ADDR anew for its workers.
         if policy == "torch" and name == "MASTER_ADDR":
             return None
         severity: Severity = "error" if name == "JAX_COORDINATOR_ADDRESS" and policy == "jax" else "warning"
-        return "LoopbackInterface", severity, "which each pod takes for itself"
+        return "LoopbackInterface", severity, "which is a different address in each pod"
     if is_v1_host(value, job):
         return "FormerHostName", "warning", "a name of Training Operator v1 that no pod has"
     return None

@@ -13,6 +13,6 @@ from trainc.ir.trainjob import TrainJob
 def nothing_to_run(job: TrainJob, info: Info) -> Iterator[Finding]:
     """An error where there is no replicated job at all."""
     if not info.pod_sets:
-        message = "the runtime has no replicated job, so the JobSet runs nothing"
+        message = "the runtime has no replicated jobs, so the JobSet runs nothing"
         hint = "add a job to spec.template.spec.replicatedJobs"
         yield Finding("NothingToRun", "error", message, hint, JOBS, about="runtime")

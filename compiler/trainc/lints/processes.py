@@ -41,8 +41,8 @@ def _per_node(training: Training, launch: Launch, option: Option) -> Iterator[Fi
     if value.isdecimal() and training.devices:
         yield from _compared(training, option, int(value))
     elif asked is not None and asked not in (_words_asked(training), value) and value not in training.variables:
-        message = f"{option.written} {value} beats numProcPerNode, which is {asked}"
-        hint = "drop the flag, and set numProcPerNode instead"
+        message = f"{option.written} {value} overrides numProcPerNode, which is {asked}"
+        hint = "remove the flag, and set numProcPerNode instead"
         yield training.finding("TorchrunArgOverridesPolicy", "warning", message, hint, option.index)
 
 
@@ -138,7 +138,7 @@ def _fewer(shown: str, devices: int) -> bool:
 
 def _hidden_words(training: Training, name: str, shown: str) -> tuple[str, str]:
     message = f"{name} is {shown!r}, which hides devices from the program: the pod has {training.devices} of {training.device}"
-    return message, f"drop {name}: a pod sees the devices that it asks for, and no others"
+    return message, f"remove {name}: a pod only sees the devices that it requests"
 
 
 def _of_variable(training: Training, name: str, index: int) -> tuple[Path, About]:

@@ -15,7 +15,7 @@ from trainc.plugins.plugin import Plugin
 from trainc.plugins.registry import PLUGINS
 from trainc.startup.records import dataclass
 
-_HINT = "put prefixes, suffixes and renames into trainc's overlay, or at least before trainc runs, and compile again"
+_HINT = "set prefixes, suffixes and new names in trainc's overlay, or before trainc runs, and compile again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +91,14 @@ def _addresses(path: Path, container: Json, rendered: Rendered) -> Iterator[Find
 
 def _address(path: Path, address: str, hosts: frozenset[str]) -> Iterator[Finding]:
     if not _is_host(address.partition(":")[0], hosts):
-        yield Finding("StaleAddress", "error", f"{address!r} is no pod of this JobSet", _HINT, path)
+        yield Finding("StaleAddress", "error", f"{address!r} is not a pod of this JobSet", _HINT, path)
 
 
 def _hosts(path: Path, hostfile: str, hosts: frozenset[str]) -> Iterator[Finding]:
     listed = (line.split()[0].partition(":")[0] for line in hostfile.splitlines() if line.strip())
     stale = [host for host in listed if not _is_host(host, hosts)]
     if stale:
-        message = f"the hostfile names {len(stale)} host(s) that this JobSet will not create, {stale[0]!r} first"
+        message = f"the hostfile lists {len(stale)} host(s) that this JobSet does not create; the first is {stale[0]!r}"
         yield Finding("StaleHost", "error", message, _HINT, path)
 
 
@@ -112,7 +112,9 @@ def _groups(path: Path, pod: Json, rendered: Rendered) -> Iterator[Finding]:
     for gang in (plugin.gang for plugin in rendered.plugins if plugin.gang is not None):
         group = (metadata.get(gang.joins) or {}).get(gang.key)
         if group is not None and group not in rendered.groups:
-            message = f"the pods join the group {group!r}, and no PodGroup of that name is among the manifests"
+            message = (
+                f"the pods belong to the group {group!r}, and there is no PodGroup of that name among the manifests"
+            )
             yield Finding("StaleGroup", "error", message, _HINT, (*path, "metadata", gang.joins, gang.key))
 
 

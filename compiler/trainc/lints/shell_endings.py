@@ -39,8 +39,8 @@ def _only_waits(training: Training) -> Iterator[Finding]:
     waits = training.line.ran("sleep")
     # Users enter a Flux instance and submit from inside of it.
     if waits and training.policy != "flux" and not training.line.ran("launcher", "python", "unknown", "code"):
-        message = f"{' '.join(waits[-1].words)!r} trains nothing and never ends: the pods hold what they ask for"
-        hint = "start the training; for a look around, use `kubectl debug` or a job with a deadline"
+        message = f"{' '.join(waits[-1].words)!r} never exits and trains nothing: the pods hold their resources until they are deleted"
+        hint = "start the training; to debug, use `kubectl debug` or set a deadline"
         yield training.finding("HeldAfterEnd", "warning", message, hint, waits[-1].program.index)
 
 
@@ -67,8 +67,8 @@ def _script(training: Training, trains: Start) -> Iterator[Finding]:
         yield training.finding("FailureIgnored", "warning", *lost, trains.program.index)
     waiting = _waits_behind(item, rest)
     if waiting is not None:
-        message = f"after the training {' '.join(waiting.words)!r} keeps the pods, and all that they ask for"
-        hint = "drop it: the logs of a pod that has ended stay"
+        message = f"{' '.join(waiting.words)!r} after the training keeps the pods and all their resources"
+        hint = "remove it: the logs of a finished pod are kept"
         yield training.finding("HeldAfterEnd", "warning", message, hint, trains.program.index)
 
 
@@ -108,8 +108,8 @@ def _lost_in_pipe(item: Item, trains: Start, options: _Options) -> tuple[str, st
         return None
     last = item.stages[-1]
     name = base(last.words[0]) if isinstance(last, Command) and last.words else "the last command"
-    message = f"the pipe ends as {name} does, so a training that fails counts as done, and the other pods wait for it"
-    return message, "begin the script with `set -o pipefail`, and run it with bash"
+    message = f"the exit status of the pipe is that of {name}, so a failed training counts as done while the other pods wait for it"
+    return message, "start the script with `set -o pipefail`, and run it with bash"
 
 
 def _lost_behind(item: Item, rest: tuple[Item, ...], options: _Options) -> tuple[str, str] | None:
@@ -127,8 +127,8 @@ def _lost_behind(item: Item, rest: tuple[Item, ...], options: _Options) -> tuple
     stops = options.errexit and position == 0
     if then == ";" and behind and not stops:
         shown = _shown(behind[-1])
-        message = f"the script ends as {shown!r} does, so a training that fails counts as done"
-        return message, "begin the script with `set -e`, or join the commands with &&"
+        message = f"the exit status of the script is that of {shown!r}, so a failed training counts as done"
+        return message, "start the script with `set -e`, or join the commands with &&"
     return None
 
 
@@ -138,12 +138,12 @@ def _lost_in_background(rest: tuple[Item, ...]) -> tuple[str, str] | None:
         return None
     if waits:
         return (
-            "`wait` without a process always succeeds, so a training that fails counts as done",
-            "write `wait $!`, or drop the & and the wait",
+            "`wait` without a process ID always succeeds, so a failed training counts as done",
+            "write `wait $!`, or remove the & and the wait",
         )
     if any(_runs(item) and _shown(item).startswith(("sleep", "tail")) for item in rest):
-        return "the training runs in the background, and nothing looks at how it ends", "drop the &"
-    return "the training runs in the background, and the pod ends without waiting for it", "drop the &"
+        return "the training runs in the background, and its exit status is ignored", "remove the &"
+    return "the training runs in the background, and the pod exits without waiting for it", "remove the &"
 
 
 def _lost_in_or(alternative: Item) -> tuple[str, str] | None:
@@ -157,8 +157,8 @@ def _lost_in_or(alternative: Item) -> tuple[str, str] | None:
             return None
     elif base(stage.words[0]) not in _PASSING:
         return None
-    message = f"`|| {_shown(alternative)}` turns a training that fails into one that is done"
-    return message, "drop it; a pod that has failed is what restarts and alerts look for"
+    message = f"`|| {_shown(alternative)}` makes a failed training count as done"
+    return message, "remove it: restarts and alerts depend on failed pods"
 
 
 def _runs(item: Item) -> bool:

@@ -32,7 +32,7 @@ def _in_words(words: Sequence[str], entrypoint: Entrypoint, job: TrainJob, info:
             yield Finding(
                 "UnexpandedShellVariable",
                 "warning",
-                f"no shell runs this command, so {word!r} reaches the program as it stands",
+                f"no shell runs this command, so {word!r} is passed to the program without being expanded",
                 "; ".join(_hint(name, entrypoint, job, info) for name in names),
                 path,
                 about=about,
@@ -42,7 +42,7 @@ def _in_words(words: Sequence[str], entrypoint: Entrypoint, job: TrainJob, info:
 def _hint(name: str, entrypoint: Entrypoint, job: TrainJob, info: Info) -> str:
     for plugin in enabled(info.plugins) if entrypoint.trains else ():
         if name in plugin.shell_names and plugin.policy_of(job, info) is not None:
-            return f"write $({plugin.shell_names[name]}) for {name}, or drop the flag: the runtime injects the value"
+            return f"write $({plugin.shell_names[name]}) for {name}, or remove the flag: the runtime sets the value"
     if any(variable["name"] == name for variable in entrypoint.container.env):
         return f"write $({name}), which Kubernetes expands"
     return f"write $({name}) and set {name} in env, or run the command through sh -c"

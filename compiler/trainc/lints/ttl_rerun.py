@@ -25,8 +25,8 @@ def ttl_rerun(job: TrainJob, info: Info, options: Options) -> Iterator[Finding]:
     yield Finding(
         "TTLRerun",
         "warning",
-        f"{seconds} s after it has finished the JobSet is deleted; the GitOps tool finds it missing and runs it again",
-        f"drop {_FIELD} from the runtime and remove finished jobs from git instead",
+        f"the JobSet is deleted {seconds} s after it finishes; the GitOps tool then creates it again, and the job runs again",
+        f"remove {_FIELD} from the runtime, and remove finished jobs from git instead",
         ("spec", "template", "spec", _FIELD),
         about="runtime",
     )
@@ -46,9 +46,9 @@ def _jobs_made_again(info: Info) -> Iterator[Finding]:
             yield Finding(
                 "TTLRerun",
                 "warning",
-                f"{seconds} s after it has finished the Job of {job['name']!r} is deleted; while others of the JobSet "
-                "still run, JobSet finds it missing and runs it again",
-                f"drop {_FIELD} from the job; those of a JobSet go with it",
+                f"the Job of {job['name']!r} is deleted {seconds} s after it finishes; while other Jobs of the JobSet "
+                "still run, JobSet creates it again",
+                f"remove {_FIELD} from the job: its Jobs are deleted with the JobSet",
                 ("spec", "template", "spec", "replicatedJobs", index, "template", "spec", _FIELD),
                 about="runtime",
             )

@@ -28,8 +28,8 @@ from trainc.output.ownership import (
 from trainc.reading.opening import NoRegularFileError, read_file, reason_of
 from trainc.startup.records import dataclass, replace
 
-_NOT_OURS = "is there already and trainc did not write it"
-_LINK = "is a link, or in a folder that is one, and would lead elsewhere"
+_NOT_OURS = "already exists and was not written by trainc"
+_LINK = "is a symbolic link, or in a linked folder"
 
 __all__ = ["STATE_FOLDER", "Plan", "carry_out", "file_name", "first_line", "plan"]
 
@@ -121,7 +121,7 @@ def carry_out(planned: Plan) -> Plan:
 def _current(folder: str, path: str) -> tuple[str | None, str]:
     """The text at a path, and what keeps trainc from replacing it whoever wrote it."""
     if not can_be_owned(path):
-        return None, "is no name for a file of trainc's"
+        return None, "is not a valid name for an output file"
     if not stays_inside(folder, path):
         return "", _LINK
     target = os.path.join(folder, path)
@@ -132,7 +132,7 @@ def _current(folder: str, path: str) -> tuple[str | None, str]:
     except FileNotFoundError:
         return None, ""
     except NotADirectoryError:
-        return None, "cannot be written: its folder is a file"
+        return None, "cannot be written: its parent folder is a file"
     except NoRegularFileError as error:
         return "", f"cannot be read: {reason_of(error)}"
     except UnicodeDecodeError:
@@ -149,19 +149,26 @@ def _leave_nothing(folder: str, existed: bool) -> None:
 
 def _in_the_way(path: str, why: str) -> Diagnostic:
     message = f"{path} {why}"
-    return Diagnostic("FileInTheWay", "error", message, hint="move it away, or choose another output folder")
+    return Diagnostic("FileInTheWay", "error", message, hint="move it away, or use another output folder")
 
 
 def _interruption(folder: str) -> tuple[Diagnostic, ...]:
     if not is_interrupted(folder):
         return ()
-    message = f"a build into {folder} was interrupted: some of its files are those of before, some are new"
-    return (Diagnostic("InterruptedBuild", "error", message, hint="run `trainc build` again; it completes it first"),)
+    message = f"a build into {folder} was interrupted: some of its files are old, some are new"
+    return (
+        Diagnostic(
+            "InterruptedBuild",
+            "error",
+            message,
+            hint="run `trainc build` again: it first completes the interrupted build",
+        ),
+    )
 
 
 def _damaged(folder: str) -> Diagnostic:
-    message = f"{os.path.join(folder, STATE_FOLDER)} holds the journal of an interrupted build that cannot be read"
-    hint = "remove `journal` and `staged` there, compare the folder with git, and build again"
+    message = f"{os.path.join(folder, STATE_FOLDER)} has the journal of an interrupted build, which cannot be read"
+    hint = "remove `journal` and `staged` from it, compare the folder with git, and build again"
     return Diagnostic("InterruptedBuild", "error", message, hint=hint)
 
 

@@ -94,9 +94,7 @@ class Layer:
         wanted = patch.body.get("metadata", {}).get("name", "") if isinstance(patch.body, Mapping) else ""
         some = ", ".join(f"{d.data.get('kind')} {identity(d.data)[1]}" for d in documents[:5]) or "none"
         hint = did_you_mean(str(wanted), names) or f"documents here: {some}{' and others' if documents[5:] else ''}"
-        return self._diagnostic(
-            "PatchTargetMissing", "error", "the patch matches no document", hint, patch.entry.path
-        )
+        return self._diagnostic("PatchTargetMissing", "error", "the patch matches no document", hint, patch.entry.path)
 
     def _missing_image(self, change: ImageChange, documents: Sequence[Edited]) -> Diagnostic:
         names = image_names(documents)

@@ -165,7 +165,9 @@ def _step(container: Any, step: str, path: tuple[str, ...], adding: bool) -> str
     if isinstance(container, Mapping):
         return step
     if not isinstance(container, list):
-        raise _MissingError(f"there is nothing at {_shown(path)}: {step!r} goes into a value that is neither a mapping nor a list")
+        raise _MissingError(
+            f"there is nothing at {_shown(path)}: {step!r} goes into a value that is neither a mapping nor a list"
+        )
     if step == _END:
         return len(container)
     if not step.isdecimal() or not step.isascii() or (step != "0" and step.startswith("0")):

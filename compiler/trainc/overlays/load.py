@@ -161,7 +161,10 @@ class _Contents:
         place = loaded.overlay.document.locate(("resources", index))
         self.diagnostics += [p if p.source else replace(p, source=place) for p in problems]
         if any(is_overlay(document.data) for document in documents):
-            message, hint = f"{path} is an overlay, but is not called {OVERLAY_FILE}", f"rename the file to {OVERLAY_FILE}"
+            message, hint = (
+                f"{path} is an overlay, but is not called {OVERLAY_FILE}",
+                f"rename the file to {OVERLAY_FILE}",
+            )
             self.diagnostics.append(_about(loaded.overlay, ("resources", index), message, hint))
         return documents
 
@@ -178,7 +181,12 @@ class _Contents:
             if target is None:
                 message = "the patch has no target, and no apiVersion, kind and name that say which document it changes"
                 self.diagnostics.append(
-                    _about(overlay, entry.path, message, "add a target, as in target: {kind: TrainJob, name: llm}, or add apiVersion, kind and metadata.name to the patch")
+                    _about(
+                        overlay,
+                        entry.path,
+                        message,
+                        "add a target, as in target: {kind: TrainJob, name: llm}, or add apiVersion, kind and metadata.name to the patch",
+                    )
                 )
             else:
                 patches.append(Patch(body, document, prefix, target, entry))
@@ -197,7 +205,14 @@ class _Contents:
                 text = render(text, path, self._values, self._limits)
         except OSError as error:
             message = f"{file} cannot be read: {reason_of(error)}"
-            return [], [_about(loaded.overlay, (*entry.path, "path"), message, "check the path: it is relative to the overlay's folder")]
+            return [], [
+                _about(
+                    loaded.overlay,
+                    (*entry.path, "path"),
+                    message,
+                    "check the path: it is relative to the overlay's folder",
+                )
+            ]
         except TemplateFailedError as failed:
             return [], [failed.diagnostic]
         return bodies_of(text, path.replace(os.sep, "/"), self._limits)

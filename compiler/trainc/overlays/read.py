@@ -105,9 +105,17 @@ def _patch(item: Any, path: Path, fields: TypedFields) -> PatchEntry | None:
     fields.unknown(item, ("path", "patch", "target"), path)
     body, file = item.get("patch"), fields.text(item, "path", path)
     if (body is None) is (file is None):
-        fields.report(path, "a patch needs either `patch` or `path`", "write the patch inline under `patch`, or name its file under `path`")
+        fields.report(
+            path,
+            "a patch needs either `patch` or `path`",
+            "write the patch inline under `patch`, or name its file under `path`",
+        )
     if body is not None and not isinstance(body, str | dict | list):
-        fields.report((*path, "patch"), f"{body!r} is not a patch", "write a mapping (strategic merge patch) or a list of JSON Patch operations")
+        fields.report(
+            (*path, "patch"),
+            f"{body!r} is not a patch",
+            "write a mapping (strategic merge patch) or a list of JSON Patch operations",
+        )
         body = None
     target = item.get("target")
     return PatchEntry(path, body, file, None if target is None else _target(target, (*path, "target"), fields))

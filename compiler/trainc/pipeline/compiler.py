@@ -135,7 +135,7 @@ def _is_managed_elsewhere(job: TrainJob, release: Release, options: Options) -> 
 _MANAGED_ELSEWHERE = Finding(
     "ManagedElsewhere",
     "info",
-    f"managedBy is {names.MULTIKUEUE_MANAGED_BY}: this release's controller creates nothing for the job",
+    f"managedBy is {names.MULTIKUEUE_MANAGED_BY}: the controller of this release creates nothing for the job",
     hint="compile with --semantics gitops to hand the JobSet to MultiKueue",
     path=("spec", "managedBy"),
 )

@@ -75,12 +75,12 @@ def _reading(fragment: Fragment, api: str, kind: str, options: Options) -> tuple
 
 
 def _what_it_is(fragment: Fragment, api: str) -> Diagnostic:
-    read_as = "" if api == names.TRAINER_API else f" as {api} has it"
+    read_as = "" if api == names.TRAINER_API else f" as a {api} document"
     return Diagnostic(
         "Fragment",
         "info",
-        f"this is {fragment.label} and checked there{read_as}; it is never compiled alone",
-        "write the whole document around it to have it compiled",
+        f"this is {fragment.label} and is only checked{read_as}; a fragment is not compiled",
+        "to compile it, write the whole document",
         fragment.label,
         source=fragment.document.locate(()),
     )

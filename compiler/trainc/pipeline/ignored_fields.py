@@ -37,7 +37,7 @@ def ignored_fields(document: Json, kind: str) -> Iterator[Finding]:
     for index, patch in enumerate(document["spec"].get("runtimePatches") or ()):
         path: Path = ("spec", "runtimePatches", index)
         if "time" in patch:
-            message = "time is when a controller saw the patch; nothing is made from it"
+            message = "time has no effect: controllers use it to record when they saw the patch"
             yield Finding(_CODE, "info", message, "remove it", (*path, "time"))
         template = (patch.get("trainingRuntimeSpec") or {}).get("template") or {}
         place = (*path, "trainingRuntimeSpec", "template", "metadata")
@@ -50,22 +50,24 @@ def _own_metadata(document: Json) -> Iterator[Finding]:
     metadata = document["metadata"]
     record = [field for field in _RECORD if metadata.get(field) is not None]
     if record:
-        hint = "remove it; `kubectl get` shows it of an object in a cluster"
-        message = f"{_listed(record)}: a cluster's own record of the TrainJob, which no other object takes over"
+        hint = "remove it: `kubectl get` adds it to objects of a cluster"
+        message = f"{_listed(record)}: ignored, because the API server sets it"
         yield Finding(_CODE, "info", message, hint, ("metadata",))
     if document.get("status"):
-        message = "status: what a cluster says of the TrainJob; nothing is made from it"
+        message = "status is ignored: the controller in the cluster sets it"
         yield Finding(_CODE, "info", message, "remove it", ("status",))
     for field in _OF_THE_TRAINJOB:
         if metadata.get(field):
-            message = f"{field} of a TrainJob is for the TrainJob itself; the objects made from it do not have it"
+            message = f"{field} of a TrainJob has no effect: it is not copied to the objects made from the TrainJob"
             yield Finding(_CODE, "warning", message, f"remove {field}", ("metadata", field))
 
 
 def _embedded(metadata: Json | None, path: Path, owner: str) -> Iterator[Finding]:
     for field in _BESIDE_LABELS:
         if (metadata or {}).get(field):
-            message = f"{field} in the metadata of a {owner} is read by no release, which take labels and annotations"
+            message = (
+                f"{field} in the metadata of a {owner} has no effect: all releases use only labels and annotations"
+            )
             yield Finding(_CODE, "warning", message, f"remove {field}", (*path, field))
 
 

@@ -133,8 +133,8 @@ def with_catalog(index: InputIndex, cache: CatalogCache | None) -> InputIndex:
 _SHADOWS_CATALOG = Finding(
     "ShadowedRuntime",
     "info",
-    "trainc's catalog has a runtime of this name too; this one is used",
-    "rename it if the catalog's is meant",
+    "this runtime replaces the one with the same name in trainc's catalog",
+    "rename it to use the one in the catalog",
     ("metadata", "name"),
 )
 
@@ -168,7 +168,7 @@ def _add_runtime(
         if earlier[key].data["spec"] == runtime.data["spec"]:
             return
         where = earlier[key].document.file
-        message = f"an earlier source has a runtime of this name and wins: {where}"
+        message = f"this runtime is not used: an earlier source has one with the same name: {where}"
         finding = Finding("ShadowedRuntime", "info", message, "rename or remove one of them", ("metadata", "name"))
         diagnostics.append(runtime.place(finding))
     elif key in runtimes:
@@ -180,6 +180,6 @@ def _add_runtime(
 def _twice(second: ValidDocument, first: ValidDocument, code: str) -> Diagnostic:
     source = first.document.locate(("metadata", "name"))
     message = (
-        f"{second.label} is defined twice; the first is at {source or first.document.file or 'an earlier document'}"
+        f"{second.label} is defined twice; the first one is at {source or first.document.file or 'an earlier document'}"
     )
     return second.place(Finding(code, "error", message, "rename or remove one of them", ("metadata", "name")))

@@ -182,8 +182,8 @@ def without_unserved_initializers(job: TrainJob, info: Info) -> tuple[TrainJob, 
             Finding(
                 "InitializerNotInRuntime",
                 "warning",
-                f"the runtime has no job {step!r}, so nothing fetches this",
-                f"add the job to the runtime, or mount the {field} where the trainer expects it",
+                f"the runtime has no job {step!r}, so nothing is downloaded",
+                f"use a runtime with this job, such as torch-distributed-with-cache, or mount the {field} in the trainer",
                 ("spec", "initializer", field),
             )
         )

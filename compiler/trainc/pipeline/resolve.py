@@ -55,8 +55,8 @@ def unsupported_reference(job: Json) -> Iterator[Finding]:
         yield Finding(
             "UnsupportedRuntimeRef",
             "error",
-            f"no runtime has the API group {reference['apiGroup']!r}",
-            f"set apiGroup to {names.TRAINER_GROUP}, or leave it out",
+            f"API group {reference['apiGroup']!r} has no runtimes",
+            f"set apiGroup: {names.TRAINER_GROUP}, or remove it",
             ("spec", "runtimeRef", "apiGroup"),
         )
     if reference["kind"] not in RUNTIME_KINDS:
@@ -67,10 +67,10 @@ def _no_kind(stated: str) -> Finding:
     from trainc.diagnostics.near_names import near_names
 
     near = near_names(stated, RUNTIME_KINDS, 1)
-    message, hint = f"{stated!r} is no kind of runtime", f"kind is one of {', '.join(RUNTIME_KINDS)}"
+    message, hint = f"{stated!r} is not a kind of runtime", f"write kind: {' or kind: '.join(RUNTIME_KINDS)}"
     if stated and stated == stated.lower():
         # Kinds begin with a capital, and names have none.
-        message = f"{stated!r} is no kind of runtime; it looks like a name"
+        message = f"{stated!r} is not a kind of runtime; it looks like the name of one"
         hint = f"write kind: ClusterTrainingRuntime (or TrainingRuntime) and name: {stated}"
     elif near:
         hint = f"write kind: {near[0]}"
@@ -85,8 +85,8 @@ def group_mismatch(job: Json, runtime: Json) -> Iterator[Finding]:
         yield Finding(
             "RuntimeRefGroupMismatch",
             "warning",
-            f"apiGroup is {stated}, and the runtime of that kind and name is written in {group}; it is taken",
-            "write both documents in one API group, or leave apiGroup out",
+            f"apiGroup is {stated}, but the runtime of that kind and name is in {group}; it is used anyway",
+            "use the same API group in both documents, or remove apiGroup",
             ("spec", "runtimeRef", "apiGroup"),
         )
 
@@ -111,15 +111,15 @@ def not_found(job: Json, known: Iterable[Key], catalog_miss: NotFound | None = N
 def _mend(known: list[Key], kind: str, namespace: str, name: str, catalog_miss: NotFound | None) -> str:
     for other_kind, other_namespace, other_name in known:
         if other_name == name and other_kind != kind:
-            return f"a {other_kind} of that name exists: set runtimeRef.kind to {other_kind}"
+            return f"there is a {other_kind} with that name: add kind: {other_kind} to runtimeRef"
         if other_name == name and other_namespace != namespace:
             place = f"namespace {other_namespace!r}" if other_namespace else "no namespace"
-            return f"one of that name has {place}; a TrainingRuntime serves its own namespace only"
+            return f"the TrainingRuntime of that name is in {place}: use a ClusterTrainingRuntime, or put both in one namespace"
     candidates = [n for k, ns, n in known if k == kind and ns == namespace]
     from trainc.diagnostics.near_names import did_you_mean
 
     near = did_you_mean(name, candidates, 0.5) or (catalog_miss.hint if catalog_miss else "")
-    add = "add the runtime to the input, or name a folder that has it with --runtimes"
+    add = "add its file to the input, or its folder with --runtimes; `kubectl get {kind.lower()}s -o yaml` shows those of a cluster"
     return f"{near}{' otherwise ' if near.endswith('?') else ', or '}{add}" if near else add
 
 
@@ -133,7 +133,7 @@ def deprecated(runtime: Json) -> Iterator[Finding]:
         yield Finding(
             "DeprecatedRuntime",
             "warning",
-            f"ClusterTrainingRuntime {metadata['name']!r} is deprecated and will be removed from a later release",
-            "move the TrainJob to a supported runtime",
+            f"ClusterTrainingRuntime {metadata['name']!r} is deprecated and will be removed in a later release",
+            "use a runtime that is not deprecated; `trainc runtimes list` shows them",
             ("spec", "runtimeRef", "name"),
         )

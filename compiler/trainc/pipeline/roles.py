@@ -96,8 +96,8 @@ def _doubts(job: Json, index: int, part: str, naming: NamingConvention) -> Itera
         yield Finding(
             "RoleInferred",
             "warning",
-            f"job {job['name']!r} is taken for the nodes that the launcher starts processes on",
-            "call it node in a trainer.kubeflow.org/v1alpha1 runtime, where names decide",
+            f"job {job['name']!r} is assumed to be the nodes on which the launcher starts processes",
+            "rename it to node: in trainer.kubeflow.org/v1alpha1 the name matters",
             path,
             about="runtime",
         )
@@ -115,8 +115,8 @@ def _doubts(job: Json, index: int, part: str, naming: NamingConvention) -> Itera
         yield Finding(
             "AmbiguousTrainerContainer",
             "error",
-            f"job {job['name']!r} has the containers {', '.join(containers)}; it is open which of them trains",
-            f"call it {naming.containers[0]}",
+            f"job {job['name']!r} has the containers {', '.join(containers)}; it is ambiguous which of them trains",
+            f"rename the one that trains to {naming.containers[0]}",
             (*path, "template", "spec", "template", "spec", "containers"),
             about="runtime",
         )
@@ -193,7 +193,7 @@ def _inferred(step: str, job: str, index: int) -> Finding:
     return Finding(
         "RoleInferred",
         "warning",
-        f"job {job!r} carries no ancestor label; it is taken for the {step} step",
+        f"job {job!r} has no ancestor label; it is assumed to be the {step} step",
         f"add the label {names.ANCESTOR_LABEL}: {step} to the job template's metadata",
         (*JOBS, index),
         about="runtime",
@@ -204,9 +204,9 @@ def _ambiguous(step: str, jobs: list[str]) -> Finding:
     return Finding(
         "AmbiguousTrainerJob",
         "error",
-        f"jobs {', '.join(jobs)} could all be the {step} step and none is labelled"
+        f"jobs {', '.join(jobs)} could all be the {step} step, and none has the ancestor label"
         if len(jobs) > 1
-        else f"job {jobs[0]} is the {step} step neither by its label nor by its name",
+        else f"job {jobs[0]} does not have the label or the name of a {step} step",
         f"add the label {names.ANCESTOR_LABEL}: {step} to the one that is",
         JOBS,
         about="runtime",

@@ -151,8 +151,8 @@ def _plugin_problems(options: Options) -> Sequence[Diagnostic]:
 def _release_note(options: Options) -> list[Diagnostic]:
     if options.release is not None:
         return []
-    message = f"no release is pinned; compiling for Trainer {NEWEST_RELEASE}, the newest known"
-    hint = "pin it with --release or `release:` in trainc.yaml, so that an upgrade of trainc changes nothing in git"
+    message = f"no release is set; compiling for Trainer {NEWEST_RELEASE}, the newest one"
+    hint = f'set --release {NEWEST_RELEASE}, or release: "{NEWEST_RELEASE}" in trainc.yaml, so that an upgrade of trainc does not change your manifests'
     return [Diagnostic("ReleaseNotPinned", "info", message, hint)]
 
 
@@ -164,5 +164,7 @@ def _without_effect(options: Options) -> list[Diagnostic]:
     chosen = [name for name in shaping if getattr(options, name) != getattr(defaults, name)]
     if not chosen:
         return []
-    message = f"{', '.join(chosen)}: without effect under semantics controller, which adds nothing to its objects"
-    return [Diagnostic("OptionWithoutEffect", "info", message, "compile with --semantics gitops, or drop the option")]
+    message = (
+        f"{', '.join(chosen)}: no effect with --semantics controller, which adds nothing to the controller's objects"
+    )
+    return [Diagnostic("OptionWithoutEffect", "info", message, "compile with --semantics gitops, or remove the option")]

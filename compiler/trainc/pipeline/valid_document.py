@@ -115,8 +115,8 @@ def _wrong_dialect(data: Json, dialect: Dialect | None, options: Options) -> Ite
     version, kind = data.get("apiVersion"), data.get("kind")
     if dialect is not None:
         if options.semantics == "controller":
-            message = f"no controller of Trainer {options.release or ''}".rstrip() + f" reads {version}"
-            hint = f"compile with --semantics gitops, or move the document to {names.TRAINER_API} with `trainc migrate`"
+            message = f"Trainer {options.release or ''}".rstrip() + f" does not support {version}"
+            hint = f"compile with --semantics gitops, or run `trainc migrate` to convert the document to {names.TRAINER_API}"
             yield Finding("DialectNeedsGitOps", "error", message, hint, ("apiVersion",))
         return
     if version != names.TRAINER_API:
@@ -135,8 +135,8 @@ def _wrong_dialect(data: Json, dialect: Dialect | None, options: Options) -> Ite
 
 def _unknown_version(version: object, kind: object) -> str:
     if str(version).startswith("kubeflow.org/"):
-        return f"apiVersion {version!r} has no {kind}: it is that of the operators that came before Trainer"
-    return f"apiVersion {version!r} has never existed" if version else "apiVersion is missing"
+        return f"apiVersion {version!r} has no {kind}: it is the API of Training Operator v1"
+    return f"there is no apiVersion {version!r}" if version else "apiVersion is missing"
 
 
 def _right_version(data: Json) -> str:

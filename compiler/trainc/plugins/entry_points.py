@@ -46,9 +46,9 @@ def _loaded(name: str, taken: set[str]) -> Plugin | Diagnostic:
     except Exception as error:  # noqa: BLE001 - whatever another distribution raises while it is imported
         return _broken(name, f"cannot be imported: {type(error).__name__}: {error}")
     if not isinstance(plugin, Plugin):
-        return _broken(name, f"names {found[0].value}, which is not a trainc.plugins.plugin.Plugin")
+        return _broken(name, f"refers to {found[0].value}, which is not a trainc.plugins.plugin.Plugin")
     if plugin.name in taken:
-        return _broken(name, f"is called {plugin.name!r}, and another plugin is already")
+        return _broken(name, f"is called {plugin.name!r}, like another plugin")
     return plugin
 
 
@@ -62,13 +62,14 @@ def _unknown(name: str) -> Diagnostic:
     known = sorted({point.name for point in _installed()})
     listed = f"installed are {', '.join(known)}" if known else "no installed distribution has plugins for trainc"
     hint = (
-        did_you_mean(name, known, 0.5) or f"{listed}; install the one that has {name!r} beside trainc, or drop the name"
+        did_you_mean(name, known, 0.5)
+        or f"{listed}; install the distribution that provides {name!r}, or remove the name"
     )
-    return Diagnostic("UnknownPlugin", "error", f"no plugin is called {name!r}", hint)
+    return Diagnostic("UnknownPlugin", "error", f"there is no plugin {name!r}", hint)
 
 
 def _broken(name: str, reason: str) -> Diagnostic:
-    hint = f"update the distribution that it comes from, or drop {name!r} from the plugins"
+    hint = f"update the distribution that provides it, or remove {name!r} from the plugins"
     return Diagnostic("BrokenPlugin", "error", f"plugin {name!r} {reason}", hint)
 
 

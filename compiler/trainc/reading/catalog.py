@@ -105,7 +105,9 @@ def _instead(name: str, release: str) -> NotFound:
         return NotFound("", did_you_mean(name, names(release), 0.5))
     first, last = serving[0], serving[-1]
     if first > release:
-        return NotFound(f"trainc's catalog has it from Trainer {first} on", f"compile for Trainer {first} with --release")
+        return NotFound(
+            f"trainc's catalog has it from Trainer {first} on", f"compile for Trainer {first} with --release"
+        )
     return NotFound(f"trainc's catalog has it only up to Trainer {last}", f"compile for Trainer {last} with --release")
 
 

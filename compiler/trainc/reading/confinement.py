@@ -10,8 +10,7 @@ from collections.abc import Iterator
 
 CONFIGURATION_FILE = "trainc.yaml"
 OUTSIDE_HINT = (
-    "move it into the repository (the folder with .git, or else with the nearest trainc.yaml), "
-    "or pass --allow-outside"
+    "move it into the repository (the folder with .git, or else with the nearest trainc.yaml), or pass --allow-outside"
 )
 
 

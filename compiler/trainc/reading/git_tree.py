@@ -123,7 +123,9 @@ def _listed(top: str, commit: str, limits: Limits, paths: Sequence[str]) -> Iter
         while block := git.read(_BLOCK):
             left -= len(block)
             if left < 0:
-                raise _unreadable("", f"its file names have more than {limits.file_bytes:,} bytes (see --max-file-bytes)")
+                raise _unreadable(
+                    "", f"its file names have more than {limits.file_bytes:,} bytes (see --max-file-bytes)"
+                )
             *records, rest = (rest + block).split(b"\0")
             yield from map(_entry, records)
 

@@ -196,7 +196,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
         "ConflictingFields",
         "securityContext.sysctls[0].name",
     ),
-    "own users on the host's network": ({"hostUsers": False, "hostNetwork": True}, "ConflictingFields", "hostNetwork"),
+    "own users must be equal": ({"hostUsers": False, "hostNetwork": True}, "ConflictingFields", "hostNetwork"),
     "one process namespace too many": (
         {"hostPID": True, "shareProcessNamespace": True},
         "ConflictingFields",

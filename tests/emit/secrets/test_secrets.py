@@ -164,10 +164,10 @@ def test_that_command_makes_the_secret_that_pods_expect(tmp_path: Path) -> None:
             {"encryptedData": {"ssh-privatekey": base64.b64encode(b"-----BEGIN" * 200).decode(), "ssh-publickey": 1}},
             "not what kubeseal writes",
         ),
-        ({"data": "AgB"}, "spec.data could hold plain text"),
-        ({"template": {"data": {"ssh-privatekey": "x"}}}, "spec.template.data could hold plain text"),
+        ({"data": "AgB"}, "spec.data could contain plain text"),
+        ({"template": {"data": {"ssh-privatekey": "x"}}}, "spec.template.data could contain plain text"),
         ({"template": {"type": "Opaque"}}, "spec.template.type is 'Opaque'"),
-        ({"template": "-----BEGIN"}, "spec.template is no mapping"),
+        ({"template": "-----BEGIN"}, "spec.template is not a mapping"),
         ({"encryptedData": None, "template": ["x"]}, "has no 'ssh-privatekey'"),
     ],
 )

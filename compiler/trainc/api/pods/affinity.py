@@ -31,7 +31,7 @@ def _node_requirement(value: Any, path: Path) -> Iterator[Finding]:
     elif operator in ("Gt", "Lt"):
         if len(values) != 1:
             hint = 'write one number, in quotes: ["8"]'
-            yield mistakes.bad_selector((*path, "values"), f"operator {operator} compares with one value", hint)
+            yield mistakes.bad_selector((*path, "values"), f"operator {operator} needs exactly one number", hint)
     elif isinstance(operator, str):
         yield mistakes.unsupported((*path, "operator"), operator, _OPERATORS)
     yield from label_key(value.get("key", ""), (*path, "key"))
@@ -47,11 +47,11 @@ def _node_field(value: Any, path: Path) -> Iterator[Finding]:
     if operator not in ("In", "NotIn"):
         yield mistakes.unsupported((*path, "operator"), operator, ("In", "NotIn"))
     elif len(values) != 1:
-        hint = "write one name; for more, add a term each"
-        yield mistakes.bad_selector((*path, "values"), f"operator {operator} compares a field with one value", hint)
+        hint = "write one name, and add another term for each other name"
+        yield mistakes.bad_selector((*path, "values"), f"operator {operator} needs exactly one value", hint)
     if key != "metadata.name":
-        message = f"{key!r} is not a field that nodes are selected by"
-        hint = "use metadata.name; labels are selected by under matchExpressions"
+        message = f"nodes cannot be selected by field {key!r}"
+        hint = "use metadata.name; put labels under matchExpressions"
         yield mistakes.bad_selector((*path, "key"), message, hint)
     else:
         yield from each(dns_subdomain)(values, (*path, "values"))

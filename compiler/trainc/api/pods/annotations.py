@@ -34,7 +34,7 @@ def check_metadata(metadata: Json, path: Path) -> Iterator[Finding]:
 def _annotations(annotations: Json, path: Path) -> Iterator[Finding]:
     for key in annotations:
         if not is_key(str(key).lower()):
-            message = f"{key!r} cannot be the key of an annotation"
+            message = f"{key!r} is not a valid key for an annotation"
             yield mistakes.bad_annotation((*path, "annotations", key), message, f"use {_KEY_FORM}")
     size = sum(len(str(key).encode()) + len(str(value).encode()) for key, value in annotations.items())
     if size > _MOST_BYTES:
@@ -53,7 +53,7 @@ def check_pod_annotations(metadata: Json, spec: Json, path: Path) -> Iterator[Fi
 
 def _known(key: str, value: str, spec: Json, path: Path) -> Iterator[Finding]:
     if key == _MIRROR and not spec.get("nodeName"):
-        message, hint = "a mirror pod is bound to a node", "remove the annotation: the kubelet writes it"
+        message, hint = "a mirror pod is bound to a node", "remove the annotation: only the kubelet sets it"
         yield mistakes.bad_annotation(path, message, hint)
     elif key == _DELETION_COST and not _is_cost(value):
         yield mistakes.bad_annotation(path, f"{value!r} is not a 32-bit number", "write a number such as 100")
@@ -79,7 +79,7 @@ def _against_fields(annotations: Mapping[str, str], spec: Json, path: Path) -> I
             given.append((_APPARMOR + name, armor, (*place, "appArmorProfile")))
     for key, profile, place in given:
         if key in annotations and isinstance(profile, dict) and annotations[key] not in _as_annotation(profile):
-            message = f"the annotation {key} says {annotations[key]!r}, and the field says {profile.get('type')}"
+            message = f"the annotation {key} is {annotations[key]!r}, but the field is {profile.get('type')}"
             yield mistakes.conflict((*place, "type"), message, "remove the annotation")
 
 
@@ -113,7 +113,7 @@ def _tolerations(value: str, path: Path) -> Iterator[Finding]:
     except ValueError:
         given = None
     if not isinstance(given, list) or any(tolerations(given, path)):
-        hint = "remove the annotation, and write the tolerations under spec"
+        hint = "remove the annotation, and set spec.tolerations of the pod"
         yield mistakes.bad_annotation(path, "its value is not a list of tolerations", hint)
 
 

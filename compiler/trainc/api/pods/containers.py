@@ -113,8 +113,8 @@ def _hooks(container: Json, path: Path, pod: Pod) -> Iterator[Finding]:
 def _no_hooks(container: Json, path: Path, pod: Pod) -> Iterator[Finding]:
     for name in _HOOKS:
         if container.get(name) is not None:
-            message = f"an init container that runs to its end has no {name}"
-            hint = "remove it; or set restartPolicy: Always, which makes the container run beside the others"
+            message = f"an init container that runs to completion cannot have {name}"
+            hint = "remove it, or set restartPolicy: Always to make the container a sidecar"
             yield mistakes.misplaced((*path, name), message, hint)
 
 

@@ -67,8 +67,8 @@ def _subscripted(place: Path, path: Path, name: str, key: str) -> Iterable[Findi
         )
     if is_key(key.lower() if name == "metadata.annotations" else key):
         return ()
-    message = f"{key!r} cannot be the key of a label or annotation"
-    hint = "write the key as the pod's metadata has it"
+    message = f"{key!r} is not a valid key for a label or annotation"
+    hint = "write the key exactly as in the pod's metadata"
     return (Finding("InvalidLabel", "error", message, hint=hint, path=path, source_path=place),)
 
 
@@ -144,7 +144,7 @@ def _value_from(variable: Json, path: Path) -> Iterator[Finding]:
         yield Finding("ValueAndValueFrom", "error", message, hint="keep one of them", path=place)
     elif len(sources) > 1:
         names = " and ".join(name for name, _ in sources)
-        yield mistakes.conflict(place, f"variable {variable.get('name')!r} is read from {names}")
+        yield mistakes.conflict(place, f"variable {variable.get('name')!r} has more than one source: {names}")
 
 
 def _from_file(file: Json, path: Path, volumes: Mapping[str, Json]) -> Iterator[Finding]:
@@ -154,8 +154,8 @@ def _from_file(file: Json, path: Path, volumes: Mapping[str, Json]) -> Iterator[
     if str(name) not in volumes:
         yield mistakes.not_in_pod(path, "volume", str(name), volumes)
     elif any(field not in ("name", "emptyDir") and value is not None for field, value in volumes[str(name)].items()):
-        message = "variables are read from files of an emptyDir alone"
-        yield mistakes.misplaced(path, message, "name a volume of the pod that is an emptyDir")
+        message = "fileKeyRef can only read files of an emptyDir volume"
+        yield mistakes.misplaced(path, message, "use the name of an emptyDir volume of the pod")
 
 
 def check_env_from(sources: Any, path: Path) -> Iterator[Finding]:
@@ -170,5 +170,5 @@ def check_env_from(sources: Any, path: Path) -> Iterator[Finding]:
             yield mistakes.missing_choice((*path, i), _FROM, "an item of envFrom")
         elif len(named) > 1:
             yield mistakes.conflict(
-                (*path, i), "an item of envFrom has both configMapRef and secretRef", "make it two items"
+                (*path, i), "an item of envFrom has both configMapRef and secretRef", "split it into two items"
             )

@@ -58,9 +58,9 @@ def _indexes(spec: Json, path: Path) -> Iterator[Finding]:
         yield from _without_indexes(spec, path)
         return
     if completions is None and parallelism is not None:
-        message = "an Indexed Job says its parallelism, but not how many completions it has"
+        message = "an Indexed Job sets parallelism, but not completions"
         place = (*path, "completions")
-        hint = "set completions as well"
+        hint = "set completions to the same number"
         yield Finding("CompletionsMissing", "error", message, hint=hint, path=place, source_path=(*path, "parallelism"))
     if isinstance(parallelism, int) and parallelism > _MOST_INDEXED:
         yield mistakes.out_of_range((*path, "parallelism"), parallelism, 0, _MOST_INDEXED)
@@ -78,11 +78,11 @@ def _indexes(spec: Json, path: Path) -> Iterator[Finding]:
 def _without_indexes(spec: Json, path: Path) -> Iterator[Finding]:
     for name in ("backoffLimitPerIndex", "maxFailedIndexes"):
         if spec.get(name) is not None:
-            message = f"{name} counts per index, and the pods of this Job have none"
+            message = f"{name} counts per index, but the pods of this Job have no index"
             hint = "set completionMode: Indexed"
             yield Finding("BackoffLimitPerIndexNeedsIndexed", "error", message, hint=hint, path=(*path, name))
     if spec.get("successPolicy") is not None:
-        message = "a success policy counts indexes, and the pods of this Job have none"
+        message = "a success policy counts indexes, but the pods of this Job have no index"
         yield mistakes.bad_policy((*path, "successPolicy"), message, "set completionMode: Indexed")
 
 
@@ -99,14 +99,18 @@ def _rare(spec: Json, template: Json, path: Path) -> Iterator[Finding]:
     for key in mapping(mapping(template.get("metadata")).get("labels")):
         if key in _GENERATED_LABELS and spec.get("manualSelector") is not True:
             place = (*path, "template", "metadata", "labels", key)
-            yield mistakes.misplaced(place, f"the API server writes the label {key} itself", "remove it")
+            yield mistakes.misplaced(place, f"the label {key} is set by the API server", "remove it")
 
 
 def _manager(value: str, path: Path) -> Iterator[Finding]:
     if not is_domain_prefixed_path(value):
-        message = f"{value!r} does not name a controller"
+        message = f"{value!r} is not the name of a controller"
         yield Finding(
-            "InvalidManagedBy", "error", message, hint="write domain/name, as in kueue.x-k8s.io/multikueue", path=path
+            "InvalidManagedBy",
+            "error",
+            message,
+            hint="write <domain>/<name>, such as kueue.x-k8s.io/multikueue",
+            path=path,
         )
     elif length(value) > _LONGEST_MANAGER:
         yield mistakes.too_long(path, length(value), _LONGEST_MANAGER)
@@ -121,7 +125,7 @@ def _selector(spec: Json, path: Path) -> Iterator[Finding]:
         else:
             yield from _matches_template(spec, path)
     elif selector.get("matchLabels") or selector.get("matchExpressions"):
-        message, hint = "the API server makes up the selector of a Job", "remove selector"
+        message, hint = "the selector of a Job is set by the API server", "remove selector"
         yield mistakes.misplaced((*path, "selector"), message, hint)
 
 
@@ -134,7 +138,7 @@ def _matches_template(spec: Json, path: Path) -> Iterator[Finding]:
     for key, value in mapping(mapping(selector).get("matchLabels")).items():
         # JobSet labels the pods too.
         if labels.get(key) != value and not str(key).startswith("jobset.sigs.k8s.io/"):
-            message = f"the pods of the Job do not carry the label {key}: {value}"
+            message = f"the pods of the Job do not have the label {key}: {value}"
             hint = "add it to the labels of the template, or remove selector and manualSelector"
             yield mistakes.bad_selector((*place, "matchLabels", key), message, hint)
 
@@ -143,11 +147,13 @@ def _restarts(spec: Json, template: Json, path: Path) -> Iterator[Finding]:
     policy = mapping(template.get("spec")).get("restartPolicy")
     place = (*path, "template", "spec", "restartPolicy")
     if policy in (None, ""):
-        yield mistakes.missing(place, "the pods of a Job need it, OnFailure or Never")
+        yield mistakes.missing(place, "the pods of a Job need OnFailure or Never")
     elif isinstance(policy, str) and policy not in _RESTARTS:
         message = f"a Job's pods cannot have restartPolicy {policy!r}"
-        yield Finding("InvalidRestartPolicy", "error", message, hint="choose Never or OnFailure", path=place)
+        yield Finding(
+            "InvalidRestartPolicy", "error", message, hint="use restartPolicy: Never or OnFailure", path=place
+        )
     elif spec.get("podFailurePolicy") is not None and policy != "Never":
-        message = f"podFailurePolicy needs pods that are not restarted, and restartPolicy is {policy!r}"
+        message = f"podFailurePolicy needs restartPolicy Never, but it is {policy!r}"
         hint = "set restartPolicy: Never in the pod template"
         yield Finding("PodFailurePolicyNeedsNever", "error", message, hint=hint, path=place)

@@ -47,11 +47,11 @@ def _failure_policy(policy: Json, spec: Json, template: Json, path: Path) -> Ite
         for k, condition in enumerate(conditions):
             yield from _CONDITION(condition, (*place, "onPodConditions", k))
         if codes is not None and conditions:
-            yield mistakes.bad_policy(place, "a rule has both onExitCodes and onPodConditions", "make it two rules")
-        elif codes is None and not conditions:
             yield mistakes.bad_policy(
-                place, "a rule says nothing that it applies to", "add onExitCodes or onPodConditions"
+                place, "a rule has both onExitCodes and onPodConditions", "split it into two rules"
             )
+        elif codes is None and not conditions:
+            yield mistakes.bad_policy(place, "a rule has no condition", "add onExitCodes or onPodConditions")
 
 
 _CONDITION = struct({"type": qualified_name, "status": one_of("", "True", "False", "Unknown")}, needs=("type",))
@@ -64,7 +64,7 @@ def _action(rule: Json, spec: Json, path: Path) -> Iterator[Finding]:
     elif action not in _ACTIONS:
         yield mistakes.unsupported(path, action, _ACTIONS)
     elif action == "FailIndex" and spec.get("backoffLimitPerIndex") is None:
-        message = "FailIndex gives up one index, and retries are not counted per index"
+        message = "FailIndex needs retries that are counted per index"
         yield mistakes.bad_policy(path, message, "set backoffLimitPerIndex, or use FailJob")
 
 
@@ -82,7 +82,7 @@ def _exit_codes(codes: Json, path: Path, containers: Collection[str]) -> Iterato
     seen: set[str] = set()
     for i, value in enumerate(values):
         if operator == "In" and value == 0:
-            yield mistakes.bad_policy((*place, i), "exit code 0 is a success", "remove it")
+            yield mistakes.bad_policy((*place, i), "exit code 0 means success", "remove it")
         if str(value) in seen:
             yield mistakes.duplicate((*place, i), value)
         seen.add(str(value))
@@ -137,5 +137,5 @@ def _index(text: str, completions: int) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 12):
         raise ValueError(f"{text!r} is not an index")
     if int(text) >= completions:
-        raise ValueError(f"the Job has {completions} indexes, so that the last is {completions - 1}")
+        raise ValueError(f"the Job has {completions} indexes, so the last one is {completions - 1}")
     return int(text)

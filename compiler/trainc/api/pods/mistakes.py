@@ -24,7 +24,7 @@ def missing_choice(path: Path, names: Sequence[str], where: str) -> Finding:
 
 
 def conflict(path: Path, message: str, hint: str = "keep one of them") -> Finding:
-    """Two fields that exclude each other."""
+    """Two fields that cannot be used together."""
     return Finding("ConflictingFields", "error", message, hint=hint, path=path)
 
 
@@ -37,8 +37,8 @@ def unsupported(path: Path, value: Any, allowed: Iterable[str]) -> Finding:
     """A word that is not among those of its field; empty words among `allowed` are not offered."""
     words = sorted(word for word in allowed if word)
     same = [word for word in words if word.lower() == str(value).lower()]
-    hint = f"write {same[0]}: capitals count" if same else f"use {either(words)}"
-    return Finding("UnsupportedValue", "error", f"{path[-1]} cannot be {shown(str(value))}", hint=hint, path=path)
+    hint = f"write {same[0]}: upper and lower case matter" if same else f"use {either(words)}"
+    return Finding("UnsupportedValue", "error", f"{shown(str(value))} is not a valid {path[-1]}", hint=hint, path=path)
 
 
 def out_of_range(path: Path, value: Any, smallest: int, largest: int | None = None) -> Finding:
@@ -55,7 +55,9 @@ def malformed(path: Path, value: str, form: str, suggestion: str = "") -> Findin
 
 def bad_label(path: Path, value: str, form: str, what: str) -> Finding:
     """A label's key or value, in labels or in whatever selects by them."""
-    return Finding("InvalidLabel", "error", f"{shown(value)} cannot be a label's {what}", hint=f"use {form}", path=path)
+    return Finding(
+        "InvalidLabel", "error", f"{shown(value)} is not a valid label {what}", hint=f"use {form}", path=path
+    )
 
 
 def bad_selector(path: Path, message: str, hint: str) -> Finding:
@@ -90,20 +92,20 @@ def bad_annotation(path: Path, message: str, hint: str) -> Finding:
 def duplicate(path: Path, value: Any) -> Finding:
     """A value that a list has already."""
     return Finding(
-        "DuplicateItem", "error", f"{shown(str(value))} is there twice", hint="remove one of them", path=path
+        "DuplicateItem", "error", f"{shown(str(value))} is in this list twice", hint="remove one of them", path=path
     )
 
 
 def too_many(path: Path, count: int, most: int) -> Finding:
     """A list that is longer than it may be."""
-    message = f"{path[-1]} has {count} items; {most} are allowed"
-    return Finding("TooMany", "error", message, hint="remove some", path=path)
+    message = f"{path[-1]} has {count} items; at most {most} are allowed"
+    return Finding("TooMany", "error", message, hint=f"remove {count - most} of them", path=path)
 
 
 def too_long(path: Path, length: int, most: int) -> Finding:
     """A text that is longer than it may be."""
-    message = f"{path[-1]} has {length} characters; {most} are allowed"
-    return Finding("TooLong", "error", message, hint="shorten it", path=path)
+    message = f"{path[-1]} has {length} characters; at most {most} are allowed"
+    return Finding("TooLong", "error", message, hint=f"shorten it by {length - most} characters", path=path)
 
 
 def not_in_pod(path: Path, kind: str, name: str, known: Iterable[str]) -> Finding:
@@ -111,8 +113,10 @@ def not_in_pod(path: Path, kind: str, name: str, known: Iterable[str]) -> Findin
     from trainc.diagnostics.near_names import did_you_mean
 
     known = sorted(word for word in known if word)
-    hint = did_you_mean(name, known) or (f"the pod has {', '.join(known)}" if known else f"add the {kind} to the pod")
-    return Finding("NotInPod", "error", f"the pod has no {kind} {shown(name)}", hint=hint, path=path)
+    hint = did_you_mean(name, known) or (
+        f"use one of the pod's: {', '.join(known)}" if known else f"add the {kind} to the pod"
+    )
+    return Finding("NotInPod", "error", f"the pod does not have a {kind} called {shown(name)}", hint=hint, path=path)
 
 
 def either(words: Sequence[str]) -> str:

@@ -31,7 +31,7 @@ def check_mounts(container: Json, path: Path, volumes: Mapping[str, Json]) -> It
         for field, other in (("name", "name"), ("mountPath", "devicePath")):
             if mount.get(field) and any(device.get(other) == mount[field] for device in devices):
                 yield mistakes.conflict(
-                    (*place, field), f"{mount[field]!r} is mounted, and a device of volumeDevices too"
+                    (*place, field), f"{mount[field]!r} is used both in volumeMounts and in volumeDevices"
                 )
         if len(mount) > 2:
             yield from _choices(mount, place, container)
@@ -43,13 +43,13 @@ def _choices(mount: Json, path: Path, container: Json) -> Iterator[Finding]:
         if mount.get(field):
             yield from below(mount[field], (*path, field))
     if mount.get("subPath") and mount.get("subPathExpr"):
-        yield mistakes.conflict((*path, "subPathExpr"), "subPath and subPathExpr exclude each other")
+        yield mistakes.conflict((*path, "subPathExpr"), "subPath and subPathExpr cannot be used together")
     propagation, recursive = mount.get("mountPropagation"), mount.get("recursiveReadOnly")
     if propagation is not None:
         yield from _PROPAGATION(propagation, (*path, "mountPropagation"))
         if propagation == "Bidirectional" and mapping(container.get("securityContext")).get("privileged") is not True:
             message, hint = (
-                "only a privileged container may mount Bidirectional",
+                "mountPropagation Bidirectional needs a privileged container",
                 "use mountPropagation: HostToContainer",
             )
             yield mistakes.misplaced((*path, "mountPropagation"), message, hint)
@@ -58,9 +58,11 @@ def _choices(mount: Json, path: Path, container: Json) -> Iterator[Finding]:
     if recursive in ("IfPossible", "Enabled"):
         place = (*path, "recursiveReadOnly")
         if mount.get("readOnly") is not True:
-            yield mistakes.conflict(place, "recursiveReadOnly needs a mount that is read-only", "add readOnly: true")
+            yield mistakes.conflict(place, "recursiveReadOnly needs readOnly: true", "add readOnly: true")
         if propagation not in (None, "None"):
-            yield mistakes.conflict(place, f"recursiveReadOnly and mountPropagation {propagation} exclude each other")
+            yield mistakes.conflict(
+                place, f"recursiveReadOnly and mountPropagation {propagation} cannot be used together"
+            )
 
 
 def check_devices(container: Json, path: Path, volumes: Mapping[str, Json]) -> Iterator[Finding]:
@@ -75,7 +77,7 @@ def check_devices(container: Json, path: Path, volumes: Mapping[str, Json]) -> I
             yield mistakes.not_in_pod((*place, "name"), "volume", str(name), volumes)
         elif name and not any(volumes[str(name)].get(source) is not None for source in _CLAIMS):
             message, hint = (
-                f"volume {name!r} is not a claim, and only claims are block devices",
+                f"volume {name!r} is not a claim, and only claims can be block devices",
                 "mount it under volumeMounts",
             )
             yield mistakes.misplaced((*place, "name"), message, hint)

@@ -30,7 +30,7 @@ def own_nameservers(spec: Json, path: Path) -> Iterator[Finding]:
         return
     config = spec.get("dnsConfig")
     hint = "add dnsConfig: {nameservers: [10.0.0.10]}, or use dnsPolicy: ClusterFirst"
-    message = "dnsPolicy None leaves the pod without a name server"
+    message = "with dnsPolicy None, the pod has no name server"
     if config is None:
         yield Finding(
             "MissingRequired", "error", message, hint=hint, path=(*path, "dnsConfig"), source_path=(*path, "dnsPolicy")
@@ -67,7 +67,7 @@ def hostname_override(spec: Json, path: Path) -> Iterator[Finding]:
         yield mistakes.too_long(place, len(name), _LONGEST_HOSTNAME)
     for other in ("hostNetwork", "setHostnameAsFQDN"):
         if spec.get(other) is True:
-            yield mistakes.conflict(place, f"hostnameOverride and {other} exclude each other")
+            yield mistakes.conflict(place, f"hostnameOverride and {other} cannot be used together")
 
 
 def host_ports(spec: Json, path: Path) -> Iterator[Finding]:
@@ -75,6 +75,6 @@ def host_ports(spec: Json, path: Path) -> Iterator[Finding]:
     for i, container in enumerate(map(mapping, items(spec.get("containers")))):
         for k, port in enumerate(map(mapping, items(container.get("ports")))):
             if port.get("hostPort") and port["hostPort"] != port.get("containerPort"):
-                message = f"hostPort is {port['hostPort']} and containerPort {port.get('containerPort')} on the host's network"
+                message = f"with hostNetwork, hostPort {port['hostPort']} and containerPort {port.get('containerPort')} must be equal"
                 place = (*path, "containers", i, "ports", k, "hostPort")
                 yield mistakes.conflict(place, message, "remove hostPort, or make them equal")

@@ -53,11 +53,11 @@ def check_probes(container: Json, path: Path) -> Iterator[Finding]:
         yield from _TIMES(probe, place)
         if name == "readinessProbe":
             if probe.get("terminationGracePeriodSeconds") is not None:
-                message = "a readiness probe ends no container, so that it has no grace period"
+                message = "a readiness probe does not stop the container, so it has no grace period"
                 yield mistakes.misplaced((*place, "terminationGracePeriodSeconds"), message, "remove it")
         elif isinstance(count := probe.get("successThreshold"), int) and count > 1:
             hint = "write 1, or remove it"
-            message = f"successThreshold of a {name} is always 1"
+            message = f"successThreshold of a {name} must be 1"
             yield Finding("OutOfRange", "error", message, hint=hint, path=(*place, "successThreshold"))
 
 
@@ -67,9 +67,9 @@ def check_lifecycle(lifecycle: Any, path: Path, grace_period: int | None) -> Ite
     def sleep(value: Any, place: Path) -> Iterator[Finding]:
         seconds = value.get("seconds")
         if isinstance(seconds, int) and grace_period is not None and not 0 <= seconds <= grace_period:
-            message = f"the hook sleeps {seconds} seconds, and the pod has {grace_period} to end"
+            message = f"the hook sleeps {seconds} seconds, but the pod has only {grace_period} seconds to stop"
             yield Finding(
-                "OutOfRange", "error", message, hint="raise terminationGracePeriodSeconds, or sleep less", path=place
+                "OutOfRange", "error", message, hint="increase terminationGracePeriodSeconds, or sleep less", path=place
             )
 
     handlers = {"exec": _EXEC, "httpGet": _HTTP, "tcpSocket": _TCP, "sleep": struct({}, also=sleep)}

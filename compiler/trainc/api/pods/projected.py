@@ -63,7 +63,7 @@ def check_projected(value: Any, path: Path) -> Iterator[Finding]:
         given = [name for name in source if source[name] is not None]
         if len(given) > 1:
             yield mistakes.conflict(
-                place, f"an item of sources has {' and '.join(map(str, given))}", "make each an item"
+                place, f"an item of sources has {' and '.join(map(str, given))}", "split it into one item each"
             )
         for name in given:
             if name in _SOURCES:
@@ -71,7 +71,7 @@ def check_projected(value: Any, path: Path) -> Iterator[Finding]:
         for file in _files(source, place):
             where, where_to = file
             if where_to in seen:
-                message = f"two sources write {where_to!r}"
+                message = f"two sources write to {where_to!r}"
                 yield Finding(
                     "ConflictingFields", "error", message, hint="rename one of them", path=path, source_path=where
                 )

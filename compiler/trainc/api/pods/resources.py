@@ -46,7 +46,7 @@ def _check(resources: Json, path: Path, check_name: _NameCheck) -> Iterator[Find
             yield from _against_limit(str(name), request, limit, path, limited=name in limits)
     names = {*map(str, limits), *map(str, requests)}
     if any(name.startswith(_HUGE_PAGES) for name in names) and not names.intersection(_COMPUTE):
-        message, hint = "huge pages need cpu or memory beside them", "add a limit of memory"
+        message, hint = "huge pages need a cpu or memory request as well", "add a memory limit"
         yield Finding("InvalidResources", "error", message, hint=hint, path=path)
 
 
@@ -61,25 +61,25 @@ def _container_resource(name: str, path: Path) -> Iterator[Finding]:
     if name in _STANDARD or (name.startswith(_HUGE_PAGES) and is_key(name)):
         return
     if "/" not in name:
-        message = f"a container cannot ask for a resource called {name!r}"
-        hint = "use cpu, memory, ephemeral-storage, or a device's full name such as nvidia.com/gpu"
+        message = f"containers cannot request a resource called {name!r}"
+        hint = "use cpu, memory, ephemeral-storage, or the full name of a device, such as nvidia.com/gpu"
         yield Finding("UnknownResource", "error", message, hint=hint, path=path)
     elif not is_key(name):
         message, hint = (
-            f"{name!r} is not the name of a resource",
-            "write a domain, '/' and a name, such as nvidia.com/gpu",
+            f"{name!r} is not a valid resource name",
+            "write <domain>/<name>, such as nvidia.com/gpu",
         )
         yield Finding("UnknownResource", "error", message, hint=hint, path=path)
     elif _is_extended(name) and (name.startswith("requests.") or not is_key(f"requests.{name}")):
-        message = f"{name!r} cannot be the name of a device"
+        message = f"{name!r} is not a valid device name"
         hint = f"write {name.removeprefix('requests.')}" if name.startswith("requests.") else "use a shorter domain"
         yield Finding("UnknownResource", "error", message, hint=hint, path=path)
 
 
 def _pod_resource(name: str, path: Path) -> Iterator[Finding]:
     if name not in _COMPUTE and not name.startswith(_HUGE_PAGES):
-        message = f"a pod as a whole cannot ask for {name!r}"
-        hint = "move it to the resources of a container; a pod has cpu, memory and hugepages- of its own"
+        message = f"{name!r} cannot be requested for the whole pod"
+        hint = "move it to the resources of a container: a pod can only have cpu, memory and hugepages-*"
         yield Finding("UnknownResource", "error", message, hint=hint, path=path)
 
 
@@ -88,12 +88,16 @@ def _amount(name: str, amount: Quantity, path: Path) -> Iterator[Finding]:
         message = f"{name} cannot be {amount}"
         yield Finding("OutOfRange", "error", message, hint="use 0 or more", path=path)
     if _is_extended(name) and amount.nanos % (NANOS_PER_UNIT // 1000 * 1000):
-        message = f"{name} is counted in whole devices, and {amount} is none"
-        yield Finding("ExtendedResourceNotInteger", "error", message, hint="ask for a whole number", path=path)
+        message = f"{name} counts whole devices, and {amount} is not a whole number"
+        yield Finding("ExtendedResourceNotInteger", "error", message, hint="write a whole number, such as 1", path=path)
     elif name.startswith(_HUGE_PAGES) and not _is_divisible(name, amount):
         message = f"{amount} is not a multiple of the page size in {name}"
         yield Finding(
-            "InvalidResources", "error", message, hint="ask for whole pages, such as hugepages-2Mi: 1Gi", path=path
+            "InvalidResources",
+            "error",
+            message,
+            hint="write a multiple of the page size, such as hugepages-2Mi: 1Gi",
+            path=path,
         )
 
 
@@ -110,19 +114,19 @@ def _against_limit(
     place = (*path, "requests", name)
     if _cannot_be_overcommitted(name):
         if not limited:
-            message = f"{request} of {name} is requested without a limit, and {name} cannot be overcommitted"
-            hint = f"set the limit of {name} to {request} too; a limit alone is enough"
+            message = f"{name}: {request} is requested without a limit, which Kubernetes refuses for devices"
+            hint = f"move it to limits: {{{name}: {request}}}; the request is the same by default"
             finding = Finding(
                 "ExtendedResourceUnequal", "error", message, hint=hint, path=(*path, "limits"), source_path=place
             )
             yield finding
         elif limit is not None and limit.nanos != request.nanos:
-            message = f"{request} of {name} is requested but limited to {limit}; they must be equal"
+            message = f"the request of {name} is {request} and its limit {limit}; they must be equal"
             yield Finding(
-                "ExtendedResourceUnequal", "error", message, hint="keep the limit alone, or make them equal", path=place
+                "ExtendedResourceUnequal", "error", message, hint="remove the request, or make them equal", path=place
             )
     elif limit is not None and request.nanos > limit.nanos:
-        message = f"{request} of {name} is requested, more than the limit of {limit}"
+        message = f"the request of {name} is {request}, more than its limit of {limit}"
         yield Finding("RequestExceedsLimit", "error", message, hint="raise the limit, or lower the request", path=place)
 
 
@@ -173,10 +177,12 @@ def check_pod_resources(spec: Json, path: Path) -> Iterator[Finding]:
     """`resources` of the pod as a whole, which hold those of its containers."""
     resources, place = mapping(spec["resources"]), (*path, "resources")
     if mapping(spec.get("os")).get("name") == "windows":
-        yield mistakes.misplaced(place, "a pod for Windows has no resources as a whole", "move them to the containers")
+        yield mistakes.misplaced(
+            place, "a Windows pod cannot have resources for the whole pod", "move them to the containers"
+        )
         return
     if resources.get("claims") is not None:
-        message, hint = "a pod as a whole has no claims", "move claims to the resources of a container"
+        message, hint = "claims cannot be set for the whole pod", "move claims to the resources of a container"
         yield mistakes.misplaced((*place, "claims"), message, hint)
     yield from _check(resources, place, _pod_resource)
     requests, limits = mapping(resources.get("requests")), mapping(resources.get("limits"))
@@ -185,17 +191,15 @@ def check_pod_resources(spec: Json, path: Path) -> Iterator[Finding]:
             wanted, own = _together(spec, kind, name), _quantity(amounts[name])
             exact = kind == "requests" or name.startswith(_HUGE_PAGES)
             if exact and own is not None and wanted > own.nanos:
-                message = (
-                    f"the {kind} of {name} are {Quantity(wanted, own.family)} for the containers, and {own} for the pod"
-                )
+                message = f"the {kind} of {name} are {Quantity(wanted, own.family)} for the containers, but {own} for the whole pod"
                 yield Finding(
-                    "RequestExceedsLimit", "error", message, hint="raise that of the pod", path=(*place, kind, name)
+                    "RequestExceedsLimit", "error", message, hint="increase that of the pod", path=(*place, kind, name)
                 )
     for i, container in enumerate(map(mapping, items(spec.get("containers")))):
         for name, amount in mapping(mapping(container.get("resources")).get("limits")).items():
             limit, most = _quantity(amount), _quantity(limits.get(name))
             if limit is not None and most is not None and limit.nanos > most.nanos:
-                message = f"the limit of {name} is {limit} for the container, and {most} for the whole pod"
+                message = f"the limit of {name} is {limit} for the container, but {most} for the whole pod"
                 where = (*path, "containers", i, "resources", "limits", name)
                 yield Finding("RequestExceedsLimit", "error", message, hint="raise the limit of the pod", path=where)
 

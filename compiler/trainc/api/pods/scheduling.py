@@ -25,19 +25,19 @@ def _toleration(value: Any, path: Path) -> Iterator[Finding]:
         message, hint = "a toleration without a key needs operator Exists", "add the taint's key, or operator: Exists"
         yield mistakes.bad_selector(place, message, hint)
     if value.get("tolerationSeconds") is not None and value.get("effect") != "NoExecute":
-        message = "tolerationSeconds goes with effect NoExecute alone"
+        message = "tolerationSeconds needs effect NoExecute"
         yield mistakes.bad_selector((*path, "effect"), message, "set effect: NoExecute, or remove tolerationSeconds")
     if operator == "Exists":
         if wanted:
-            message, hint = "operator Exists takes no value", "remove value, or use operator: Equal"
+            message, hint = "operator Exists cannot have a value", "remove value, or use operator: Equal"
             yield mistakes.bad_selector(place, message, hint)
     elif operator != "Equal":
         # Lt and Gt are behind the gate TaintTolerationComparisonOperators, which 1.36 leaves off.
         yield mistakes.unsupported(place, operator, ("Equal", "Exists"))
     elif isinstance(wanted, str) and (length(wanted) > LABEL_LIMIT or not is_label_value(wanted)):
         message, hint = (
-            f"no taint has the value {wanted!r}",
-            "write the taint's value as `kubectl describe node` shows it",
+            f"{wanted!r} is not a valid value for a taint",
+            "copy the taint's value from `kubectl describe node`",
         )
         yield Finding("InvalidSelector", "error", message, hint=hint, path=place, source_path=(*path, "value"))
 
@@ -56,7 +56,7 @@ tolerations = each(
 def _constraint(value: Any, path: Path) -> Iterator[Finding]:
     if value.get("minDomains") is not None and value.get("whenUnsatisfiable") != "DoNotSchedule":
         hint = "set whenUnsatisfiable: DoNotSchedule, or remove minDomains"
-        yield mistakes.conflict((*path, "minDomains"), "minDomains goes with DoNotSchedule alone", hint)
+        yield mistakes.conflict((*path, "minDomains"), "minDomains needs whenUnsatisfiable: DoNotSchedule", hint)
     yield from check_label_keys(value, path)
 
 

@@ -34,7 +34,7 @@ def _profile(value: Any, path: Path) -> Iterator[Finding]:
     if kind == "Localhost" and not name:
         yield mistakes.missing(place, "type Localhost needs it")
     elif kind in _PROFILES and kind != "Localhost" and name is not None:
-        yield mistakes.conflict(place, f"localhostProfile goes with type Localhost, not {kind}", "remove it")
+        yield mistakes.conflict(place, f"localhostProfile needs type Localhost, not {kind}", "remove it")
 
 
 def _app_armor(value: Any, path: Path) -> Iterator[Finding]:
@@ -82,15 +82,17 @@ def check_pod_security(spec: Json, path: Path) -> Iterator[Finding]:
 
 
 def check_host_namespaces(spec: Json, path: Path) -> Iterator[Finding]:
-    """Fields of the pod that share namespaces with the host, and exclude each other."""
+    """Fields of the pod that share namespaces with the host, and cannot be used together."""
     if spec.get("shareProcessNamespace") is True and spec.get("hostPID") is True:
         yield mistakes.conflict(
-            (*path, "shareProcessNamespace"), "shareProcessNamespace and hostPID exclude each other"
+            (*path, "shareProcessNamespace"), "shareProcessNamespace and hostPID cannot be used together"
         )
     if spec.get("hostUsers") is False:
         for name in ("hostNetwork", "hostPID", "hostIPC"):
             if spec.get(name) is True:
-                yield mistakes.conflict((*path, name), f"{name} needs the users of the host", "remove hostUsers: false")
+                yield mistakes.conflict(
+                    (*path, name), f"{name} needs the user namespace of the host", "remove hostUsers: false"
+                )
 
 
 def _sysctls(value: Any, path: Path, spec: Json) -> Iterator[Finding]:
@@ -107,7 +109,7 @@ def _sysctls(value: Any, path: Path, spec: Json) -> Iterator[Finding]:
         dotted = name.replace("/", ".")
         for field, prefixes in (("hostNetwork", _NETWORK_SYSCTLS), ("hostIPC", _IPC_SYSCTLS)):
             if spec.get(field) is True and dotted.startswith(prefixes):
-                yield mistakes.conflict(place, f"{name} and {field} exclude each other")
+                yield mistakes.conflict(place, f"{name} and {field} cannot be used together")
 
 
 def check_container_security(context: Any, path: Path, *, host_users: bool) -> Iterator[Finding]:
@@ -116,7 +118,7 @@ def check_container_security(context: Any, path: Path, *, host_users: bool) -> I
     yield from _CONTAINER(context, path)
     if context.get("procMount") == "Unmasked" and host_users:
         hint = "set hostUsers: false in the pod, or remove procMount"
-        yield mistakes.conflict((*path, "procMount"), "procMount Unmasked needs users of the pod's own", hint)
+        yield mistakes.conflict((*path, "procMount"), "procMount Unmasked needs a user namespace of the pod", hint)
     if context.get("allowPrivilegeEscalation") is False:
         if context.get("privileged") is True:
             message = "a privileged container can always escalate its privileges"
@@ -154,4 +156,4 @@ def _forbidden(spec: Json, path: Path, fields: tuple[str, ...], system: str) -> 
 
 
 def _not_on(path: Path, system: str) -> Finding:
-    return mistakes.misplaced(path, f"a pod for {system} has no {path[-1]}", "remove it, or change os")
+    return mistakes.misplaced(path, f"a {system} pod cannot have {path[-1]}", "remove it, or change os")

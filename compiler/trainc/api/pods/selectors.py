@@ -38,8 +38,8 @@ def needs_values(path: Path, operator: str) -> Finding:
 
 def takes_no_values(path: Path, operator: str) -> Finding:
     """An operator that looks at the key alone, beside values."""
-    hint = "remove values, or use the operator In or NotIn"
-    return mistakes.bad_selector((*path, "values"), f"operator {operator} takes no values", hint)
+    hint = "remove values, or use operator In or NotIn"
+    return mistakes.bad_selector((*path, "values"), f"operator {operator} cannot have values", hint)
 
 
 label_selector = struct({"matchLabels": labels, "matchExpressions": each(struct({}, also=_requirement))})
@@ -54,7 +54,7 @@ def check_label_keys(value: Json, path: Path) -> Iterator[Finding]:
     selector = value.get("labelSelector")
     for name in ("matchLabelKeys", "mismatchLabelKeys"):
         if value.get(name) and selector is None:
-            yield mistakes.conflict((*path, name), f"{name} needs a labelSelector beside it", "add labelSelector")
+            yield mistakes.conflict((*path, name), f"{name} needs a labelSelector", "add labelSelector")
         elif value.get(name):
             yield from each(label_key)(value[name], (*path, name))
     taken = [*map(str, mapping(mapping(selector).get("matchLabels")))]

@@ -42,7 +42,7 @@ def _fc(value: Any, path: Path) -> Iterator[Finding]:
     if not names and not ids:
         yield mistakes.missing_choice((*path, "targetWWNs"), ("targetWWNs", "wwids"), "fc")
     if names and ids:
-        yield mistakes.conflict((*path, "targetWWNs"), "targetWWNs and wwids exclude each other")
+        yield mistakes.conflict((*path, "targetWWNs"), "targetWWNs and wwids cannot be used together")
     if names:
         if value.get("lun") is None:
             yield mistakes.missing((*path, "lun"), "targetWWNs needs it")
@@ -63,8 +63,8 @@ def _flex_volume(value: Any, path: Path) -> Iterator[Finding]:
     for key in mapping(value.get("options")):
         domain = f".{str(key).lower().partition('/')[0]}"
         if domain.endswith((".kubernetes.io", ".k8s.io")):
-            message = f"option {key!r} is in a domain that is Kubernetes' own"
-            yield mistakes.misplaced((*path, "options", key), message, "use a domain of the driver's")
+            message = f"option {key!r} is in a domain that is reserved for Kubernetes"
+            yield mistakes.misplaced((*path, "options", key), message, "use the driver's own domain")
 
 
 def _azure_disk(value: Any, path: Path) -> Iterator[Finding]:

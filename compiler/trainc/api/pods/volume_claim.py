@@ -29,8 +29,8 @@ def check_claim_template(ephemeral: Json, path: Path) -> Iterator[Finding]:
     yield from check_metadata(metadata, (*place, "metadata"))
     for field in metadata:
         if field not in ("labels", "annotations", "creationTimestamp") and metadata[field]:
-            message = f"a claim that is made with its pod takes no {field}"
-            yield mistakes.misplaced((*place, "metadata", field), message, "keep labels and annotations alone")
+            message = f"a claim that is created with its pod cannot have {field}"
+            yield mistakes.misplaced((*place, "metadata", field), message, "keep only labels and annotations")
     yield from _SPEC(mapping(template.get("spec")), (*place, "spec"))
 
 
@@ -40,7 +40,7 @@ def _spec(spec: Any, path: Path) -> Iterator[Finding]:
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
     if source is not None and reference is not None:
         if mapping(reference).get("namespace"):
-            yield mistakes.conflict(path, "dataSource and a dataSourceRef with a namespace exclude each other")
+            yield mistakes.conflict(path, "dataSource and a dataSourceRef with a namespace cannot be used together")
         elif any(mapping(source).get(field) != mapping(reference).get(field) for field in ("apiGroup", "kind", "name")):
             yield mistakes.conflict(path, "dataSource and dataSourceRef differ", "keep dataSourceRef")
     for name in ("dataSource", "dataSourceRef"):
@@ -54,7 +54,7 @@ def _access_modes(modes: list[Any], path: Path) -> Iterator[Finding]:
             finding = mistakes.unsupported(path, mode, (_SHORT[mode],) if mode in _SHORT else _ACCESS_MODES)
             yield Finding(finding.code, "error", finding.message, hint=finding.hint, path=path, source_path=(*path, i))
     if "ReadWriteOncePod" in modes and len({mode for mode in modes if mode in _ACCESS_MODES}) > 1:
-        yield mistakes.conflict(path, "ReadWriteOncePod goes with no other access mode")
+        yield mistakes.conflict(path, "ReadWriteOncePod cannot be combined with other access modes")
 
 
 def _storage(spec: Json, path: Path) -> Iterator[Finding]:
@@ -63,7 +63,7 @@ def _storage(spec: Json, path: Path) -> Iterator[Finding]:
     if amount is None:
         hint = "add resources: {requests: {storage: 100Gi}}"
         yield Finding(
-            "MissingRequired", "error", "the claim does not say how much storage", hint=hint, path=(*path, "resources")
+            "MissingRequired", "error", "the claim does not request any storage", hint=hint, path=(*path, "resources")
         )
         return
     try:
@@ -72,7 +72,7 @@ def _storage(spec: Json, path: Path) -> Iterator[Finding]:
         return  # The schema stage reports it.
     if not positive:
         place = (*path, "resources", "requests", "storage")
-        yield Finding("OutOfRange", "error", f"storage cannot be {amount}", hint="ask for more than 0", path=place)
+        yield Finding("OutOfRange", "error", f"storage cannot be {amount}", hint="request more than 0", path=place)
 
 
 def _data_source(source: Json, path: Path) -> Iterator[Finding]:

@@ -83,8 +83,10 @@ def as_mapping(path: Path, value: Any) -> str:
     found = _VARIABLE.fullmatch(value) if isinstance(value, str) else None
     if found is not None and path[-2:-1] == ("env",):
         return f"write {_variable(found['name'], found['value'])}"
-    return f"write `key: value` lines, indented under {path[-1]}" if isinstance(path[-1], str) else (
-        "write `key: value` lines after the dash"
+    return (
+        f"write `key: value` lines, indented under {path[-1]}"
+        if isinstance(path[-1], str)
+        else ("write `key: value` lines after the dash")
     )
 
 

@@ -35,7 +35,7 @@ def one_framework(fields: Collection[str]) -> Rule:
 
             place = {key: index for index, key in enumerate(DESCRIPTIONS)}
             configured.sort(key=lambda name: place.get(f"{ML_POLICY}.{name}", len(place)))
-            message = f"{' and '.join(configured)} exclude each other"
+            message = f"{' and '.join(configured)} cannot be used together"
             yield Finding("MutuallyExclusivePolicies", "error", message, "keep one of them", (configured[-1],))
 
     return rule
@@ -45,8 +45,8 @@ def elastic_without_num_nodes(policy: Struct) -> Iterator[Finding]:
     """An elastic job has a range of sizes, so a fixed one contradicts it (2.0 and 2.1)."""
     torch = policy.get("torch")
     if policy.get("numNodes") is not None and torch is not None and torch.get("elasticPolicy") is not None:
-        message = "numNodes must be absent beside torch.elasticPolicy"
-        hint = "remove numNodes; minNodes and maxNodes of the elastic policy give the size"
+        message = "numNodes cannot be used together with torch.elasticPolicy"
+        hint = "remove numNodes: minNodes and maxNodes of the elastic policy set the number of nodes"
         yield Finding("ElasticWithNumNodes", "error", message, hint, ("numNodes",))
 
 
@@ -55,8 +55,8 @@ def torch_processes(torch: Struct) -> Iterator[Finding]:
     processes = torch.get("numProcPerNode")
     if processes is None or processes in _NPROC_WORDS or (not isinstance(processes, str) and processes > 0):
         return
-    message = f"{shown(str(processes))} is no number of processes"
-    hint = f"write a number above 0 (unquoted) or one of {', '.join(_NPROC_WORDS)}"
+    message = f"{shown(str(processes))} is not a valid number of processes"
+    hint = f"write a number without quotes, such as 8, or one of {', '.join(_NPROC_WORDS)}"
     yield Finding("UnsupportedValue", "error", message, hint, ("numProcPerNode",))
 
 
@@ -64,15 +64,15 @@ def storage_uri(initializer: Struct) -> Iterator[Finding]:
     """`storageUri` is empty or a URI (2.3)."""
     uri = initializer.get("storageUri")
     if uri and not _URI.match(uri):
-        hint = "start with a scheme, as in hf://organisation/dataset or s3://bucket/path"
-        yield Finding("InvalidStorageUri", "error", f"{shown(uri)} is no URI", hint, ("storageUri",))
+        hint = f"add a scheme: write hf://{uri[:80]} for Hugging Face, or s3://bucket/path"
+        yield Finding("InvalidStorageUri", "error", f"{shown(uri)} is not a URI", hint, ("storageUri",))
 
 
 def injection_targets(target: Struct) -> Iterator[Finding]:
     """The main container always gets the environment, so it is no target (2.3)."""
     for index, name in enumerate(target.get("containerNames") or ()):
         if name == _MAIN_CONTAINER:
-            message = "container node always gets the PET_ environment and must not be listed"
+            message = "container node always gets the PET_ variables and cannot be listed"
             path = ("containerNames", index)
             yield Finding("NodeAlreadyInjected", "error", message, "list only the other containers", path)
 
@@ -83,7 +83,7 @@ def in_order_without_depends_on(holder: Struct) -> Iterator[Finding]:
     order = (spec.get("startupPolicy") or {}).get("startupPolicyOrder")
     depends = [i for i, job in enumerate(spec.get("replicatedJobs") or ()) if job.get("dependsOn") is not None]
     if order == "InOrder" and depends:
-        message = "startupPolicyOrder InOrder and dependsOn exclude each other"
+        message = "startupPolicyOrder InOrder and dependsOn cannot be used together"
         hint = "keep dependsOn and remove startupPolicy, or the other way round"
         path = ("spec", "replicatedJobs", depends[0], "dependsOn")
         yield Finding("StartupPolicyWithDependsOn", "error", message, hint, path)
@@ -101,12 +101,12 @@ def volume_claim_namespace(policy: Struct) -> Iterator[Finding]:
     for index, template in enumerate(policy.get("templates") or ()):
         if template.get("metadata") is None:
             place = ("templates", index, "metadata")
-            message = "a volume claim template needs metadata, its name at least"
-            yield Finding("MissingRequired", "error", message, "add metadata with a name", place)
+            message = "a volume claim template needs a name"
+            yield Finding("MissingRequired", "error", message, "add metadata: {name: data}", place)
         if (template.get("metadata") or {}).get("namespace"):
             path = ("templates", index, "metadata", "namespace")
-            message = "a volume claim template must not name a namespace"
-            hint = "remove it: the claim is made beside the JobSet"
+            message = "a volume claim template cannot have a namespace"
+            hint = "remove it: the claim is created in the namespace of the JobSet"
             yield Finding("VolumeClaimNamespaceSet", "error", message, hint, path)
 
 

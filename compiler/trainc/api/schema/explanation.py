@@ -66,7 +66,9 @@ def _value_findings(node: Node, release: str) -> Iterator[Finding]:
             yield from _quantity(node.value, node.path)
         case Scalar("time"), str() if not is_time(node.value):
             hint = "write the time like this: 2026-01-31T12:00:00Z"
-            yield Finding("InvalidTime", "error", f"{shown(node.value)} is not a valid RFC 3339 time", hint=hint, path=node.path)
+            yield Finding(
+                "InvalidTime", "error", f"{shown(node.value)} is not a valid RFC 3339 time", hint=hint, path=node.path
+            )
         case ListOf(item), list():
             yield from _duplicates(node, item, release)
         case MapOf(), dict():
@@ -84,9 +86,7 @@ def _quantity(value: Any, path: Path) -> Iterator[Finding]:
     except Refused:
         return  # jsonschema says that the type is wrong
     except ValueError as error:
-        yield Finding(
-            "InvalidQuantity", "error", str(error), hint=advice.amount(str(path[-1]), str(value)), path=path
-        )
+        yield Finding("InvalidQuantity", "error", str(error), hint=advice.amount(str(path[-1]), str(value)), path=path)
 
 
 def _duplicates(node: Node, item: object, release: str) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ REPLACEMENTS = {
     "trainer.TrainJobSpec.podSpecOverrides": "podTemplateOverrides (2.1) or runtimePatches (from 2.2)",
     "trainer.TrainJobSpec.podTemplateOverrides": "runtimePatches",
     "trainer.TorchMLPolicySource.numProcPerNode": "spec.trainer.numProcPerNode of the TrainJob",
-    "trainer.TorchMLPolicySource.elasticPolicy": "numNodes: no release ever scaled by it (trainc does, under gitops semantics)",
+    "trainer.TorchMLPolicySource.elasticPolicy": "numNodes: no release ever scaled by elasticPolicy (trainc does, with --semantics gitops)",
 }
 
 
@@ -51,7 +51,7 @@ def release_hint(definition_name: str, field: str, release: str) -> str:
     if not known:
         return ""
     if RELEASES.index(known[0]) > RELEASES.index(release):
-        return f"this field exists since Trainer {known[0]}; remove it or compile for that release"
+        return f"remove it, or compile with --release {known[0]}: the field is new in Trainer {known[0]}"
     removed = RELEASES[RELEASES.index(known[-1]) + 1]
     replacement = REPLACEMENTS.get(f"{definition_name}.{field}")
     return f"removed in Trainer {removed}" + (f"; use {replacement}" if replacement else "")

@@ -103,7 +103,13 @@ def _object_meta(metadata: Json) -> Iterator[Finding]:
     namespace = metadata.get("namespace")
     if namespace and not (is_dns1123_label(namespace) and len(namespace) <= LABEL_LIMIT):
         message = f"{shown(namespace)} is not a valid namespace name"
-        yield Finding("InvalidName", "error", message, hint=_renamed(namespace, f"{_LOWERCASE}, at most {LABEL_LIMIT} of them", letter_first=False), path=("metadata", "namespace"))
+        yield Finding(
+            "InvalidName",
+            "error",
+            message,
+            hint=_renamed(namespace, f"{_LOWERCASE}, at most {LABEL_LIMIT} of them", letter_first=False),
+            path=("metadata", "namespace"),
+        )
     for key, value in (metadata.get("labels") or {}).items():
         if not _is_key(key):
             yield _malformed_key(("metadata", "labels", key))

@@ -58,7 +58,7 @@ def _job_rules(job: Json, path: Path, release: str) -> Iterator[Finding]:
     replicas = job.get("replicas")
     if single and replicas not in (None, 1):
         message = f"job {job['name']} has {replicas} replicas; only 1 is supported"
-        hint = "use mlPolicy.numNodes or the TrainJob's numNodes for more pods"
+        hint = "set replicas: 1; for more pods, use numNodes in mlPolicy or in the TrainJob"
         yield Finding("ReplicasNotOne", "error", message, hint=hint, path=(*path, "replicas"), about="runtime")
     wanted = REQUIRED_CONTAINER.at(release).get(ancestor)
     if wanted is not None:
@@ -68,7 +68,7 @@ def _job_rules(job: Json, path: Path, release: str) -> Iterator[Finding]:
 def _container_rule(job: Json, ancestor: str, wanted: str, path: Path) -> Iterator[Finding]:
     pod = (((job["template"].get("spec") or {}).get("template") or {}).get("spec")) or {}
     if all(container["name"] != wanted for container in pod.get("containers") or ()):
-        message = f"job {job['name']} is labelled {ancestor} but has no container {wanted}"
+        message = f"job {job['name']} has the ancestor label {ancestor}, but no container called {wanted}"
         where = (*path, "template", "spec", "template", "spec", "containers")
-        hint = f"name its main container {wanted}, or remove the label"
+        hint = f"rename its main container to {wanted}, or remove the label"
         yield Finding("MissingAncestorContainer", "error", message, hint=hint, path=where, about="runtime")

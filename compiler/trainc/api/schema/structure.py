@@ -23,7 +23,11 @@ _EXPECTED = {
 }
 # Fields whose type changed between releases.
 _FIELD_HINTS: dict[Path, str] = {
-    ("spec", "trainer", "numProcPerNode"): "write a number of processes, or leave it out to have it counted from the resources (`auto` until Trainer 2.1)",
+    (
+        "spec",
+        "trainer",
+        "numProcPerNode",
+    ): "write a number of processes, or leave it out to have it counted from the resources (`auto` until Trainer 2.1)",
 }
 
 
@@ -142,18 +146,30 @@ def _too_long(failure: _Failure) -> Iterator[Finding]:
 
 
 def _too_short(failure: _Failure) -> Iterator[Finding]:
-    yield Finding("TooShort", "error", "the text is empty", hint="write a value, or remove the field", path=failure.path)
+    yield Finding(
+        "TooShort", "error", "the text is empty", hint="write a value, or remove the field", path=failure.path
+    )
 
 
 def _too_many(failure: _Failure) -> Iterator[Finding]:
     message = f"the list has {len(failure.value)} items; at most {failure.wanted} are allowed"
-    yield Finding("TooMany", "error", message, hint=f"remove {len(failure.value) - failure.wanted} of them", path=failure.path)
+    yield Finding(
+        "TooMany", "error", message, hint=f"remove {len(failure.value) - failure.wanted} of them", path=failure.path
+    )
 
 
 def _too_few(failure: _Failure) -> Iterator[Finding]:
     noun = "item" if isinstance(failure.value, list) else "field"
-    message = f"{failure.path[-1] if failure.path else 'the document'} is empty; it needs at least {failure.wanted} {noun}"
-    yield Finding("TooFew", "error", message, hint=f"add {'an item' if isinstance(failure.value, list) else 'a field'}, or remove it", path=failure.path)
+    message = (
+        f"{failure.path[-1] if failure.path else 'the document'} is empty; it needs at least {failure.wanted} {noun}"
+    )
+    yield Finding(
+        "TooFew",
+        "error",
+        message,
+        hint=f"add {'an item' if isinstance(failure.value, list) else 'a field'}, or remove it",
+        path=failure.path,
+    )
 
 
 def _required(failure: _Failure) -> Iterator[Finding]:

@@ -116,7 +116,9 @@ def _outer_hint(node: Node, name: str, release: str) -> str:
     """A field indented too far: one of the structs around knows it."""
     for path, owner in reversed(node.structs):
         if name in definition(release, owner).fields:
-            return f"move it out, to {format_path((*path, name))}" if path else f"move it to the top level of the document"
+            return (
+                f"move it out, to {format_path((*path, name))}" if path else f"move it to the top level of the document"
+            )
     return ""
 
 

@@ -29,12 +29,10 @@ Mode: TypeAlias = Callable[[TrainJob, ProvidedSecret, Sequence[Json], Options], 
 
 def refer(job: TrainJob, secret: ProvidedSecret, others: Sequence[Json], options: Options) -> Provision:
     """No object; an info says what the Secret has to hold and how one is made."""
-    message = f"pods mount the Secret {secret.name!r} of type {secret.type} with {' and '.join(secret.keys)}: "
-    hint = f"where it does not exist yet: {secret.make} && {secret.create(job.namespace)}"
+    message = f"the pods mount the Secret {secret.name!r} of type {secret.type} with {' and '.join(secret.keys)}: "
+    hint = f"create it if it does not exist: {secret.make} && {secret.create(job.namespace)}"
     return Provision(
-        findings=(
-            Finding("SecretNeeded", "info", f"{message}{secret.purpose}; it is not part of the output", hint=hint),
-        )
+        findings=(Finding("SecretNeeded", "info", f"{message}{secret.purpose}; it is not in the output", hint=hint),)
     )
 
 

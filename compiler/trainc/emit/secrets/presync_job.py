@@ -59,22 +59,22 @@ def _problems(job: TrainJob, options: Options) -> Iterator[Finding]:
         yield Finding(
             "KeygenImageMissing",
             "error",
-            "secrets mode presync-job needs an image that has ssh-keygen and kubectl, and none is named",
-            hint="name one with --keygen-image, or choose another --secrets mode",
+            "secrets mode presync-job needs an image with ssh-keygen and kubectl, and none is set",
+            hint="set one with --keygen-image, or use another --secrets mode",
         )
     if options.delivery != "argocd":
         yield Finding(
             "PreSyncNeedsArgoCD",
             "error",
-            f"presync-job makes the key pair in a hook of Argo CD, which {options.delivery} does not run",
-            hint="use --delivery argocd, or choose another --secrets mode",
+            f"presync-job generates the key pair in an Argo CD hook, which {options.delivery} does not run",
+            hint="use --delivery argocd, or another --secrets mode",
         )
     if not job.namespace:
         yield Finding(
             "NamespaceMissing",
             "error",
-            "presync-job binds a role to a service account, which has to be named with its namespace",
-            hint="set metadata.namespace, or --namespace",
+            "presync-job needs the namespace of the job to bind a role to its service account",
+            hint="set metadata.namespace, or compile with --namespace",
             path=("metadata",),
         )
 

@@ -46,8 +46,8 @@ def _missing(job: TrainJob, secret: ProvidedSecret) -> Finding:
     return Finding(
         "SealedSecretMissing",
         "error",
-        f"there is no SealedSecret {secret.name!r}{place} in the input; it holds {secret.purpose}",
-        hint=f"run: {_seal(job, secret)}",
+        f"the input has no SealedSecret {secret.name!r}{place} with {secret.purpose}",
+        hint=f"create it and add it to the input: {_seal(job, secret)}",
     )
 
 
@@ -65,19 +65,19 @@ def _problems(document: Json, secret: ProvidedSecret, job: TrainJob) -> Iterator
     template = _mapping(spec.get("template"))
     encrypted = _mapping(spec.get("encryptedData"))
     if not isinstance(spec.get("template", {}), Mapping):
-        yield _unusable(secret, job, "spec.template is no mapping")
+        yield _unusable(secret, job, "spec.template is not a mapping")
     for key in secret.keys:
         if key not in encrypted:
             yield _unusable(secret, job, f"spec.encryptedData has no {key!r}")
     for key, value in encrypted.items():
         if not _is_ciphertext(value):
-            yield _unusable(secret, job, f"spec.encryptedData[{key!r}] is not what kubeseal writes")
+            yield _unusable(secret, job, f"spec.encryptedData[{key!r}] is not a value written by kubeseal")
     for field in sorted({*spec} - {*_SPEC_FIELDS}):
-        yield _unusable(secret, job, f"spec.{field} could hold plain text")
+        yield _unusable(secret, job, f"spec.{field} could contain plain text")
     for field in sorted({*template} - {*_TEMPLATE_FIELDS}):
-        yield _unusable(secret, job, f"spec.template.{field} could hold plain text")
+        yield _unusable(secret, job, f"spec.template.{field} could contain plain text")
     if template.get("type", secret.type) != secret.type:
-        yield _unusable(secret, job, f"spec.template.type is {template['type']!r}, and pods expect {secret.type}")
+        yield _unusable(secret, job, f"spec.template.type is {template['type']!r}, but the pods expect {secret.type}")
 
 
 def _is_ciphertext(value: Any) -> bool:
@@ -103,8 +103,8 @@ def _left_out(document: Json, secret: ProvidedSecret) -> Iterator[Finding]:
             yield Finding(
                 "SealedSecretTrimmed",
                 "info",
-                f"{', '.join(lost)} of {place}metadata of the SealedSecret {secret.name!r} is left out",
-                hint="nothing to do; only what is ciphertext for certain is passed on",
+                f"{', '.join(lost)} in {place}metadata of the SealedSecret {secret.name!r} is not copied to the output",
+                hint="no action needed: only fields that are certain to be ciphertext are copied",
             )
 
 
@@ -112,8 +112,8 @@ def _unusable(secret: ProvidedSecret, job: TrainJob, why: str) -> Finding:
     return Finding(
         "SealedSecretUnusable",
         "error",
-        f"the SealedSecret {secret.name!r} cannot be passed on: {why}",
-        hint=f"seal it anew: {_seal(job, secret)}",
+        f"the SealedSecret {secret.name!r} cannot be used: {why}",
+        hint=f"seal it again: {_seal(job, secret)}",
     )
 
 

@@ -55,18 +55,22 @@ class Parameter:
 
 DESTINATION = "destination-namespace"
 PARAMETERS: tuple[Parameter, ...] = (
-    Parameter("release", "Trainer release", "2.3, say: whose behaviour is compiled", "release", choices=RELEASES),
+    Parameter(
+        "release", "Trainer release", "the Trainer release to compile for, such as 2.3", "release", choices=RELEASES
+    ),
     Parameter("semantics", "Semantics", "gitops or controller", "semantics", choices=get_args(Semantics)),
     Parameter("overlay", "Overlays", "folders with an overlay.yaml, from the Application's path", "overlay", "paths"),
     Parameter("runtimes", "Runtimes", "folders of runtimes, from the Application's path", "runtimes", "paths"),
-    Parameter("namespace", "Namespace", "for TrainJobs that name none", "namespace"),
-    Parameter(DESTINATION, "Use the destination's namespace", "for TrainJobs that name none", DESTINATION, "truth"),
+    Parameter("namespace", "Namespace", "for TrainJobs without a namespace", "namespace"),
+    Parameter(
+        DESTINATION, "Use the destination's namespace", "for TrainJobs without a namespace", DESTINATION, "truth"
+    ),
     Parameter("cluster-domain", "Cluster domain", "the cluster's DNS domain", "cluster_domain"),
     Parameter("secrets", "Secrets", "where key pairs come from", "secrets", choices=get_args(SecretsMode)),
-    Parameter("keygen-image", "Key generator", "the image that makes keys under presync-job", "keygen_image"),
+    Parameter("keygen-image", "Key generator", "the image that generates keys with presync-job", "keygen_image"),
     Parameter("name-hash", "Name hash", "a changed job becomes a new job", "name_hash", "truth"),
-    Parameter("sync-options", "Sync options", "what Argo CD is told about each job", "sync_option", "list"),
-    Parameter("allow-empty", "Allow empty", "finding no TrainJob is fine", "allow_empty", "truth"),
+    Parameter("sync-options", "Sync options", "Argo CD sync options for each job", "sync_option", "list"),
+    Parameter("allow-empty", "Allow empty", "do not fail if there are no TrainJobs", "allow_empty", "truth"),
 )
 # What options.py checks by more than a list of choices.
 _CHECKS: Mapping[str, Callable[[str], str]] = {
@@ -110,13 +114,13 @@ def _from_json(environment: Environment, said: list[Diagnostic]) -> Iterator[tup
     except ValueError:
         entries = None
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        said.append(_wrong(_JSON, "is no JSON list of parameters", "set parameters under spec.source.plugin"))
+        said.append(_wrong(_JSON, "is not a JSON list of parameters", "set parameters under spec.source.plugin"))
         return
     for entry in entries:
         name = str(entry.get("name"))
         if name not in _BY_NAME:
             hint = did_you_mean(name, _BY_NAME) or f"the parameters are {', '.join(_BY_NAME)}"
-            said.append(_wrong(name, "is no parameter of trainc", hint))
+            said.append(_wrong(name, "is not a parameter of trainc", hint))
             continue
         yield _BY_NAME[name], next((entry[key] for key in ("string", "array", "map") if entry.get(key)), "")
 
@@ -138,14 +142,14 @@ def _from_variables(environment: Environment, said: list[Diagnostic]) -> Iterato
             yield known[name], environment[_VARIABLE + name]
         else:
             hint = did_you_mean(name, known) or f"after {_VARIABLE}, trainc knows {', '.join(known)}"
-            said.append(_wrong(_VARIABLE + name, "is set and means nothing to trainc", hint, "warning"))
+            said.append(_wrong(_VARIABLE + name, "is not a setting of trainc", hint, "warning"))
 
 
 def _value(parameter: Parameter, raw: Any, environment: Environment) -> Value | Diagnostic:
     """What a parameter is set to, or what is wrong with it."""
     texts = [raw] if isinstance(raw, str) else raw
     if not isinstance(texts, list) or not all(isinstance(text, str) and _is_text(text) for text in texts):
-        return _wrong(parameter.name, "is no text and no list of texts", "set `string` or `array`")
+        return _wrong(parameter.name, "is not a string or a list of strings", "set `string` or `array`")
     if parameter.kind in ("list", "paths"):
         items = [item.strip() for text in texts for item in text.split(",") if item.strip()]
         outside = [item for item in items if parameter.kind == "paths" and leads_outside(item, environment)]

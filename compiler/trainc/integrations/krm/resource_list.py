@@ -35,7 +35,7 @@ def read_resource_list(text: bytes) -> ResourceList:
     try:
         value = read_value(text.decode())
     except UnicodeDecodeError:
-        raise CompileError([_wrong((), "it is no UTF-8 text")]) from None
+        raise CompileError([_wrong((), "it is not UTF-8 text")]) from None
     except CompileError as error:
         raise CompileError(map(_in_stdin, error.diagnostics)) from None
     problems = list(_problems(value))
@@ -54,18 +54,20 @@ def answer(request: ResourceList, items: Sequence[Manifest], results: Sequence[M
 
 def _problems(value: Any) -> Iterator[Diagnostic]:
     if not isinstance(value, Mapping) or value.get("kind") != KIND:
-        yield _wrong((), "it is empty" if value is None else f"it is no {KIND}")
+        yield _wrong((), "it is empty" if value is None else f"it is not a {KIND}")
         return
     if not str(value.get("apiVersion", "")).startswith(_GROUP):
-        yield _wrong(("apiVersion",), f"apiVersion is {value.get('apiVersion')!r}, and not of {_GROUP.rstrip('/')}")
+        yield _wrong(
+            ("apiVersion",), f"apiVersion is {value.get('apiVersion')!r}, which is not in {_GROUP.rstrip('/')}"
+        )
     if not isinstance(value.get("items"), list):
-        yield _wrong(("items",), "items is no list")
+        yield _wrong(("items",), "items is not a list")
         return
     for index, item in enumerate(value["items"]):
         if not isinstance(item, Mapping):
-            yield _wrong(("items", index), "it is no object")
+            yield _wrong(("items", index), "it is not an object")
     if not isinstance(value.get("functionConfig"), Mapping | None):
-        yield _wrong(("functionConfig",), "it is no object")
+        yield _wrong(("functionConfig",), "it is not an object")
 
 
 def _wrong(path: Path, what: str) -> Diagnostic:

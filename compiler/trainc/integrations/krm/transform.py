@@ -90,6 +90,6 @@ def _identity(item: Mapping[str, Any]) -> tuple[str, ...]:
 _NO_TRAINJOB = Diagnostic(
     "NoTrainJob",
     "error",
-    "there is no TrainJob among the resources; with pruning on, empty output deletes what runs",
+    "there are no TrainJobs among the resources; with pruning, empty output would delete running jobs",
     hint="list the files of TrainJobs under `resources`, and trainc under `transformers`, which come before `validators`",
 )

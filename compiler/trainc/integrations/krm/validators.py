@@ -37,7 +37,7 @@ def _refusal(file: str) -> Diagnostic:
     return Diagnostic(
         "UsedAsValidator",
         "error",
-        f"{file} lists trainc under `validators`, which may change nothing; trainc replaces TrainJobs",
+        f"{file} lists trainc under `validators`, which cannot change resources; trainc replaces TrainJobs",
         hint="move the entry to `transformers`",
         object="Kustomization",
         path="validators",

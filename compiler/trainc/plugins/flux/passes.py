@@ -34,8 +34,8 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
         yield Finding(
             "ReservedInitContainer",
             "error",
-            f"init container {INSTALLER!r} is added by trainc; the runtime must not have one of that name",
-            "rename or drop the runtime's init container",
+            f"the runtime has an init container {INSTALLER!r}, a name that Flux's installer needs",
+            "rename or remove the runtime's init container",
             ("spec", "trainer", "initContainers"),
         )
 
@@ -43,7 +43,7 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
 def build_failures(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     """The value whose absence crashes the controller."""
     if job.trainer is None or job.trainer.num_nodes is None:
-        yield controller_panics("a Flux job needs spec.trainer.numNodes", ("spec", "trainer"))
+        yield controller_panics("a Flux job needs the number of nodes", ("spec", "trainer"))
 
 
 def _processes(job: TrainJob, policy_processes: int, info: Info) -> Iterator[Finding]:

@@ -28,7 +28,7 @@ def curve_secret(job: TrainJob) -> ProvidedSecret:
     return ProvidedSecret(
         name=curve_secret_name(job),
         type="Opaque",
-        purpose="the certificate that Flux brokers authenticate each other with",
+        purpose="the certificate that Flux brokers use to authenticate each other",
         files=(("curve.cert", "curve.cert"),),
         make="flux keygen curve.cert",
     )

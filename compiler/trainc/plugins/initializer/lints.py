@@ -20,8 +20,8 @@ def initializer_not_ordered(job: TrainJob, info: Info) -> Iterator[Finding]:
             yield Finding(
                 "InitializerNotOrdered",
                 "warning",
-                f"no job waits until {pod_set.name!r} is complete, so the trainer starts at the same time",
-                f"give the job after it dependsOn: [{{name: {pod_set.name}, status: Complete}}]",
+                f"no job waits for {pod_set.name!r} to complete, so the trainer starts at the same time",
+                f"add to the job that comes after it: dependsOn: [{{name: {pod_set.name}, status: Complete}}]",
                 (*JOBS, index),
                 about="runtime",
             )

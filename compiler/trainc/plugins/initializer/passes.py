@@ -36,7 +36,7 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
 
 def _missing(pod_set: PodSet | None, step: str, info: Info) -> str:
     if pod_set is None:
-        return f"the runtime has no job {step!r}"
+        return f"the runtime has no replicated job {step!r}"
     if pod_set.container(step) is None:
         return f"the runtime's job {step!r} has no container {step!r}"
     mounts = [m["name"] for c in pod_set.containers if c.name == step for m in c.mounts]

@@ -20,7 +20,10 @@ from trainc.plugins.plugin import Passes
 def build_failures(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     """2.2 crashes when there is no trainer to size."""
     if info.release.jax_needs_trainer and info.trainer is None:
-        yield controller_panics("the runtime has no job labelled as trainer for the JAX policy", ("spec", "runtimeRef"))
+        yield controller_panics(
+            "the JAX policy needs a job with the ancestor label of the trainer, and the runtime has none",
+            ("spec", "runtimeRef"),
+        )
 
 
 def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:

@@ -36,8 +36,8 @@ def _manager(patch: Patch) -> Iterator[Finding]:
         yield Finding(
             "InvalidManager",
             "error",
-            f"manager {patch.manager!r} is not a domain-prefixed path",
-            "write it as <domain>/<name>, for example team-a.example.com/defaults",
+            f"manager {patch.manager!r} is not a domain with a path",
+            "write <domain>/<name>, such as team-a.example.com/defaults",
             ("spec", "runtimePatches", "manager"),
             source_path=(*patch.path, "manager"),
         )
@@ -50,8 +50,8 @@ def _patched_job(patch: Patch, patched: PatchedJob, info: Info) -> Iterator[Find
         yield Finding(
             "UnknownPatchedJob",
             "error",
-            f"the patch names job {patched.name!r}, which the runtime does not have",
-            f"name one of {', '.join(sorted(info.runtime_jobs)) or 'no job: the runtime has none'}",
+            f"the patch is for job {patched.name!r}, which the runtime does not have",
+            f"use one of the runtime's jobs: {', '.join(sorted(info.runtime_jobs)) or '(it has none)'}",
             patched.path,
         )
         return
@@ -64,8 +64,8 @@ def _patched_job(patch: Patch, patched: PatchedJob, info: Info) -> Iterator[Find
                 yield Finding(
                     "PatchedTrainerEnv",
                     "error",
-                    f"a patch must not set variables of container {container['name']!r}",
-                    "set them in spec.trainer.env or spec.initializer",
+                    f"a patch cannot set env of container {container['name']!r}",
+                    "set them in spec.trainer.env, spec.initializer.dataset.env or spec.initializer.model.env",
                     (*path, "env"),
                 )
 
@@ -75,8 +75,8 @@ def _unknown_container(name: str, job: str, info: Info, path: Path) -> Finding:
     return Finding(
         "UnknownPatchedContainer",
         "error",
-        f"the patch names container {name!r}, which the runtime's job {job!r} does not have; it would be added",
-        f"name one of {', '.join(known)}",
+        f"the patch is for container {name!r}, which the runtime's job {job!r} does not have, so it would add a container",
+        f"use one of the job's containers: {', '.join(known)}",
         path,
     )
 
@@ -91,8 +91,8 @@ def _repeated_jobs(job: TrainJob, info: Info) -> Iterator[Finding]:
             yield Finding(
                 "RepeatedTargetJob",
                 "error",
-                f"job {patched.name!r} is the target of more than one override",
-                "merge the overrides of this job into one",
+                f"more than one override is for job {patched.name!r}",
+                "merge them into one override",
                 patched.path,
             )
         seen.add(patched.name)

@@ -23,8 +23,8 @@ def mpi_nodes_awaited(job: TrainJob, info: Info) -> Iterator[Finding]:
     yield Finding(
         "MPINodesAwaited",
         "warning",
-        f"the JobSet is done when {node.name!r} is, and its sshd never ends: the nodes stay when the launcher is done",
-        f"set successPolicy: {{operator: All, targetReplicatedJobs: [{launcher.name}]}} in the runtime's template",
+        f"the JobSet waits for {node.name!r}, whose sshd never exits: the nodes keep running after the launcher is done",
+        f"add to the runtime's spec.template.spec: successPolicy: {{operator: All, targetReplicatedJobs: [{launcher.name}]}}",
         ("spec", "template", "spec", "successPolicy"),
         about="runtime",
     )

@@ -39,8 +39,8 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
         yield Finding(
             "InvalidNumProcPerNode",
             "error",
-            f"numProcPerNode is {trainer.num_proc_per_node!r}; MPI counts slots and takes a number",
-            "write the number of slots per node, without quotes",
+            f"numProcPerNode is {trainer.num_proc_per_node!r}; MPI needs a number of slots per node",
+            "write a number without quotes, such as numProcPerNode: 8",
             ("spec", "trainer", "numProcPerNode"),
         )
 
@@ -68,7 +68,7 @@ def _missing_part(job: TrainJob, info: Info, policy: Json) -> Iterator[Finding]:
     yield Finding(
         "MissingLauncher",
         "error",
-        f"{nodes} nodes need both a job 'launcher', where mpirun runs, and a job 'node', where it starts processes",
+        f"{nodes} nodes need a job 'launcher', which runs mpirun, and a job 'node', where mpirun starts the processes",
         "add the missing job to the runtime, or set numNodes to 1",
         ("spec", "trainer", "numNodes") if asked is not None else ("spec", "runtimeRef"),
     )
@@ -83,8 +83,8 @@ def _no_nodes(job: TrainJob, info: Info, policy: Json) -> Iterator[Finding]:
     yield Finding(
         "NoNodes",
         "error",
-        f"numNodes is {nodes}, and the launcher, being a node itself, is one of them",
-        "ask for 1 node or more, or set suspend: true to hold the job",
+        f"numNodes is {nodes}, but the launcher is a node itself and counts as one of them",
+        "set numNodes to 1 or more, or set suspend: true to hold the job back",
         ("spec", "trainer", "numNodes") if asked is not None else ("spec", "mlPolicy", "numNodes"),
         about="trainjob" if asked is not None else "runtime",
     )
@@ -98,8 +98,8 @@ def _too_many_hosts(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding
         yield Finding(
             "HostfileTooLarge",
             "error",
-            f"a hostfile of {hostfile.count(sized)} hosts is larger than the 1 MiB that a ConfigMap holds",
-            "run several jobs, or fewer and larger nodes",
+            f"a hostfile with {hostfile.count(sized)} hosts is larger than the 1 MiB that fits into a ConfigMap",
+            "use fewer and larger nodes, or split the job",
             ("spec", "trainer", "numNodes") if asked is not None else ("spec", "runtimeRef"),
         )
 

@@ -21,8 +21,8 @@ def unheeded(info: Info, policy: Mapping[str, Any]) -> Iterator[Finding]:
     if policy.get("mpiImplementation") == "" and (info.gitops or not _fails_at_launcher(info)):
         yield _nameless("error" if info.gitops and launcher is not None else "warning")
     if policy.get("runLauncherAsNode") and launcher is None:
-        message = "runLauncherAsNode is not read here: the runtime has no launcher"
-        hint = "add the job 'launcher', or remove the field"
+        message = "runLauncherAsNode has no effect: the runtime has no job 'launcher'"
+        hint = "add a job called launcher, or remove the field"
         yield Finding("FieldIgnored", "warning", message, hint, (*_POLICY, "runLauncherAsNode"), about="runtime")
 
 
@@ -38,6 +38,6 @@ def _fails_at_launcher(info: Info) -> bool:
 
 
 def _nameless(severity: Severity) -> Finding:
-    message = "mpiImplementation is empty, and of such a job with a launcher the controller creates nothing"
-    hint = "write OpenMPI, or remove the field"
+    message = "mpiImplementation is empty: the controller creates nothing for such a job with a launcher"
+    hint = "write mpiImplementation: OpenMPI, or remove the field"
     return Finding("UnsupportedValue", severity, message, hint, (*_POLICY, "mpiImplementation"), about="runtime")

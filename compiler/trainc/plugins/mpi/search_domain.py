@@ -17,7 +17,7 @@ def missing_namespace(job: TrainJob, name: str) -> Iterator[Finding]:
         yield Finding(
             "NamespaceMissing",
             "error",
-            f"{name} needs the job's namespace in the pods' DNS search domain, and the TrainJob names none",
+            f"{name} needs the namespace of the job for the pods' DNS search domain, and the TrainJob has none",
             "set metadata.namespace, or compile with --namespace",
             ("metadata", "namespace"),
         )

@@ -30,7 +30,7 @@ def provided_secret(job: TrainJob) -> ProvidedSecret:
     return ProvidedSecret(
         name=secret_name(job),
         type="kubernetes.io/ssh-auth",
-        purpose="the SSH key pair that mpirun reaches the nodes with",
+        purpose="the SSH key pair that mpirun uses to reach the nodes",
         files=(("ssh-privatekey", "id_ecdsa"), ("ssh-publickey", "id_ecdsa.pub")),
         make="ssh-keygen -q -t ecdsa -b 521 -m PEM -N '' -f id_ecdsa",
         key_pair=True,

@@ -88,8 +88,8 @@ def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
         yield Finding(
             "ElasticMaxRestartsConflict",
             "warning",
-            f"torch restarts workers {elastic.restarts} times and the JobSet everything {template_restarts} times",
-            "make elasticPolicy.maxRestarts and failurePolicy.maxRestarts equal; note that the two multiply",
+            f"torchrun restarts its workers up to {elastic.restarts} times, and the JobSet restarts everything up to {template_restarts} times",
+            "set elasticPolicy.maxRestarts and failurePolicy.maxRestarts to the same number; note that the two multiply",
             (*_POLICY, "maxRestarts"),
             about="runtime",
         )
@@ -100,15 +100,15 @@ def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
 def _impossible(job: TrainJob, elastic: ElasticRange) -> Iterator[Finding]:
     message, path = "", _POLICY
     if not 1 <= elastic.fewest <= elastic.most:
-        message = f"the range of {elastic.fewest} to {elastic.most} nodes is none"
+        message = f"minNodes {elastic.fewest} and maxNodes {elastic.most} are not a valid range"
     elif elastic.restarts is not None and elastic.restarts < 0:
         message, path = f"maxRestarts is {elastic.restarts}", (*_POLICY, "maxRestarts")
     if message:
-        hint = "use 1 <= minNodes <= maxNodes and maxRestarts >= 0, as torchrun demands"
+        hint = "use 1 <= minNodes <= maxNodes and maxRestarts >= 0"
         yield Finding("ElasticRangeInvalid", "error", message, hint, path, about="runtime")
     elif not elastic.fewest <= elastic.start <= elastic.most:
-        message = f"{elastic.start} nodes to start with are outside the range of {elastic.fewest} to {elastic.most}"
-        hint = "keep numNodes in the range, or drop it to start with minNodes"
+        message = f"numNodes {elastic.start} is outside the range from {elastic.fewest} to {elastic.most}"
+        hint = "set numNodes inside the range, or remove it to start with minNodes"
         if job.trainer is not None and job.trainer.num_nodes is not None:
             yield Finding("ElasticRangeInvalid", "error", message, hint, ("spec", "trainer", "numNodes"))
         else:
@@ -120,12 +120,12 @@ def _metrics(elastic: ElasticRange, info: Info) -> Finding:
     requests = (container.resources.get("requests") or {}) if container else {}
     measured = [str((metric.get("resource") or {}).get("name", "")) for metric in elastic.metrics]
     unasked = sorted({name for name in measured if name and name not in requests})
-    also = f", and the trainer requests no {', '.join(unasked)} to measure against" if unasked else ""
+    also = f", and the trainer does not request {', '.join(unasked)} to measure it against" if unasked else ""
     return Finding(
         "ElasticMetricsNotEmitted",
         "warning",
-        f"no autoscaler is written for these metrics: a JobSet has no scale subresource{also}",
-        f"remove metrics; the job keeps the {elastic.start} nodes that it starts with",
+        f"these metrics have no effect: no autoscaler can scale a JobSet, which has no scale subresource{also}",
+        f"remove metrics: the job keeps the {elastic.start} nodes it starts with",
         (*_POLICY, "metrics"),
         about="runtime",
     )

@@ -57,9 +57,9 @@ def _missing_targets(info: Info, policy: Json) -> Iterator[Finding]:
                 yield Finding(
                     "EnvInjectionTargetMissing",
                     "error",
-                    f"torch.envInjection names container {name!r} of job {target['jobName']!r}, "
+                    f"torch.envInjection lists container {name!r} of job {target['jobName']!r}, "
                     "which the runtime does not have",
-                    "name a replicated job and container of the runtime's template, or drop the target",
+                    "use a replicated job and a container of the runtime's template, or remove the entry",
                     ("spec", "runtimeRef"),
                 )
 
@@ -70,8 +70,8 @@ def _unknown_word(trainer: Trainer) -> Iterator[Finding]:
         yield Finding(
             "InvalidNumProcPerNode",
             "error",
-            f"numProcPerNode is {asked!r}; it takes a number or one of {', '.join(_WORDS)}",
-            "write the number of processes per node, without quotes",
+            f"numProcPerNode is {asked!r}; it must be a number or one of {', '.join(_WORDS)}",
+            "write a number without quotes, such as 8, or remove it to use one process per GPU",
             ("spec", "trainer", "numProcPerNode"),
         )
 
@@ -82,9 +82,9 @@ def _torchtune(job: TrainJob, trainer: Trainer, info: Info) -> Iterator[Finding]
         yield Finding(
             "UnsupportedModel",
             "error",
-            f"runtime {job.runtime_name!r} names no model that torchtune supports in Trainer {info.release.minor}"
-            + (f" (it reads as {model})" if model else ""),
-            f"refer to a runtime called torchtune-<model>-<size> for one of {', '.join(info.release.torchtune_models)}",
+            f"the name of runtime {job.runtime_name!r} does not contain a model that torchtune supports in Trainer {info.release.minor}"
+            + (f" (model: {model})" if model else ""),
+            f"use a runtime called torchtune-<model>-<size>, with one of the models {', '.join(info.release.torchtune_models)}",
             ("spec", "runtimeRef", "name"),
         )
     if trainer.num_nodes is None and info.release.torch_checks_need_num_proc and not info.gitops:
@@ -95,7 +95,7 @@ def _torchtune(job: TrainJob, trainer: Trainer, info: Info) -> Iterator[Finding]
         yield Finding(
             "TooManyNodes",
             "error",
-            f"torchtune trains {model or 'this model'} on one node, not on {nodes}",
+            f"torchtune trains {model or 'this model'} on one node, but numNodes is {nodes}",
             "set numNodes to 1",
             ("spec", "trainer", "numNodes"),
         )
@@ -112,11 +112,11 @@ def _lora(job: TrainJob, trainer: Trainer, info: Info, model: str, nodes: int) -
             "UnsupportedQLoRA",
             "error",
             f"torchtune has no QLoRA recipe for {model}",
-            "drop model.quantize_base, or choose a Llama runtime",
+            "remove model.quantize_base, or use a Llama runtime",
             ("spec", "runtimeRef", "name"),
         )
     if config.endswith("_qlora") and model in _ONE_DEVICE_QLORA:
-        hint = "give each node one GPU, or set numProcPerNode to 1"
+        hint = "request one GPU per node, or set numProcPerNode to 1"
         message = f"QLoRA on {model} runs on a single device"
         for field in ("numProcPerNode", "resourcesPerNode"):
             yield Finding("UnsupportedQLoRA", "error", message, hint, ("spec", "trainer", field))
@@ -124,8 +124,8 @@ def _lora(job: TrainJob, trainer: Trainer, info: Info, model: str, nodes: int) -
         yield Finding(
             "MultiNodeLoRA",
             "error",
-            f"torchtune fine-tunes with LoRA on one node only; with {nodes} it would train the full model",
-            "set numNodes to 1, or drop the model.lora_* arguments",
+            f"torchtune supports LoRA on one node only; with {nodes} nodes it would train the full model",
+            "set numNodes to 1, or remove the model.lora_* arguments",
             ("spec", "trainer", "numNodes"),
         )
 
@@ -139,7 +139,7 @@ def _reserved_args(trainer: Trainer, info: Info) -> Iterator[Finding]:
             yield Finding(
                 "ReservedArgument",
                 "error",
-                f"{key} is set by the runtime, which mounts its volumes there",
-                "drop this argument",
+                f"the runtime already sets {key} to the path of its volume",
+                "remove this argument",
                 ("spec", "trainer", "args", index),
             )

@@ -18,7 +18,7 @@ def gang_too_large(job: TrainJob, info: Info) -> Iterator[Finding]:
     pods = sum(pod_set.count * pod_set.replicas for pod_set in gang.members(info))
     if 1 <= asked <= pods:
         return
-    message = f"minMember is {asked}, and the gang has {pods} pods"
-    hint = f"use a number from 1 to {pods}, or drop minMember to wait for all of them"
+    message = f"minMember is {asked}, but the gang has {pods} pods"
+    hint = f"set minMember to a number from 1 to {pods}, or remove it to wait for all pods"
     path = ("spec", "podGroupPolicy", "volcano", "minMember")
     yield Finding("GangMinMemberTooLarge", "error", message, hint, path, about="runtime")

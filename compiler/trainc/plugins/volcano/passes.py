@@ -23,10 +23,10 @@ QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
 
 def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     """One gang scheduler, and a queue with a name. Whether a PriorityClass exists only a cluster knows."""
-    hint = "name the Volcano queue, or drop the field to use the default queue"
+    hint = "write the name of the Volcano queue, or remove it to use the default queue"
     if policy.get("queue") == "":
         path = ("spec", "podGroupPolicy", "volcano", "queue")
-        yield Finding("EmptyQueueName", "error", "the queue has no name", hint, path, about="runtime")
+        yield Finding("EmptyQueueName", "error", "the name of the queue is empty", hint, path, about="runtime")
     elif "queue" not in policy and info.annotations.get(QUEUE_ANNOTATION) == "":
         message = f"annotation {QUEUE_ANNOTATION} is empty"
         yield Finding("EmptyQueueName", "error", message, hint, ("spec", "annotations", QUEUE_ANNOTATION))
@@ -34,8 +34,8 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
         yield Finding(
             "MutuallyExclusivePolicies",
             "error" if info.gitops else "warning",
-            "coscheduling and volcano exclude each other: each would wait for pods that the other one holds",
-            "keep the one whose scheduler the cluster runs",
+            "coscheduling and volcano cannot be used together: each would wait for pods that the other holds back",
+            "keep the one whose scheduler runs in the cluster",
             ("spec", "podGroupPolicy", "volcano"),
             about="runtime",
         )

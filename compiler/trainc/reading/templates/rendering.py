@@ -41,7 +41,9 @@ def rendered(text: str, file: str, values: Mapping[str, Any], limits: Limits) ->
         raise TemplateFailedError(file, _line(error.__traceback__), str(error), hint) from None
     except TooMuchError as error:
         hint = "split the template, or raise the limit"
-        raise TemplateFailedError(file, _line(error.__traceback__), f"the template was stopped: {error}", hint) from None
+        raise TemplateFailedError(
+            file, _line(error.__traceback__), f"the template was stopped: {error}", hint
+        ) from None
     except (TemplateError, *_EXPRESSION_ERRORS) as error:
         message = str(error) or type(error).__name__
         hint = "remove the call: templates run in a sandbox without files and Python functions"
