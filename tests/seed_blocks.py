@@ -41,7 +41,7 @@ def deprecated(column: int = 1) -> Said:
 
 
 def processes(line: int, column: int) -> Said:
-    return ("TorchNumProcPerNodeRemoved", line, column, "removed in Trainer 2.2; use spec.trainer.numProcPerNode")
+    return ("TorchNumProcPerNodeRemoved", line, column, "use spec.trainer.numProcPerNode of the TrainJob: the field was removed in Trainer 2.2")
 
 
 def inferred(line: int, job: str = "worker", column: int = 9) -> Said:

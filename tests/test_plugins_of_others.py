@@ -111,7 +111,7 @@ def test_every_command_says_so(site: Path, folder: Path, words: tuple[str, ...])
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("useless", "names useless:PLUGIN, which is not a trainc.plugins.plugin.Plugin"),
+        ("useless", "refers to useless:PLUGIN, which is not a trainc.plugins.plugin.Plugin"),
         ("failing", "cannot be imported: OSError: no licence"),
     ],
 )

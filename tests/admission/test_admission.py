@@ -256,7 +256,7 @@ def test_an_update_says_what_changed_and_where() -> None:
     old = stored(jobset())
     (diagnostic,) = refusals(old, stored(jobset(container={"image": "example.com/train:2"})))
     assert diagnostic.path == "spec.replicatedJobs[0].template.spec.template.spec.containers[0].image"
-    assert diagnostic.message == '"example.com/train:1" became "example.com/train:2"'
+    assert diagnostic.message == 'changed from "example.com/train:1" to "example.com/train:2"'
     assert (diagnostic.code, diagnostic.object) == ("FieldImmutable", "JobSet team-a/llm")
 
 

@@ -100,25 +100,28 @@ def test_the_name_occurs_in_every_kind_of_derived_name_and_each_says_what_is_to_
         {"name": "ssh", "secret": {"secretName": "llm-mpi-ssh-auth"}},
     ]
     assert [str(name) for name in derived_names(read_jobset(document))] == [
-        "label 'llm' has 3 of 63 characters, 60 to spare",
-        "headless Service 'llm' has 3 of 63 characters, 60 to spare",
-        "Job 'llm-node-0' has 10 of 63 characters, 53 to spare",
-        "pod 'llm-node-0-0-abcde' has 18 of 63 characters, 45 to spare",
-        "pod hostname 'llm-node-0-0' has 12 of 63 characters, 51 to spare",
-        "label 'llm' has 3 of 63 characters, 60 to spare",
-        "volume 'llm-flux-entrypoint' has 19 of 63 characters, 44 to spare",
-        "ConfigMap 'llm-mpi-hostfile' has 16 of 253 characters, 237 to spare",
-        "volume 'ssh' has 3 of 63 characters, 60 to spare",
-        "Secret 'llm-mpi-ssh-auth' has 16 of 253 characters, 237 to spare",
-        "coordinator label 'llm-node-0-0.llm' has 16 of 63 characters, 47 to spare",
-        "PersistentVolumeClaim 'claim-llm' has 9 of 63 characters, 54 to spare",
+        "label 'llm' has 3 characters; at most 63 are allowed (60 to spare)",
+        "headless Service 'llm' has 3 characters; at most 63 are allowed (60 to spare)",
+        "Job 'llm-node-0' has 10 characters; at most 63 are allowed (53 to spare)",
+        "pod 'llm-node-0-0-abcde' has 18 characters; at most 63 are allowed (45 to spare)",
+        "pod hostname 'llm-node-0-0' has 12 characters; at most 63 are allowed (51 to spare)",
+        "label 'llm' has 3 characters; at most 63 are allowed (60 to spare)",
+        "volume 'llm-flux-entrypoint' has 19 characters; at most 63 are allowed (44 to spare)",
+        "ConfigMap 'llm-mpi-hostfile' has 16 characters; at most 253 are allowed (237 to spare)",
+        "volume 'ssh' has 3 characters; at most 63 are allowed (60 to spare)",
+        "Secret 'llm-mpi-ssh-auth' has 16 characters; at most 253 are allowed (237 to spare)",
+        "coordinator label 'llm-node-0-0.llm' has 16 characters; at most 63 are allowed (47 to spare)",
+        "PersistentVolumeClaim 'claim-llm' has 9 characters; at most 63 are allowed (54 to spare)",
     ]
 
 
 def test_the_message_says_the_derived_name_the_limit_and_the_excess() -> None:
     (finding,) = too_long(jobset("j" * 34, "dataset-initializer"))
-    assert finding.message == f"pod '{'j' * 34}-dataset-initializer-0-0-abcde' has 64 of 63 characters, 1 too many"
-    assert finding.hint == f"shorten the job's name 33 characters; '{'j' * 34}' has 34"
+    assert (
+        finding.message
+        == f"pod '{'j' * 34}-dataset-initializer-0-0-abcde' has 64 characters; at most 63 are allowed (1 too many)"
+    )
+    assert finding.hint == "shorten the name of the job to at most 33 characters; it has 34"
 
 
 def test_where_no_name_is_short_enough_the_hint_says_so() -> None:

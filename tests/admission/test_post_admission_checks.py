@@ -216,13 +216,13 @@ def test_a_derived_volume_name_is_mended_by_a_shorter_jobset(bend: Bend) -> None
     name = "j" * 40
     jobset = bend({f"{POD}.volumes": [{"name": f"{name}-{'x' * 24}"}]}, name=name)
     (finding,) = later_failures(bake_defaults(jobset, "0.12"), "0.12", "error")
-    assert finding.hint.startswith("shorten the job's name 38 characters")
+    assert finding.hint.startswith("shorten the name of the job to at most 38 characters")
 
 
 def test_a_volume_name_of_its_own_is_mended_where_it_stands(bend: Bend) -> None:
     jobset = bake_defaults(bend({f"{POD}.volumes": [{"name": "v" * 66}]}), "0.12")
     (finding,) = later_failures(jobset, "0.12", "error")
-    assert finding.hint == "drop at least 3 characters"
+    assert finding.hint == "shorten it by at least 3 characters"
 
 
 @pytest.mark.parametrize(

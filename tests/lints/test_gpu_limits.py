@@ -20,7 +20,7 @@ def test_a_request_without_a_limit_is_refused(resource: str) -> None:
     found = said(CODE, trainjob(), of({"requests": {resource: 2}, "limits": {"memory": "1Gi"}}))
     assert [(d.severity, d.object) for d in found] == [("error", "ClusterTrainingRuntime rt")]
     assert found[0].path.endswith(f'containers[0].resources.requests["{resource}"]')
-    assert "set the limit" in found[0].hint
+    assert "move it to limits: {" in found[0].hint
 
 
 @pytest.mark.parametrize(

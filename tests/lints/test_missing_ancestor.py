@@ -47,7 +47,7 @@ def test_the_controller_takes_no_name_for_a_label() -> None:
 def test_a_labelled_job_without_the_container_that_is_configured_is_reported_where_a_release_lets_it_pass() -> None:
     (found,) = said(CODE, trainjob({}), runtime(job("work", "trainer", WORK)), release="2.0")
     assert found.path.endswith("replicatedJobs[0].template.spec.template.spec.containers")
-    assert found.hint == "rerename its main container to to node"
+    assert found.hint == "rename its main container to node"
 
 
 @pytest.mark.parametrize("semantics", ["controller", "gitops"])

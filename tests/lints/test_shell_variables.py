@@ -15,7 +15,7 @@ LITERAL: dict[str, tuple[list[str], list[str], str]] = {
     "a variable in braces": (["train", "${DATA_DIR}/x"], [], "$(DATA_DIR)"),
     "a variable in args": (["train"], ["$HOME/x"], "$(HOME)"),
     "what the runtime injects under another name": (["torchrun", "--rdzv_endpoint=$MASTER_ADDR:1"], [], "PET_MASTER_ADDR"),
-    "a number of nodes": (["torchrun", "--nnodes=${NUM_NODES}"], [], "$(PET_NNODES) for NUM_NODES, or drop the flag"),
+    "a number of nodes": (["torchrun", "--nnodes=${NUM_NODES}"], [], "$(PET_NNODES) for NUM_NODES, or remove the flag"),
     "a shell that runs a file": (["bash", "run.sh", "$RANK"], [], "$(RANK)"),
     "a shell that runs a file with flags of its own": (["bash", "run.sh", "-c", "$RANK"], [], "$(RANK)"),
     "a shell with a long flag that has a c": (["bash", "--norc", "$RANK"], [], "$(RANK)"),

@@ -163,7 +163,7 @@ def test_a_file_that_is_input_and_resource_is_read_once(folder: Path) -> None:
 def test_overlays_that_lead_back_to_themselves_are_refused(folder: Path) -> None:
     overlay("resources: [../prod]\n", "base")
     (error,) = refused(overlay("resources: [../base]\n"))
-    assert error.startswith("overlays/base/overlay.yaml:3:13: error[InvalidOverlay] resources[0]: ../prod leads back")
+    assert error.startswith("overlays/base/overlay.yaml:3:13: error[InvalidOverlay] resources[0]: ../prod refers back")
 
 
 def test_settings_hold_where_the_caller_has_not_decided(folder: Path) -> None:

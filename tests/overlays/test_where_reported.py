@@ -51,19 +51,22 @@ def test_what_a_patch_file_holds_is_reported_there(folder: Path) -> None:
 
 OVERLAY_ERRORS = [
     ("patchs: []", "3:1: error[InvalidOverlay] patchs"),
-    ("patches: {}", "3:1: error[InvalidOverlay] patches: patches is no list"),
+    ("patches: {}", "3:1: error[InvalidOverlay] patches: patches is not a list"),
     ("patches: [{}]", "3:11: error[InvalidOverlay] patches[0]: a patch needs"),
     ("patches: [{patch: 3, target: {name: llm}}]", "3:12: error[InvalidOverlay] patches[0].patch"),
     (
         "patches: [{path: none.yaml, target: {name: llm}}]",
         "3:12: error[InvalidOverlay] patches[0].path: none.yaml cannot",
     ),
-    ("patches: [{patch: {spec: {}}}]", "3:11: error[InvalidOverlay] patches[0]: the patch says neither"),
+    (
+        "patches: [{patch: {spec: {}}}]",
+        "3:11: error[InvalidOverlay] patches[0]: the patch has no target, and no apiVersion",
+    ),
     ("patches: [{target: {name: '('}, patch: {}}]", "3:12: error[InvalidOverlay] patches[0].target"),
     ("patches: [{target: {named: x}, patch: {}}]", "3:21: error[InvalidOverlay] patches[0].target.named"),
     ("patches: [{target: {name: gone}, patch: {}}]", "3:11: error[PatchTargetMissing] patches[0]"),
     ("resources: [none.yaml]", "3:13: error[NoSuchPath]"),
-    ("resources: [none]", "3:13: error[InvalidOverlay] resources[0]: none is neither a folder"),
+    ("resources: [none]", "3:13: error[InvalidOverlay] resources[0]: none is not a folder or a file"),
     ("resources: ['https://example.com/x?ref=1']", "3:13: error[InvalidOverlay] resources[0]"),
     ("resources: [/etc/hosts]", "3:13: error[InvalidOverlay] resources[0]: /etc/hosts is an absolute path"),
     ("resources: [../../../../../../../etc/hosts]", "3:13: error[OutsideRoot] resources[0]"),
@@ -111,4 +114,4 @@ def test_what_is_no_overlay_is_refused(folder: Path, file: str | None, text: str
 def test_an_overlay_by_another_name_is_no_resource(folder: Path) -> None:
     write("overlays/base.yaml", HEAD)
     (error,) = refused(overlay("resources: [../base.yaml]\n"))
-    assert "overlays/base.yaml is an overlay by another name" in error
+    assert "overlays/base.yaml is an overlay, but is not called overlay.yaml" in error

@@ -39,7 +39,7 @@ def test_what_the_trainjob_leaves_out_is_left_alone(step: str) -> None:
 @pytest.mark.parametrize(
     ("case", "jobs", "part"),
     [
-        ("no job", lambda _: (job(),), "the runtime has no job"),
+        ("no job", lambda _: (job(),), "the runtime has no replicated job"),
         ("no container", lambda step: (job(step, None, [container("other", **MOUNT)]), job()), "has no container"),
         (
             "no mount",

@@ -121,11 +121,11 @@ def test_targets_and_containers_that_do_not_exist_are_named() -> None:
         ("UnknownPatchedContainer", f"{pod_path}.containers[1]"),
         ("UnknownPatchedContainer", f"{pod_path}.initContainers[0]"),
     }
-    assert errors["UnknownPatchedJob", f"{JOBS_PATH}[0]"].hint == "name one of also, node"
+    assert errors["UnknownPatchedJob", f"{JOBS_PATH}[0]"].hint == "use one of the runtime's jobs: also, node"
     ghost = errors["UnknownPatchedContainer", f"{pod_path}.containers[1]"]
     assert "'ghost'" in ghost.message
     assert "'node'" in ghost.message
-    assert {"node", "first"} <= set(ghost.hint.removeprefix("name one of ").split(", "))
+    assert {"node", "first"} <= set(ghost.hint.removeprefix("use one of the job's containers: ").split(", "))
 
 
 @pytest.mark.parametrize("name", ["node", "dataset-initializer", "model-initializer"])

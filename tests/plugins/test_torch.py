@@ -134,7 +134,7 @@ def test_two_gpu_resources_are_refused_where_auto_has_to_count_them() -> None:
     in_runtime = runtime(job(containers=[container(resources={"limits": two})]), policy=TORCH)
     (error,) = refused(trainjob({}), in_runtime)
     assert (error.code, error.path) == ("AmbiguousGPU", "spec.runtimeRef")
-    assert "limits name amd.com/gpu and nvidia.com/gpu" in error.message
+    assert "limits list amd.com/gpu and nvidia.com/gpu" in error.message
     (error,) = refused(trainjob({"resourcesPerNode": {"requests": two, "limits": two}}), runtime(policy=TORCH))
     assert (error.code, error.path) == ("AmbiguousGPU", "spec.trainer.resourcesPerNode.requests")
     compiled(trainjob({"numProcPerNode": 2}), in_runtime)

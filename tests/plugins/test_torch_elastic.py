@@ -109,5 +109,5 @@ def test_metrics_that_nobody_can_measure_are_named() -> None:
     (warning,) = said("ElasticMetricsNotEmitted", document, rt)
     assert warning.object == "ClusterTrainingRuntime rt"
     assert (warning.severity, warning.path) == ("warning", "spec.mlPolicy.torch.elasticPolicy.metrics")
-    assert "no memory to measure" in warning.message
+    assert "not request memory to measure" in warning.message
     assert "3 nodes" in warning.hint

@@ -38,7 +38,7 @@ def said(
 OVERRIDING = {
     "a number of nodes": (["torchrun", "--nnodes=8", "train.py"], "error", "waits for 8 nodes"),
     "a value in a word of its own": (["torchrun", "--nnodes", "8", "train.py"], "error", "waits for 8 nodes"),
-    "fewer nodes": (["torchrun", "--nnodes=2", "train.py"], "error", "lets 2 nodes in"),
+    "fewer nodes": (["torchrun", "--nnodes=2", "train.py"], "error", "admits 2 nodes"),
     "a range of nodes": (["torchrun", "--nnodes=1:4", "train.py"], "warning", "1:4"),
     "processes with dashes": (["torchrun", "--nproc-per-node=1", "train.py"], "warning", "numProcPerNode"),
     "processes with underscores": (["torchrun", "--nproc_per_node", "gpu", "train.py"], "warning", "numProcPerNode"),

@@ -92,9 +92,9 @@ def test_a_file_begins_by_saying_what_the_runtime_is_for(file: str) -> None:
 @pytest.mark.parametrize(
     ("name", "release", "said"),
     [
-        ("jax-distributed", "2.1", "since Trainer 2.2"),
-        ("torchtune-qwen2.5-1.5b", "2.0", "since Trainer 2.1"),
-        ("mpi-distributed", "2.3", "only until Trainer 2.0"),
+        ("jax-distributed", "2.1", "from Trainer 2.2"),
+        ("torchtune-qwen2.5-1.5b", "2.0", "from Trainer 2.1"),
+        ("mpi-distributed", "2.3", "only up to Trainer 2.0"),
         ("torch-distribute", "2.3", "torch-distributed"),
         ("something-else-entirely", "2.3", ""),
         ("", "2.3", ""),

@@ -11,7 +11,7 @@ from trainc.reading.yaml_reader import read_documents
 MISPLACED = {
     "in the column of the dash": (
         "a:\n  - name: x\n  image: y\n",
-        (3, 3, "`image` stands in the column of the dash", "column 5, under `name`"),
+        (3, 3, "`image` is in the same column as the dash", "column 5, below `name`"),
     ),
     "in the column of a dash, and of the list's own key": (
         "a:\n-   name: x\nimage: y\nb:\n- c\n",
@@ -19,19 +19,19 @@ MISPLACED = {
     ),
     "below a longer item": (
         "a:\n  - name: x\n    args:\n      - b\n  image: y\n",
-        (5, 3, "`image` stands in the column of the dash", "column 5, under `name`"),
+        (5, 3, "`image` is in the same column as the dash", "column 5, below `name`"),
     ),
     "deeper than a field with a value": (
         "a:\n  name: x\n    image: y\n",
-        (3, 5, "`image` is indented under `name`", "column 3, under `name`"),
+        (3, 5, "`image` is indented under `name`", "column 3, below `name`"),
     ),
     "deeper than an item's field with a value": (
         "a:\n  - name: x\n        image:\n          b: c\n",
-        (3, 9, "`image` is indented under `name`", "column 5, under `name`"),
+        (3, 9, "`image` is indented under `name`", "column 5, below `name`"),
     ),
     "behind a comment": (
         "a:\n  name: x\n  # A comment.\n    image: y\n",
-        (4, 5, "`image` is indented under `name`", "column 3, under `name`"),
+        (4, 5, "`image` is indented under `name`", "column 3, below `name`"),
     ),
 }
 

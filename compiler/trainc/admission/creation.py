@@ -114,7 +114,7 @@ def shorter_name(jobset: JobSet) -> str:
     longest = longest_name(jobset)
     if longest < 1:
         return "shorten the names of the replicated jobs, claims or volumes: shortening the name of the JobSet is not enough"
-    return f"shorten the job's name {jobset.name!r} to at most {longest} characters; it has {length(jobset.name)}"
+    return f"shorten the name of the job to at most {longest} characters; it has {length(jobset.name)}"
 
 
 def to_shorten(jobset: JobSet, name: DerivedName) -> Path:

@@ -122,5 +122,5 @@ def _notice(former: Former, release: str) -> Finding:
     field = str(former.path[-1])
     has = former.releases.last
     message = f"Trainer {release} has no field {field} here; it is compiled as in Trainer {has}"
-    hint = former.hint or release_hint(former.owner, field, release)
+    hint = (former.hint or release_hint(former.owner, field, release)) + "; `trainc migrate` rewrites the file"
     return Finding(former.code, "warning", message, hint=hint, path=former.path)

@@ -73,8 +73,8 @@ def _unlikely(name: str, amount: str) -> Remark | None:
     if name == "cpu" and quantity.units >= _MOST_CORES:
         return (
             "UnlikelyAmount",
-            f"cpu: {amount} means {quantity.units} cores",
-            f"write {amount}m if you mean thousandths of a core",
+            f"cpu: {quantity.units} means {quantity.units} cores",
+            f"write {quantity.units}m if you mean thousandths of a core",
         )
     if "/" in name:
         return _device(name, quantity)

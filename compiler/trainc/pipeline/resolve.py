@@ -103,12 +103,12 @@ def not_found(job: Json, known: Iterable[Key], catalog_miss: NotFound | None = N
         "error",
         f"there is no {kind} {name!r}{where}"
         + (f"; {catalog_miss.instead}" if catalog_miss and catalog_miss.instead else ""),
-        _mend(keys, kind, namespace, name, catalog_miss),
+        _help(keys, kind, namespace, name, catalog_miss),
         ("spec", "runtimeRef", "name"),
     )
 
 
-def _mend(known: list[Key], kind: str, namespace: str, name: str, catalog_miss: NotFound | None) -> str:
+def _help(known: list[Key], kind: str, namespace: str, name: str, catalog_miss: NotFound | None) -> str:
     for other_kind, other_namespace, other_name in known:
         if other_name == name and other_kind != kind:
             return f"there is a {other_kind} with that name: add kind: {other_kind} to runtimeRef"
@@ -119,7 +119,7 @@ def _mend(known: list[Key], kind: str, namespace: str, name: str, catalog_miss: 
     from trainc.diagnostics.near_names import did_you_mean
 
     near = did_you_mean(name, candidates, 0.5) or (catalog_miss.hint if catalog_miss else "")
-    add = "add its file to the input, or its folder with --runtimes; `kubectl get {kind.lower()}s -o yaml` shows those of a cluster"
+    add = f"add its file to the input, or its folder with --runtimes; `kubectl get {kind.lower()}s -o yaml` shows those of a cluster"
     return f"{near}{' otherwise ' if near.endswith('?') else ', or '}{add}" if near else add
 
 

@@ -26,6 +26,7 @@ from trainc.reading.scalars import (
 
 _PREFIX = "tag:yaml.org,2002:"
 _COLLECTION_TAGS = {"mapping": (None, "!", _PREFIX + "map"), "sequence": (None, "!", _PREFIX + "seq")}
+_SEPARATE = "put a `---` line before this line if it starts another document; otherwise keep one of the two"
 _TAG_HINT = "remove the tag: Kubernetes has only strings, numbers, booleans and null"
 _MERGE_HINT = "give `<<` an alias of a mapping, as in `<<: *defaults`, or a list of them"
 
@@ -152,7 +153,9 @@ class _Constructor:
     def _duplicate(self, name: str, key: Node, first: Node) -> None:
         line = self.chunk.source(first.index).line
         message = f"the key {name!r} is already in this mapping, on line {line}"
-        self._report("DuplicateKey", key, message, "keep one of the two; kubectl would silently use the last")
+        hint = "keep one of the two; kubectl would silently use the last"
+        # Only whole objects have an apiVersion, so a second one mostly starts a document of its own.
+        self._report("DuplicateKey", key, message, _SEPARATE if name == "apiVersion" else hint)
 
     def _unsupported_tag(self, node: Node) -> None:
         message = f"the tag {_shown(node)} is not supported here"

@@ -52,6 +52,12 @@ def _too_deep(line: re.Match[str], above: str) -> MisplacedKey | None:
     field = _FIELD_LINE.match(above)
     if field is None or len(field["indent"]) >= len(line["indent"]):
         return None
+    if field["key"].startswith("-"):
+        return MisplacedKey(
+            line.start("key"),
+            f"`{field['key']}` above this line has no space after its dash, so it is a key and not a list item",
+            f"write `- {above.strip()[1:]}` on the line above",
+        )
     return MisplacedKey(
         line.start("key"),
         f"`{line['key']}` is indented under `{field['key']}`, which already has a value",

@@ -129,6 +129,11 @@ _READINGS = (
         "put the value in quotes",
     ),
 )
+_QUOTES = _Reading(
+    "",
+    "this `[` is not closed: a quote inside a quoted item ends the item early",
+    "put single quotes around the item, as in 'train.py --name \"my run\"'",
+)
 _UNKNOWN = _Reading(
     "",
     "this is not valid YAML",
@@ -142,6 +147,8 @@ _ELLIPSIS = _Reading(
 _ELLIPSIS_PROBLEM = pattern("expected ':'|mapping values|<?document start>?|expected key|<block end>")
 _COLUMN_PROBLEM = pattern("mapping values are not allowed|expected (key|'-' indicator)|expected <block end>")
 _ELLIPSIS_LINE = pattern(r"^[ \t]*(\.\.\.|\u2026)[ \t]*$", re.MULTILINE)
+# Blanks of word processors and web pages: no-break, thin, zero-width, ideographic.
+_BLANK = pattern("[\u00a0\u2000-\u200b\u202f\u3000]")
 _TEMPLATE = pattern(r"\{\{|\{%")
 
 
@@ -156,6 +163,14 @@ def syntax_error(error: YAMLError, chunk: Chunk) -> Diagnostic:
         reading, index = _ELLIPSIS, place
     elif _COLUMN_PROBLEM.search(problem) and (key := misplaced_key(chunk.text, index)) is not None:
         return chunk.error("YAMLSyntax", key.index, key.message, key.hint)
+    elif found := _BLANK.search(before + after.partition("\n")[0]):
+        reading = _Reading(
+            "",
+            f"this line contains U+{ord(found.group()):04X}, a space that YAML does not treat as one",
+            "replace it with a normal space; it was probably copied from a web page or a chat",
+        )
+    elif reading.problem.startswith("expected ','") and _after_quote(error, chunk.text):
+        reading = _QUOTES
     elif after.startswith("\t"):
         reading = _TAB
     elif reading is _MISPLACED and before.strip():
@@ -170,6 +185,12 @@ def _ellipsis(text: str, line_start: int) -> int | None:
     """Where an ellipsis stands on the line that begins at `line_start`, or on the last one before it that says anything."""
     before = [match for match in _ELLIPSIS_LINE.finditer(text) if match.start() <= line_start]
     return before[-1].start(1) if before and not text[before[-1].end() : line_start].strip() else None
+
+
+def _after_quote(error: YAMLError, text: str) -> bool:
+    """Whether the parser stumbled right behind a quote: one that ended its text too early."""
+    mark = error.problem_mark if isinstance(error, MarkedYAMLError) else None
+    return mark is not None and text[mark.index - 1 : mark.index] in ("'", '"')
 
 
 def _index(error: YAMLError, opening: bool, text: str) -> int:

@@ -112,7 +112,7 @@ def _take(value: Any, chunk: Chunk, limits: Limits, documents: list[Document], d
             diagnostics.append(Diagnostic("NotAnObject", "error", message, hint, source=locate(())))
 
 
-_NAMES = {list: "a list", str: "a text", int: "a number", float: "a number", bool: "a boolean", type(None): "null"}
+_NAMES = {list: "a list", str: "plain text", int: "a number", float: "a number", bool: "a boolean", type(None): "null"}
 
 
 def _too_large(chunk: Chunk, limits: Limits) -> Diagnostic | None:

@@ -43,12 +43,12 @@ def patched(**pod: Any) -> Json:
         ({"numNodes": 1e30}, "OutOfRange", "numNodes", "2147483647"),
         ({"image": 7}, "WrongType", "image", "quotes"),
         ({"image": "x" * 501}, "TooLong", "image", "shorten"),
-        ({"args": "--lr"}, "WrongType", "args", "'- '"),
+        ({"args": "--lr"}, "WrongType", "args", 'write a list: args: ["--lr"]'),
         ({"args": [None]}, "WrongType", "args[0]", ""),
         ({"args": ["x"] * 129}, "TooMany", "args", "remove"),
-        ({"env": {"A": "1"}}, "WrongType", "env", "'- '"),
+        ({"env": {"A": "1"}}, "WrongType", "env", 'write a list: env: [{name: A, value: "1"}]'),
         ({"env": [{"name": "A", "value": True}]}, "WrongType", "env[0].value", "quotes"),
-        ({"env": [{"value": "1"}]}, "MissingRequired", "env[0].name", "add name"),
+        ({"env": [{"value": "1"}]}, "MissingRequired", "env[0].name", "add `name:`"),
         ({"env": [{"name": "A"}, {"name": "B"}, {"name": "A"}]}, "DuplicateItem", "env[2]", "rename"),
         ({"resourcesPerNode": [{"limits": {}}]}, "WrongType", "resourcesPerNode", "dashes"),
         ({"resourcesPerNode": {"limits": {"cpu": 0.5}}}, "InvalidQuantity", "resourcesPerNode.limits.cpu", '"0.5"'),
@@ -56,7 +56,7 @@ def patched(**pod: Any) -> Json:
             {"resourcesPerNode": {"limits": {"nvidia.com/gpu": 0.5}}},
             "InvalidQuantity",
             'resourcesPerNode.limits["nvidia.com/gpu"]',
-            "write a whole number: devices are not divided",
+            "write a whole number",
         ),
         (
             {"resourcesPerNode": {"limits": {"cpu": "4 cores"}}},
@@ -66,7 +66,7 @@ def patched(**pod: Any) -> Json:
         ),
         ({"resourcesPerNode": {"limits": {7: "1"}}}, "WrongType", 'resourcesPerNode.limits["7"]', "quote"),
         ({"image": {"name": "x"}}, "WrongType", "image", ""),
-        ({"gpus": 8}, "UnknownField", "gpus", "the fields here are args, command, env, image, numNodes, "),
+        ({"gpus": 8}, "UnknownField", "gpus", 'write resourcesPerNode: {limits: {"nvidia.com/gpu": 8}}'),
     ],
 )
 def test_a_wrong_value_in_the_trainer(trainer: Json, code: str, path: str, hint: str) -> None:

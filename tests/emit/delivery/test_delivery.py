@@ -99,11 +99,11 @@ def test_flux_leaves_variables_of_the_shell_alone(word: str, exempt: bool) -> No
 def test_the_first_three_variables_are_named_with_their_object() -> None:
     document = trainjob({"command": ["echo", "${A} ${B} ${C}"]})
     (three,) = [d for d in compiled(document, runtime(), delivery="flux").diagnostics if d.code == "FluxSubstitution"]
-    assert "${A}, ${B}, ${C};" in three.message
+    assert "${A}, ${B}, ${C}, so" in three.message
     document = trainjob({"command": ["echo", "${A} ${B} ${C} ${D}"]})
     del document["metadata"]["namespace"]
     (four,) = [d for d in compiled(document, runtime(), delivery="flux").diagnostics if d.code == "FluxSubstitution"]
-    assert "${A}, ${B}, ${C} and others;" in four.message
+    assert "${A}, ${B}, ${C} and others, so" in four.message
     assert (three.object, four.object) == ("JobSet team-a/llm", "JobSet llm")
 
 

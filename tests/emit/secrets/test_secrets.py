@@ -108,7 +108,7 @@ def test_the_scope_of_a_sealed_secret_is_kept_and_nothing_else() -> None:
     document["metadata"]["annotations"] = {wide: "true", wider: "false", "note": "-----BEGIN EC PRIVATE KEY-----"}
     result = built(trainjob(), MPI, document, secrets="sealed", delivery="kubectl")
     passed = one(result, "SealedSecret")
-    assert "note of metadata" in next(d.message for d in result.diagnostics if d.code == "SealedSecretTrimmed")
+    assert "note in metadata" in next(d.message for d in result.diagnostics if d.code == "SealedSecretTrimmed")
     assert passed["metadata"]["annotations"] == {wide: "true"}
     assert passed["spec"]["template"]["metadata"]["annotations"] == {wide: "true"}
     assert (passed["spec"]["template"]["type"], passed["spec"]["template"]["immutable"]) == (
@@ -131,7 +131,7 @@ def test_a_secret_without_a_namespace_is_told_from_one_that_has_it() -> None:
     document = trainjob()
     del document["metadata"]["namespace"]
     (error,) = refused(document, MPI, sealed(), secrets="sealed")
-    assert "'llm-mpi-ssh-auth' without a namespace in the input" in error.message
+    assert "has no SealedSecret 'llm-mpi-ssh-auth' without a namespace" in error.message
     assert "--namespace" not in error.hint
 
 
@@ -140,7 +140,7 @@ def test_that_command_makes_the_secret_that_pods_expect(tmp_path: Path) -> None:
     if shutil.which("ssh-keygen") is None:
         pytest.skip("ssh-keygen is not installed")
     (error,) = refused(trainjob(), MPI, secrets="sealed")
-    until_sealed = error.hint.removeprefix("run: ").partition(" | kubeseal")[0]
+    until_sealed = error.hint.removeprefix("create it and add it to the input: ").partition(" | kubeseal")[0]
     (tmp_path / "kubectl").symlink_to(kubectl_cli.kubectl_path())
     path = f"{tmp_path}:{Path(str(shutil.which('ssh-keygen'))).parent}"
     done = subprocess.run(
@@ -159,10 +159,13 @@ def test_that_command_makes_the_secret_that_pods_expect(tmp_path: Path) -> None:
     ("spec", "complaint"),
     [
         ({"encryptedData": {"ssh-privatekey": CIPHERTEXT}}, "has no 'ssh-publickey'"),
-        ({"encryptedData": {"ssh-privatekey": "plain", "ssh-publickey": CIPHERTEXT}}, "not what kubeseal writes"),
+        (
+            {"encryptedData": {"ssh-privatekey": "plain", "ssh-publickey": CIPHERTEXT}},
+            "not a value written by kubeseal",
+        ),
         (
             {"encryptedData": {"ssh-privatekey": base64.b64encode(b"-----BEGIN" * 200).decode(), "ssh-publickey": 1}},
-            "not what kubeseal writes",
+            "not a value written by kubeseal",
         ),
         ({"data": "AgB"}, "spec.data could contain plain text"),
         ({"template": {"data": {"ssh-privatekey": "x"}}}, "spec.template.data could contain plain text"),

@@ -105,8 +105,10 @@ def as_text(value: Any) -> str:
 
 
 def _variable(name: str, value: Any) -> str:
-    text = "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-    return f"{{name: {name}, value: {_quoted(text if isinstance(value, str | int | float) else '...')}}}"
+    text = "..."
+    if value is None or isinstance(value, str | int | float):
+        text = "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    return f"{{name: {name}, value: {_quoted(text)}}}"
 
 
 def _words(text: str, *, shell: bool) -> str:

@@ -54,4 +54,5 @@ def release_hint(definition_name: str, field: str, release: str) -> str:
         return f"remove it, or compile with --release {known[0]}: the field is new in Trainer {known[0]}"
     removed = RELEASES[RELEASES.index(known[-1]) + 1]
     replacement = REPLACEMENTS.get(f"{definition_name}.{field}")
-    return f"removed in Trainer {removed}" + (f"; use {replacement}" if replacement else "")
+    gone = f"the field was removed in Trainer {removed}"
+    return f"use {replacement}: {gone}" if replacement else f"remove it: {gone}"

@@ -22,8 +22,10 @@ _PATCHES = (
     (
         "trainer.PodSpecPatch",
         "trainer.ContainerPatch",
-        "runtimePatches: [{{manager: acme.io/{field}, trainingRuntimeSpec: {{template: {{spec: {{replicatedJobs: "
-        "[{{name: node, template: {{spec: {{template: {{spec: {{{inner}}}}}}}}}}}]}}}}}}}}]",
+        (
+            "runtimePatches: [{{manager: acme.io/{field}, trainingRuntimeSpec: {{template: {{spec: {{replicatedJobs: "
+            "[{{name: node, template: {{spec: {{template: {{spec: {{{inner}}}}}}}}}}}]}}}}}}}}]"
+        ),
     ),
     (
         "trainer.PodTemplateSpecOverride",
@@ -52,7 +54,7 @@ def other_place(owner: str, field: str, value: Any, release: str) -> str:
         return "write it under spec as " + text.format(field=field.lower(), inner=inner)
     for struct, place in _IN_RUNTIME:
         if _has(release, struct, field):
-            return f"set it in the runtime, as spec.{place}{field}"
+            return f"set it in the runtime that runtimeRef refers to, as spec.{place}{field}"
     return ""
 
 
@@ -69,6 +71,6 @@ def _flow(value: Any) -> str:
         return "..."
     try:
         text = json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         return "..."
     return text if len(text) <= _LONGEST else "..."

@@ -117,7 +117,7 @@ def _outer_hint(node: Node, name: str, release: str) -> str:
     for path, owner in reversed(node.structs):
         if name in definition(release, owner).fields:
             return (
-                f"move it out, to {format_path((*path, name))}" if path else f"move it to the top level of the document"
+                f"move it out, to {format_path((*path, name))}" if path else "move it to the top level of the document"
             )
     return ""
 
@@ -134,7 +134,8 @@ def _other_word(owner: str, name: str, siblings: dict[str, Any]) -> str:
     if owner == "core.EnvVar" and "name" not in siblings and "value" not in siblings:
         return as_variable(siblings)
     if owner == "core.ResourceRequirements":
-        return f"put it under limits: limits: {{{name}: {siblings[name]}}}" if _is_amount(siblings[name]) else ""
+        amount = siblings.get(name)
+        return f"put it under limits: limits: {{{name}: {amount}}}" if _is_amount(amount) else ""
     return _SYNONYMS.get((owner, name.replace("_", "").replace("-", "").lower()), "")
 
 

@@ -12,6 +12,8 @@ from trainc.startup.records import dataclass
 
 Ancestors: TypeAlias = tuple[tuple[Path, str], ...]
 
+_SINGLE = str | int | float
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -45,8 +47,8 @@ def nodes(node: Node, release: str) -> Iterator[Node]:
 def without_nulls(value: Any, shape: Shape, release: str) -> Any:
     """A copy without the null entries of mappings, which the API server prunes.
 
-    It goes no deeper than the schema: a mapping or list where the schema has none is emptied, for nothing inside it
-    matters and it may be deeper than Python can follow.
+    It goes no deeper than the schema: a mapping or list where the schema has none keeps its single values only, for
+    nothing else inside it matters and it may be deeper than Python can follow.
     """
     match shape, value:
         case Struct(name), dict():
@@ -59,7 +61,9 @@ def without_nulls(value: Any, shape: Shape, release: str) -> Any:
             return {n: without_nulls(item, inner, release) for n, item in value.items() if item is not None}
         case Scalar("any"), _:
             return value
-    return type(value)() if isinstance(value, dict | list) else value
+    if isinstance(value, dict):
+        return {name: item for name, item in value.items() if isinstance(item, _SINGLE)}
+    return [item for item in value if isinstance(item, _SINGLE)] if isinstance(value, list) else value
 
 
 def without_unknown(value: Any, shape: Shape, release: str) -> Any:

@@ -19,6 +19,9 @@ from trainc.plugins.plugin import Passes
 from trainc.startup.records import replace
 
 
+_HELP = "use a runtime with this initializer, such as torch-distributed-with-cache or torchtune-llama3.2-1b"
+
+
 def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     """A configured initializer needs its job, its container and, since 2.3, the shared volume's mount."""
     for step in STEPS:
@@ -29,7 +32,7 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
                     "InitializerNotInRuntime",
                     "error",
                     f"the TrainJob configures the {step}, but {problem}",
-                    f"choose a runtime that has it, or drop spec.initializer.{step.partition('-')[0]}",
+                    f"{_HELP}, or remove spec.initializer.{step.partition('-')[0]}",
                     ("spec", "runtimeRef"),
                 )
 
