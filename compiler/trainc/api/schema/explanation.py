@@ -15,6 +15,7 @@ from trainc.api.schema.structure import structural_findings
 from trainc.api.schema.unknown_fields import indent_hint, unknown_fields
 from trainc.api.schema.walking import Node, nodes, well_typed, without_nulls, without_unknown
 from trainc.diagnostics import Finding, Path, Severity
+from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
 
 # A missing field that only shows what this finding says already.
@@ -81,9 +82,19 @@ def _quantity(value: Any, path: Path) -> Iterator[Finding]:
     except Refused:
         return  # jsonschema says that the type is wrong
     except ValueError as error:
-        yield Finding(
-            "InvalidQuantity", "error", str(error), hint='write an amount such as "500m", 4 or 16Gi', path=path
-        )
+        yield Finding("InvalidQuantity", "error", str(error), hint=_amount_hint(str(value)), path=path)
+
+
+def _amount_hint(value: str) -> str:
+    """The amount that was meant where it was written as people write bytes: 64GB, 64g."""
+    found = _BYTES.fullmatch(value.strip())
+    if found is None:
+        return 'write an amount such as "500m", 4 or 16Gi'
+    unit = found[2].upper()
+    return f"write {found[1]}{unit}i (binary), or {found[1]}{'k' if unit == 'K' else unit} (decimal)"
+
+
+_BYTES = pattern(r"(\d+(?:\.\d+)?) ?([kmgtpKMGTP])[iI]?[bB]?")
 
 
 def _duplicates(node: Node, item: object, release: str) -> Iterator[Finding]:

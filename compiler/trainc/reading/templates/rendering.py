@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
+from functools import partial
 from itertools import islice
 from types import TracebackType
 from typing import Any
@@ -31,21 +32,22 @@ _MARKS = pattern(f"(?:{_MARK.pattern})+")
 
 def rendered(text: str, file: str, values: Mapping[str, Any], limits: Limits) -> str:
     """The text that a template yields; TemplateFailedError where it yields none."""
+    failed = partial(TemplateFailedError, file, text)
     try:
         return _run(text, values, limits, ())
     except TemplateSyntaxError as error:
         hint = "see the template syntax of Jinja2; a brace that is meant to be seen is {{ '{{' }}"
-        raise TemplateFailedError(file, error.lineno, f"the template is malformed: {error.message}", hint) from None
+        raise failed(error.lineno, f"the template is malformed: {error.message}", hint) from None
     except UndefinedError as error:
         hint = "set it under `values` in an overlay, or give it a default: {{ x | default(1) }}"
-        raise TemplateFailedError(file, _line(error.__traceback__), str(error), hint) from None
+        raise failed(_line(error.__traceback__), str(error), hint) from None
     except TooMuchError as error:
         hint = "write what it repeats into several templates, or raise the limit if it is meant so"
-        raise TemplateFailedError(file, _line(error.__traceback__), f"the template is stopped: {error}", hint) from None
+        raise failed(_line(error.__traceback__), f"the template is stopped: {error}", hint) from None
     except (TemplateError, *_EXPRESSION_ERRORS) as error:
         message = str(error) or type(error).__name__
         hint = "templates run in a sandbox without files and without Python's own functions"
-        raise TemplateFailedError(file, _line(error.__traceback__), f"the template fails: {message}", hint) from None
+        raise failed(_line(error.__traceback__), f"the template fails: {message}", hint) from None
 
 
 def template_lines(text: str, output: str, file: str, values: Mapping[str, Any], limits: Limits) -> list[int]:
