@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from trainc.api.schema.editor_schema import DIALECT
-from trainc.cli.configuration_schema import configuration_schema
-from trainc.overlays.editor_schema import overlay_schema
+from trainc.cli.schema import OWN_FILES
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "reference.md"
 _HEAD = """# Reference
@@ -35,8 +34,8 @@ A file `overlay.yaml`, as [overlays](overlays.md) describes. The same document c
 def document() -> str:
     """The whole page."""
     tables = (
-        _SETTINGS + "\n" + _table(configuration_schema(DIALECT)),
-        _OVERLAY + "\n" + _table(overlay_schema(DIALECT)),
+        _SETTINGS + "\n" + _table(OWN_FILES["trainc.yaml"](DIALECT)),
+        _OVERLAY + "\n" + _table(OWN_FILES["Overlay"](DIALECT)),
     )
     return "\n".join((_HEAD, *tables))
 
@@ -56,6 +55,8 @@ def _values(schema: Mapping[str, Any]) -> str:
         return f"`{schema['const']}`"
     if "enum" in schema:
         return ", ".join(f"`{choice}`" for choice in schema["enum"])
+    if "anyOf" in schema:
+        return " or ".join(map(_values, schema["anyOf"]))
     types = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
     return " or ".join(_NAMES[name] for name in types)
 

@@ -41,7 +41,12 @@ def deprecated(column: int = 1) -> Said:
 
 
 def processes(line: int, column: int) -> Said:
-    return ("TorchNumProcPerNodeRemoved", line, column, "use spec.trainer.numProcPerNode of the TrainJob: the field was removed in Trainer 2.2")
+    return (
+        "TorchNumProcPerNodeRemoved",
+        line,
+        column,
+        "use spec.trainer.numProcPerNode of the TrainJob: the field was removed in Trainer 2.2",
+    )
 
 
 def inferred(line: int, job: str = "worker", column: int = 9) -> Said:

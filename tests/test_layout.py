@@ -63,7 +63,6 @@ LOADED_BY_NAME = {
     "cli/rule.py",
     "plugins/flux/launchers.py",
     "plugins/mpi/launchers.py",
-    "testing/plugin.py",
 }
 # By the registry of plugins, and by that of lints.
 NAMED_BY_A_REGISTRY = re.compile(r"plugins/\w+/(passes|explain|lints)\.py|lints/\w+\.py")

@@ -64,6 +64,7 @@ def test_a_report_of_any_diagnostics_is_valid(found: list[Diagnostic], validator
 def test_a_rule_carries_its_page() -> None:
     (rule,) = json.loads(sarif_report([Diagnostic("UnknownField", "error", "x")]))["runs"][0]["tool"]["driver"]["rules"]
     assert rule["help"]["markdown"] == page("UnknownField")
+    assert "```" not in rule["help"]["text"]
 
 
 @given(found=st.lists(DIAGNOSTICS, max_size=4))

@@ -7,6 +7,7 @@ from typing import Any, get_args
 from trainc.api.releases import RELEASES
 from trainc.cli.configuration import KEYS
 from trainc.options import Delivery, SecretsMode, Semantics
+from trainc.overlays.editor_schema import RULES
 
 Schema = dict[str, Any]
 
@@ -57,8 +58,5 @@ _PROPERTIES: dict[str, tuple[str, Schema]] = {
     "cluster": ("The folder with a snapshot of queues and nodes, for `trainc fits`.", _TEXT),
     "plugins": ("Plugins of other distributions to use, by name.", _TEXTS),
     "exclude": ("Globs of files and folders that are not read.", _TEXTS),
-    "rules": (
-        "What becomes of a diagnostic code: error, warning, info or ignore.",
-        {"type": "object", "additionalProperties": {"type": ["string", "array", "object"]}},
-    ),
+    "rules": ("What becomes of diagnostics, by code: error, warning, info or ignore.", RULES),
 }

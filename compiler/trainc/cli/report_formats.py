@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
@@ -11,6 +12,7 @@ from trainc import __version__
 from trainc.diagnostics import Diagnostic
 from trainc.diagnostics.codes import CODES
 from trainc.diagnostics.rulebook import page, summary_of
+from trainc.startup.patterns import pattern
 
 JSON_VERSION = 1
 
@@ -60,13 +62,16 @@ def sarif_report(diagnostics: Sequence[Diagnostic]) -> str:
 
 
 def _sarif_rule(code: str) -> dict[str, Any]:
-    """A code as dashboards explain it: its page, which is Markdown and reads as text too."""
+    """A code as dashboards explain it: its page as Markdown, and for those that show text only, without the fences."""
     text = page(code)
     described: dict[str, Any] = {"id": code, "shortDescription": {"text": summary_of(code) or code}}
     if (known := CODES.get(code)) is not None:
         described["defaultConfiguration"] = {"level": _SARIF_LEVELS[known.severity]}
         described["properties"] = {"tags": [known.stage]}
-    return described if text is None else {**described, "help": {"text": text, "markdown": text}}
+    return described if text is None else {**described, "help": {"text": _FENCES.sub("", text), "markdown": text}}
+
+
+_FENCES = pattern(r"^```\w*\n", re.MULTILINE)
 
 
 def _sarif_result(d: Diagnostic, rule: int) -> dict[str, Any]:

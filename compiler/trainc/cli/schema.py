@@ -1,4 +1,4 @@
-"""Print the JSON Schema of TrainJobs and runtimes, of one kind, of overlays or of trainc.yaml, for editors.
+"""Print a JSON Schema for editors: of TrainJobs, runtimes, overlays or trainc.yaml.
 
 Without KIND, the schema fits files that hold documents of several kinds. Without
 --release, it is for the release in trainc.yaml, or else the newest.

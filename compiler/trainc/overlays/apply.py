@@ -91,9 +91,10 @@ class Layer:
 
     def _missing_target(self, patch: Patch, documents: Sequence[Edited]) -> Diagnostic:
         names = [identity(document.data)[1] for document in documents]
-        wanted = patch.body.get("metadata", {}).get("name", "") if isinstance(patch.body, Mapping) else ""
+        # Without a target of its own, a patch's is its body's apiVersion, kind and name.
+        wanted = patch.target.name.text if patch.target.name is not None else ""
         some = ", ".join(f"{d.data.get('kind')} {identity(d.data)[1]}" for d in documents[:5]) or "none"
-        hint = did_you_mean(str(wanted), names) or f"documents here: {some}{' and others' if documents[5:] else ''}"
+        hint = did_you_mean(wanted, names) or f"documents here: {some}{' and others' if documents[5:] else ''}"
         return self._diagnostic("PatchTargetMissing", "error", "the patch matches no document", hint, patch.entry.path)
 
     def _missing_image(self, change: ImageChange, documents: Sequence[Edited]) -> Diagnostic:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -165,7 +166,7 @@ def _add_runtime(
 ) -> None:
     key = runtime_key(runtime.data)
     if key in earlier:
-        if earlier[key].data["spec"] == runtime.data["spec"]:
+        if earlier[key].data["spec"] == runtime.data["spec"] or _same_file(earlier[key], runtime):
             return
         where = earlier[key].document.file
         message = f"this runtime is not used: an earlier source has one with the same name: {where}"
@@ -177,9 +178,16 @@ def _add_runtime(
         runtimes[key] = runtime
 
 
+def _same_file(one: ValidDocument, other: ValidDocument) -> bool:
+    """Whether both were read from one file, such as a folder of runtimes inside the input, changed there by overlays."""
+    files = {posixpath.normpath(found.document.file) for found in (one, other)}
+    return len(files) == 1 and files != {"."}
+
+
 def _twice(second: ValidDocument, first: ValidDocument, code: str) -> Diagnostic:
     source = first.document.locate(("metadata", "name"))
-    message = (
-        f"{second.label} is defined twice; the first one is at {source or first.document.file or 'an earlier document'}"
-    )
-    return second.place(Finding(code, "error", message, "rename or remove one of them", ("metadata", "name")))
+    where = f"the first one is at {source or first.document.file or 'an earlier document'}"
+    hint = "rename or remove one of them"
+    if source is not None and source == second.document.locate(("metadata", "name")):
+        where, hint = "a loop of the template writes it more than once", "put the loop's variable into the name"
+    return second.place(Finding(code, "error", f"{second.label} is defined twice; {where}", hint, ("metadata", "name")))

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trainc.testing.compiling import CompileFailure, CompileManifests
+    from trainc.testing.compiling import CompileFailure, CompileJobs, CompileManifests
     from trainc.testing.snapshots import ManifestSnapshotExtension
 
-__all__ = ["CompileFailure", "CompileManifests", "ManifestSnapshotExtension"]
+__all__ = ["CompileFailure", "CompileJobs", "CompileManifests", "ManifestSnapshotExtension"]
 
 _NO_SYRUPY = "manifest snapshots need syrupy, which is not installed: pip install 'trainc[testing]'"
 

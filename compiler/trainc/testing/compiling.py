@@ -9,6 +9,7 @@ from io import BytesIO
 from typing import Any, Protocol, TypeAlias
 
 from trainc.api.documents import Manifest
+from trainc.compilation import Compilation
 from trainc.diagnostics import CompileError, Diagnostic
 from trainc.options import Options
 
@@ -30,6 +31,20 @@ class CompileManifests(Protocol):
         """The manifests of every TrainJob given, in order of application. CompileFailure if any is refused."""
 
 
+class CompileJobs(Protocol):
+    """What the fixture `compile_jobs` gives."""
+
+    def __call__(
+        self,
+        paths_or_yaml: Given | Sequence[Given],
+        *,
+        runtimes: Given | Sequence[Given] = (),
+        overlays: Sequence[str | os.PathLike[str]] = (),
+        **options: Any,
+    ) -> Compilation:
+        """The compilation of every TrainJob given: manifests and diagnostics. CompileFailure if any is refused."""
+
+
 class CompileFailure(CompileError):
     """A `CompileError` whose text says how to fix each problem: what a test report should show."""
 
@@ -44,7 +59,7 @@ def compile_for_test(
     runtimes: Given | Sequence[Given] = (),
     overlays: Sequence[str | os.PathLike[str]] = (),
     options: Options = Options(),
-) -> list[Manifest]:
+) -> Compilation:
     """As the fixture; relative paths lead from `root`. Runtimes that are text or documents count as part of the input."""
     __tracebackhide__ = True  # pytest leaves such frames out of its report
     from trainc.integrations.python import compile_inputs
@@ -54,7 +69,7 @@ def compile_for_test(
     folders, more = _sorted_out(runtimes, root)
     texts += more
     try:
-        compiled = compile_inputs(
+        return compile_inputs(
             [*paths, *([STDIN] if texts else [])],
             runtimes=folders,
             overlays=[os.path.join(root, overlay) for overlay in overlays],
@@ -63,7 +78,6 @@ def compile_for_test(
         )
     except CompileError as error:
         raise CompileFailure(error.diagnostics) from None
-    return compiled.manifests
 
 
 def _sorted_out(given: Given | Sequence[Given], root: str | os.PathLike[str]) -> tuple[list[str], list[str]]:

@@ -10,23 +10,24 @@ import pytest
 
 if TYPE_CHECKING:
     from trainc.api.documents import Manifest
-    from trainc.testing.compiling import CompileManifests, Given
+    from trainc.compilation import Compilation
+    from trainc.testing.compiling import CompileJobs, CompileManifests, Given
 
 
 @pytest.fixture
-def compile_manifests(request: pytest.FixtureRequest) -> CompileManifests:
-    """`compile_manifests(paths_or_yaml, runtimes=(), overlays=(), **options)`: the manifests of TrainJobs, as a list.
+def compile_jobs(request: pytest.FixtureRequest) -> CompileJobs:
+    """`compile_jobs(paths_or_yaml, runtimes=(), overlays=(), **options)`: a trainc.Compilation of TrainJobs.
 
     Inputs are paths from pytest's root folder, YAML text or documents; `options` are those of trainc.Options.
     """
 
-    def compile_manifests(
+    def compile_jobs(
         paths_or_yaml: Given | Sequence[Given],
         *,
         runtimes: Given | Sequence[Given] = (),
         overlays: Sequence[str | os.PathLike[str]] = (),
         **options: Any,
-    ) -> list[Manifest]:
+    ) -> Compilation:
         __tracebackhide__ = True
         from trainc.options import Options
         from trainc.testing.compiling import compile_for_test
@@ -38,6 +39,23 @@ def compile_manifests(request: pytest.FixtureRequest) -> CompileManifests:
             overlays=overlays,
             options=Options(**options),
         )
+
+    return compile_jobs
+
+
+@pytest.fixture
+def compile_manifests(compile_jobs: CompileJobs) -> CompileManifests:
+    """The manifests of `compile_jobs`, as a list."""
+
+    def compile_manifests(
+        paths_or_yaml: Given | Sequence[Given],
+        *,
+        runtimes: Given | Sequence[Given] = (),
+        overlays: Sequence[str | os.PathLike[str]] = (),
+        **options: Any,
+    ) -> list[Manifest]:
+        __tracebackhide__ = True
+        return compile_jobs(paths_or_yaml, runtimes=runtimes, overlays=overlays, **options).manifests
 
     return compile_manifests
 

@@ -23,7 +23,12 @@ def findings(document: Json, release: str = "2.3") -> list[Finding]:
         (trainjob({"numNode": 2}), "2.3", "spec.trainer.numNode", "did you mean numNodes?"),
         (trainjob({"num_nodes": 2}), "2.3", "spec.trainer.num_nodes", "did you mean numNodes?"),
         (runtime(policy={"pytorch": {}}), "2.3", "spec.mlPolicy.pytorch", "did you mean torch?"),
-        (trainjob(labels={"a": "b"}), "2.3", "spec.labels", "use runtimePatches[].trainingRuntimeSpec.template.metadata.labels: the field was removed in Trainer 2.2"),
+        (
+            trainjob(labels={"a": "b"}),
+            "2.3",
+            "spec.labels",
+            "use runtimePatches[].trainingRuntimeSpec.template.metadata.labels: the field was removed in Trainer 2.2",
+        ),
         (
             trainjob(podSpecOverrides=[]),
             "2.1",

@@ -18,7 +18,6 @@ from trainc.plugins.initializer import STEPS
 from trainc.plugins.plugin import Passes
 from trainc.startup.records import replace
 
-
 _HELP = "use a runtime with this initializer, such as torch-distributed-with-cache or torchtune-llama3.2-1b"
 
 

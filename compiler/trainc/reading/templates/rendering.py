@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
+from functools import partial
 from itertools import islice
 from types import TracebackType
 from typing import Any
@@ -31,23 +32,22 @@ _MARKS = pattern(f"(?:{_MARK.pattern})+")
 
 def rendered(text: str, file: str, values: Mapping[str, Any], limits: Limits) -> str:
     """The text that a template yields; TemplateFailedError where it yields none."""
+    failed = partial(TemplateFailedError, file, text)
     try:
         return _run(text, values, limits, ())
     except TemplateSyntaxError as error:
         hint = "check the Jinja2 syntax; write a literal brace as {{ '{{' }}"
-        raise TemplateFailedError(file, error.lineno, f"the template is malformed: {error.message}", hint) from None
+        raise failed(error.lineno, f"the template is malformed: {error.message}", hint) from None
     except UndefinedError as error:
         hint = "set it under `values` in an overlay, or give it a default, as in {{ x | default(1) }}"
-        raise TemplateFailedError(file, _line(error.__traceback__), str(error), hint) from None
+        raise failed(_line(error.__traceback__), str(error), hint) from None
     except TooMuchError as error:
         hint = "split the template, or raise the limit"
-        raise TemplateFailedError(
-            file, _line(error.__traceback__), f"the template was stopped: {error}", hint
-        ) from None
+        raise failed(_line(error.__traceback__), f"the template was stopped: {error}", hint) from None
     except (TemplateError, *_EXPRESSION_ERRORS) as error:
         message = str(error) or type(error).__name__
         hint = "remove the call: templates run in a sandbox without files and Python functions"
-        raise TemplateFailedError(file, _line(error.__traceback__), f"the template fails: {message}", hint) from None
+        raise failed(_line(error.__traceback__), f"the template fails: {message}", hint) from None
 
 
 def template_lines(text: str, output: str, file: str, values: Mapping[str, Any], limits: Limits) -> list[int]:

@@ -1,0 +1,74 @@
+"""Hints that name what was meant: amounts in bytes, a template's loop, a patch's target, a file that is read twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from commands import run
+
+JOB = """\
+apiVersion: trainer.kubeflow.org/v1alpha1
+kind: TrainJob
+metadata: {name: NAME, namespace: team-a}
+spec:
+  runtimeRef: {name: torch-distributed}
+  trainer: {command: [torchrun, t.py], resourcesPerNode: {limits: {memory: AMOUNT}}}
+"""
+OVERLAY = "apiVersion: trainc/v1alpha1\nkind: Overlay\nresources: [jobs]\n"
+
+
+def write(folder: Path, **files: str) -> None:
+    for name, text in files.items():
+        path = folder / name.replace("__", "/").replace("_j2", ".yaml.j2").replace("_yaml", ".yaml")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text.replace("NAME", "llm").replace("AMOUNT", "1Gi"), encoding="utf-8")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("amount", "hint"),
+    [
+        ("64GB", "write 64Gi (binary), or 64G (decimal)"),
+        ("64g", "write 64Gi (binary), or 64G (decimal)"),
+        ("64 kb", "write 64Ki (binary), or 64k (decimal)"),
+        ("1.5TiB", "write 1.5Ti (binary), or 1.5T (decimal)"),
+        ("lots", 'write an amount such as "500m", 4 or 16Gi'),
+    ],
+)
+def test_an_amount_as_people_write_bytes_is_written_as_kubernetes_does(amount: str, hint: str, here: Path) -> None:
+    write(here, job_yaml=JOB.replace("AMOUNT", amount))
+    assert f"help: {hint}\n" in run("check", "job.yaml", "--release", "2.3").stderr
+
+
+def test_a_name_without_the_variable_of_its_loop_is_named_as_that(here: Path) -> None:
+    write(here, sweep_j2=f"{{% for i in range(2) %}}\n---\n{JOB}{{% endfor %}}\n")
+    shown = run("check", "sweep.yaml.j2", "--release", "2.3").stderr
+    assert "is defined twice; a loop of the template writes it more than once" in shown
+    assert "help: put the loop's variable into the name" in shown
+
+
+def test_two_files_with_one_name_point_at_the_first(here: Path) -> None:
+    write(here, jobs__a_yaml=JOB, jobs__b_yaml=JOB)
+    assert "the first is at jobs/a.yaml:3:" in run("check", "jobs", "--release", "2.3").stderr
+
+
+def test_a_target_that_nothing_fits_names_the_job_that_is_near(here: Path) -> None:
+    target = 'patches:\n- target: {kind: TrainJob, name: lm}\n  patch: "spec: {suspend: true}"\n'
+    write(here, jobs__a_yaml=JOB, overlay_yaml=OVERLAY + target)
+    assert "help: did you mean llm?" in run("check", ".", "--release", "2.3").stderr
+
+
+def test_the_fault_of_a_template_is_marked_where_its_line_begins(here: Path) -> None:
+    write(here, job_j2="a:\n    {{ missing }}\n")
+    assert "job.yaml.j2:2:5: error[TemplateError]" in run("check", "job.yaml.j2", "--release", "2.3").stderr
+
+
+def test_a_folder_of_runtimes_inside_the_input_shadows_nothing() -> None:
+    assert run("init", ".").status == 0
+    assert "ShadowedRuntime" not in run("check", ".").stderr
