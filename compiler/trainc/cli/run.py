@@ -88,7 +88,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         machine = _machine(arguments, workdir, one)
         plugins = enabled(settings.options.plugins)
         plan = plan_of(one.compiled.manifests, machine, plugins)
-        diagnostics = [*one.diagnostics, *_placed((*changed, *plan.findings), one)]
+        diagnostics = [*one.diagnostics, *_placed(changed, one, "TrainJob"), *_placed(plan.findings, one, "JobSet")]
         streams.err.write(text_report(diagnostics, Files(), paint, quiet=arguments.quiet))
         if arguments.dry_run:
             streams.out.write(_printed(plan).encode("utf-8", "backslashreplace"))
@@ -149,8 +149,8 @@ def _make(plan: Plan) -> None:
             os.chmod(path, 0o755)
 
 
-def _placed(findings: Iterable[Finding], one: OneJob) -> list[Diagnostic]:
-    label = f"JobSet {one.compiled.namespace}/{one.compiled.name}".replace(" /", " ")
+def _placed(findings: Iterable[Finding], one: OneJob, kind: str) -> list[Diagnostic]:
+    label = f"{kind} {one.compiled.namespace}/{one.compiled.name}".replace(" /", " ")
     return [Diagnostic(f.code, f.severity, f.message, f.hint, label, format_path(f.path)) for f in findings]
 
 

@@ -33,9 +33,8 @@ def scaled(job: Json, size: Size) -> tuple[Json, list[Finding]]:
         old = value_at(job, path)
         if old != value:
             before = "what the runtime says" if old is None else str(old)
-            field = ".".join(str(step) for step in path[1:])
             flag = f"--pods {size.pods}" if path[-1] == "numNodes" else f"--procs {size.procs}"
-            message = f"{flag}: {field} is {value} here, in place of {before}"
+            message = f"{flag}: {value} here, in place of {before}"
             findings.append(Finding("ScaledForRun", "info", message, path=path))
             job = put(job, path, value)
     return job, findings

@@ -41,7 +41,6 @@ exec /bin/sh -c "$*"
 _ONE_MACHINE = {
     "OMPI_MCA_hwloc_base_binding_policy": "none",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "PYTHONUNBUFFERED": "1",
 }
 _AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
