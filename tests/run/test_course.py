@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainc.run.course import Course, Finish, Start, Stop
+from trainc.run.course import Action, Course, Finish, Start, Stop
 from trainc.run.model import ExitRule, FailureRule, Outcome, Plan, Pod, Step
 
 DONE = Outcome("All", (), 0, ())
 
 
 def step(name: str, pods: int = 1, *after: tuple[str, str], replicas: int = 1, limit: int = 0, **more: object) -> Step:
-    every = tuple(Pod(f"j-{name}-{r}-{i}", f"{name}-{r}-{i}", name, r, ()) for r in range(replicas) for i in range(pods))
+    every = tuple(
+        Pod(f"j-{name}-{r}-{i}", f"{name}-{r}-{i}", name, r, ()) for r in range(replicas) for i in range(pods)
+    )
     return Step(name, every, after, more.pop("parallelism", pods), limit, **more)  # type: ignore[arg-type]
 
 
@@ -24,7 +28,7 @@ def pod(plan: Plan, short: str) -> Pod:
     return next(pod for step in plan.steps for pod in step.pods if pod.short == short)
 
 
-def started(actions: list[object]) -> list[str]:
+def started(actions: Sequence[Action]) -> list[str]:
     return [action.pod.short for action in actions if isinstance(action, Start)]
 
 
@@ -75,7 +79,10 @@ def test_without_restarts_the_first_failure_ends_the_job() -> None:
 
 
 def test_exit_codes_decide_before_the_limit_does() -> None:
-    rules = (ExitRule("FailJob", among=True, codes=frozenset({42})), ExitRule("Ignore", among=True, codes=frozenset({9})))
+    rules = (
+        ExitRule("FailJob", among=True, codes=frozenset({42})),
+        ExitRule("Ignore", among=True, codes=frozenset({9})),
+    )
     job = plan(step("node", limit=0, exit_rules=rules))
     course = Course(job)
     course.begin()
@@ -91,7 +98,7 @@ def test_the_jobset_starts_anew_as_often_as_its_failure_policy_says() -> None:
     course.ended(pod(job, "data-0-0"), 0)
     stop, *again = course.ended(pod(job, "node-0-0"), 1)
     assert isinstance(stop, Stop)
-    assert started(list(again)) == ["data-0-0"]
+    assert started(again) == ["data-0-0"]
     course.ended(pod(job, "data-0-0"), 0)
     assert course.ended(pod(job, "node-0-0"), 1) == [Finish(1, "node-0-0 ended with status 1")]
 
@@ -114,7 +121,9 @@ def test_a_deadline_fails_the_job() -> None:
 
 
 @given(st.integers(1, 6), st.integers(1, 6), st.lists(st.booleans(), max_size=40))
-def test_never_more_pods_at_a_time_than_the_parallelism_and_each_done_once(pods: int, side: int, ends: list[bool]) -> None:
+def test_never_more_pods_at_a_time_than_the_parallelism_and_each_done_once(
+    pods: int, side: int, ends: list[bool]
+) -> None:
     job = plan(step("node", pods, limit=1000, parallelism=side))
     course = Course(job)
     running = started(course.begin())
@@ -126,5 +135,5 @@ def test_never_more_pods_at_a_time_than_the_parallelism_and_each_done_once(pods:
         ended = running.pop(0)
         done += [ended] if fine else []
         actions = course.ended(pod(job, ended), 0 if fine else 1)
-        running += started(list(actions))
+        running += started(actions)
     assert sorted(done) == sorted(each.short for each in job.steps[0].pods)

@@ -17,7 +17,9 @@ RUN = {"command": ["sh", "train.sh"]}
 PROGRAMS = {"sh": "/bin/sh", "python3": "/usr/bin/python3"}
 
 
-def planned(trainer: dict[str, Any], *jobs: dict[str, Any], policy: Any = None, machine: Any = None, **spec: Any) -> Plan:
+def planned(
+    trainer: dict[str, Any], *jobs: dict[str, Any], policy: Any = None, machine: Any = None, **spec: Any
+) -> Plan:
     result = compiled(trainjob(trainer), runtime(*jobs, policy=policy, **spec))
     here = {"workdir": "/w", "environ": {}, "programs": PROGRAMS, "ports": (40001, 40002, 40003), "places": {}}
     return plan_of(result.manifests, Machine(**{**here, **(machine or {})}), PLUGINS)
@@ -57,17 +59,23 @@ def test_several_servers_at_one_port_get_one_each_and_a_lone_one_keeps_it() -> N
     assert first.env["METRICS"] == "http://127.0.0.1:9090/x"
 
 
-@pytest.mark.parametrize("text", ["xllm-node-0-0.llm", "llm-node-0-0.llm2", "llm-node-0-0.llm.example.com", "llm-node-0-0"])
+@pytest.mark.parametrize(
+    "text", ["xllm-node-0-0.llm", "llm-node-0-0.llm2", "llm-node-0-0.llm.example.com", "llm-node-0-0"]
+)
 def test_a_name_that_no_pod_answers_to_stays(text: str) -> None:
     jobset = {"metadata": {"name": "llm", "namespace": "team-a"}, "spec": {"replicatedJobs": [{"name": "node"}]}}
     assert Hosts(jobset).localized(text, {}) == text
 
 
 def test_volumes_are_folders_and_claims_are_shared() -> None:
-    pod = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "c4"}}, {"name": "scratch", "emptyDir": {}}]}
+    pod = {
+        "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "c4"}}, {"name": "scratch", "emptyDir": {}}]
+    }
     mounts = [{"name": "data", "mountPath": "/data"}, {"name": "scratch", "mountPath": "/scratch"}]
     node = job(containers=[container(volumeMounts=mounts)], pod=pod)
-    plan = planned({"numNodes": 2, "command": ["sh", "/data/train.sh", "--out=/scratch", "/database"]}, node, policy={"torch": {}})
+    plan = planned(
+        {"numNodes": 2, "command": ["sh", "/data/train.sh", "--out=/scratch", "/database"]}, node, policy={"torch": {}}
+    )
     first, second = programs(plan)
     assert first.words == ("sh", "/w/volumes/c4/train.sh", "--out=/w/volumes/llm-node-0-0/scratch", "/database")
     assert second.words[1:3] == ("/w/volumes/c4/train.sh", "--out=/w/volumes/llm-node-0-1/scratch")
@@ -121,7 +129,7 @@ def test_an_initializer_without_a_command_is_taken_as_done() -> None:
 
 
 def test_steps_in_order_wait_for_each_other() -> None:
-    first = job("first", None, [container(**RUN)])
+    first = job("first", None, [container(command=["sh", "train.sh"])])
     plan = planned(RUN, first, job(), policy={"torch": {}}, startupPolicy={"startupPolicyOrder": "InOrder"})
     assert [step.after for step in plan.steps] == [(), (("first", "Ready"),)]
 
@@ -142,6 +150,8 @@ def test_a_size_is_written_where_the_job_says_it() -> None:
     assert scaled(smaller, Size(2, 1)) == (smaller, [])
 
 
-@pytest.mark.parametrize(("text", "value"), [("$(A)", "1"), ("$$(A)", "$(A)"), ("$$$(A)", "$1"), ("$(B)", "$(B)"), ("$A", "$A")])
+@pytest.mark.parametrize(
+    ("text", "value"), [("$(A)", "1"), ("$$(A)", "$(A)"), ("$$$(A)", "$1"), ("$(B)", "$(B)"), ("$A", "$A")]
+)
 def test_references_are_expanded_as_the_kubelet_does(text: str, value: str) -> None:
     assert expanded(text, {"A": "1"}) == value

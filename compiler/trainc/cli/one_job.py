@@ -24,9 +24,7 @@ def add_job(parser: ArgumentParser) -> None:
     add_reporting(parser)
 
 
-def compiled_job(
-    arguments: Arguments, streams: Streams, edit: Edit | None = None
-) -> tuple[OneJob, Settings] | None:
+def compiled_job(arguments: Arguments, streams: Streams, edit: Edit | None = None) -> tuple[OneJob, Settings] | None:
     """The compiled job, changed by `edit` before; None where the input was refused, which has then been said. UsageError if there is no such job."""
     path, chosen = split_job(arguments.job)
     arguments.paths = [path]

@@ -23,7 +23,7 @@ import shutil
 import socket
 import tempfile
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 
 from trainc.api.documents import Json
@@ -54,10 +54,16 @@ def add_arguments(parser: ArgumentParser) -> None:
     """The job, its size here, and where things are."""
     add_job(parser)
     group = parser.add_argument_group("run")
-    group.add_argument("--pods", type=_positive, metavar="N", help="nodes of the trainer, in place of the job's own number")
-    group.add_argument("--procs", type=_positive, metavar="N", help="processes of each, in place of the job's own number")
+    group.add_argument(
+        "--pods", type=_positive, metavar="N", help="nodes of the trainer, in place of the job's own number"
+    )
+    group.add_argument(
+        "--procs", type=_positive, metavar="N", help="processes of each, in place of the job's own number"
+    )
     group.add_argument("--dry-run", action="store_true", help="print what would run, and start nothing")
-    group.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="end the job after this time, with status 124")
+    group.add_argument(
+        "--timeout", type=_seconds, metavar="SECONDS", help="end the job after this time, with status 124"
+    )
     group.add_argument("--no-restarts", action="store_true", help="end the job at the first failure")
     help_text = "where volumes are folders; kept (default: a temporary folder)"
     completed_by(group.add_argument("--workdir", metavar="DIR", help=help_text), FOLDER)
@@ -84,7 +90,9 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         return Status.DIAGNOSED
     one, settings = found
     with ExitStack() as stack:
-        workdir = os.path.abspath(arguments.workdir or (_EXAMPLE if arguments.dry_run else stack.enter_context(_temporary())))
+        workdir = os.path.abspath(
+            arguments.workdir or (_EXAMPLE if arguments.dry_run else stack.enter_context(_temporary()))
+        )
         machine = _machine(arguments, workdir, one)
         plugins = enabled(settings.options.plugins)
         plan = plan_of(one.compiled.manifests, machine, plugins)
@@ -95,7 +103,9 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         if has_errors(diagnostics):
             return Status.DIAGNOSED
         if plan.pods > _MOST_PODS:
-            raise UsageError(f"the job has {plan.pods:,} pods, and one machine runs {_MOST_PODS}; give it fewer: --pods 2")
+            raise UsageError(
+                f"the job has {plan.pods:,} pods, and one machine runs {_MOST_PODS}; give it fewer: --pods 2"
+            )
         if arguments.dry_run:
             return Status.DONE
         _make(plan)
@@ -133,7 +143,13 @@ def _free_ports(count: int) -> tuple[int, ...]:
 def _environ(machine: Machine, plugins: Sequence[Plugin]) -> dict[str, str]:
     """This machine's variables, less those that a launcher around this one may have set, and what one machine needs."""
     known = [name for plugin in plugins for name in (*plugin.reserved, *plugin.shell_names)]
-    told = {*known, *(value for plugin in plugins for value in plugin.shell_names.values()), "RANK", "LOCAL_RANK", "WORLD_SIZE"}
+    told = {
+        *known,
+        *(value for plugin in plugins for value in plugin.shell_names.values()),
+        "RANK",
+        "LOCAL_RANK",
+        "WORLD_SIZE",
+    }
     environ = {**dict(inherited(machine.environ, sorted(told))), **local_variables(machine), MARK: machine.workdir}
     return {**environ, "PATH": f"{machine.workdir}/bin{os.pathsep}{environ.get('PATH', os.defpath)}"}
 
@@ -146,7 +162,7 @@ def _make(plan: Plan) -> None:
         with open(path, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
         if path in plan.executable:
-            os.chmod(path, 0o755)
+            os.chmod(path, 0o700)
 
 
 def _placed(findings: Iterable[Finding], one: OneJob, kind: str) -> list[Diagnostic]:
@@ -172,7 +188,10 @@ def _reports(arguments: Arguments, streams: Streams, plan: Plan) -> Reports:
             streams.err.write(err_paint("faint", f"trainc run: {pod + ': ' if pod else ''}{what}") + "\n")
             streams.err.flush()
 
-    event(plan.name, f"{plan.pods} {'pod' if plan.pods == 1 else 'pods'} as processes of this machine; images are not used")
+    event(
+        plan.name,
+        f"{plan.pods} {'pod' if plan.pods == 1 else 'pods'} as processes of this machine; images are not used",
+    )
     return Reports(output, event)
 
 
@@ -186,7 +205,9 @@ def _printed(plan: Plan) -> str:
         lines.append(f"# step {step.name}{f', when {after}' if after else ''}")
         for pod in step.pods:
             for program in pod.programs:
-                lines.append(f"# pod {pod.short}, {program.name}{'' if program.kind == 'main' else f' ({program.kind})'}")
+                lines.append(
+                    f"# pod {pod.short}, {program.name}{'' if program.kind == 'main' else f' ({program.kind})'}"
+                )
                 told = " ".join(f"{name}={shlex.quote(value)}" for name, value in program.env.items())
                 lines.append(f"{told} {shlex.join(program.words)}".strip())
     return "\n".join([*lines, ""])
@@ -203,10 +224,9 @@ def _seconds(text: str) -> float:
 def _number(text: str, what: str, is_right: Callable[[float], bool]) -> float:
     try:
         value = float(text)
-        right = value < float("inf") and is_right(value)
     except ValueError:
-        right = False
-    if not right:
+        value = float("nan")
+    if not (value < float("inf") and is_right(value)):
         raise refusal(f"{text!r} is not {what}")
     return value
 

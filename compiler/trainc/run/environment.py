@@ -65,16 +65,8 @@ def variables(
     found: dict[str, str] = {"HOSTNAME": facts.name}
     if facts.indexed:
         found["JOB_COMPLETION_INDEX"] = str(facts.index)
-    findings: list[Finding] = []
-    for index, source in enumerate(container.get("envFrom", ())):
-        place = (*path, "envFrom", index)
-        for kind in ("configMapRef", "secretRef"):
-            reference = source.get(kind)
-            if reference and kind == "configMapRef" and reference["name"] in config_maps:
-                prefix = source.get("prefix", "")
-                found |= {f"{prefix}{k}": v for k, v in config_maps[reference["name"]].get("data", {}).items()}
-            elif reference and not reference.get("optional"):
-                findings.append(_not_here(f"the variables of {kind[:-3]} {reference['name']}", "", place))
+    whole, findings = _whole_sources(container, config_maps, path)
+    found |= whole
     for index, variable in enumerate(container.get("env", ())):
         name = variable["name"]
         if "valueFrom" not in variable:
@@ -87,6 +79,24 @@ def variables(
             found[name] = value
         elif not any(source.get("optional") for source in variable["valueFrom"].values()):
             findings.append(_not_here(_named(variable["valueFrom"]), name, (*path, "env", index)))
+    return found, findings
+
+
+def _whole_sources(
+    container: Json, config_maps: Mapping[str, Json], path: Path
+) -> tuple[dict[str, str], list[Finding]]:
+    """What envFrom brings."""
+    found: dict[str, str] = {}
+    findings: list[Finding] = []
+    for index, source in enumerate(container.get("envFrom", ())):
+        place = (*path, "envFrom", index)
+        for kind in ("configMapRef", "secretRef"):
+            reference = source.get(kind)
+            if reference and kind == "configMapRef" and reference["name"] in config_maps:
+                prefix = source.get("prefix", "")
+                found |= {f"{prefix}{k}": v for k, v in config_maps[reference["name"]].get("data", {}).items()}
+            elif reference and not reference.get("optional"):
+                findings.append(_not_here(f"the variables of {kind[:-3]} {reference['name']}", "", place))
     return found, findings
 
 
@@ -120,7 +130,11 @@ def _named(source: Json) -> str:
 
 def _not_here(what: str, name: str, path: Path) -> Finding:
     unset = f"{name} is not set" if name else "they are not set"
-    hint = f"give it a value here: {name}=... trainc run ..." if name else "set those that the program needs before `trainc run`"
+    hint = (
+        f"give it a value here: {name}=... trainc run ..."
+        if name
+        else "set those that the program needs before `trainc run`"
+    )
     return Finding("ValueNotHere", "warning", f"{what} is in the cluster; {unset}", hint, path)
 
 

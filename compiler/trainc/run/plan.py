@@ -8,7 +8,7 @@ from typing import cast
 
 from trainc.api.documents import Json
 from trainc.api.names import ANCESTOR_LABEL
-from trainc.diagnostics import Finding, Path
+from trainc.diagnostics import Finding, Path, Severity
 from trainc.plugins.plugin import Plugin
 from trainc.run.asked import containers, pod_spec
 from trainc.run.environment import PodFacts, variables
@@ -98,7 +98,7 @@ class _Planner:
         initializes = label.endswith("-initializer")
         message = f"{job['name']} has no command: what its image starts is not known here"
         hint = "put what it would fetch into its volume below --workdir" if initializes else "give it a `command`"
-        severity = "warning" if initializes else "error"
+        severity: Severity = "warning" if initializes else "error"
         skipping = "; it is taken as done" if initializes else ""
         self._findings.append(Finding("NothingToStart", severity, message + skipping, hint, (*path, *bare[0])))
         return True
@@ -195,11 +195,16 @@ def _exit_rules(policy: Json) -> Iterator[ExitRule]:
 def _outcome(spec: Json) -> Outcome:
     success, failure = spec.get("successPolicy") or {}, spec.get("failurePolicy") or {}
     rules = tuple(
-        FailureRule(rule["action"], tuple(rule.get("targetReplicatedJobs", ())), tuple(rule.get("onJobFailureReasons", ())))
+        FailureRule(
+            rule["action"], tuple(rule.get("targetReplicatedJobs", ())), tuple(rule.get("onJobFailureReasons", ()))
+        )
         for rule in failure.get("rules", ())
         # What the message of a failed Job would be is not known here.
         if not rule.get("onJobFailureMessagePatterns")
     )
     return Outcome(
-        success.get("operator", "All"), tuple(success.get("targetReplicatedJobs", ())), failure.get("maxRestarts", 0), rules
+        success.get("operator", "All"),
+        tuple(success.get("targetReplicatedJobs", ())),
+        failure.get("maxRestarts", 0),
+        rules,
     )

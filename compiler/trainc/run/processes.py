@@ -8,6 +8,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from typing import Any
 
 from trainc.run.course import Action, Course, Finish, Start, Stop
 from trainc.run.model import Plan, Pod, Program, Step
@@ -16,7 +17,8 @@ from trainc.startup.records import dataclass
 # Every process that a run starts carries it in its environment, those that leave their group too.
 MARK = "TRAINC_RUN"
 _GRACE_SECONDS = 5.0
-_NOT_FOUND, _SIGNALLED = 127, 128
+# As timeout(1) and a shell give them.
+_OVERDUE, _NOT_FOUND, _SIGNALLED = 124, 127, 128
 _CHUNK = 65536
 
 
@@ -31,13 +33,15 @@ class Reports:
 def run_plan(
     plan: Plan, environ: Mapping[str, str], reports: Reports, *, restarts: bool = True, timeout: float | None = None
 ) -> int:
-    """Run the job to its end and give back its exit status; 124 after `timeout` seconds.
+    """Run the job to its end and give back its exit status; 124 after `timeout` seconds, 143 after SIGTERM.
 
-    A signal ends it as KeyboardInterrupt; however it ends, nothing that it started runs afterwards.
+    Ctrl-C ends it as KeyboardInterrupt; however it ends, nothing that it started runs afterwards.
     """
     mark = environ[MARK]
     try:
         return asyncio.run(_Run(plan, environ, reports, restarts=restarts).run(timeout))
+    except asyncio.CancelledError:
+        return _SIGNALLED + signal.SIGTERM
     finally:
         end_strays(mark)
 
@@ -48,23 +52,23 @@ class _Run:
     def __init__(self, plan: Plan, environ: Mapping[str, str], reports: Reports, *, restarts: bool) -> None:
         self._plan, self._environ, self._reports = plan, environ, reports
         self._course = Course(plan, restarts=restarts)
-        self._pods: dict[asyncio.Task[int], Pod] = {}
-        self._deadlines: dict[asyncio.Task[None], Step] = {}
+        self._pods: dict[asyncio.Task[Any], Pod] = {}
+        self._deadlines: dict[asyncio.Task[Any], Step] = {}
         self._started: set[str] = set()
 
-    async def run(self, timeout: float | None) -> int:
+    async def run(self, patience: float | None) -> int:
         """Until the course says that the job has ended."""
         loop, this = asyncio.get_running_loop(), asyncio.current_task()
         assert this is not None
         with suppress(NotImplementedError, ValueError, RuntimeError):  # In a thread, and on Windows, there are none.
             loop.add_signal_handler(signal.SIGTERM, this.cancel)
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(patience):
                 return await self._until_finished()
         except TimeoutError:
             up = ", ".join(sorted(pod.short for pod in self._pods.values()))
-            self._reports.event("", f"not ended after {timeout:g} s; still running: {up}")
-            return 124
+            self._reports.event("", f"not ended after {patience:g} s; still running: {up}")
+            return _OVERDUE
         finally:
             await self._stop_all()
 
@@ -72,22 +76,23 @@ class _Run:
         status = await self._obey(self._course.begin())
         while status is None:
             if not self._pods:
-                self._reports.event("", "nothing runs and nothing can start: a step waits for one that never gets there")
+                self._reports.event(
+                    "", "nothing runs and nothing can start: a step waits for one that never gets there"
+                )
                 return 1
             done, _ = await asyncio.wait([*self._pods, *self._deadlines], return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 status = status if status is not None else await self._ended(task)
         return status
 
-    async def _ended(self, task: asyncio.Task[int] | asyncio.Task[None]) -> int | None:
+    async def _ended(self, task: asyncio.Task[Any]) -> int | None:
         if task in self._deadlines:
-            step = self._deadlines.pop(task)  # type: ignore[arg-type]
+            step = self._deadlines.pop(task)
             return None if self._course.is_complete(step) else await self._obey(self._course.overdue(step))
-        pod = self._pods.pop(task, None)  # type: ignore[arg-type]
+        pod = self._pods.pop(task, None)
         if pod is None:
             return None  # Stopped since.
-        status = task.result()
-        assert status is not None
+        status: int = task.result()
         self._reports.event(pod.short, "done" if status == 0 else f"ended with status {status}")
         return await self._obey(self._course.ended(pod, status))
 

@@ -8,7 +8,11 @@ from collections.abc import Iterable
 from trainc.run.model import Machine
 
 # By what module of Python each is started where the PATH has no such program.
-_MODULES = {"torchrun": "torch.distributed.run", "tune": "torchtune._cli.tune", "accelerate": "accelerate.commands.launch"}
+_MODULES = {
+    "torchrun": "torch.distributed.run",
+    "tune": "torchtune._cli.tune",
+    "accelerate": "accelerate.commands.launch",
+}
 _INTERPRETERS = ("python", "python3")
 # These would reach for this machine's own: sshd waits instead, and ssh starts what it is told as a process.
 ALWAYS = ("ssh", "sshd")
@@ -56,7 +60,10 @@ def stand_ins(machine: Machine, hosts: str, variables: Iterable[str]) -> dict[st
     `hosts` is the pattern of the pods' host names, `variables` are the names that the containers set.
     """
     python = machine.python or machine.programs.get("python3") or machine.programs.get("python") or ""
-    texts = {"sshd": _SSHD, "ssh": _SSH.format(hosts=shlex.quote(_extended(hosts)), variables=" ".join(variables) or "_")}
+    texts = {
+        "sshd": _SSHD,
+        "ssh": _SSH.format(hosts=shlex.quote(_extended(hosts)), variables=" ".join(variables) or "_"),
+    }
     for name, words in _by_python(python).items():
         if python and (machine.python or name not in machine.programs):
             texts[name] = f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n'
