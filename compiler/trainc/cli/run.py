@@ -1,19 +1,17 @@
-"""Run a compiled job as processes on this machine, to see its ranks meet before GPUs are spent.
+"""Run a compiled job as processes on this machine, to see its ranks meet.
 
-Each pod is a group of processes with the environment that was compiled for it; pods meet at the loopback address. It starts the
-commands of the job, as you, outside any container: images are not used, so programs and files are those of this machine, and
-paths that a program has in its own code are not changed. Volumes are folders below --workdir.
-
-Steps start in the order of dependsOn. A pod that fails is started again as backoffLimit says, the whole job as the failure policy
-says, without the waiting between attempts. The job ends by its success policy. Ctrl-C ends all of it.
+Each pod is a process group with its compiled environment; pods meet on the
+loopback address. The job's commands run as you, outside any container: images
+are ignored, and programs and files are those of this machine. Volumes are
+folders below --workdir. Restarts and the end of the job follow backoffLimit and
+the failure and success policies. Ctrl-C ends all of it.
 
 Examples:
   trainc run jobs/llm.yaml --pods 2 --procs 2
-  trainc run jobs/#team-a/llm --dry-run
   trainc run jobs/llm.yaml --map /workspace=. --python .venv/bin/python
 
-Exit status: 0 the job succeeded; 124 after --timeout; else that of the program that failed it, or 1 for a refused input and 2 for
-wrong usage.
+Exit code: 0 the job succeeded, 124 after --timeout, 1 the input is wrong, else
+that of the program that failed the job.
 """
 
 from __future__ import annotations
@@ -54,24 +52,18 @@ def add_arguments(parser: ArgumentParser) -> None:
     """The job, its size here, and where things are."""
     add_job(parser)
     group = parser.add_argument_group("run")
-    group.add_argument(
-        "--pods", type=_positive, metavar="N", help="nodes of the trainer, in place of the job's own number"
-    )
-    group.add_argument(
-        "--procs", type=_positive, metavar="N", help="processes of each, in place of the job's own number"
-    )
-    group.add_argument("--dry-run", action="store_true", help="print what would run, and start nothing")
-    group.add_argument(
-        "--timeout", type=_seconds, metavar="SECONDS", help="end the job after this time, with status 124"
-    )
+    group.add_argument("--pods", type=_positive, metavar="N", help="run this many nodes instead")
+    group.add_argument("--procs", type=_positive, metavar="N", help="run this many processes per node instead")
+    group.add_argument("--dry-run", action="store_true", help="print what would run")
+    group.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="end the job after this time")
     group.add_argument("--no-restarts", action="store_true", help="end the job at the first failure")
-    help_text = "where volumes are folders; kept (default: a temporary folder)"
+    help_text = "keep volumes here (default: a temporary folder)"
     completed_by(group.add_argument("--workdir", metavar="DIR", help=help_text), FOLDER)
     group.add_argument(
         "--map", type=_place, action="append", default=[], metavar="PATH=DIR",
-        help="what the image has at PATH is in DIR here; repeatable",
+        help="use DIR for PATH of the image; repeatable",
     )  # fmt: skip
-    help_text = "the interpreter for python, torchrun and tune (default: what the PATH has)"
+    help_text = "the interpreter for python, torchrun and tune"
     completed_by(group.add_argument("--python", metavar="FILE", help=help_text), FILE)
 
 

@@ -46,7 +46,7 @@ class Volumes:
         if kind == "configMap":
             return self._config_map(source)
         if kind in _SHARED:
-            name = str(source.get(_SHARED[kind], volume["name"])).strip("/").replace("/", "_")
+            name = str(source.get(_SHARED[kind], volume["name"])).strip("/").replace("/", "_").lstrip(".")
             return f"{self._root}/{name}"
         return f"{self._root}/{pod}/{volume['name']}"
 
