@@ -45,9 +45,10 @@ EDGES = {
     "graph": "startup diagnostics api ir plugins",
     "report": "startup diagnostics api explain graph",
     "fits": "startup diagnostics api reading",
+    "run": "startup diagnostics api ir plugins",
     "integrations": "startup diagnostics api options compilation reading dialects overlays ir emit pipeline explain",
     "testing": "startup diagnostics api options compilation reading emit integrations",
-    "cli": "startup diagnostics api options compilation reading dialects overlays plugins admission emit pipeline batch output migration explain diff graph report fits integrations",
+    "cli": "startup diagnostics api options compilation reading dialects overlays plugins admission emit pipeline batch output migration explain diff graph report fits run integrations",
     "__init__": "diagnostics options compilation admission migration fits integrations",
     "__main__": "cli",
 }

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
 JOB = str(ROOT / "tests" / "cases" / "torch-distributed.yaml")
+PLAIN = str(ROOT / "tests" / "run" / "hello.yaml")
 OLD = str(ROOT / "tests" / "cases" / "v2alpha1-mpich.yaml")
 FITS = ROOT / "tests" / "cases" / "fits"
 PLAINLY = ["--release", "2.3"]
@@ -40,6 +41,7 @@ WORDS: dict[str, list[list[str]]] = {
     "check": [[JOB, *PLAINLY, "--format", form] for form in ("text", "json", "github", "sarif")],
     "explain": [[JOB, *PLAINLY], [JOB, *PLAINLY, "--format", "json"]],
     "graph": [[JOB, *PLAINLY, "--format", form] for form in ("text", "mermaid", "dot", "json")],
+    "run": [[PLAIN, *PLAINLY], [PLAIN, *PLAINLY, "--pods", "2", "--dry-run"]],
     "migrate": [[JOB], [OLD]],
     "diff": [[JOB, JOB, *PLAINLY], [JOB, "--releases", "2.2..2.3", "--format", "markdown"]],
     "report": [[JOB, *PLAINLY, "-o", "report.html"]],

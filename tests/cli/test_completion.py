@@ -16,7 +16,7 @@ from trainc.cli.shells.words import all_commands, paths_to_words
 SHELLS = ("bash", "zsh", "fish")
 # (words typed so far, the last of them unfinished; what is suggested)
 SUGGESTED = [
-    (["ru"], {"rule", "runtimes"}),
+    (["ru"], {"rule", "run", "runtimes"}),
     (["build", "--rel"], {"--release"}),
     (["build", "--release", ""], set(RELEASES)),
     (["build", "--format", "y"], {"yaml"}),

@@ -76,6 +76,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("fits", "check whether Kueue's queues can ever admit each job", "fits"),
     Command("explain", "show which file, patch or plugin set each output field", "explain"),
     Command("graph", "draw the steps, pods, addresses and GPUs of a job", "graph"),
+    Command("run", "run a job as processes on this machine, to see its ranks meet", "run"),
     Command("report", "write an HTML page about all jobs", "report"),
     Command("migrate", "rewrite older APIs and dialects in the current one", "migrate"),
     Command("rule", "explain a diagnostic code", "rule"),

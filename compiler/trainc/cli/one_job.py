@@ -11,7 +11,7 @@ from trainc.cli.report_text import STDIN, Files, text_report
 from trainc.cli.settings import Settings, limits_of, settings_of
 from trainc.cli.terminal import Paint
 from trainc.diagnostics import CompileError
-from trainc.explain.select_job import NoSuchJobError, OneJob, compile_one, split_job
+from trainc.explain.select_job import Edit, NoSuchJobError, OneJob, compile_one, split_job
 from trainc.reading.opening import read_bounded
 
 
@@ -24,8 +24,8 @@ def add_job(parser: ArgumentParser) -> None:
     add_reporting(parser)
 
 
-def compiled_job(arguments: Arguments, streams: Streams) -> tuple[OneJob, Settings] | None:
-    """The compiled job; None where the input was refused, which has then been said. UsageError if there is no such job."""
+def compiled_job(arguments: Arguments, streams: Streams, edit: Edit | None = None) -> tuple[OneJob, Settings] | None:
+    """The compiled job, changed by `edit` before; None where the input was refused, which has then been said. UsageError if there is no such job."""
     path, chosen = split_job(arguments.job)
     arguments.paths = [path]
     # Kept, since a diagnostic may show a line of it.
@@ -33,7 +33,7 @@ def compiled_job(arguments: Arguments, streams: Streams) -> tuple[OneJob, Settin
     try:
         settings = settings_of(arguments)
         inputs = settings.read(BytesIO(stdin))
-        return compile_one(inputs, chosen, settings.options, settings.policy(stdin)), settings
+        return compile_one(inputs, chosen, settings.options, settings.policy(stdin), edit), settings
     except CompileError as error:
         paint = Paint(arguments.color, streams.err)
         streams.err.write(text_report(error.diagnostics, Files(stdin), paint, quiet=arguments.quiet))

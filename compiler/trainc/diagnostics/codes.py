@@ -9,7 +9,7 @@ from trainc.diagnostics import Severity
 
 Stage: TypeAlias = Literal[
     "settings", "read", "template", "overlay", "dialect", "schema", "resolve", "validate",
-    "lint", "admission", "policy", "emit", "output", "migrate", "diff", "fits"
+    "lint", "admission", "policy", "emit", "output", "migrate", "diff", "fits", "run"
 ]  # fmt: skip
 
 
@@ -129,6 +129,11 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             NeverFits NoNodeFits QueueInactive RefusedByKueue SnapshotIncomplete SnapshotTwice SnapshotUnreadable
         """,
         "info": "AdmissionCheckUnknown",
+    },
+    "run": {
+        "error": "ContainersOnly NothingToStart ProgramNotHere",
+        "warning": "ValueNotHere",
+        "info": "CommandReplaced ScaledForRun",
     },
 }
 

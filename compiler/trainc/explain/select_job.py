@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
+from trainc.api.documents import Json
 from trainc.compilation import CompiledJob
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
 from trainc.diagnostics.near_names import did_you_mean
@@ -14,7 +16,9 @@ from trainc.options import Options
 from trainc.pipeline.inputs import Inputs
 from trainc.pipeline.session import Session
 from trainc.pipeline.valid_document import ValidDocument
-from trainc.startup.records import dataclass
+from trainc.startup.records import dataclass, replace
+
+Edit: TypeAlias = Callable[[Json], Json]
 
 
 class NoSuchJobError(Exception):
@@ -36,14 +40,19 @@ def split_job(text: str) -> tuple[str, str | None]:
     return (path, job) if separator and path else (text, None)
 
 
-def compile_one(inputs: Inputs, wanted: str | None, options: Options, rules: Rules = as_found) -> OneJob:
+def compile_one(
+    inputs: Inputs, wanted: str | None, options: Options, rules: Rules = as_found, edit: Edit | None = None
+) -> OneJob:
     """Compile the TrainJob that `wanted` names, as `NAMESPACE/NAME` or `NAME`; None means the only one.
 
-    Other documents may be wrong. Raises CompileError where this job is refused, NoSuchJobError where it is not there.
+    `edit` changes the job, in Trainer's own API, before it is compiled. Other documents may be wrong.
+    Raises CompileError where this job is refused, NoSuchJobError where it is not there.
     """
     session = _session(inputs, options, rules)
     read = rules([*inputs.diagnostics, *session.index.diagnostics], True)
     job = _chosen(session.jobs, wanted, read)
+    if edit is not None:
+        job = replace(job, data=edit(job.data))
     recorder = Recorder(session.index.others)
     compiled, diagnostics = session.compile(job, recorder)
     if compiled is None:

@@ -126,8 +126,9 @@ class Plugin:
     mlPolicy, or of a gang scheduler in podGroupPolicy; `applies_to` stands in where that does not decide. `defects` are
     the deviations whose situation arises for it (ir.deviations); `shell_names` what other launchers call the variables
     that it injects; `reserved` what a TrainJob must not set, and `reserved_for` why; `carries_env` the releases in which
-    it gives the trainer the TrainJob's variables itself, so that a plugin that `yields` has nothing to do; `ports` the
-    folder of kubeflow/trainer's plugins that it follows.
+    it gives the trainer the TrainJob's variables itself, so that a plugin that `yields` has nothing to do; `contained`
+    why its pods must not be processes of a machine outside containers; `ports` the folder of kubeflow/trainer's plugins
+    that it follows.
     """
 
     name: str
@@ -150,6 +151,7 @@ class Plugin:
     reads_processes: bool = False
     carries_env: Span | None = None
     yields: bool = False
+    contained: str = ""
 
     def policy_of(self, job: TrainJob, info: Info) -> Json | None:
         """The policy for which it acts on a job; None where the job does not concern it."""

@@ -15,4 +15,5 @@ PLUGIN = Plugin(
     # The lead broker of all serves the port.
     files=(MeetingFile("-flux-entrypoint", "init.sh", port=r"(?m)^default_port = (\d+)$", called="broker.toml"),),
     reads_processes=True,
+    contained="its entrypoint installs Flux and writes to the file system of its container",
 )

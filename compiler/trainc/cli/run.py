@@ -1,0 +1,230 @@
+"""Run a compiled job as processes on this machine, to see its ranks meet.
+
+Each pod is a process group with its compiled environment; pods meet on the
+loopback address. The job's commands run as you, outside any container: images
+are ignored, and programs and files are those of this machine. Volumes are
+folders below --workdir. Restarts and the end of the job follow backoffLimit and
+the failure and success policies. Ctrl-C ends all of it.
+
+Examples:
+  trainc run jobs/llm.yaml --pods 2 --procs 2
+  trainc run jobs/llm.yaml --map /workspace=. --python .venv/bin/python
+
+Exit code: 0 the job succeeded, 124 after --timeout, 1 the input is wrong, else
+that of the program that failed the job.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import tempfile
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+
+from trainc.api.documents import Json
+from trainc.cli.arguments import FILE, FOLDER, completed_by, refusal
+from trainc.cli.command import Arguments, Status, Streams, UsageError
+from trainc.cli.one_job import add_job, compiled_job
+from trainc.cli.report_text import Files, text_report
+from trainc.cli.terminal import Paint, Part
+from trainc.diagnostics import Diagnostic, Finding, format_path, has_errors
+from trainc.explain.select_job import OneJob
+from trainc.plugins.plugin import Plugin
+from trainc.plugins.registry import enabled
+from trainc.run.asked import Size, programs_asked, scaled
+from trainc.run.environment import inherited
+from trainc.run.model import Machine, Plan, Pod, Program
+from trainc.run.plan import plan_of
+from trainc.run.processes import MARK, Reports, run_plan
+from trainc.run.stand_ins import ASKED_ABOUT, local_variables
+
+_MOST_PODS = 64
+_PORTS = 64
+# What a dry run prints, so that it prints the same each time.
+_EXAMPLE, _EXAMPLE_PORTS = "/tmp/trainc-run", range(29500, 29500 + _PORTS)  # noqa: S108 - nothing is written there
+_COLOURS: tuple[Part, ...] = ("runtime", "trainjob", "plugin", "deviation", "value", "help")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The job, its size here, and where things are."""
+    add_job(parser)
+    group = parser.add_argument_group("run")
+    group.add_argument("--pods", type=_positive, metavar="N", help="run this many nodes instead")
+    group.add_argument("--procs", type=_positive, metavar="N", help="run this many processes per node instead")
+    group.add_argument("--dry-run", action="store_true", help="print what would run")
+    group.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="end the job after this time")
+    group.add_argument("--no-restarts", action="store_true", help="end the job at the first failure")
+    help_text = "keep volumes here (default: a temporary folder)"
+    completed_by(group.add_argument("--workdir", metavar="DIR", help=help_text), FOLDER)
+    group.add_argument(
+        "--map", type=_place, action="append", default=[], metavar="PATH=DIR",
+        help="use DIR for PATH of the image; repeatable",
+    )  # fmt: skip
+    help_text = "the interpreter for python, torchrun and tune"
+    completed_by(group.add_argument("--python", metavar="FILE", help=help_text), FILE)
+
+
+def run(arguments: Arguments, streams: Streams) -> Status:
+    """Compile, plan, and run or print."""
+    paint = Paint(arguments.color, streams.err)
+    changed: list[Finding] = []
+
+    def smaller(job: Json) -> Json:
+        job, findings = scaled(job, Size(arguments.pods, arguments.procs))
+        changed.extend(findings)
+        return job
+
+    found = compiled_job(arguments, streams, smaller)
+    if found is None:
+        return Status.DIAGNOSED
+    one, settings = found
+    with ExitStack() as stack:
+        workdir = os.path.abspath(
+            arguments.workdir or (_EXAMPLE if arguments.dry_run else stack.enter_context(_temporary()))
+        )
+        machine = _machine(arguments, workdir, one)
+        plugins = enabled(settings.options.plugins)
+        plan = plan_of(one.compiled.manifests, machine, plugins)
+        diagnostics = [*one.diagnostics, *_placed(changed, one, "TrainJob"), *_placed(plan.findings, one, "JobSet")]
+        streams.err.write(text_report(diagnostics, Files(), paint, quiet=arguments.quiet))
+        if arguments.dry_run:
+            streams.out.write(_printed(plan).encode("utf-8", "backslashreplace"))
+        if has_errors(diagnostics):
+            return Status.DIAGNOSED
+        if plan.pods > _MOST_PODS:
+            raise UsageError(
+                f"the job has {plan.pods:,} pods, and one machine runs {_MOST_PODS}; give it fewer: --pods 2"
+            )
+        if arguments.dry_run:
+            return Status.DONE
+        _make(plan)
+        environ = _environ(machine, plugins)
+        reports = _reports(arguments, streams, plan)
+        restarts = not arguments.no_restarts
+        return Status(run_plan(plan, environ, reports, restarts=restarts, timeout=arguments.timeout))
+
+
+def _temporary() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="trainc-run-", ignore_cleanup_errors=True)
+
+
+def _machine(arguments: Arguments, workdir: str, one: OneJob) -> Machine:
+    places = dict(arguments.map)
+    asked = {*ASKED_ABOUT, *programs_asked(one.compiled.manifests, places)}
+    programs = {name: path for name in asked if (path := shutil.which(name))}
+    python = os.path.abspath(arguments.python) if arguments.python else ""
+    if python and not shutil.which(python):
+        raise UsageError(f"--python: {arguments.python} is not a program")
+    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
+    ports = tuple(_EXAMPLE_PORTS) if arguments.dry_run else _free_ports(_PORTS)
+    return Machine(workdir, os.environ, programs, ports, places, python, is_root)
+
+
+def _free_ports(count: int) -> tuple[int, ...]:
+    """Ports of the loopback address that nobody listens at now."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return tuple(each.getsockname()[1] for each in sockets)
+
+
+def _environ(machine: Machine, plugins: Sequence[Plugin]) -> dict[str, str]:
+    """This machine's variables, less those that a launcher around this one may have set, and what one machine needs."""
+    known = [name for plugin in plugins for name in (*plugin.reserved, *plugin.shell_names)]
+    told = {
+        *known,
+        *(value for plugin in plugins for value in plugin.shell_names.values()),
+        "RANK",
+        "LOCAL_RANK",
+        "WORLD_SIZE",
+    }
+    environ = {**dict(inherited(machine.environ, sorted(told))), **local_variables(machine), MARK: machine.workdir}
+    return {**environ, "PATH": f"{machine.workdir}/bin{os.pathsep}{environ.get('PATH', os.defpath)}"}
+
+
+def _make(plan: Plan) -> None:
+    for folder in plan.folders:
+        os.makedirs(folder, exist_ok=True)
+    for path, text in plan.files.items():
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        if path in plan.executable:
+            os.chmod(path, 0o700)
+
+
+def _placed(findings: Iterable[Finding], one: OneJob, kind: str) -> list[Diagnostic]:
+    label = f"{kind} {one.compiled.namespace}/{one.compiled.name}".replace(" /", " ")
+    return [Diagnostic(f.code, f.severity, f.message, f.hint, label, format_path(f.path)) for f in findings]
+
+
+def _reports(arguments: Arguments, streams: Streams, plan: Plan) -> Reports:
+    names = [pod.short for step in plan.steps for pod in step.pods]
+    width = max(map(len, names), default=0)
+    colours = {name: _COLOURS[index % len(_COLOURS)] for index, name in enumerate(names)}
+    out_paint, err_paint = Paint(arguments.color, streams.out), Paint(arguments.color, streams.err)
+
+    def output(pod: Pod, program: Program, line: bytes) -> None:
+        containers = sum(each.kind == "main" for each in pod.programs)
+        label = pod.short if program.kind == "main" and containers == 1 else f"{pod.short}/{program.name}"
+        prefix = out_paint(colours[pod.short], f"{label:{width}} | ")
+        streams.out.write(prefix.encode() + line.rstrip(b"\r") + b"\n")
+        streams.out.flush()
+
+    def event(pod: str, what: str) -> None:
+        if not arguments.quiet or not pod:
+            streams.err.write(err_paint("faint", f"trainc run: {pod + ': ' if pod else ''}{what}") + "\n")
+            streams.err.flush()
+
+    event(
+        plan.name,
+        f"{plan.pods} {'pod' if plan.pods == 1 else 'pods'} as processes of this machine; images are not used",
+    )
+    return Reports(output, event)
+
+
+def _printed(plan: Plan) -> str:
+    """The plan as commands: what each pod is told, and what it starts."""
+    import shlex
+
+    lines: list[str] = []
+    for step in plan.steps:
+        after = ", ".join(f"{name} is {status}" for name, status in step.after)
+        lines.append(f"# step {step.name}{f', when {after}' if after else ''}")
+        for pod in step.pods:
+            for program in pod.programs:
+                lines.append(
+                    f"# pod {pod.short}, {program.name}{'' if program.kind == 'main' else f' ({program.kind})'}"
+                )
+                told = " ".join(f"{name}={shlex.quote(value)}" for name, value in program.env.items())
+                lines.append(f"{told} {shlex.join(program.words)}".strip())
+    return "\n".join([*lines, ""])
+
+
+def _positive(text: str) -> int:
+    return int(_number(text, "a positive whole number", lambda value: value >= 1 and value == int(value)))
+
+
+def _seconds(text: str) -> float:
+    return _number(text, "a number of seconds", lambda value: value > 0)
+
+
+def _number(text: str, what: str, is_right: Callable[[float], bool]) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not (value < float("inf") and is_right(value)):
+        raise refusal(f"{text!r} is not {what}")
+    return value
+
+
+def _place(text: str) -> tuple[str, str]:
+    path, separator, folder = text.partition("=")
+    if not separator or not path.startswith("/") or path == "/":
+        raise refusal(f"{text!r} is not PATH=DIR, where PATH is absolute")
+    return path, os.path.abspath(folder or ".")

@@ -1,0 +1,143 @@
+"""The course of a job: which pods start, start again and end, decided from how pods end, as Job and JobSet decide it.
+
+Sources: kubernetes pkg/controller/job (backoffLimit, podFailurePolicy) and jobset pkg/controllers (dependsOn,
+success_policy.go, failure_policy.go). What they wait between two attempts is left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from trainc.run.model import Plan, Pod, Step
+from trainc.startup.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Start this pod, for the first time or again."""
+
+    pod: Pod
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """End every pod that runs."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The job has ended, with this exit status."""
+
+    status: int
+    why: str
+
+
+Action: TypeAlias = Start | Stop | Finish
+_Job: TypeAlias = tuple[str, int]
+
+
+class Course:
+    """A job under way. Each event gives back what is to be done about it."""
+
+    def __init__(self, plan: Plan, *, restarts: bool = True) -> None:
+        """Without `restarts`, the first failure ends the job."""
+        self._plan = plan
+        self._restarts = restarts
+        self._steps = {step.name: step for step in plan.steps}
+        self._used = 0
+        self._begin_anew()
+
+    def begin(self) -> list[Action]:
+        """Start what waits for nothing."""
+        return list(self._startable())
+
+    def ended(self, pod: Pod, status: int) -> list[Action]:
+        """A pod has ended, with 0 or with the status of the first of its programs that failed."""
+        self._running.discard(pod.name)
+        if status == 0:
+            self._done.add(pod.name)
+            if self._has_succeeded():
+                return [Finish(0, "its success policy is met")]
+            return list(self._startable())
+        return self._failed(pod, status)
+
+    def overdue(self, step: Step) -> list[Action]:
+        """The Jobs of a step have run for longer than their deadline."""
+        return self._job_failed(step, "DeadlineExceeded", 1, f"{step.name} ran for more than {step.deadline} s")
+
+    def is_complete(self, step: Step) -> bool:
+        """Whether every pod of the step has succeeded."""
+        return all(pod.name in self._done for pod in step.pods)
+
+    def _begin_anew(self) -> None:
+        self._done: set[str] = set()
+        self._running: set[str] = set()
+        self._failures: Counter[_Job] = Counter()
+
+    def _startable(self) -> Iterator[Start]:
+        for step in self._plan.steps:
+            if all(self._reached(self._steps[name], status) for name, status in step.after if name in self._steps):
+                yield from self._room(step)
+
+    def _reached(self, step: Step, status: str) -> bool:
+        if status == "Complete":
+            return self.is_complete(step)
+        waited_for = {pod.name for replica in _jobs(step) for pod in replica[: step.parallelism]}
+        return waited_for <= self._running | self._done
+
+    def _room(self, step: Step) -> Iterator[Start]:
+        """The next pods of each Job, as many as may run beside those that do."""
+        for job in _jobs(step):
+            free = step.parallelism - sum(pod.name in self._running for pod in job)
+            waiting = [pod for pod in job if pod.name not in self._running | self._done]
+            for pod in waiting[: max(0, free)]:
+                self._running.add(pod.name)
+                yield Start(pod)
+
+    def _has_succeeded(self) -> bool:
+        outcome = self._plan.outcome
+        targets = [step for step in self._plan.steps if not outcome.targets or step.name in outcome.targets]
+        complete = (all(pod.name in self._done for pod in job) for step in targets for job in _jobs(step))
+        return any(complete) if outcome.operator == "Any" else all(complete)
+
+    def _failed(self, pod: Pod, status: int) -> list[Action]:
+        step = self._steps[pod.step]
+        action = next((r.action for r in step.exit_rules if (status in r.codes) == r.among), "Count")
+        if action == "FailJob":
+            return self._job_failed(step, "PodFailurePolicy", status, f"{pod.short} ended with status {status}")
+        if action != "Ignore":
+            self._failures[step.name, pod.replica] += 1
+        if not self._restarts or self._failures[step.name, pod.replica] > step.backoff_limit:
+            return self._job_failed(step, "BackoffLimitExceeded", status, f"{pod.short} ended with status {status}")
+        self._running.add(pod.name)
+        return [Start(pod)]
+
+    def _job_failed(self, step: Step, reason: str, status: int, why: str) -> list[Action]:
+        outcome = self._plan.outcome
+        action = next(
+            (
+                rule.action
+                for rule in outcome.rules
+                if (not rule.steps or step.name in rule.steps) and (not rule.reasons or reason in rule.reasons)
+            ),
+            "RestartJobSet",
+        )
+        free = action == "RestartJobSetAndIgnoreMaxRestarts"
+        may_restart = self._restarts and action != "FailJobSet" and (free or self._used < outcome.max_restarts)
+        if not may_restart:
+            return [Finish(status, why)]
+        self._used += not free
+        self._begin_anew()
+        return [Stop(f"{why}; the job starts anew"), *self._startable()]
+
+
+def _jobs(step: Step) -> list[list[Pod]]:
+    """The pods of each replica, in order of their indexes."""
+    replicas: dict[int, list[Pod]] = {}
+    for pod in step.pods:
+        replicas.setdefault(pod.replica, []).append(pod)
+    return list(replicas.values())

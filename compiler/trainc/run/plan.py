@@ -1,0 +1,210 @@
+"""From the manifests of a job to the processes that stand for its pods, as data."""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
+
+from trainc.api.documents import Json
+from trainc.api.names import ANCESTOR_LABEL
+from trainc.diagnostics import Finding, Path, Severity
+from trainc.plugins.plugin import Plugin
+from trainc.run.asked import containers, pod_spec
+from trainc.run.environment import PodFacts, variables
+from trainc.run.model import ExitRule, FailureRule, Machine, Outcome, Plan, Pod, Program, ProgramKind, Step
+from trainc.run.places import Folders, Hosts, expanded, meeting_ports
+from trainc.run.stand_ins import ALWAYS, stand_ins
+from trainc.run.volumes import Volumes
+from trainc.startup.records import replace
+
+_BACKOFF_LIMIT = 6
+_JOBS: Path = ("spec", "replicatedJobs")
+_POD: Path = ("template", "spec", "template", "spec")
+
+
+def plan_of(manifests: Sequence[Json], machine: Machine, plugins: Sequence[Plugin]) -> Plan:
+    """The plan of the one JobSet among a job's manifests. What cannot run here is an error among its findings."""
+    return _Planner(manifests, machine, plugins).plan()
+
+
+class _Planner:
+    """The one pass over the manifests, with what all of its parts share."""
+
+    def __init__(self, manifests: Sequence[Json], machine: Machine, plugins: Sequence[Plugin]) -> None:
+        self._jobset = next(manifest for manifest in manifests if manifest["kind"] == "JobSet")
+        self._config_maps = {m["metadata"]["name"]: m for m in manifests if m["kind"] == "ConfigMap"}
+        self._machine, self._plugins = machine, plugins
+        self._hosts = Hosts(self._jobset)
+        self._jobs: Sequence[Json] = self._jobset["spec"].get("replicatedJobs", ())
+        every = [container for job in self._jobs for _, container in containers(job)]
+        pairs = meeting_ports(self._hosts, every, plugins)
+        self._ports = dict(zip(pairs, machine.ports, strict=False))
+        names = sorted({str(v["name"]) for container in every for v in container.get("env", ())})
+        self._stand_ins = stand_ins(machine, self._hosts.pattern, names)
+        self._volumes = Volumes(machine.workdir, self._config_maps, self._text, plugins)
+        self._findings: list[Finding] = []
+
+    def plan(self) -> Plan:
+        """Everything, step by step."""
+        self._findings += _contained(self._config_maps, self._plugins)
+        steps = [self._step(index, job) for index, job in enumerate(self._jobs)]
+        spec = self._jobset["spec"]
+        if (spec.get("startupPolicy") or {}).get("startupPolicyOrder") == "InOrder":
+            steps = [_behind(step, before) for step, before in zip(steps, [None, *steps], strict=False)]
+        here = f"{self._machine.workdir}/bin"
+        programs = {f"{here}/{name}": text for name, text in self._stand_ins.items()}
+        return Plan(
+            self._jobset["metadata"]["name"],
+            tuple(step for step in steps if step.pods),
+            _outcome(spec),
+            tuple(sorted({here, *self._volumes.folders})),
+            {**self._volumes.files, **programs},
+            frozenset(programs),
+            tuple(dict.fromkeys(self._findings)),
+        )
+
+    def _text(self, text: str) -> str:
+        """A text in which pods are named, as it is here."""
+        return self._hosts.localized(text, self._ports)
+
+    def _step(self, index: int, job: Json) -> Step:
+        spec: Json = job["template"].get("spec", {})
+        parallelism = spec.get("parallelism", 1)
+        completions = spec.get("completions") or parallelism
+        path = (*_JOBS, index, *_POD)
+        skipped = self._is_skipped(job, path)
+        pods = [
+            self._pod(job, replica, number, path)
+            for replica in range(0 if skipped else job.get("replicas", 1))
+            for number in range(completions)
+        ]
+        return Step(
+            job["name"],
+            tuple(pods),
+            tuple((need["name"], need["status"]) for need in job.get("dependsOn", ())),
+            parallelism,
+            spec.get("backoffLimit", _BACKOFF_LIMIT),
+            tuple(_exit_rules(spec.get("podFailurePolicy") or {})),
+            spec.get("activeDeadlineSeconds"),
+        )
+
+    def _is_skipped(self, job: Json, path: Path) -> bool:
+        """Whether the step is left out, as one is whose program stands in its image alone."""
+        bare = [at for at, container in containers(job) if not container.get("command")]
+        if not bare:
+            return False
+        label = (job["template"].get("metadata") or {}).get("labels", {}).get(ANCESTOR_LABEL, "")
+        initializes = label.endswith("-initializer")
+        message = f"{job['name']} has no command: what its image starts is not known here"
+        hint = "put what it would fetch into its volume below --workdir" if initializes else "give it a `command`"
+        severity: Severity = "warning" if initializes else "error"
+        skipping = "; it is taken as done" if initializes else ""
+        self._findings.append(Finding("NothingToStart", severity, message + skipping, hint, (*path, *bare[0])))
+        return True
+
+    def _pod(self, job: Json, replica: int, number: int, path: Path) -> Pod:
+        template: Json = job["template"].get("spec", {}).get("template", {})
+        metadata, jobset = template.get("metadata", {}), self._jobset["metadata"]
+        short = f"{job['name']}-{replica}-{number}"
+        facts = PodFacts(
+            f"{jobset['name']}-{short}",
+            jobset.get("namespace", ""),
+            jobset["name"],
+            job["name"],
+            job.get("replicas", 1),
+            replica,
+            number,
+            job["template"]["spec"].get("completionMode") == "Indexed",
+            metadata.get("labels", {}),
+            metadata.get("annotations", {}),
+        )
+        spec = pod_spec(job)
+        programs = [
+            self._program(container, facts, spec, (*path, *at), cast("ProgramKind", _kind(at, container)))
+            for at, container in containers(job)
+        ]
+        return Pod(facts.name, short, job["name"], replica, tuple(programs))
+
+    def _program(self, container: Json, facts: PodFacts, spec: Json, path: Path, kind: ProgramKind) -> Program:
+        env, findings = variables(container, facts, self._config_maps, self._machine.environ, path)
+        mounted = self._volumes.places(container, spec, facts.name)
+        folders = Folders({**mounted, **self._machine.places})
+        mapped = {name: str(port) for name, port in self._mapped_ports(env)}
+        env = {**{name: folders.localized(self._text(value)) for name, value in env.items()}, **mapped}
+        words = [expanded(str(w), env) for w in (*container.get("command", ()), *container.get("args", ()))]
+        words = [folders.localized(self._text(word)) for word in words]
+        if words:
+            words[0] = self._found(words[0], path, findings)
+        self._findings += findings
+        folder = folders.localized(container.get("workingDir", ""))
+        return Program(
+            container["name"], kind, tuple(words), env, folder if folder != container.get("workingDir", "") else ""
+        )
+
+    def _mapped_ports(self, env: Mapping[str, str]) -> Iterator[tuple[str, int]]:
+        """Ports that stand in a variable of their own, beside the one with the host."""
+        for address in (address for plugin in self._plugins for address in plugin.addresses if address.port):
+            host, port = env.get(address.variable, ""), env.get(address.port, "")
+            local = self._ports.get((host.partition(".")[0], port))
+            if local is not None:
+                yield address.port, local
+
+    def _found(self, program: str, path: Path, findings: list[Finding]) -> str:
+        """The program here: a stand-in or what the PATH has, where the image's own path leads nowhere."""
+        name = os.path.basename(program)
+        known = name in self._stand_ins or name in self._machine.programs
+        is_path = "/" in program
+        if name in ALWAYS or (is_path and known and program not in self._machine.programs):
+            if is_path and name not in ALWAYS:
+                message = f"{program} is not on this machine; its {name} is started instead"
+                findings.append(Finding("CommandReplaced", "info", message, path=(*path, "command", 0)))
+            return name
+        if not known and program not in self._machine.programs:
+            message = f"{program} is not on this machine"
+            hint = "install it, name the interpreter that has it with --python, or say with --map where the image's folder is"
+            findings.append(Finding("ProgramNotHere", "error", message, hint, (*path, "command", 0)))
+        return program
+
+
+def _kind(at: Path, container: Json) -> str:
+    if at[0] == "containers":
+        return "main"
+    return "sidecar" if container.get("restartPolicy") == "Always" else "init"
+
+
+def _contained(config_maps: Mapping[str, Json], plugins: Sequence[Plugin]) -> Iterator[Finding]:
+    for plugin in plugins:
+        if plugin.contained and any(name.endswith(file.suffix) for name in config_maps for file in plugin.files):
+            hint = "`trainc check` and `trainc graph` look at it without starting it"
+            message = f"a {plugin.name} job does not run here: {plugin.contained}"
+            yield Finding("ContainersOnly", "error", message, hint, _JOBS)
+
+
+def _behind(step: Step, before: Step | None) -> Step:
+    return replace(step, after=(*step.after, (before.name, "Ready"))) if before else step
+
+
+def _exit_rules(policy: Json) -> Iterator[ExitRule]:
+    for rule in policy.get("rules", ()):
+        codes = rule.get("onExitCodes")
+        if codes:
+            yield ExitRule(rule["action"], codes["operator"] == "In", frozenset(codes["values"]))
+
+
+def _outcome(spec: Json) -> Outcome:
+    success, failure = spec.get("successPolicy") or {}, spec.get("failurePolicy") or {}
+    rules = tuple(
+        FailureRule(
+            rule["action"], tuple(rule.get("targetReplicatedJobs", ())), tuple(rule.get("onJobFailureReasons", ()))
+        )
+        for rule in failure.get("rules", ())
+        # What the message of a failed Job would be is not known here.
+        if not rule.get("onJobFailureMessagePatterns")
+    )
+    return Outcome(
+        success.get("operator", "All"),
+        tuple(success.get("targetReplicatedJobs", ())),
+        failure.get("maxRestarts", 0),
+        rules,
+    )

@@ -1,0 +1,227 @@
+"""Pods as process groups: started, read line by line, and ended together, with nothing left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from trainc.run.course import Action, Course, Finish, Start, Stop
+from trainc.run.model import Plan, Pod, Program, Step
+from trainc.startup.records import dataclass
+
+# Every process that a run starts carries it in its environment, those that leave their group too.
+MARK = "TRAINC_RUN"
+_GRACE_SECONDS = 5.0
+# As timeout(1) and a shell give them.
+_OVERDUE, _NOT_FOUND, _SIGNALLED = 124, 127, 128
+_CHUNK = 65536
+
+
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """Whom a run tells what happens: a line of a program's output, and an event of a pod or of the job."""
+
+    output: Callable[[Pod, Program, bytes], None]
+    event: Callable[[str, str], None]
+
+
+def run_plan(
+    plan: Plan, environ: Mapping[str, str], reports: Reports, *, restarts: bool = True, timeout: float | None = None
+) -> int:
+    """Run the job to its end and give back its exit status; 124 after `timeout` seconds, 143 after SIGTERM.
+
+    Ctrl-C ends it as KeyboardInterrupt; however it ends, nothing that it started runs afterwards.
+    """
+    mark = environ[MARK]
+    try:
+        return asyncio.run(_Run(plan, environ, reports, restarts=restarts).run(timeout))
+    except asyncio.CancelledError:
+        return _SIGNALLED + signal.SIGTERM
+    finally:
+        end_strays(mark)
+
+
+class _Run:
+    """One run: the tasks of the pods that are up, and the course that decides about them."""
+
+    def __init__(self, plan: Plan, environ: Mapping[str, str], reports: Reports, *, restarts: bool) -> None:
+        self._plan, self._environ, self._reports = plan, environ, reports
+        self._course = Course(plan, restarts=restarts)
+        self._pods: dict[asyncio.Task[Any], Pod] = {}
+        self._deadlines: dict[asyncio.Task[Any], Step] = {}
+        self._started: set[str] = set()
+
+    async def run(self, patience: float | None) -> int:
+        """Until the course says that the job has ended."""
+        loop, this = asyncio.get_running_loop(), asyncio.current_task()
+        assert this is not None
+        with suppress(NotImplementedError, ValueError, RuntimeError):  # In a thread, and on Windows, there are none.
+            loop.add_signal_handler(signal.SIGTERM, this.cancel)
+        try:
+            async with asyncio.timeout(patience):
+                return await self._until_finished()
+        except TimeoutError:
+            up = ", ".join(sorted(pod.short for pod in self._pods.values()))
+            self._reports.event("", f"not ended after {patience:g} s; still running: {up}")
+            return _OVERDUE
+        finally:
+            await self._stop_all()
+
+    async def _until_finished(self) -> int:
+        status = await self._obey(self._course.begin())
+        while status is None:
+            if not self._pods:
+                self._reports.event(
+                    "", "nothing runs and nothing can start: a step waits for one that never gets there"
+                )
+                return 1
+            done, _ = await asyncio.wait([*self._pods, *self._deadlines], return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                status = status if status is not None else await self._ended(task)
+        return status
+
+    async def _ended(self, task: asyncio.Task[Any]) -> int | None:
+        if task in self._deadlines:
+            step = self._deadlines.pop(task)
+            return None if self._course.is_complete(step) else await self._obey(self._course.overdue(step))
+        pod = self._pods.pop(task, None)
+        if pod is None:
+            return None  # Stopped since.
+        status: int = task.result()
+        self._reports.event(pod.short, "done" if status == 0 else f"ended with status {status}")
+        return await self._obey(self._course.ended(pod, status))
+
+    async def _obey(self, actions: list[Action]) -> int | None:
+        """The exit status, if the job has one now."""
+        for action in actions:
+            if isinstance(action, Finish):
+                self._reports.event("", f"{'succeeded' if action.status == 0 else 'failed'}: {action.why}")
+                return action.status
+            if isinstance(action, Stop):
+                self._reports.event("", action.why)
+                await self._stop_all()
+            else:
+                self._start(action)
+        return None
+
+    def _start(self, action: Start) -> None:
+        pod = action.pod
+        self._reports.event(pod.short, "starts again" if pod.name in self._started else "starts")
+        step = next(step for step in self._plan.steps if step.name == pod.step)
+        if step.deadline is not None and step not in self._deadlines.values():
+            self._deadlines[asyncio.create_task(asyncio.sleep(step.deadline))] = step
+        self._started.add(pod.name)
+        self._pods[asyncio.create_task(self._pod(pod))] = pod
+
+    async def _stop_all(self) -> None:
+        tasks = [*self._pods, *self._deadlines]
+        self._pods.clear()
+        self._deadlines.clear()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _pod(self, pod: Pod) -> int:
+        """0, or the status of the first program that failed."""
+        sidecars: list[asyncio.Task[int]] = []
+        try:
+            for program in pod.programs:
+                if program.kind == "sidecar":
+                    sidecars.append(asyncio.create_task(self._program(pod, program)))
+                elif program.kind == "init" and (status := await self._program(pod, program)):
+                    return status
+            main = [p for p in pod.programs if p.kind == "main"]
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(self._program(pod, program)) for program in main]
+            return next((task.result() for task in tasks if task.result()), 0)
+        finally:
+            for task in sidecars:
+                task.cancel()
+            await asyncio.gather(*sidecars, return_exceptions=True)
+
+    async def _program(self, pod: Pod, program: Program) -> int:
+        """Its status as a shell gives it."""
+        reading, writing = os.pipe()
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *program.words,
+                stdin=subprocess.DEVNULL,
+                stdout=writing,
+                stderr=writing,
+                env={**self._environ, **program.env},
+                cwd=program.folder or None,
+                start_new_session=True,
+            )
+        except OSError as error:
+            os.close(reading)
+            self._reports.output(pod, program, f"{program.words[0]}: {error.strerror}".encode())
+            return _NOT_FOUND
+        finally:
+            os.close(writing)
+        lines = asyncio.create_task(self._lines(pod, program, reading))
+        try:
+            status = await process.wait()
+        finally:
+            await _end(process)
+            # What has left the group may hold the pipe: it is ended with the run, and not waited for.
+            with suppress(TimeoutError):
+                await asyncio.wait_for(lines, 1)
+        return status if status >= 0 else _SIGNALLED - status
+
+    async def _lines(self, pod: Pod, program: Program, reading: int) -> None:
+        reader = asyncio.StreamReader()
+        pipe = os.fdopen(reading, "rb", 0)
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), pipe
+        )
+        rest = b""
+        try:
+            while chunk := await reader.read(_CHUNK):
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    self._reports.output(pod, program, line)
+        finally:
+            if rest:
+                self._reports.output(pod, program, rest)
+            transport.close()
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End the group of a process: asked first, then made to."""
+    _signal(process.pid, signal.SIGTERM)
+    if process.returncode is None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), _GRACE_SECONDS)
+    _signal(process.pid, signal.SIGKILL)
+    if process.returncode is None:
+        await process.wait()
+
+
+def _signal(group: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
+def end_strays(mark: str) -> int:
+    """End what has left its process group, as launchers' daemons do; gives back how many there were. Linux only."""
+    found = list(strays(mark))
+    for number in found:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(number, signal.SIGKILL)
+    return len(found)
+
+
+def strays(mark: str) -> Iterator[int]:
+    """The processes whose environment holds this run's mark."""
+    wanted = f"{MARK}={mark}".encode()
+    with suppress(OSError):
+        for name in os.listdir("/proc"):
+            if name.isdigit() and int(name) != os.getpid():
+                with suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
+                    if wanted in file.read().split(b"\0"):
+                        yield int(name)

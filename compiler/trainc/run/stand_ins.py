@@ -1,0 +1,80 @@
+"""Programs that stand in for those of an image: torchrun of the interpreter that is here, ssh to pods that are processes."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+
+from trainc.run.model import Machine
+
+# By what module of Python each is started where the PATH has no such program.
+_MODULES = {
+    "torchrun": "torch.distributed.run",
+    "tune": "torchtune._cli.tune",
+    "accelerate": "accelerate.commands.launch",
+}
+_INTERPRETERS = ("python", "python3")
+# These would reach for this machine's own: sshd waits instead, and ssh starts what it is told as a process.
+ALWAYS = ("ssh", "sshd")
+ASKED_ABOUT = (*_INTERPRETERS, *_MODULES, "ssh", "mpirun")
+_SSHD = """\
+#!/bin/sh
+# The pods of the job are processes of one machine, which need no SSH: this one waits for the end of the job.
+exec tail -f /dev/null
+"""
+_SSH = """\
+#!/bin/sh
+# Starts what a launcher would start over SSH, without the variables of the launcher's container, as sshd would.
+while [ $# -gt 0 ]; do
+  case "$1" in
+    -[BbcDEeFIiJLlmOopQRSWw]) shift 2 ;;
+    -*) shift ;;
+    *) break ;;
+  esac
+done
+host=$1
+if ! printf '%s\\n' "$host" | grep -Eqx {hosts}; then
+  echo "ssh: $host is not a pod of this job" >&2
+  exit 255
+fi
+shift
+unset {variables}
+exec /bin/sh -c "$*"
+"""
+# What programs have to know of several nodes that are one machine.
+_ONE_MACHINE = {
+    "OMPI_MCA_hwloc_base_binding_policy": "none",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+}
+_AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def local_variables(machine: Machine) -> dict[str, str]:
+    """What every program is told beside its own variables, which win."""
+    return {**_ONE_MACHINE, **(_AS_ROOT if machine.is_root else {})}
+
+
+def stand_ins(machine: Machine, hosts: str, variables: Iterable[str]) -> dict[str, str]:
+    """Texts of the programs that come first on the PATH, by name.
+
+    `hosts` is the pattern of the pods' host names, `variables` are the names that the containers set.
+    """
+    python = machine.python or machine.programs.get("python3") or machine.programs.get("python") or ""
+    texts = {
+        "sshd": _SSHD,
+        "ssh": _SSH.format(hosts=shlex.quote(_extended(hosts)), variables=" ".join(variables) or "_"),
+    }
+    for name, words in _by_python(python).items():
+        if python and (machine.python or name not in machine.programs):
+            texts[name] = f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n'
+    return texts
+
+
+def _by_python(python: str) -> dict[str, list[str]]:
+    started = {name: [python, "-m", module] for name, module in _MODULES.items()}
+    return {**{name: [python] for name in _INTERPRETERS}, **started}
+
+
+def _extended(pattern: str) -> str:
+    """A pattern of Python's as grep -E reads it."""
+    return pattern.replace("(?:", "(").replace(r"\d", "[0-9]").replace(r"\-", "-")

@@ -1,0 +1,61 @@
+"""Volumes as folders: shared ones by what they claim, others by pod, ConfigMaps with their files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from trainc.api.documents import Json
+from trainc.plugins.plugin import Plugin
+
+# The machine has its own, and programs look for it by that name.
+_LEFT_ALONE = ("/dev/shm", "/dev", "/proc", "/sys", "/tmp")  # noqa: S108 - mount paths of pods
+# What all pods that name it share: the kind of volume, and the field with its name.
+_SHARED = {"persistentVolumeClaim": "claimName", "secret": "secretName", "hostPath": "path", "nfs": "path"}
+
+
+class Volumes:
+    """The folders and files of a plan, gathered as pods are placed."""
+
+    def __init__(
+        self, workdir: str, config_maps: Mapping[str, Json], text: Callable[[str], str], plugins: Sequence[Plugin]
+    ) -> None:
+        """`text` brings a text with host names to this machine."""
+        self.folders: set[str] = set()
+        self.files: dict[str, str] = {}
+        self._root, self._config_maps, self._text = f"{workdir}/volumes", config_maps, text
+        # Lists of hosts are for launchers, whose ssh knows the pods by name.
+        self._host_lists = {file.key for plugin in plugins for file in plugin.files if not file.port}
+
+    def places(self, container: Json, spec: Json, pod: str) -> dict[str, str]:
+        """Where the container's mount paths are here; what is mounted is made a folder, or a file of a ConfigMap."""
+        volumes = {volume["name"]: volume for volume in spec.get("volumes", ())}
+        found: dict[str, str] = {}
+        for mount in container.get("volumeMounts", ()):
+            if mount["mountPath"].rstrip("/") in _LEFT_ALONE:
+                continue
+            place = self._place(volumes.get(mount["name"], {"name": mount["name"]}), pod)
+            if mount.get("subPath"):
+                place = f"{place}/{mount['subPath']}"
+            if place not in self.files:
+                self.folders.add(place)
+            found[mount["mountPath"]] = place
+        return found
+
+    def _place(self, volume: Json, pod: str) -> str:
+        kind, source = next(((k, v or {}) for k, v in volume.items() if k != "name"), ("", {}))
+        if kind == "configMap":
+            return self._config_map(source)
+        if kind in _SHARED:
+            name = str(source.get(_SHARED[kind], volume["name"])).strip("/").replace("/", "_").lstrip(".")
+            return f"{self._root}/{name}"
+        return f"{self._root}/{pod}/{volume['name']}"
+
+    def _config_map(self, source: Json) -> str:
+        place = f"{self._root}/{source.get('name', '')}"
+        data: Json = self._config_maps.get(source.get("name", ""), {}).get("data", {})
+        items = source.get("items") or [{"key": key, "path": key} for key in data]
+        for item in items:
+            if item["key"] in data:
+                text = str(data[item["key"]])
+                self.files[f"{place}/{item['path']}"] = text if item["key"] in self._host_lists else self._text(text)
+        return place
