@@ -30,7 +30,7 @@ from trainc.cli.report_text import Files, counted_noun, text_report
 from trainc.cli.settings import limits_of
 from trainc.cli.terminal import Paint, is_obeyed
 from trainc.diagnostics import Diagnostic, Severity, in_order
-from trainc.diagnostics.spelled_out import unobeyed
+from trainc.diagnostics.spelled_out import printable, unobeyed
 from trainc.migration.files import MigratedFile, migrate_text
 from trainc.migration.newest import around_of
 from trainc.migration.v1.batch import Batch
@@ -130,7 +130,8 @@ def _deliver(file: str, text: str, migrated: MigratedFile, arguments: Arguments,
     if arguments.diff:
         from trainc.cli.build_output import difference
 
-        patch = difference(text, migrated.text, f"{file} (now)", f"{file} (migrated)")
+        name = printable(file)
+        patch = difference(text, migrated.text, f"{name} (now)", f"{name} (migrated)")
         if is_obeyed(streams.out):
             patch = unobeyed(patch)
         streams.out.write(patch.encode("utf-8", "backslashreplace"))
