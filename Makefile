@@ -22,7 +22,7 @@ SECONDS ?= 60
 TARGETS ?= reader quantity merge pipeline templates rewriting
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-run test-quick lint format golden schemas docs diagnostics conformance dist lock sbom audit test-bounds bench fuzz coverage mutants clean
+.PHONY: help setup demo test test-run test-quick lint format golden schemas docs diagnostics conformance dist lock sbom audit test-bounds bench ceilings fuzz coverage mutants clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -107,6 +107,9 @@ bench: $(READY) ## measure trainc beside kubectl kustomize, and write docs/bench
 	@$(UV) venv --quiet --clear --python $(BIN)/python build/bench
 	@$(UV) pip install --quiet --compile-bytecode --python build/bench --constraint locks/runtime.txt .
 	@$(BIN)/python -m benchmarks build/bench/bin/python $(BIN)/kubectl
+
+ceilings: $(READY) ## measure the time and memory that each command takes for hostile documents; some minutes
+	@PYTHONPATH=tests $(BIN)/python -m benchmarks.ceilings
 
 fuzz: $(READY) ## run each fuzz target for SECONDS (60); what it finds is kept in fuzz/findings
 	@$(LOCKED) locks/fuzz.txt

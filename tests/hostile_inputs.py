@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 HEAD = """apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
@@ -128,3 +129,54 @@ LARGE: Mapping[str, tuple[Callable[[], str], str]] = {
     "three hundred thousand objects of JSON": (lambda: "{}" * 300_000, "TooManyDocuments"),
     "a file of more than two hundred megabytes": (lambda: f"{HEAD}# {'y' * 998}\n" * 200_000, "UnreadableFile"),
 }
+
+FLAGS = ["--release", "2.3"]
+# How each command is given a document FILE. These refuse whatever `build` refuses.
+COMPILING: Mapping[str, list[str]] = {
+    "build": ["build", "FILE", *FLAGS],
+    "check": ["check", "FILE", *FLAGS, "--format", "text"],
+    "explain": ["explain", "FILE", *FLAGS],
+    "graph": ["graph", "FILE", *FLAGS],
+    "report": ["report", "FILE", *FLAGS, "-o", "-"],
+    "diff": ["diff", "good.yaml", "FILE", *FLAGS],
+    "fits": ["fits", "FILE", *FLAGS, "--cluster", "cluster.yaml"],
+}
+# These may find nothing wrong with it; `krm` is given it on stdin.
+REWRITING: Mapping[str, list[str]] = {
+    "migrate": ["migrate", "--diff", "FILE"],
+    "krm": ["krm"],
+    "a cluster": ["fits", "good.yaml", *FLAGS, "--cluster", "FILE"],
+    "runtimes": ["build", "good.yaml", *FLAGS, "--runtimes", "FILE"],
+}
+CLUSTER = """apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: a}
+spec: {namespaceSelector: {}, resourceGroups: [{coveredResources: [cpu], flavors: [{name: f, resources: [{name: cpu, nominalQuota: 9}]}]}]}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: a, namespace: team-a}
+spec: {clusterQueue: a}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: a}
+status: {allocatable: {cpu: 8, pods: 110}, conditions: [{type: Ready, status: "True"}]}
+"""
+
+
+def words_of(command: str) -> list[list[str]]:
+    """A command for each small document."""
+    words = {**COMPILING, **REWRITING}[command]
+    return [[word.replace("FILE", f"{number}/job.yaml") for word in words] for number in range(len(SMALL))]
+
+
+def written(root: Path) -> Path:
+    """`root`, with a job, a cluster, and every small document, which is NUMBER/job.yaml."""
+    (root / "good.yaml").write_text(HEAD, encoding="utf-8")
+    (root / "cluster.yaml").write_text(CLUSTER, encoding="utf-8")
+    for number, (content, _) in enumerate(SMALL.values()):
+        (root / str(number)).mkdir()
+        data = content.encode() if isinstance(content, str) else content
+        (root / str(number) / "job.yaml").write_bytes(data)
+    return root

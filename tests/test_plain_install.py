@@ -11,6 +11,8 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
+from hostile_inputs import COMPILING, REWRITING, SMALL, words_of, written
+from limited import outcomes, request
 from packaging.requirements import Requirement
 
 import trainc
@@ -125,6 +127,15 @@ def test_every_command_runs(words: list[str], python: Path, tmp_path: Path) -> N
     assert (done.returncode, "Traceback" in done.stderr) == (int(OLD in words or words[0] == "fits"), False), (
         done.stderr
     )
+
+
+@pytest.mark.parametrize("command", [*COMPILING, *REWRITING])
+def test_no_hostile_document_meets_a_defect(command: str, python: Path, tmp_path: Path) -> None:
+    folder = written(tmp_path)
+    files = [f"{number}/job.yaml" for number in range(len(SMALL))]
+    asked = [request(folder, words, file) for words, file in zip(words_of(command), files, strict=True)]
+    found = zip(SMALL, outcomes(asked, [str(python), "-E"]), strict=True)
+    assert {name: one for name, one in found if one["traceback"] or one["status"] not in (0, 1, 2)} == {}
 
 
 @pytest.mark.parametrize("words", [["--version"], ["--help"]])

@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hostile_inputs import HEAD
+from limited import outcomes, request
 
 pytestmark = pytest.mark.slow
 
-LIMITED = Path(__file__).with_name("limited.py")
 OVERLAY = "apiVersion: trainc/v1alpha1\nkind: Overlay\n"
 BUILD = ["build", "--release", "2.3"]
 DEEP = "[" * 10_000 + "]" * 10_000
 BOMB = "l0: &l0 [x]\n" + "".join(f"l{i}: &l{i} [{', '.join([f'*l{i - 1}'] * 10)}]\n" for i in range(1, 12))
 
 
-def outcomes(commands: Mapping[Path, list[str]]) -> list[dict[str, Any]]:
-    """What became of a command in each folder; an error if the process was killed."""
-    requests = [json.dumps({"folder": str(at), "words": words, "stdin": None}) for at, words in commands.items()]
-    program, lines = [sys.executable, str(LIMITED)], "\n".join(requests)
-    done = subprocess.run(program, input=lines, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{done.stderr[-2000:]} after {done.stdout.count(chr(10))} commands"
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
 def outcome(folder: Path, words: list[str]) -> dict[str, Any]:
-    (found,) = outcomes({folder: words})
+    (found,) = outcomes([request(folder, words)])
     return found
 
 
@@ -40,7 +29,7 @@ def of_table(root: Path, table: Mapping[str, Mapping[str, str]], words: list[str
     folders = {root / str(number): files for number, files in enumerate(table.values())}
     for folder, files in folders.items():
         write(folder, files)
-    return dict(zip(table, outcomes(dict.fromkeys(folders, words)), strict=True))
+    return dict(zip(table, outcomes([request(folder, words) for folder in folders]), strict=True))
 
 
 def write(folder: Path, files: Mapping[str, str]) -> None:

@@ -22,11 +22,20 @@ RUNTIME = (
     "{spec: {template: {spec: {volumes: [{name: v, hostPath: {path: %s}}], nodeSelector: {%s: a}, "
     "containers: [{name: node, image: 'a:1', command: [sh, -c, %s]}]}}}}}]}}}\n"
 )
-TEXT = '"/\\n::error::x\\e]0;pwn\\a\\e[31m\\e[8m\\u202e\\x9b##[add-mask]error\\u2028::stop-commands::x\\r::debug::x"'
+TEXT = '"/\\n::error::x\\e]0;pwn\\a\\e[31m\\e[8m\\u202e\\x9b##[add-mask]error##vso[task.x]y\\u2028::stop-commands::x\\r::debug::x"'
+CLUSTER = (
+    "apiVersion: kueue.x-k8s.io/v1beta2\nkind: ClusterQueue\nmetadata: {name: %s}\nspec: {cohortName: x, stopPolicy: 7}\n---\n"
+    "apiVersion: v1\nkind: Node\nmetadata: {name: a, labels: {b: %s}}\nstatus: {allocatable: {cpu: x}}\n"
+)
+V1 = (
+    "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: old, namespace: team-a}\nspec: {pytorchReplicaSpecs: {Worker: "
+    "{template: {spec: {containers: [{name: pytorch, image: %s}]}}}}}\n"
+)
 COMMANDS = (
     "explain jobs", "explain jobs image", "explain jobs containers[node].command", "explain jobs nodeSelector", "graph jobs",
     "graph jobs --format mermaid", "graph jobs --format dot", "graph jobs --format svg", "report -o -", "check", "build -q -o out --check",
-    "diff jobs other", "diff jobs other --format markdown", "check --format text",
+    "diff jobs other", "diff jobs other --format markdown", "check --format text", "fits jobs --cluster cluster.yaml",
+    "migrate --report v1.yaml", "migrate --check v1.yaml",
 )  # fmt: skip
 
 
@@ -38,6 +47,8 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / folder / "job.yaml").write_text(JOB % text, encoding="utf-8")
         (tmp_path / folder / "rt.yaml").write_text(RUNTIME % ((text,) * 3), encoding="utf-8")
     (tmp_path / "::add-mask::error.yaml").write_text(JOB % "a" + "  x: 1\n  nme##[x]: 1\n", encoding="utf-8")
+    (tmp_path / "cluster.yaml").write_text(CLUSTER % (TEXT, TEXT), encoding="utf-8")
+    (tmp_path / "v1.yaml").write_text(V1 % TEXT, encoding="utf-8")
     (tmp_path / "trainc.yaml").write_text(
         "release: '2.3'\nsemantics: controller\nsources: [jobs]\noutput: out\n", encoding="utf-8"
     )
@@ -47,7 +58,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def assert_unobeyed(text: str) -> None:
     assert [c for c in text if not (c.isprintable() or c in "\n\t")] == []
-    assert "##[" not in text
+    assert not re.search(r"##\w*\[", text)
     assert [line for line in re.split("[\n\r]", text) if line.strip().startswith("::")] == []
 
 
@@ -56,7 +67,7 @@ def test_no_command_says_what_somebody_would_obey(command: str, repository: Path
     result = run(*command.split())
     assert result.status in (0, 1), result.stderr
     assert_unobeyed(result.stderr)
-    assert result.stdout or "check" in command
+    assert result.stdout or "check" in command or "fits" in command
     if "svg" in command:
         pytest.importorskip("svg")
         ET.fromstring(result.stdout)
@@ -79,6 +90,7 @@ def test_colours_stay_and_nothing_else() -> None:
     assert unobeyed("\x1b[31ma") == "\\x1b[31ma"
     assert unobeyed("a\r\nb\rc\t→ é\n") == "a\r\nb\\rc\t→ é\n"
     assert unobeyed("a::b\n  ::c ##[d]\n") == "a::b\n  \\x3a:c #\\x23[d]\n"
+    assert unobeyed("## a ##vso[task.x]y ##teamcity[z") == "## a #\\x23vso[task.x]y #\\x23teamcity[z"
     assert printable("a\u202e\n") == "a\\u202e\\n"
     assert well_formed("<a>\x1b\ufffe é\n</a>") == "<a>\\x1b\\ufffe é\n</a>"
 
@@ -89,3 +101,26 @@ def test_a_report_needs_no_extra(repository: Path, monkeypatch: pytest.MonkeyPat
     assert (result.status, "<html" in result.stdout, "Traceback" in result.stderr) == (0, True, False)
     result = run("graph", "jobs", "--format", "svg")
     assert (result.status, "trainc[graph]" in result.stderr) == (2, True)
+
+
+OLD = "apiVersion: kubeflow.org/v2alpha1\nkind: TrainJob\nmetadata: {name: llm}\nspec: {runtimeRef: {name: x}}  # ##[y\u200e\n"
+
+
+@pytest.mark.parametrize("runner", [None, "CI", "TF_BUILD", "TEAMCITY_VERSION"])
+def test_a_patch_that_goes_to_a_file_applies_and_one_that_a_runner_reads_commands_nothing(
+    runner: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("CI", "TF_BUILD", "TEAMCITY_VERSION"):
+        monkeypatch.delenv(name, raising=False)
+    if runner:
+        monkeypatch.setenv(runner, "true")
+    monkeypatch.chdir(tmp_path)
+    Path("old.yaml").write_text(OLD, encoding="utf-8")
+    patch = run("migrate", "--diff", "old.yaml", "-q").stdout
+    if runner:
+        assert_unobeyed(patch)
+    else:
+        assert (
+            "-spec: {runtimeRef: {name: x}}  # ##[y\u200e\n" in patch
+            or " spec: {runtimeRef: {name: x}}  # ##[y\u200e\n" in patch
+        )

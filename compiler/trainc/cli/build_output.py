@@ -61,7 +61,8 @@ def to_folder(
         return refuse(compilation.diagnostics, compilation.files, arguments, streams)
     _report(compilation, arguments, streams)
     for path, text in planned.new.items() if arguments.check else ():
-        streams.out.write(_difference(f"{target}/{path}", planned.old[path], text).encode("utf-8", "backslashreplace"))
+        shown = unobeyed(_difference(f"{target}/{path}", planned.old[path], text))
+        streams.out.write(shown.encode("utf-8", "backslashreplace"))
     if not arguments.quiet:
         _print_changes(list(planned.described()), target, arguments, streams)
     differs = planned.changes and (arguments.check or arguments.exit_code)
@@ -176,8 +177,11 @@ class HeldOutput:
 
 
 def difference(old: str, new: str, old_name: str, new_name: str) -> str:
-    """A unified diff that turns `old` into `new`, as `patch` and `git apply` read it; empty where they are equal."""
+    """A unified diff that turns `old` into `new`, as `patch` and `git apply` read it; empty where they are equal.
+
+    Where people or a runner read it, it is for `unobeyed` to break what they would obey, and the patch with it.
+    """
     from difflib import unified_diff
 
     lines = unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), old_name, new_name)
-    return unobeyed("".join(line if line.endswith("\n") else f"{line}\n{_UNENDED}" for line in lines))
+    return "".join(line if line.endswith("\n") else f"{line}\n{_UNENDED}" for line in lines)

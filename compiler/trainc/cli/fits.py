@@ -26,6 +26,7 @@ from trainc.cli.compiling import fails, paint_for, read_stdin, start
 from trainc.cli.report_text import Files, text_report
 from trainc.cli.settings import settings_of
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
+from trainc.diagnostics.spelled_out import unobeyed
 
 FORMATS = ("text", "json", "github")
 
@@ -67,7 +68,7 @@ def _print(found: Judged, arguments: Arguments, streams: Streams) -> None:
 
     assert found.answers is not None
     if arguments.format == "text":
-        streams.out.write(fits_text(found.answers).encode())
+        streams.out.write(unobeyed(fits_text(found.answers)).encode("utf-8", "backslashreplace"))
     elif arguments.format == "json":
         import json
 

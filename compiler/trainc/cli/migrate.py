@@ -28,8 +28,9 @@ from trainc.cli.arguments import FILE, add_limits, add_reporting, completed_by
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.report_text import Files, counted_noun, text_report
 from trainc.cli.settings import limits_of
-from trainc.cli.terminal import Paint
+from trainc.cli.terminal import Paint, is_obeyed
 from trainc.diagnostics import Diagnostic, Severity, in_order
+from trainc.diagnostics.spelled_out import printable, unobeyed
 from trainc.migration.files import MigratedFile, migrate_text
 from trainc.migration.newest import around_of
 from trainc.migration.v1.batch import Batch
@@ -94,7 +95,7 @@ def _report(
     from trainc.migration.v1.report import rows_of, written
 
     rows = rows_of(documents, batch)
-    streams.out.write(written(rows).encode())
+    streams.out.write(unobeyed(written(rows)).encode("utf-8", "backslashreplace"))
     report = text_report(in_order(diagnostics), Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
     streams.err.write(report)
     stuck = any(row.is_stuck for row in rows) or any(d.severity == "error" for d in diagnostics)
@@ -129,9 +130,11 @@ def _deliver(file: str, text: str, migrated: MigratedFile, arguments: Arguments,
     if arguments.diff:
         from trainc.cli.build_output import difference
 
-        streams.out.write(
-            difference(text, migrated.text, f"{file} (now)", f"{file} (migrated)").encode("utf-8", "backslashreplace")
-        )
+        name = printable(file)
+        patch = difference(text, migrated.text, f"{name} (now)", f"{name} (migrated)")
+        if is_obeyed(streams.out):
+            patch = unobeyed(patch)
+        streams.out.write(patch.encode("utf-8", "backslashreplace"))
     elif file == STDIN and not arguments.check:
         streams.out.write(migrated.text.encode("utf-8", "backslashreplace"))
     elif migrated.text != text and not arguments.check:

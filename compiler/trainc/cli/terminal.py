@@ -65,6 +65,15 @@ def _automatic(stream: TextIO | BinaryIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
+# Which runner says so of itself: most of them, Azure Pipelines, TeamCity.
+_RUNNERS = ("CI", "TF_BUILD", "TEAMCITY_VERSION")
+
+
+def is_obeyed(stream: TextIO | BinaryIO) -> bool:
+    """Whether something may act on what is written to `stream`: a terminal, or a runner that reads all output of a job."""
+    return stream.isatty() or any(os.environ.get(name) for name in _RUNNERS)
+
+
 _PATIENCE = 1.0
 _BETWEEN = 0.1
 _BAR = 30

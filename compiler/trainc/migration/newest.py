@@ -72,20 +72,25 @@ class Migrated:
 
 
 def in_newest_api(document: Json, around: Around = Around()) -> Migrated:
-    """As `_in_newest_api`; a document of the wrong shape, which `build` refuses, comes back as it is, with the reasons."""
+    """As `_in_newest_api`; a document of the wrong shape, which `build` refuses, comes back as it is, with the reasons.
+
+    Whatever goes wrong with a document that some release accepts is a defect, and is raised.
+    """
     try:
         return _in_newest_api(document, around)
     except _OF_WRONG_SHAPES:
-        return Migrated(document, tuple(_of_wrong_shape(document)))
+        wrong = _of_wrong_shape(document)
+        if not wrong:
+            raise
+        return Migrated(document, tuple(wrong))
 
 
 def _of_wrong_shape(document: Json) -> list[Finding]:
-    """What the release that fits best has against a document, and that it cannot be migrated in any case."""
+    """What the release that fits best has against a document; of a dialect's, that it cannot be migrated."""
     kind = document.get("kind")
-    if kind in KINDS:
+    if dialect_of(document) is None and kind in KINDS:
         found = [[f for f in check(document, kind, release)[1] if f.severity == "error"] for release in RELEASES]
-        if fewest := min(found, key=len):
-            return fewest
+        return min(found, key=len)
     hint = "see what `trainc check` says about it, and mend that first"
     return [Finding("CannotMigrate", "error", "the document is not of the shape that its kind has", hint, ("spec",))]
 
@@ -132,7 +137,7 @@ def _trainjob(document: Json, around: Around) -> tuple[Json, list[Finding]]:
             for number, patch in enumerate(patches, start=_first_free(spec))
         ]
         # Labels of the spec and overrides were applied before patches: patches that are there already stay last.
-        spec["runtimePatches"] = [*numbered, *spec.get("runtimePatches", ())]
+        spec["runtimePatches"] = [*numbered, *(spec.get("runtimePatches") or ())]
     findings: list[Finding] = []
     trainer = spec.get("trainer")
     if isinstance(trainer, Mapping) and isinstance(trainer.get("numProcPerNode"), str):
@@ -144,7 +149,7 @@ def _trainjob(document: Json, around: Around) -> tuple[Json, list[Finding]]:
 def _first_free(spec: Json) -> int:
     used = [
         int(number)
-        for domain, _, number in (str(p.get("manager", "")).partition("/") for p in spec.get("runtimePatches", ()))
+        for domain, _, number in (str(p.get("manager", "")).partition("/") for p in spec.get("runtimePatches") or ())
         if domain == MANAGER_DOMAIN and number.isdecimal()
     ]
     return max(used, default=0) + 1
