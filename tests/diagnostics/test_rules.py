@@ -39,7 +39,14 @@ ABOUT_FILES = {
 ABOUT_PLUGINS = {"BrokenPlugin", "UnknownPlugin"}
 
 # What kustomize and Argo CD hand over is no input of `build` either; tests/integrations run the examples.
-ABOUT_CALLERS = {"InvalidParameter", "InvalidResourceList", "UsedAsValidator"}
+ABOUT_CALLERS = {
+    "ImageNotReplaced",
+    "InvalidParameter",
+    "InvalidResourceList",
+    "NameHashTooEarly",
+    "ReferenceNotFollowed",
+    "UsedAsValidator",
+}
 
 
 def reported(block: str, tmp_path: Path) -> set[str]:

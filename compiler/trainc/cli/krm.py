@@ -9,6 +9,7 @@ plugins by kind, so install trainc, or a link to it, under the name Overlay.
 Examples:
   trainc krm < resource-list.yaml
   trainc krm overlay.yaml < resources.yaml
+  trainc krm --print kustomizeconfig.yaml > kustomizeconfig.yaml
   kubectl kustomize --enable-alpha-plugins DIR
     (with overlay.yaml under `transformers`, and the plugin installed as
     $KUSTOMIZE_PLUGIN_HOME/trainc/v1alpha1/overlay/Overlay)
@@ -27,8 +28,9 @@ from trainc.cli.report_text import Files, text_report
 from trainc.cli.terminal import Paint
 from trainc.diagnostics import CompileError, Diagnostic, has_errors
 from trainc.emit.yaml_writer import dump_yaml
+from trainc.integrations.krm.kustomization import used_as_validator
+from trainc.integrations.krm.kustomize_config import FILE_NAME, kustomize_config
 from trainc.integrations.krm.transform import Transformed, transform
-from trainc.integrations.krm.validators import used_as_validator
 from trainc.options import Limits
 from trainc.reading.document import Document
 from trainc.reading.opening import read_bounded, read_file, reason_of
@@ -42,12 +44,16 @@ def add_arguments(parser: ArgumentParser) -> None:
         "configuration", metavar="CONFIG", nargs="?", help="overlay file; kustomize passes it to exec plugins"
     )
     completed_by(configuration, FILE)
+    parser.add_argument("--print", choices=(FILE_NAME,), help="print a file that kustomize needs, and do nothing else")
     parser.add_argument("--allow-empty", action="store_true", help="succeed even if there is no TrainJob")
     add_reporting(parser)
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Answer in the protocol that was asked in."""
+    if arguments.print:
+        streams.out.write(kustomize_config().encode())
+        return Status.DONE
     text = read_bounded(streams.stdin, Limits().file_bytes)
     answer = _function if arguments.configuration is None else _plugin
     try:

@@ -9,6 +9,8 @@ from trainc.api.documents import Manifest
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
 from trainc.diagnostics.policy import Policy
 from trainc.dialects import is_ours
+from trainc.integrations.krm.following import not_following
+from trainc.integrations.krm.kustomization import kustomization_in
 from trainc.integrations.krm.tool_metadata import as_written
 from trainc.integrations.python import compile_documents
 from trainc.options import Limits, Options
@@ -51,13 +53,15 @@ def _compiled(
     options, contradictions = overlaid_options(Options(), overlays)
     if has_errors([*problems, *contradictions]):
         raise CompileError([*problems, *contradictions])
-    inputs = read_inputs((), (), options, overlays=overlays, extra_documents=as_written(items))
+    inputs = read_inputs((), (), options, overlays=overlays, extra_documents=as_written(items, folder))
     found = [*problems, *contradictions, *inputs.diagnostics]
     try:
         rules = Policy(tuple(rule for overlay in overlays for rule in overlay.rules))
         compilation = compile_documents(inputs.documents, inputs.runtime_sources, options, inputs.catalog, rules)
     except CompileError as error:
         raise CompileError([*found, *error.diagnostics]) from None
+    kustomization = kustomization_in(folder)
+    found += not_following(items, compilation.manifests, kustomization, name_hash=bool(options.name_hash))
     if not compilation.jobs and not allow_empty and not has_errors(found):
         found.append(_NO_TRAINJOB)
     if has_errors(found):
