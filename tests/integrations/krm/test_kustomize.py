@@ -148,6 +148,7 @@ def test_a_script_does_as_a_plugin(kubectl_program: str, app: Path, plugin: Path
 def test_the_documented_kustomization_builds(kubectl_program: str, app: Path, plugin: Path) -> None:
     for name, text in re.findall(r"<!-- file: (\S+) -->\n```yaml\n(.*?)```", DOCUMENTED, re.DOTALL):
         (app / name).write_text(text, encoding="utf-8")
+    (app / "kustomizeconfig.yaml").write_text(run("krm", "--print", "kustomizeconfig.yaml").stdout, encoding="utf-8")
     (app / "train.yaml").write_text(json.dumps(trainjob()), encoding="utf-8")
     (app / "runtime.yaml").write_text(json.dumps(runtime()), encoding="utf-8")
     items = by_kind(build([kubectl_program, "kustomize", "--enable-alpha-plugins"], app, plugin))

@@ -130,7 +130,7 @@ def _images() -> Iterator[dict[str, str]]:
         yield from ({"kind": kind, "path": f"{spec}/{field}"} for field in _of_containers("image"))
 
 
-def _pods_metadata(field: str) -> Iterable[dict[str, str | bool]]:
+def _pods_metadata(field: str) -> Iterator[dict[str, object]]:
     """Where labels and annotations for pods belong: wherever a runtime or a JobSet has a template of them."""
     for kind, templates in _TEMPLATES.items():
         if kind != "TrainJob":
