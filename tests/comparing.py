@@ -9,7 +9,7 @@ from typing import Any
 from builders import compiled, container, job, one, runtime, trainjob
 
 from trainc.diff.comparison import compare
-from trainc.diff.delivery import ARGOCD, DeliveryMethod
+from trainc.diff.delivery import ARGOCD, DELIVERY_METHODS, DeliveryMethod
 from trainc.diff.jobset_rules import JobSetRules
 from trainc.diff.model import Diff, Side
 
@@ -55,5 +55,18 @@ def trainer(manifest: Json) -> Json:
     return found
 
 
-def diff_of(before: list[Json], after: list[Json], *, release: str = "2.3", way: DeliveryMethod = ARGOCD) -> Diff:
-    return compare(Side("before", before), Side("after", after), JobSetRules(release), way, release)
+def diff_of(
+    before: list[Json],
+    after: list[Json],
+    *,
+    release: str = "2.3",
+    way: DeliveryMethod = ARGOCD,
+    everything: bool = True,
+) -> Diff:
+    return compare(
+        Side("before", before),
+        Side("after", after),
+        JobSetRules(release),
+        [way, *(DELIVERY_METHODS if everything else ())],
+        release,
+    )

@@ -54,7 +54,7 @@ def upgrade(release: str) -> Diff | None:
     if release == NEWEST_RELEASE or not runtimes:
         return None
     sides = compiled_for(runtimes, release), compiled_for(runtimes, NEWEST_RELEASE)
-    return compare(*sides, JobSetRules(NEWEST_RELEASE), ARGOCD, NEWEST_RELEASE)
+    return compare(*sides, JobSetRules(NEWEST_RELEASE), [ARGOCD], NEWEST_RELEASE)
 
 
 @pytest.mark.golden

@@ -246,4 +246,4 @@ def test_colour_is_for_those_who_ask(project: Path) -> None:
 
 def test_markdown_is_one_comment(project: Path) -> None:
     result = run("diff", "out", "jobs", "--format", "markdown")
-    assert result.stdout.startswith("### `out` → `jobs`\n\n| job |")
+    assert result.stdout.startswith("### `out` → `jobs`\n\n**1 of 1 job is refused**\n\n| job |")

@@ -23,7 +23,8 @@ def plain(_: str, text: str) -> str:
 
 TEXT = """\
 before → after
-judged for Trainer 2.3; (*) marks your way of delivery
+1 of 1 job is refused, 8 GPUs
+judged for Trainer 2.3; (*) marks your delivery
 
 team-a/llm  changed: refused as immutable
   nodes 2 → 4   GPUs 8 → 16   CPU 4 → 8   memory 2Gi → 4Gi   gang 2 → 4
@@ -73,11 +74,12 @@ def test_the_comment_has_the_table_first_and_the_rest_folded() -> None:
     text = diff_markdown(diff_of(manifests(), manifests(numNodes=4), way=FLUX_FORCE))
     lines = text.splitlines()
     assert lines[0] == "### `before` → `after`"
-    assert lines[2].startswith("| job | change | Flux, force | nodes | GPUs |")
-    assert lines[4] == (
+    assert lines[2] == "**1 of 1 job restarts, 8 GPUs**"
+    assert lines[4].startswith("| job | change | Flux, force | nodes | GPUs |")
+    assert lines[6] == (
         "| team-a/llm | changed | **re-created** | **2 → 4** | **8 → 16** | **4 → 8** | **2Gi → 4Gi** | **2 → 4** |"
     )
-    assert len({line.count("|") for line in lines[2:6]}) == 1
+    assert len({line.count("|") for line in lines[4:8]}) == 1
     assert text.count("<details>") == text.count("</details>") == 1
     assert text.index("| job |") < text.index("<details>")
     assert "```mermaid\nflowchart LR" in text

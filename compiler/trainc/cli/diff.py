@@ -5,6 +5,9 @@ before comparing; JobSets are compared as they are. Without B, a revision is
 compared with the working tree, output with what its sources compile to, and
 sources with the `output` of trainc.yaml. Without A, too, it is git:HEAD.
 
+The first line counts the jobs that restart, end, start or are refused, with the
+delivery that trainc.yaml configures; --all-deliveries shows the others too.
+
 Examples:
   trainc diff
   trainc diff git:origin/main --format markdown > comment.md
@@ -19,12 +22,13 @@ from argparse import ArgumentParser
 
 from trainc.cli.arguments import FILE, add_input, add_limits, add_reporting, add_shaping, completed_by
 from trainc.cli.command import Arguments, Status, Streams, UsageError
-from trainc.cli.diff_sides import ReadSide, Side, read_side, sides_of
+from trainc.cli.diff_sides import ReadSide, Side, look_up, new_diagnostics, read_side, sides_of
 from trainc.cli.report_text import Files, text_report
 from trainc.cli.terminal import Paint, Part
 from trainc.diagnostics import CompileError, Diagnostic
 from trainc.diagnostics.spelled_out import unobeyed
 from trainc.diff.model import Diff
+from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
 
 FORMATS = ("text", "json", "markdown")
@@ -52,6 +56,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--releases", metavar="OLD..NEW", help="compile the input for two Trainer releases")
     parser.add_argument("--runtime", metavar="NAME=FILE", help="compile the input with one runtime replaced")
+    parser.add_argument("--all-deliveries", action="store_true", help="show what each delivery does, not only yours")
     parser.add_argument("--format", choices=FORMATS, default="text", help="markdown is for pull request comments")
     parser.add_argument("--exit-code", action="store_true", help="exit 1 if anything changes, like git diff")
     add_input(parser, paths=False)
@@ -67,7 +72,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         report = text_report(diagnostics, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
         streams.err.write(report)
         return Status.DIAGNOSED
-    diff = _compared(before, after)
+    diff = _compared(before, after, arguments)
     streams.out.write(_shown(diff, arguments, streams).encode("utf-8", "backslashreplace"))
     _report_new_warnings(before, after, arguments, streams)
     return Status.DIAGNOSED if arguments.exit_code and diff.has_changes else Status.DONE
@@ -76,6 +81,10 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 def _read_both(arguments: Arguments, streams: Streams) -> tuple[ReadSide | None, ReadSide | None, list[Diagnostic]]:
     first, second = sides_of(arguments)
     diagnostics: list[Diagnostic] = []
+    try:
+        look_up(first, second)
+    except CompileError as error:
+        return None, None, error.diagnostics
     before = _read(first, arguments, streams, diagnostics)
     if (
         len(arguments.sides) == 1
@@ -92,6 +101,10 @@ def _against_output(
 ) -> tuple[ReadSide | None, ReadSide | None, list[Diagnostic]]:
     """One side was named: output is what was before, sources are what comes after the output that trainc.yaml names."""
     if not given.found.compiled:
+        if given.output_below is not None:
+            # A folder of several outputs, of which trainc.yaml's own settings make one.
+            output = _read(Side(given.output_below, given.output_below), arguments, streams, diagnostics)
+            return output, _read(second, arguments, streams, diagnostics), diagnostics
         return given, _read(second, arguments, streams, diagnostics), diagnostics
     if given.output is None:
         raise UsageError(
@@ -110,10 +123,10 @@ def _read(side: Side, arguments: Arguments, streams: Streams, diagnostics: list[
         return None
 
 
-def _compared(before: ReadSide, after: ReadSide) -> Diff:
+def _compared(before: ReadSide, after: ReadSide, arguments: Arguments) -> Diff:
     from trainc.api.releases import NEWEST_RELEASE
     from trainc.diff.comparison import compare
-    from trainc.diff.delivery import chosen_method
+    from trainc.diff.delivery import DELIVERY_METHODS, chosen_method
     from trainc.diff.jobset_rules import JobSetRules
     from trainc.diff.model import Side as Compared
 
@@ -122,11 +135,28 @@ def _compared(before: ReadSide, after: ReadSide) -> Diff:
         Compared(_label(before, after), before.found.manifests),
         Compared(_label(after, before), after.found.manifests),
         JobSetRules(release),
-        chosen_method(after.options),
+        [chosen_method(after.options), *(DELIVERY_METHODS if arguments.all_deliveries else ())],
         release,
     )
-    notes = _admission(before, after)
+    notes = [*_dropped_fields(before, after), *_admission(before, after)]
     return replace(found, notes=(*notes, *found.notes)) if notes else found
+
+
+def _dropped_fields(before: ReadSide, after: ReadSide) -> list[str]:
+    """The fields of the input that the release after has dropped, with the objects that use them."""
+    used: dict[str, list[str]] = {}
+    for d in new_diagnostics(before, after):
+        if d.code == "DeprecatedField":
+            used.setdefault(pattern(r"\[\d+\]").sub("[]", d.path), []).append(d.object)
+    return [
+        f"Trainer {after.options.release} has no {path}, which {_some(list(dict.fromkeys(objects)))} "
+        f"{'uses' if len(objects) == 1 else 'use'}; trainc still reads it, and `trainc migrate` rewrites it."
+        for path, objects in used.items()
+    ]
+
+
+def _some(names: list[str], most: int = 3) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _admission(before: ReadSide, after: ReadSide) -> list[str]:
@@ -165,10 +195,5 @@ def _shown(diff: Diff, arguments: Arguments, streams: Streams) -> str:
 
 def _report_new_warnings(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> None:
     """What is warned of after and was not before; `trainc check` tells the rest."""
-    known = {(d.code, d.object, d.path, d.message) for d in before.found.diagnostics}
-    new = [
-        d
-        for d in after.found.diagnostics
-        if d.severity == "warning" and (d.code, d.object, d.path, d.message) not in known
-    ]
+    new = [d for d in new_diagnostics(before, after) if d.severity == "warning"]
     streams.err.write(text_report(new, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet))

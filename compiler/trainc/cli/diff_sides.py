@@ -11,13 +11,14 @@ from typing import Any
 from trainc.api.releases import RELEASES, normalize_release
 from trainc.cli.command import Arguments, Streams, UsageError
 from trainc.cli.configuration import FILE_NAME, read_configuration
-from trainc.cli.settings import limits_of, settings_of
+from trainc.cli.settings import Settings, limits_of, settings_of
 from trainc.diagnostics import CompileError, Diagnostic, Source, has_errors
 from trainc.diff.manifest_set import ManifestSet, holds_jobs, is_runtime, manifest_set, with_runtime
 from trainc.options import Limits, Options
+from trainc.reading.confinement import is_inside
 from trainc.reading.document import Document
 from trainc.reading.files import STDIN, is_overlay_folder, read_paths
-from trainc.reading.git_tree import Repository, repository_of, write_revision
+from trainc.reading.git_tree import Repository, commit_of, repository_of, write_revision
 from trainc.startup.records import dataclass, replace
 
 _GIT = "git:"
@@ -43,6 +44,7 @@ class Side:
 class ReadSide:
     """A side that has been read: its manifests, how they were compiled and are delivered, and where output belongs.
 
+    `output_below` is the output folder where it lies below the path that was named, and no sources do.
     `cluster` holds the objects of the snapshot that trainc.yaml names; None where it names none.
     """
 
@@ -50,6 +52,7 @@ class ReadSide:
     found: ManifestSet
     options: Options
     output: str | None
+    output_below: str | None = None
     cluster: list[dict[str, Any]] | None = None
 
 
@@ -84,6 +87,19 @@ def releases_of(text: str) -> tuple[str, str]:
         return normalize_release(old), normalize_release(new)
     except ValueError as error:
         raise UsageError(f"argument --releases: {error}") from None
+
+
+def look_up(*sides: Side) -> None:
+    """CompileError at once where a revision cannot be read: outside of git nothing is walked to find that out."""
+    for side in sides:
+        if side.revision is not None:
+            commit_of(_here(), side.revision)
+
+
+def new_diagnostics(before: ReadSide, after: ReadSide) -> list[Diagnostic]:
+    """What is diagnosed after and was not before."""
+    known = {(d.code, d.object, d.path, d.message) for d in before.found.diagnostics}
+    return [d for d in after.found.diagnostics if (d.code, d.object, d.path, d.message) not in known]
 
 
 def _side(word: str) -> Side:
@@ -197,7 +213,8 @@ def _read(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
     arguments.release = side.release or arguments.release
     settings = settings_of(arguments)
     output = settings.configuration.output
-    skip = side.skip or _unless_named(output, settings.paths)
+    below = _only_output(output, settings)
+    skip = side.skip or (None if below else _unless_named(output, settings.paths))
     inputs = settings.read(streams.stdin, skip)
     if STDIN not in settings.paths and not holds_jobs(inputs):
         # Output may have been divided into files in which only a ConfigMap is.
@@ -208,9 +225,25 @@ def _read(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
     snapshot = None
     if cluster is not None and os.path.exists(cluster):
         snapshot = [document.data for document in read_paths([cluster], settings.options.limits, everything=True)[0]]
-    return ReadSide(
-        side.label, manifest_set(inputs, settings.options, settings.policy()), settings.options, output, snapshot
-    )
+    found = manifest_set(inputs, settings.options, settings.policy())
+    return ReadSide(side.label, found, settings.options, output, below, snapshot)
+
+
+def _only_output(output: str | None, settings: Settings) -> str | None:
+    """The output folder, where it is strictly below one of the paths and none of the configured sources is."""
+    configuration = settings.configuration
+    if output is None:
+        return None
+    sources = configuration.sources or (os.path.dirname(configuration.file or "") or os.curdir,)
+    for path in settings.paths:
+        holds = [_is_within(place, path) for place in (output, *sources)]
+        if holds[0] and not any(holds[1:]) and not _is_within(path, output):
+            return output
+    return None
+
+
+def _is_within(path: str, folder: str) -> bool:
+    return is_inside(path, os.path.realpath(folder))
 
 
 def _unless_named(output: str | None, paths: Sequence[str]) -> str | None:

@@ -22,24 +22,26 @@ from trainc.startup.records import replace
 _QUIET: tuple[Outcome, ...] = ("nothing", "in-place")
 
 
-def compare(before: Side, after: Side, rules: ClusterRules, method: DeliveryMethod, release: str) -> Diff:
+def compare(before: Side, after: Side, rules: ClusterRules, deliveries: Sequence[DeliveryMethod], release: str) -> Diff:
     """What changes between two sets of manifests, and what the cluster that `rules` describe does about it.
 
-    JobSets have passed their schema; neither set is changed. `method` is the one that the reader uses; `release` is the
-    Trainer release that the rules are of.
+    JobSets have passed their schema; neither set is changed. The first of `deliveries` is the one that the reader uses,
+    and notes are about all of them; `release` is the Trainer release that the rules are of.
     """
+    method, shown_methods = deliveries[0], tuple(method for method in DELIVERY_METHODS if method in deliveries)
     groups = by_job(match(before.manifests, after.manifests))
-    jobs = with_renames(groups, [_job_diff(group, rules) for group in groups])
+    jobs = with_renames(groups, [_job_diff(group, rules, shown_methods) for group in groups])
     shown = tuple(job for job in jobs if job.objects)
     return Diff(
         before.label,
         after.label,
         release,
         method,
+        shown_methods,
         shown,
         len(jobs) - len(shown),
         Versions(_sum(job.totals.before for job in jobs), _sum(job.totals.after for job in jobs)),
-        (*_repetitions(before, after), *overall_notes(groups, jobs, rules)),
+        (*_repetitions(before, after), *overall_notes(groups, jobs, rules, shown_methods)),
     )
 
 
@@ -51,7 +53,7 @@ def _repetitions(*sides: Side) -> list[str]:
     ]
 
 
-def _job_diff(group: JobPairs, rules: ClusterRules) -> JobDiff:
+def _job_diff(group: JobPairs, rules: ClusterRules, deliveries: Sequence[DeliveryMethod]) -> JobDiff:
     objects = [_object_diff(pair, rules) for pair in group.pairs if pair.before != pair.after]
     objects = hold_back_others(with_new_names(group, objects, rules))
     shown = tuple(o for o in objects if o.status != "unchanged" or _is_refused(o))
@@ -68,7 +70,7 @@ def _job_diff(group: JobPairs, rules: ClusterRules) -> JobDiff:
         steps_after=steps[1],
         notes=(),
     )
-    return notes_on(job, group) if shown else job
+    return notes_on(job, group, deliveries) if shown else job
 
 
 def _object_diff(pair: Pair, rules: ClusterRules) -> ObjectDiff:

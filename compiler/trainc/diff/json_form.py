@@ -10,6 +10,7 @@ from trainc.api.field_path import format_field
 from trainc.api.quantity import format_resources
 from trainc.diagnostics import Finding, format_path
 from trainc.diff.delivery import DELIVERY_METHODS
+from trainc.diff.headline import headline
 from trainc.diff.model import Diff, JobDiff, ObjectDiff, Versions
 from trainc.diff.steps import Step, Totals
 from trainc.diff.verdicts import Verdict
@@ -31,6 +32,7 @@ def _diff(diff: Diff) -> dict[str, Any]:
         "release": diff.release,
         "delivery": diff.method.id,
         "deliveries": {method.id: method.label for method in DELIVERY_METHODS},
+        "headline": headline(diff),
         "changed": diff.has_changes,
         "unchangedJobs": diff.unchanged,
         "totals": _versions(diff.totals),

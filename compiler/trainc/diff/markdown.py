@@ -9,6 +9,7 @@ from trainc.api.field_path import format_field
 from trainc.diagnostics.spelled_out import printable
 from trainc.diff.changes import Change
 from trainc.diff.delivery import DeliveryMethod
+from trainc.diff.headline import headline
 from trainc.diff.model import Diff, JobDiff, ObjectDiff, Versions
 from trainc.diff.outcomes import LABELS, MEANINGS, Outcome
 from trainc.diff.steps import Step
@@ -38,14 +39,21 @@ def diff_markdown(diff: Diff, *, most: int = LONGEST_COMMENT) -> str:
         return "".join(
             [f"{title}: no changes in {_jobs(diff.unchanged)}.\n", *(f"\n> {_cell(n)}\n" for n in diff.notes)]
         )
-    text = "\n".join((f"### {title}", "", *_table(diff), "", *_reading(diff), ""))
+    text = "\n".join((f"### {title}", "", *_headline(diff), *_table(diff), "", *_reading(diff), ""))
     for number, job in enumerate(diff.jobs):
-        details = "\n".join(("", *_details(job, diff.method), ""))
+        details = "\n".join(("", *_details(job, diff), ""))
         if len(text) + len(details) > most:
             left = len(diff.jobs) - number
             return f"{text}\nThe details of {_jobs(left)} more do not fit into a comment: `trainc diff` prints them.\n"
         text += details
     return text
+
+
+def _headline(diff: Diff) -> Iterator[str]:
+    line = headline(diff)
+    if line:
+        yield f"**{line}**"
+        yield ""
 
 
 def _table(diff: Diff) -> Iterator[str]:
@@ -72,8 +80,9 @@ def _figures(totals: Versions) -> str:
 
 def _reading(diff: Diff) -> Iterator[str]:
     """What the words of the table mean, as far as they occur, and notes on everything."""
-    met = {outcome for job in diff.jobs for outcome in job.outcomes.values()}
-    yield f"Judged for Trainer {diff.release}. (*) marks how these manifests are delivered."
+    met = {job.outcomes[method.id] for job in diff.jobs for method in diff.deliveries}
+    marked = " (*) marks how these manifests are delivered." if len(diff.deliveries) > 1 else ""
+    yield f"Judged for Trainer {diff.release} and {diff.method.label}.{marked}"
     yield ""
     for outcome, meaning in MEANINGS.items():
         if outcome in met:
@@ -83,22 +92,24 @@ def _reading(diff: Diff) -> Iterator[str]:
         yield f"> {_cell(note)}"
 
 
-def _details(job: JobDiff, method: DeliveryMethod) -> Iterator[str]:
+def _details(job: JobDiff, diff: Diff) -> Iterator[str]:
+    method = diff.method
     outcome = LABELS[job.outcomes[method.id]]
     yield f"<details><summary><b>{escape(job.label)}</b>: {_status(job)}, {outcome}</summary>"
     yield ""
-    yield "| outcome | delivery |"
-    yield "|---|---|"
-    for found, methods in by_outcome(job.outcomes):
-        yield f"| {LABELS[found]} | {names_of(methods, method)} |"
+    if len(diff.deliveries) > 1:
+        yield "| outcome | delivery |"
+        yield "|---|---|"
+        for found, methods in by_outcome(job.outcomes, diff.deliveries):
+            yield f"| {LABELS[found]} | {names_of(methods, method)} |"
     for note in job.notes:
         yield ""
         yield f"> {_cell(note)}"
     if job.status == "changed" and steps_changed(job):
         yield from ("", "```mermaid", steps_diagram(job), "```")
-    for diff in job.objects:
+    for one in job.objects:
         yield ""
-        yield from _object(diff, method)
+        yield from _object(one, method)
     yield ""
     yield "</details>"
 

@@ -84,13 +84,14 @@ class Diff:
     """Two sets of manifests compared.
 
     `jobs` are those that differ, by namespace and name; `unchanged` counts the others. `method` is the one that the
-    options choose. `totals` are over all jobs, unchanged ones included.
+    options choose, and `deliveries` are those to be shown. `totals` are over all jobs, unchanged ones included.
     """
 
     before: str
     after: str
     release: str
     method: DeliveryMethod
+    deliveries: tuple[DeliveryMethod, ...]
     jobs: tuple[JobDiff, ...]
     unchanged: int
     totals: Versions

@@ -4,46 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from trainc.api.documents import Manifest
 from trainc.api.field_path import format_field
 from trainc.diff.changes import Change
-from trainc.diff.delivery import ARGOCD, ARGOCD_REPLACE, KUBECTL
+from trainc.diff.delivery import ARGOCD_REPLACE, KUBECTL, DeliveryMethod
 from trainc.diff.model import JobDiff, ObjectDiff
 from trainc.diff.objects import JobPairs
 from trainc.diff.rules import ClusterRules
 from trainc.startup.records import replace
 
 _REFUSED = ("needs-suspend", "immutable", "invalid")
+_ENDED = ("deleted", "re-created", "lost")
 
 
-def notes_on(job: JobDiff, group: JobPairs) -> JobDiff:
-    """`job` with its notes, the most urgent first."""
+def notes_on(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod]) -> JobDiff:
+    """`job` with its notes, the most urgent first, as far as they concern these deliveries."""
     notes = [
-        *_lost(job),
-        *_gang_apart_from_pods(job),
+        *_lost(job, deliveries),
+        *_data(job, group, deliveries),
+        *_gang_apart_from_pods(job, deliveries),
         *_suspended(job),
         *_time_to_live(job),
-        *_left_running(job),
+        *_left_running(job, deliveries),
         *_live_gang(job),
         *_mounted_files(job),
-        *_order(job),
-        *_queue(job),
+        *_order(job, deliveries),
+        *_queue(job, deliveries),
     ]
     return replace(job, notes=tuple(notes))
 
 
-def overall_notes(groups: Sequence[JobPairs], jobs: Sequence[JobDiff], rules: ClusterRules) -> tuple[str, ...]:
+def overall_notes(
+    groups: Sequence[JobPairs], jobs: Sequence[JobDiff], rules: ClusterRules, deliveries: Sequence[DeliveryMethod]
+) -> tuple[str, ...]:
     """Notes on the jobs that do not differ: a sync that something else causes may reach them too."""
     if all(job.status == "unchanged" for job in jobs):
         return ()
     notes = []
     same = [g for g, job in zip(groups, jobs, strict=True) if g.jobset and g.jobset.after and not job.objects]
-    if same:
+    if same and ARGOCD_REPLACE in deliveries:
         notes.append(
             f"{ARGOCD_REPLACE.label} also re-creates {_jobs(len(same))} without changes at the same sync, unless the "
             "Application has ApplyOutOfSyncOnly=true or is of its own."
         )
     bare = [g.name for g in same if g.jobset and g.jobset.after and rules.leaves_out_defaults(g.jobset.after)]
-    if bare:
+    if bare and any(method.apply == "client" for method in deliveries):
         notes.append(
             f"{_jobs(len(bare))} without changes ({_some(bare)}) leave out fields that JobSet's webhook fills in on "
             "creation: a client-side apply takes them away again, and is refused. Write the defaults into the manifests."
@@ -51,19 +56,56 @@ def overall_notes(groups: Sequence[JobPairs], jobs: Sequence[JobDiff], rules: Cl
     return tuple(notes)
 
 
-def _lost(job: JobDiff) -> Iterator[str]:
-    if "lost" in job.outcomes.values():
+def _lost(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
+    if "lost" in (job.outcomes[method.id] for method in deliveries):
         yield (
             "The new JobSet is not valid in itself. What deletes before it creates, as Flux with force does, ends the "
             "training and starts nothing in its place."
         )
 
 
-def _gang_apart_from_pods(job: JobDiff) -> Iterator[str]:
+def _data(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
+    """What is deleted with the old JobSet: claims that it owns, and volumes that live as long as a pod."""
+    old = group.jobset.before if group.jobset else None
+    if old is None or not any(job.outcomes[method.id] in _ENDED for method in deliveries):
+        return
+    claims = [
+        str(template.get("metadata", {}).get("name"))
+        for policy in old.get("spec", {}).get("volumeClaimPolicies") or ()
+        if (policy.get("retentionPolicy") or {}).get("whenDeleted", "Delete") == "Delete"
+        for template in policy.get("templates") or ()
+    ]
+    if claims:
+        yield (
+            f"Data goes with the old job: it owns the {_claims(claims)}, which the cluster deletes with it "
+            "(whenDeleted: Delete), and what was written there. Copy it first, or set whenDeleted: Retain before the "
+            "job is created."
+        )
+    volumes = _ephemeral_volumes(old)
+    if volumes:
+        yield f"Data goes with the old pods: the ephemeral {'volume' if len(volumes) == 1 else 'volumes'} {_some(volumes)}."
+
+
+def _claims(names: Sequence[str]) -> str:
+    return f"claim {names[0]}" if len(names) == 1 else f"claims {_some(names)}"
+
+
+def _ephemeral_volumes(jobset: Manifest) -> list[str]:
+    """Volumes whose claims belong to a pod. Who uses an emptyDir knows that it is scratch."""
+    pods = (
+        replicated["template"]["spec"]["template"]["spec"]
+        for replicated in jobset.get("spec", {}).get("replicatedJobs") or ()
+    )
+    found = (volume["name"] for pod in pods for volume in pod.get("volumes") or () if "ephemeral" in volume)
+    return list(dict.fromkeys(found))
+
+
+def _gang_apart_from_pods(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
     """The PodGroup is applied, the JobSet is not."""
     sizes = [(c.before, c.after) for _, c in _changes(job, "PodGroup") if c.path == ("spec", "minMember")]
     jobset = _object(job, "JobSet")
-    if jobset is None or jobset.verdicts[ARGOCD.id].outcome not in _REFUSED:
+    piecemeal = [method for method in deliveries if method.tool in ("kubectl", "argocd")]
+    if jobset is None or not any(jobset.verdicts[method.id].outcome in _REFUSED for method in piecemeal):
         return
     for before, after in sizes:
         if isinstance(before, int) and isinstance(after, int):
@@ -90,11 +132,11 @@ def _time_to_live(job: JobDiff) -> Iterator[str]:
             )
 
 
-def _left_running(job: JobDiff) -> Iterator[str]:
+def _left_running(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
     jobset = _object(job, "JobSet")
-    if jobset and jobset.status == "removed":
+    if jobset and jobset.status == "removed" and KUBECTL in deliveries:
         yield "kubectl apply deletes nothing: the job runs on until somebody deletes it."
-    elif jobset and jobset.renamed:
+    if jobset and jobset.renamed:
         old, new = jobset.renamed
         yield (
             f"{new} starts beside {old}, which goes when the tool prunes, and never under {KUBECTL.label}. Until then "
@@ -119,17 +161,18 @@ def _mounted_files(job: JobDiff) -> Iterator[str]:
         )
 
 
-def _order(job: JobDiff) -> Iterator[str]:
+def _order(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
     for diff in job.objects:
         for move in diff.moves:
-            refused = not diff.changes and diff.verdicts[ARGOCD.id].outcome in _REFUSED
+            refused = not diff.changes and any(diff.verdicts[m.id].outcome in _REFUSED for m in deliveries)
             tail = ", which is no change, but JobSet compares lists in order and refuses it." if refused else "."
             yield f"{format_field(move.path)} has its items in another order{tail}"
 
 
-def _queue(job: JobDiff) -> Iterator[str]:
+def _queue(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
     jobset = _object(job, "JobSet")
-    for refusal in jobset.verdicts[KUBECTL.id].refusals if jobset else ():
+    met = (refusal for method in deliveries for refusal in (jobset.verdicts[method.id].refusals if jobset else ()))
+    for refusal in dict.fromkeys(met):
         if refusal.code == "WebhookDefaultMissing":
             yield (
                 "The new manifest leaves out what JobSet's webhook filled in on creation, and an apply that sends whole "

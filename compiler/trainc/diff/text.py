@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from trainc.api.field_path import FieldPath, format_field
 from trainc.diff.changes import Change
 from trainc.diff.delivery import DeliveryMethod
+from trainc.diff.headline import headline
 from trainc.diff.model import Diff, JobDiff, ObjectDiff, Versions
 from trainc.diff.outcomes import LABELS, Outcome
 from trainc.diff.values import as_arrow, by_outcome, differing_lines, figures, names_of, one_liners, under_headings
@@ -36,28 +37,33 @@ _TONE: dict[Outcome, Part] = {
 
 def diff_text(diff: Diff, paint: Paint) -> str:
     """The whole comparison; one line where nothing differs."""
-    lines = [
-        paint("quiet", f"{diff.before} → {diff.after}, Trainer {diff.release}; (*) is how {diff.method.label}".rstrip())
-    ]
     lines = [f"{paint('removed', diff.before)} → {paint('added', diff.after)}"]
     if not diff.jobs:
         notes = [line for note in diff.notes for line in _note(note, "", paint)]
         return "".join(f"{line}\n" for line in (f"{lines[0]}: no changes in {_jobs(diff.unchanged)}", *notes))
-    lines.append(paint("quiet", f"judged for Trainer {diff.release}; (*) marks your way of delivery"))
+    lines += [paint("title", line) for line in (headline(diff),) if line]
+    lines.append(paint("quiet", _judged(diff)))
     for job in diff.jobs:
-        lines += ["", *_job(job, diff.method, paint)]
+        lines += ["", *_job(job, diff, paint)]
     lines += ["", *_summary(diff, paint)]
     return "".join(f"{line}\n" for line in lines)
 
 
-def _job(job: JobDiff, method: DeliveryMethod, paint: Paint) -> Iterator[str]:
+def _judged(diff: Diff) -> str:
+    if len(diff.deliveries) > 1:
+        return f"judged for Trainer {diff.release}; (*) marks your delivery"
+    return f"judged for Trainer {diff.release} and {diff.method.label}; --all-deliveries shows the others"
+
+
+def _job(job: JobDiff, diff: Diff, paint: Paint) -> Iterator[str]:
+    method = diff.method
     outcome = job.outcomes[method.id]
     yield f"{paint('title', job.label)}  {_status(job)}: {paint(_tone(outcome), LABELS[outcome])}"
     if job.kind == "JobSet":
         yield f"  {_figures(job.totals, paint)}"
-    for diff in job.objects:
-        yield from _object(diff, method, outcome, paint)
-    for found, methods in by_outcome(job.outcomes):
+    for one in job.objects:
+        yield from _object(one, method, outcome, paint)
+    for found, methods in by_outcome(job.outcomes, diff.deliveries) if len(diff.deliveries) > 1 else ():
         yield f"  {paint(_tone(found), f'{LABELS[found]:<22}')} {names_of(methods, method)}"
     for note in job.notes:
         yield from _note(note, "  ", paint)

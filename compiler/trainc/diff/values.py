@@ -12,7 +12,7 @@ from trainc.api.field_path import FieldPath, Item
 from trainc.api.merge_keys import ITEM_KEYS
 from trainc.diagnostics.spelled_out import printable
 from trainc.diff.changes import Change
-from trainc.diff.delivery import DELIVERY_METHODS, DeliveryMethod
+from trainc.diff.delivery import DeliveryMethod
 from trainc.diff.model import ObjectDiff, Versions
 from trainc.diff.outcomes import LABELS, Outcome
 from trainc.diff.steps import Totals
@@ -177,9 +177,11 @@ def _heading(path: FieldPath) -> FieldPath:
     return path[:_CONTAINER] if in_container else path[:_POD]
 
 
-def by_outcome(outcomes: Mapping[str, Outcome]) -> list[tuple[Outcome, list[DeliveryMethod]]]:
+def by_outcome(
+    outcomes: Mapping[str, Outcome], deliveries: Sequence[DeliveryMethod]
+) -> list[tuple[Outcome, list[DeliveryMethod]]]:
     """Which methods have which outcome, from harmless to harmful."""
-    found = [(outcome, [method for method in DELIVERY_METHODS if outcomes[method.id] == outcome]) for outcome in LABELS]
+    found = [(outcome, [method for method in deliveries if outcomes[method.id] == outcome]) for outcome in LABELS]
     return [(outcome, methods) for outcome, methods in found if methods]
 
 

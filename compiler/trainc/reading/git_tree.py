@@ -48,8 +48,28 @@ class _Entry:
 
 def repository_of(folder: str) -> Repository:
     """The repository that `folder` is in. CompileError where there is none, or no git."""
-    lines = _git(folder, ["rev-parse", "--show-toplevel", "--show-prefix"]).decode(errors="surrogateescape").split("\n")
+    try:
+        told = _git(folder, ["rev-parse", "--show-toplevel", "--show-prefix"])
+    except CompileError as error:
+        if "not a git repository" not in error.diagnostics[0].message:
+            raise
+        raise _refused("this folder is in no git repository, so that it has no revisions", _OUTSIDE_HINT) from None
+    lines = told.decode(errors="surrogateescape").split("\n")
     return Repository(lines[0], lines[1].rstrip("/"))
+
+
+def commit_of(repository: Repository, revision: str) -> str:
+    """The commit that a revision stands for. CompileError if there is none."""
+    try:
+        return (
+            _git(repository.top, ["rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}"])
+            .decode()
+            .strip()
+        )
+    except CompileError:
+        is_shallow = _git(repository.top, ["rev-parse", "--is-shallow-repository"]).strip() == b"true"
+        hint = _SHALLOW_HINT if is_shallow else _REVISION_HINT
+        raise _refused(f"there is no revision {revision!r}", hint) from None
 
 
 def write_revision(
@@ -61,11 +81,7 @@ def write_revision(
     at or below them. What is there already stays. Returns whether there are links. CompileError if there is no such
     revision, and where it holds more than the limits allow, which is known before a file of it is read.
     """
-    looked_up = ["rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}"]
-    try:
-        commit = _git(repository.top, looked_up).decode().strip()
-    except CompileError:
-        raise _refused(f"there is no revision {revision!r}") from None
+    commit = commit_of(repository, revision)
     entries = [entry for entry in _listed(repository.top, commit, limits, paths) if _is_wanted(entry)]
     _check_places(entries)
     # Links come last, so that no file is written through one; and none is made through another.
@@ -235,6 +251,13 @@ def _unreadable(path: str, reason: str) -> CompileError:
     return CompileError([Diagnostic("UnreadableFile", "error", f"{what} cannot be read: {reason}", hint)])
 
 
-def _refused(message: str) -> CompileError:
-    hint = "name a commit, tag or branch of the current repository, as in git:HEAD~1 or git:main:jobs"
+_REVISION_HINT = "name a commit, tag or branch of the current repository, as in git:HEAD~1 or git:main:jobs"
+_OUTSIDE_HINT = "run it inside the repository, or name two files or folders, as in `trainc diff old/ new/`"
+_SHALLOW_HINT = (
+    "this clone is shallow and has only its newest commits: in GitHub Actions give actions/checkout `fetch-depth: 0`, "
+    "elsewhere run `git fetch --unshallow`"
+)
+
+
+def _refused(message: str, hint: str = _REVISION_HINT) -> CompileError:
     return CompileError([Diagnostic("NoSuchRevision", "error", message, hint)])
