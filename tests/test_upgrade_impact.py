@@ -13,7 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 from trainc import Options
 from trainc.api.releases import NEWEST_RELEASE, RELEASES
 from trainc.diff.comparison import compare
-from trainc.diff.delivery import ARGOCD
+from trainc.diff.delivery import ARGOCD, DELIVERY_METHODS
 from trainc.diff.jobset_rules import JobSetRules
 from trainc.diff.markdown import diff_markdown
 from trainc.diff.model import Diff, Side
@@ -54,7 +54,7 @@ def upgrade(release: str) -> Diff | None:
     if release == NEWEST_RELEASE or not runtimes:
         return None
     sides = compiled_for(runtimes, release), compiled_for(runtimes, NEWEST_RELEASE)
-    return compare(*sides, JobSetRules(NEWEST_RELEASE), [ARGOCD], NEWEST_RELEASE)
+    return compare(*sides, JobSetRules(NEWEST_RELEASE), [ARGOCD, *DELIVERY_METHODS], NEWEST_RELEASE)
 
 
 @pytest.mark.golden
