@@ -22,7 +22,10 @@ class Code(NamedTuple):
 
 _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     "settings": {
-        "error": "BrokenPlugin InvalidConfiguration InvalidParameter UnknownPlugin UsedAsValidator",
+        "error": """
+            BrokenPlugin ImageNotReplaced InvalidConfiguration InvalidParameter NameHashTooEarly ReferenceNotFollowed
+            UnknownPlugin UsedAsValidator
+        """,
         "warning": "IgnoreWithoutReason UnknownCode",
         "info": "OptionWithoutEffect ReleaseNotPinned UnusedIgnore",
     },
