@@ -18,10 +18,15 @@ GITOPS = ("argocd", "flux")
 FILES = [
     ".github/workflows/trainc.yaml",
     ".pre-commit-config.yaml",
+    ".vscode/overlay.schema.json",
+    ".vscode/settings.json",
+    ".vscode/trainc.schema.json",
+    ".vscode/trainc.yaml.schema.json",
     "README.md",
     "jobs/pretrain.yaml",
     "overlays/dev/overlay.yaml",
     "overlays/prod/overlay.yaml",
+    "requirements-trainc.txt",
     "runtimes/torch-team.yaml",
     "trainc.yaml",
 ]
@@ -52,7 +57,8 @@ def test_everything_that_a_repository_needs_is_there(repository: Path) -> None:
     gitops = next(name for name in GITOPS if (repository / name).is_dir())
     there = sorted(path.relative_to(repository).as_posix() for path in repository.rglob("*") if path.is_file())
     written = [path for path in there if not path.startswith("rendered/")]
-    assert written == sorted([*FILES, f"{gitops}/dev.yaml", f"{gitops}/prod.yaml"])
+    health = ["argocd/health/argocd-cm.yaml"] if gitops == "argocd" else []
+    assert written == sorted([*FILES, *health, f"{gitops}/dev.yaml", f"{gitops}/prod.yaml"])
     assert [path for path in there if path.endswith(".yaml") and path.startswith("rendered/")] == [
         "rendered/dev/ml-dev/pretrain.yaml",
         "rendered/prod/ml-prod/pretrain.yaml",
@@ -107,10 +113,15 @@ def test_what_applies_the_manifests_points_at_them(repository: Path) -> None:
     for environment in ("dev", "prod"):
         path = f"rendered/{environment}"
         if (repository / "argocd").is_dir():
-            source = read(repository / "argocd" / f"{environment}.yaml")["spec"]["source"]
+            spec = read(repository / "argocd" / f"{environment}.yaml")["spec"]
+            assert spec["destination"]["namespace"] == f"ml-{environment}"
+            assert "CreateNamespace=true" in spec["syncPolicy"]["syncOptions"]
+            source = spec["source"]
             assert (source["path"], source["directory"]) == (path, {"recurse": True})
         else:
-            kustomization = read(repository / "flux" / f"{environment}.yaml")
+            text = (repository / "flux" / f"{environment}.yaml").read_text(encoding="utf-8")
+            namespace, kustomization = yaml.safe_load_all(text)
+            assert (namespace["kind"], namespace["metadata"]["name"]) == ("Namespace", f"ml-{environment}")
             assert kustomization["spec"]["path"] == f"./{path}"
             checks = yaml.safe_load(flux_health_checks())["healthCheckExprs"]
             assert kustomization["spec"]["healthCheckExprs"] == checks
@@ -130,7 +141,8 @@ def test_existing_files_are_named_and_nothing_is_written(repository: Path) -> No
     before = {path: path.read_bytes() for path in repository.rglob("*") if path.is_file()}
     result = run("init")
     assert result.status == 1
-    for path in (*(name for name in FILES if name != "README.md"), "rendered"):
+    kept = {".pre-commit-config.yaml", ".vscode/settings.json", "README.md", "requirements-trainc.txt"}
+    for path in (*(name for name in FILES if name not in kept), "rendered"):
         assert f"error[FileInTheWay] {path} already exists" in result.stderr
     assert {path: path.read_bytes() for path in repository.rglob("*") if path.is_file()} == before
 

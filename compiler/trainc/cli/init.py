@@ -1,17 +1,26 @@
 """Create a GitOps repository with jobs, runtimes, overlays, hooks and CI.
 
-Existing files are never overwritten: an existing README.md is kept, and any
+Nothing is overwritten. Hooks are added to an existing .pre-commit-config.yaml
+and schemas to the editor's settings; an existing README.md is kept, and any
 other conflict is an error. The new repository passes its own checks, and
 `trainc build --check` fails as soon as a TrainJob changes.
+
+--only writes one part: jobs (with trainc.yaml, runtimes, overlays and what they
+compile to), gitops, hooks, workflow (GitHub Actions), editor (schemas for VS
+Code) or kustomize.
 
 Examples:
   trainc init training
   trainc init training --gitops flux
   trainc init --repository https://github.com/my-org/training.git
+  trainc init --only hooks --only workflow
+  trainc init --only workflow --print
+  trainc init --requirement 'trainc @ git+https://git.example.com/platform/trainc@8f3c2d1'
 """
 
 from __future__ import annotations
 
+import json
 import os
 from argparse import ArgumentParser
 from collections.abc import Iterable, Mapping
@@ -22,13 +31,27 @@ from trainc.cli.command import COMMANDS, Arguments, Status, Streams, UsageError
 from trainc.cli.report_text import Files, text_report
 from trainc.cli.terminal import Paint
 from trainc.diagnostics import Diagnostic
-from trainc.integrations.scaffold import ENVIRONMENTS, README, RENDERED, GitOps, scaffold
+from trainc.integrations.scaffold import (
+    ENVIRONMENTS,
+    HOOKS,
+    PARTS,
+    README,
+    RENDERED,
+    REQUIREMENTS,
+    SETTINGS,
+    GitOps,
+    scaffold,
+)
+from trainc.integrations.scaffold.additions import with_hooks, with_settings
+from trainc.integrations.scaffold.requirement import VENDORED, Requirement, requirement_of
 
 _REPOSITORY = "https://git.example.com/ml/training.git"
+_LEFT_ALONE = (README, REQUIREMENTS)
+_ADDED_TO = {HOOKS: with_hooks, SETTINGS: with_settings}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Where, and for which tool."""
+    """Where, for which tool, and which parts."""
     folder = parser.add_argument(
         "folder", metavar="DIR", nargs="?", default=".", help="where to create it (default: .)"
     )
@@ -45,47 +68,137 @@ def add_arguments(parser: ArgumentParser) -> None:
         default=_REPOSITORY,
         help="URL that the tool clones (default: a placeholder)",
     )
+    parser.add_argument("--only", choices=PARTS, action="append", help="write this part (repeatable)")
+    parser.add_argument("--kustomize", action="store_true", help="write a kustomization that compiles the jobs, too")
+    parser.add_argument("--print", action="store_true", help="print the files, and write nothing")
+    parser.add_argument(
+        "--requirement",
+        metavar="REQUIREMENT",
+        help="what pip installs in hooks and CI (default: this trainc, from where it was installed)",
+    )
     parser.add_argument("--color", choices=COLOURS, metavar="WHEN", default="auto", help=COLOR_HELP)
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Write the repository, and compile it."""
-    from trainc import __version__
-
-    if not arguments.repository.isprintable():
-        raise UsageError(f"argument --repository: {arguments.repository!r} is not a URL")
-    texts = scaffold(arguments.gitops, arguments.repository, __version__)
     folder = arguments.folder
+    requirement = Requirement(arguments.requirement) if arguments.requirement else _own_requirement()
+    texts = _texts(arguments, requirement)
+    if arguments.print:
+        streams.out.write(_printed(texts).encode("utf-8", "backslashreplace"))
+        return Status.DONE
     if os.path.isfile(folder):
         raise UsageError(f"{folder} is a file; name a folder (it is created if missing)")
-    if os.path.lexists(os.path.join(folder, README)):
-        # A new repository often has one.
-        del texts[README]
-    in_the_way = [path for path in (*texts, RENDERED) if os.path.lexists(os.path.join(folder, path))]
+    merged, in_the_way = _beside_what_is_there(folder, texts)
+    builds = "trainc.yaml" in texts
+    if builds and os.path.lexists(os.path.join(folder, RENDERED)):
+        in_the_way.append(RENDERED)
     if in_the_way:
         paint = Paint(arguments.color, streams.err)
         streams.err.write(text_report([_refusal(folder, path) for path in in_the_way], Files(), paint))
         return Status.DIAGNOSED
-    _write(folder, texts)
-    for environment in ENVIRONMENTS:
+    _write(folder, merged)
+    if requirement.wheel and REQUIREMENTS in merged:
+        _vendor(folder, requirement.wheel)
+    for environment in ENVIRONMENTS if builds else ():
         status = _build(folder, environment, arguments, streams)
         if status is not Status.DONE:
             return status
-    streams.err.write(_said(folder, texts, arguments))
+    streams.err.write(_told(folder, merged, requirement, arguments))
     return Status.DONE
+
+
+def _own_requirement() -> Requirement:
+    """Where this trainc came from, as the installer recorded it."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    from trainc import __version__
+
+    try:
+        recorded = distribution("trainc").read_text("direct_url.json")
+    except PackageNotFoundError:
+        folder = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        return requirement_of({"url": f"file://{folder}", "dir_info": {}}, __version__)
+    return requirement_of(json.loads(recorded) if recorded else None, __version__)
+
+
+def _texts(arguments: Arguments, requirement: Requirement) -> dict[str, str]:
+    from trainc import __version__
+
+    for name in ("repository", "requirement"):
+        given = getattr(arguments, name)
+        if given is not None and not given.isprintable():
+            raise UsageError(f"argument --{name}: {given!r} cannot be written on a line")
+    usual = [part for part in PARTS if part != "kustomize"]
+    parts = [*(arguments.only or usual), *(["kustomize"] if arguments.kustomize else [])]
+    texts = scaffold(parts, arguments.gitops, arguments.repository, __version__, requirement.line)
+    return {**texts, **_schemas()} if "editor" in parts else texts
+
+
+def _schemas() -> dict[str, str]:
+    """The schemas that the editor's settings name."""
+    from trainc.api.releases import NEWEST_RELEASE
+    from trainc.api.schema.editor_schema import DIALECT
+    from trainc.cli.schema import OWN_FILES, of_every_kind
+
+    schemas = {"trainc": of_every_kind(NEWEST_RELEASE), **{name.lower(): own(DIALECT) for name, own in OWN_FILES.items()}}
+    return {f".vscode/{name}.schema.json": json.dumps(schema) + "\n" for name, schema in schemas.items()}
+
+
+def _printed(texts: Mapping[str, str]) -> str:
+    """One file as it is, several under their names, as head and tail print them."""
+    shown = {path: text for path, text in texts.items() if len(texts) == 1 or path != REQUIREMENTS} or texts
+    if len(shown) == 1:
+        return next(iter(shown.values()))
+    return "\n".join(f"==> {path} <==\n{text}" for path, text in sorted(shown.items()))
+
+
+def _beside_what_is_there(folder: str, texts: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """What to write, with what is added to files that exist, and the files that are in the way."""
+    merged: dict[str, str] = {}
+    in_the_way: list[str] = []
+    for path, text in texts.items():
+        target = os.path.join(folder, path)
+        if not os.path.lexists(target):
+            merged[path] = text
+        elif path not in _LEFT_ALONE:
+            whole = _added(target, path, text)
+            if whole is None:
+                in_the_way.append(path)
+            else:
+                merged[path] = whole
+    return merged, in_the_way
+
+
+def _added(target: str, path: str, text: str) -> str | None:
+    if path not in _ADDED_TO:
+        return None
+    try:
+        with open(target, encoding="utf-8", newline="") as stream:
+            return _ADDED_TO[path](stream.read(), text)
+    except (OSError, ValueError):
+        return None
 
 
 def _refusal(folder: str, path: str) -> Diagnostic:
     message = f"{os.path.normpath(os.path.join(folder, path))} already exists; nothing was written"
-    return Diagnostic("FileInTheWay", "error", message, "move it away, or choose another folder")
+    hint = "move it away, choose another folder, or write single parts with --only PART (--print shows their files)"
+    return Diagnostic("FileInTheWay", "error", message, hint)
 
 
 def _write(folder: str, texts: Mapping[str, str]) -> None:
     for path, text in texts.items():
         target = os.path.join(folder, path)
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        with open(target, "x", encoding="utf-8", newline="\n") as stream:
+        os.makedirs(os.path.dirname(target) or os.curdir, exist_ok=True)
+        with open(target, "w", encoding="utf-8", newline="") as stream:
             stream.write(text)
+
+
+def _vendor(folder: str, wheel: str) -> None:
+    import shutil
+
+    os.makedirs(os.path.join(folder, VENDORED), exist_ok=True)
+    shutil.copyfile(wheel, os.path.join(folder, VENDORED, os.path.basename(wheel)))
 
 
 def _build(folder: str, environment: str, arguments: Arguments, streams: Streams) -> Status:
@@ -100,10 +213,18 @@ def _build(folder: str, environment: str, arguments: Arguments, streams: Streams
     return build(parsed(parser_of(command), words), streams)
 
 
-def _said(folder: str, paths: Iterable[str], arguments: Arguments) -> str:
-    lines = [f"created in {folder}:", *(f"  {path}" for path in sorted(paths)), f"  {RENDERED}/", ""]
-    lines += ["next:", *([] if folder == "." else [f"  cd {folder}"])]
-    lines += ["  trainc build --check", f"  kubectl apply -f {arguments.gitops}/    (after pushing the repository)"]
-    if arguments.repository == _REPOSITORY:
-        lines.insert(-1, f"  set the repository URL in {arguments.gitops}/*.yaml")
+def _told(folder: str, paths: Iterable[str], requirement: Requirement, arguments: Arguments) -> str:
+    builds = "trainc.yaml" in paths
+    lines = [f"created in {folder}:", *(f"  {path}" for path in sorted(paths)), *([f"  {RENDERED}/"] if builds else [])]
+    lines += ["", "next:", *([] if folder == "." else [f"  cd {folder}"])]
+    lines += ["  trainc build --check"] if builds else []
+    if requirement.problem and REQUIREMENTS in paths:
+        lines += [
+            f"  set the requirement in {REQUIREMENTS}, such as `trainc @ git+https://HOST/PATH@COMMIT`:",
+            f"    {requirement.problem}",
+        ]
+    if f"{arguments.gitops}/prod.yaml" in paths:
+        if arguments.repository == _REPOSITORY:
+            lines.append(f"  set the repository URL in {arguments.gitops}/*.yaml")
+        lines.append(f"  kubectl apply -f {arguments.gitops}/    (after pushing the repository)")
     return "".join(f"{line}\n" for line in lines)

@@ -72,6 +72,18 @@ def commit_of(repository: Repository, revision: str) -> str:
         raise _refused(f"there is no revision {revision!r}", hint) from None
 
 
+def published_commit(folder: str) -> tuple[str, str] | None:
+    """Where others fetch the repository around `folder`, and its commit; None where they cannot have that commit."""
+    try:
+        if not _git(folder, ["branch", "--remotes", "--contains", "HEAD"]).strip():
+            return None
+        url = _git(folder, ["remote", "get-url", "origin"]).decode().strip()
+        commit = _git(folder, ["rev-parse", "HEAD"]).decode().strip()
+    except CompileError:
+        return None
+    return None if url.startswith(("/", ".", "file:")) else (url, commit)
+
+
 def write_revision(
     repository: Repository, revision: str, target: str, limits: Limits, paths: Sequence[str] = ()
 ) -> bool:

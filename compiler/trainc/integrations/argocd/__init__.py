@@ -14,10 +14,17 @@ def _template(name: str, version: str) -> str:
     return Template(files(__package__).joinpath(name).read_text("utf-8")).substitute(version=version)
 
 
+_MERGE = """\
+# Health checks of JobSets and PodGroups, to be merged into the ConfigMap argocd-cm, which holds much else. This is a patch
+# and no object, so that nobody replaces the ConfigMap by it:
+#
+#   kubectl -n argocd patch configmap argocd-cm --patch-file argocd-cm.yaml
+"""
+
+
 def _health(name: str, version: str) -> str:
-    """A ConfigMap to merge into the one that Argo CD has under this name."""
-    metadata = {"name": name.removesuffix(".yaml"), "namespace": "argocd"}
-    return dump_yaml([{"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": argocd_health_checks()}])
+    """A patch of the ConfigMap that Argo CD has under this name."""
+    return _MERGE + dump_yaml([{"data": argocd_health_checks()}])
 
 
 # Each file by its name, and what makes its text.

@@ -1,0 +1,9 @@
+# One comment, which later pushes edit. It is known by its first line.
+{ echo "<!-- trainc diff -->"; trainc diff "git:origin/$BASE" --format markdown; } > "$RUNNER_TEMP/diff.md"
+comments="repos/$GITHUB_REPOSITORY/issues/$NUMBER/comments"
+mine=$(gh api --paginate "$comments" --jq '.[] | select(.body | startswith("<!-- trainc diff -->")) | .id' | head -n 1)
+if [ -n "$mine" ]; then
+  gh api --method PATCH "repos/$GITHUB_REPOSITORY/issues/comments/$mine" --field body=@"$RUNNER_TEMP/diff.md" --silent
+else
+  gh api --method POST "$comments" --field body=@"$RUNNER_TEMP/diff.md" --silent
+fi
