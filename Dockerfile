@@ -1,0 +1,22 @@
+# trainc as a program: docker run --rm -v "$PWD:/work" trainc build
+FROM python:3.13-slim AS build
+WORKDIR /source
+COPY pyproject.toml README.md LICENSE ./
+COPY locks/runtime.txt locks/runtime.txt
+COPY compiler compiler
+COPY runtimes runtimes
+RUN python -m venv /opt/trainc \
+    && /opt/trainc/bin/pip install --no-cache-dir --require-hashes --requirement locks/runtime.txt \
+    && /opt/trainc/bin/pip install --no-cache-dir --no-deps .
+
+FROM python:3.13-slim
+# `trainc diff` reads revisions through git.
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends git \
+    && rm -rf /var/lib/apt/lists/* \
+    && git config --system --add safe.directory /work
+COPY --from=build /opt/trainc /opt/trainc
+ENV PATH=/opt/trainc/bin:$PATH PYTHONDONTWRITEBYTECODE=1
+WORKDIR /work
+USER 65532:65532
+ENTRYPOINT ["trainc"]
