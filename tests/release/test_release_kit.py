@@ -71,6 +71,9 @@ def test_all_are_valid_by_the_published_schemas(everything: list[Path]) -> None:
         schema = published("github-action.json" if path == ACTION else "github-workflow.json")
         # YAML 1.1 reads the key `on` as true.
         data = {"on" if key is True else key: value for key, value in loaded(path).items()}
+        for job in data.get("jobs", {}).values():
+            # The collection's copy of the schema is older than this permission.
+            job["permissions"].pop("attestations", None)
         jsonschema.validators.validator_for(schema)(schema).validate(data)
 
 
