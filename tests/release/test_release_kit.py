@@ -66,6 +66,7 @@ def everything(written_by_init: Path) -> list[Path]:
     return [*WORKFLOWS, ACTION, written_by_init]
 
 
+@pytest.mark.slow
 def test_all_are_valid_by_the_published_schemas(everything: list[Path]) -> None:
     for path in everything:
         schema = published("github-action.json" if path == ACTION else "github-workflow.json")
@@ -77,6 +78,7 @@ def test_all_are_valid_by_the_published_schemas(everything: list[Path]) -> None:
         jsonschema.validators.validator_for(schema)(schema).validate(data)
 
 
+@pytest.mark.slow
 def test_zizmor_finds_nothing(everything: list[Path], tmp_path: Path) -> None:
     program = Path(sys.executable).with_name("zizmor")
     if not program.exists():
