@@ -141,7 +141,10 @@ def _schemas() -> dict[str, str]:
     from trainc.api.schema.editor_schema import DIALECT
     from trainc.cli.schema import OWN_FILES, of_every_kind
 
-    schemas = {"trainc": of_every_kind(NEWEST_RELEASE), **{name.lower(): own(DIALECT) for name, own in OWN_FILES.items()}}
+    schemas = {
+        "trainc": of_every_kind(NEWEST_RELEASE),
+        **{name.lower(): own(DIALECT) for name, own in OWN_FILES.items()},
+    }
     return {f".vscode/{name}.schema.json": json.dumps(schema) + "\n" for name, schema in schemas.items()}
 
 
