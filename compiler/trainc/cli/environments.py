@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 
 from trainc.cli.command import Arguments, UsageError
@@ -25,6 +26,30 @@ def environments_of(arguments: Arguments) -> list[Arguments]:
             raise UsageError(f"trainc.yaml has no environment {name!r}; {hint}")
     chosen = arguments.env or (() if arguments.paths or arguments.overlay else known)
     return [Arguments(**{**vars(arguments), "env": [name]}) for name in dict.fromkeys(chosen)] or [arguments]
+
+
+def environments_of_sides(arguments: Arguments) -> list[Arguments]:
+    """As `environments_of`, for the two sides of a diff: a revision as a whole is no PATH.
+
+    A folder that holds the output of environments stands for the output of each.
+    """
+    paths = [word for word in arguments.sides if not word.startswith("git:") or word.count(":") > 1]
+    local = [word for word in paths if not word.startswith("git:")]
+    found = environments_of(Arguments(**{**vars(arguments), "paths": local}))
+    if len(paths) == 1 and local and not arguments.env:
+        known = read_configuration(local, arguments.config, limits_of(arguments)).environments
+        outputs = {
+            name: each.output for name, each in known.items() if each.output and _is_below(each.output, local[0])
+        }
+        found = [
+            Arguments(**{**vars(arguments), "env": [name], "sides": [path]}) for name, path in outputs.items()
+        ] or found
+    return found
+
+
+def _is_below(path: str, folder: str) -> bool:
+    real, above = os.path.realpath(path), os.path.realpath(folder)
+    return real == above or real.startswith(above + os.sep)
 
 
 def name_of(arguments: Arguments) -> str:
