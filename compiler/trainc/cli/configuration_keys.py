@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, get_args
 
 from trainc.api.releases import RELEASES, normalize_release
 from trainc.diagnostics import Path
-from trainc.diagnostics.policy import LEVELS, Problem, read_rules
+from trainc.diagnostics.policy import RULES_SCHEMA, Problem, read_rules
 from trainc.options import Delivery, SecretsMode, Semantics
 from trainc.startup.records import dataclass
 
@@ -15,18 +15,6 @@ Schema: TypeAlias = dict[str, Any]
 
 _TEXT: Schema = {"type": "string"}
 _TEXTS: Schema = {"type": "array", "items": _TEXT}
-_LEVEL: Schema = {"enum": list(LEVELS)}
-_RULE: Schema = {
-    "anyOf": [
-        _LEVEL,
-        {"type": "object", "properties": {"level": _LEVEL, "reason": _TEXT}, "additionalProperties": False},
-    ]
-}
-_RULES: Schema = {
-    "type": "object",
-    "patternProperties": {r"[/*.]": {"type": "object", "additionalProperties": _RULE}},
-    "additionalProperties": _RULE,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +54,15 @@ def _is_overlay(value: Any) -> tuple[str, str] | None:
 
 _A_TEXT = _is(str, "write a string, in quotes if it looks like a number or a boolean")
 _A_FOLDER = _is(str, "write the path of a folder")
-_OR_TEXTS: Schema = {"anyOf": [_TEXT, _TEXTS]}
+_OR_TEXTS: Schema = {"type": ["string", "array"], "items": _TEXT}
 KEYS: tuple[Key, ...] = (
-    Key("sources", "Files and folders with TrainJobs; `.` where nothing is said.", _TEXTS, _is_texts),
-    Key("runtimes", "Folders with runtimes that the sources do not have.", _TEXTS, _is_texts),
-    Key("overlay", "A folder with an overlay.yaml, or several, later ones over earlier ones.", _OR_TEXTS, _is_overlay),
-    Key("release", f"The Trainer release: {', '.join(RELEASES)}; v2.3 and 2.3.1 mean 2.3.", _TEXT, _is_release),
+    Key("sources", "Files and folders with TrainJobs: what is compiled when no PATH is given.", _TEXTS, _is_texts),
+    Key("runtimes", "Folders with runtimes; they come before the built-in ones.", _TEXTS, _is_texts),
+    Key("overlay", "The overlay to apply, or several in order.", _OR_TEXTS, _is_overlay),
+    Key("release", f"The Trainer release, in quotes: {', '.join(RELEASES)}.", _TEXT, _is_release),
     Key(
         "semantics",
-        "`gitops`: what should be in git; `controller`: exactly what the controller would create.",
+        "What to compile: what belongs in git, or exactly what the controller creates.",
         {"enum": list(get_args(Semantics))},
         _one_of(*get_args(Semantics)),
     ),
@@ -84,29 +72,34 @@ KEYS: tuple[Key, ...] = (
         {"enum": list(get_args(SecretsMode))},
         _one_of(*get_args(SecretsMode)),
     ),
-    Key("keygenImage", "The image that makes keys under `secrets: presync-job`.", _TEXT, _A_TEXT),
+    Key("keygenImage", "The image that makes key pairs under `secrets: presync-job`.", _TEXT, _A_TEXT),
     Key(
         "delivery",
-        "The tool that applies the output.",
+        "The tool that applies the manifests.",
         {"enum": list(get_args(Delivery))},
         _one_of(*get_args(Delivery)),
     ),
-    Key("syncOptions", "What that tool is told about each job; `trainc build --help` lists them.", _TEXTS, _is_texts),
+    Key("syncOptions", "What that tool should do with each job; see `trainc help sync-options`.", _TEXTS, _is_texts),
     Key(
         "nameHash",
-        "Whether names end in a hash of the content, so that a changed job is a new job.",
+        "Whether names end in a hash of the job's content.",
         {"type": "boolean"},
         _is(bool, "write true or false, without quotes"),
     ),
-    Key("plugins", "Plugins of other distributions that take part.", _TEXTS, _is_texts),
-    Key("output", "The folder that a build of everything writes, one file for each job.", _TEXT, _A_FOLDER),
-    Key("cluster", "A folder with the objects of the cluster, for `trainc fits` and `check`.", _TEXT, _A_FOLDER),
+    Key("plugins", "Plugins of other distributions to use, by name.", _TEXTS, _is_texts),
+    Key("output", "The folder for the manifests, one file per TrainJob.", _TEXT, _A_FOLDER),
+    Key("cluster", "The folder with a snapshot of queues and nodes, for `trainc fits`.", _TEXT, _A_FOLDER),
     Key("exclude", "Globs, as in .gitignore, of files and folders that are not read.", _TEXTS, _is_texts),
-    Key("rules", "Diagnostics that are errors, warnings, infos, or ignored: by code, by path too.", _RULES, _A_TEXT),
+    Key(
+        "rules",
+        "What becomes of diagnostics, by code: error, warning, info or ignore.",
+        RULES_SCHEMA,
+        _A_TEXT,
+    ),
 )
 BY_NAME: Mapping[str, Key] = {key.name: key for key in KEYS}
 ENVIRONMENTS = "environments"
-_ABOUT_ENVIRONMENTS = "Environments by name, each with what differs there: any key but this one."
+_ABOUT_ENVIRONMENTS = "Environments by name, each with the keys that differ there: any but this one."
 NAMES = (*BY_NAME, ENVIRONMENTS)
 
 
@@ -160,7 +153,7 @@ def configuration_schema(dialect: str) -> Schema:
     }
     return {
         "$schema": dialect,
-        "title": "trainc.yaml",
+        "title": "Settings of trainc",
         "type": "object",
         "properties": properties,
         "additionalProperties": False,

@@ -22,7 +22,7 @@ from trainc.cli.command import COMMANDS, Arguments, Status, Streams, UsageError
 from trainc.cli.report_text import Files, text_report
 from trainc.cli.terminal import Paint
 from trainc.diagnostics import Diagnostic
-from trainc.integrations.scaffold import ENVIRONMENTS, README, RENDERED, GitOps, scaffold
+from trainc.integrations.scaffold import README, RENDERED, GitOps, scaffold
 
 _REPOSITORY = "https://git.example.com/ml/training.git"
 
@@ -67,10 +67,9 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         streams.err.write(text_report([_refusal(folder, path) for path in in_the_way], Files(), paint))
         return Status.DIAGNOSED
     _write(folder, texts)
-    for environment in ENVIRONMENTS:
-        status = _build(folder, environment, arguments, streams)
-        if status is not Status.DONE:
-            return status
+    status = _build(folder, arguments, streams)
+    if status is not Status.DONE:
+        return status
     streams.err.write(_said(folder, texts, arguments))
     return Status.DONE
 
@@ -88,15 +87,13 @@ def _write(folder: str, texts: Mapping[str, str]) -> None:
             stream.write(text)
 
 
-def _build(folder: str, environment: str, arguments: Arguments, streams: Streams) -> Status:
-    """`trainc build` for one environment of the new repository."""
+def _build(folder: str, arguments: Arguments, streams: Streams) -> Status:
+    """`trainc build` for every environment of the new repository."""
     from trainc.cli.build import run as build
     from trainc.cli.command import parsed, parser_of
 
     (command,) = (command for command in COMMANDS if command.name == "build")
-    config, overlay = os.path.join(folder, "trainc.yaml"), os.path.join(folder, "overlays", environment)
-    output = os.path.join(folder, RENDERED, environment)
-    words = ["--config", config, "--overlay", overlay, "--output", output, "--quiet", "--color", arguments.color]
+    words = ["--config", os.path.join(folder, "trainc.yaml"), "--quiet", "--color", arguments.color]
     return build(parsed(parser_of(command), words), streams)
 
 

@@ -111,6 +111,22 @@ def _hinted(found: Diagnostic, hint: str) -> Diagnostic:
 # A mapping of `rules:`, as trainc.yaml and overlays have it.
 
 Problem: TypeAlias = tuple[Path, str, str]
+_LEVEL: Mapping[str, Any] = {"enum": list(LEVELS)}
+_RULE: Mapping[str, Any] = {
+    "anyOf": [
+        _LEVEL,
+        {
+            "type": "object",
+            "properties": {"level": _LEVEL, "reason": {"type": "string"}},
+            "additionalProperties": False,
+        },
+    ]
+}
+RULES_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "patternProperties": {r"[/*.]": {"type": "object", "additionalProperties": _RULE}},
+    "additionalProperties": _RULE,
+}
 
 
 def read_rules(value: Any, path: Path, folder: str) -> tuple[list[Rule], list[Problem]]:
