@@ -9,7 +9,6 @@ from trainc.cli.command import Arguments, UsageError
 from trainc.cli.configuration import read_configuration
 from trainc.cli.settings import limits_of
 from trainc.diagnostics import Diagnostic, in_order
-from trainc.diagnostics.near_names import did_you_mean
 from trainc.startup.records import replace
 
 
@@ -22,6 +21,8 @@ def environments_of(arguments: Arguments) -> list[Arguments]:
     known = read_configuration(arguments.paths, arguments.config, limits_of(arguments)).environments
     for name in arguments.env or ():
         if name not in known:
+            from trainc.diagnostics.near_names import did_you_mean
+
             hint = did_you_mean(name, known) or f"there is {', '.join(known) or 'none'}"
             raise UsageError(f"trainc.yaml has no environment {name!r}; {hint}")
     chosen = arguments.env or (() if arguments.paths or arguments.overlay else known)
