@@ -109,7 +109,7 @@ def test_what_a_job_needs_may_stand_beside_it(write: Write) -> None:
     write("job.yaml", job() + "---\n{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x}}\n")
     result = build("job.yaml")
     assert result.status == 0
-    assert result.stderr == "trainc: info[SkippedDocument] 1 document of other kinds skipped\n"
+    assert result.stderr == "trainc: info[SkippedDocument] skipped 1 document of other kinds\n"
 
 
 def test_documents_of_other_kinds_in_a_folder_are_counted_once(write: Write) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -129,7 +130,7 @@ def test_colour_is_for_those_who_can_see_it(
 @pytest.mark.parametrize("hostile", ["\x1b[31m", "\n::add-mask::x", "\r", "\x07", "\u202e", "\u2028", "\x9b31m"])
 @pytest.mark.parametrize("field", ["message", "hint", "object", "path", "file"])
 def test_nothing_in_a_report_is_obeyed_by_a_terminal_or_a_runner(field: str, hostile: str) -> None:
-    parts = {"message": "m", "hint": "h", "object": "", "path": "p", "file": "f", field: f"a{hostile}b"}
+    parts: dict[str, Any] = {"message": "m", "hint": "h", "object": "", "path": "p", "file": "f", field: f"a{hostile}b"}
     source = None if field == "object" else Source(parts.pop("file"), 1, 1)
     parts.pop("file", None)
     report = text_report([Diagnostic("SomeCode", "error", source=source, **parts)], Files(), PLAIN)

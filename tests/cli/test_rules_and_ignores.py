@@ -122,6 +122,15 @@ def test_an_error_without_which_nothing_is_compiled_stays_one_and_says_so() -> N
         assert result.stderr.count("this error cannot be ignored: nothing can be compiled until it is fixed") == 1
 
 
+def test_an_error_that_would_leave_a_hole_in_the_output_stays_one() -> None:
+    write("jobs/llm.yaml", JOB.replace("torch-distributed", "deepspeed-distributed"))
+    write("trainc.yaml", "release: '2.3'\nsecrets: sealed\nrules: {SealedSecretMissing: {level: ignore, reason: x}}\n")
+    result = run("build", "jobs")
+    assert (result.status, result.stdout) == (1, "")
+    assert severities(result)["SealedSecretMissing"] == "error"
+    assert "cannot be ignored" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("rules", "said"),
     [

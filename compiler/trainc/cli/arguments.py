@@ -89,6 +89,12 @@ def _add_rare_input(parser: ArgumentParser) -> None:
         help="allow symlinks, overlays and trainc.yaml to point outside the repository (its root is the folder with "
         ".git, else the one with trainc.yaml)",
     )
+    group.add_argument(
+        "--env",
+        metavar="NAME",
+        action="append",
+        help="an environment of trainc.yaml; repeatable (default without PATH: all of them)",
+    )
     completed_by(
         group.add_argument(
             "--config", metavar="FILE", help="settings file (default: trainc.yaml here or in a parent folder)"

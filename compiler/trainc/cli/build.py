@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from trainc.cli.arguments import (
@@ -26,9 +27,10 @@ from trainc.cli.arguments import (
     completed_by,
     refusal,
 )
-from trainc.cli.build_output import refuse, to_folder, to_stdout
+from trainc.cli.build_output import Target, refuse, to_folders, to_stdout
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.compiling import Run, read_stdin, start
+from trainc.cli.environments import environments_of, name_of
 from trainc.cli.report_text import STDIN, Files
 from trainc.cli.settings import Settings, settings_of
 from trainc.cli.terminal import Progress
@@ -103,9 +105,12 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if not arguments.watch:
         return build(arguments, streams)
     try:
-        settings = settings_of(arguments)
+        every = environments_of(arguments)
+        settings = settings_of(every[0])
     except CompileError as error:
         return refuse(error.diagnostics, Files(), arguments, streams)
+    if len(every) > 1:
+        raise UsageError(f"--watch is for one environment: name one of {', '.join(map(name_of, every))} with --env")
     target = _target(arguments, settings)
     if target == STDOUT or STDIN in settings.paths or arguments.check or arguments.exit_code:
         raise UsageError(
@@ -119,15 +124,23 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 def build(arguments: Arguments, streams: Streams) -> Status:
     """One build, from the settings to the output."""
     try:
-        settings = settings_of(arguments)
+        every = environments_of(arguments)
+        settings = [settings_of(each) for each in every]
     except CompileError as error:
         return refuse(error.diagnostics, Files(), arguments, streams)
-    target, progress = _target(arguments, settings), Progress(streams.err)
-    skip = settings.output if target == STDOUT else target
-    with _compilation(settings, arguments, streams, skip, progress) as compilation:
-        if target == STDOUT:
-            return to_stdout(compilation, progress, arguments, streams)
-        return to_folder(compilation, progress, target, arguments, streams)
+    folders, progress = [_target(arguments, each) for each in settings], Progress(streams.err)
+    if len(every) > 1 and (STDOUT in folders or len(set(folders)) < len(folders)):
+        names = ", ".join(map(name_of, every))
+        raise UsageError(f"each environment needs an `output` of its own; name one of {names} with --env")
+    with ExitStack() as stack:
+        targets: list[Target] = []
+        for which, each, folder in zip(every, settings, folders, strict=True):
+            compilation = _compilation(each, arguments, streams, folder, progress)
+            stack.push(compilation.__exit__)
+            targets.append(Target(compilation, folder, name_of(which)))
+        if folders == [STDOUT]:
+            return to_stdout(targets[0].compilation, progress, arguments, streams)
+        return to_folders(targets, progress, arguments, streams)
 
 
 def _target(arguments: Arguments, settings: Settings) -> str:
@@ -154,9 +167,10 @@ def _is_same(path: str, other: str) -> bool:
 
 
 def _compilation(
-    settings: Settings, arguments: Arguments, streams: Streams, skip: str | None, progress: Progress
+    settings: Settings, arguments: Arguments, streams: Streams, target: str, progress: Progress
 ) -> Run | BatchRun:
     """Job files apart where that was asked for, and where they can be; else the input as a whole."""
+    skip = settings.output if target == STDOUT else target
     stdin = read_stdin(settings, streams)
     if arguments.jobs != 1 or arguments.cache is not None:
         from trainc.cli.batching import Request, UnusualError, processes, run_apart

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, BinaryIO, Self
 
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.compiling import Run, fails, nothing_found, paint_for
+from trainc.cli.environments import together
 from trainc.cli.report_text import STDIN, Files, counted_noun, text_report
 from trainc.cli.terminal import Progress
 from trainc.diagnostics import Diagnostic, has_errors, in_order
 from trainc.diagnostics.spelled_out import unobeyed
+from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:
     from trainc.cli.batching import BatchRun
     from trainc.cli.settings import Settings
+    from trainc.output.folder import Plan
 
 _IN_MEMORY = 8_000_000
 _AT_A_TIME = 1_000_000
@@ -32,41 +35,85 @@ def to_stdout(compilation: Run | BatchRun, progress: Progress, arguments: Argume
         progress.clear()
         if _is_refused(compilation, arguments):
             return refuse(compilation.diagnostics, compilation.files, arguments, streams)
-        _report(compilation, arguments, streams)
+        _report([Target(compilation, "-")], arguments, streams)
         held.copy_to(streams.out)
     return Status.DONE
 
 
-def to_folder(
-    compilation: Run | BatchRun, progress: Progress, target: str, arguments: Arguments, streams: Streams
-) -> Status:
-    """A file for each job in the folder `target`, or with --check what would change there."""
-    from trainc.output.folder import carry_out, file_name, first_line, plan
+@dataclass(slots=True)
+class Target:
+    """A compilation, the folder that it is for, and the environment of trainc.yaml, if it is one's."""
+
+    compilation: Run | BatchRun
+    folder: str
+    environment: str = ""
+
+
+def to_folders(targets: Sequence[Target], progress: Progress, arguments: Arguments, streams: Streams) -> Status:
+    """A file for each job in each folder, or with --check what would change there; nothing where anything is wrong."""
+    texts = [_files(target.compilation) for target in targets]
+    progress.clear()
+    refused = [_is_refused(target.compilation, arguments) for target in targets]
+    if any(refused):
+        return _refuse_all(targets, arguments, streams)
+    plans = _planned(targets, texts, arguments)
+    for target, planned in zip(targets, plans, strict=True):
+        target.compilation.diagnostics += _about_plan(planned, target.folder, arguments)
+    if any(has_errors(target.compilation.diagnostics) for target in targets):
+        return _refuse_all(targets, arguments, streams)
+    _report(targets, arguments, streams)
+    for target, planned in zip(targets, plans, strict=True):
+        _show(planned, target.folder, arguments, streams)
+    differs = any(planned.changes for planned in plans) and (arguments.check or arguments.exit_code)
+    return Status.DIAGNOSED if differs else Status.DONE
+
+
+def _files(compilation: Run | BatchRun) -> dict[str, str]:
+    """The text of every file that the jobs make, by its path in the folder."""
+    from trainc.output.folder import file_name, first_line
 
     home = _home_of(compilation.settings)
-    files = {
+    return {
         file_name(namespace, name): first_line(_source(file, home)) + text.decode()
         for namespace, name, text, file in compilation.texts("yaml")
     }
-    progress.clear()
-    if _is_refused(compilation, arguments):
-        return refuse(compilation.diagnostics, compilation.files, arguments, streams)
-    planned = plan(target, files, prune=arguments.prune or compilation.settings.whole)
-    if not arguments.check:
-        planned = carry_out(planned)
-    compilation.diagnostics += [*planned.refused, *(planned.interrupted if arguments.check else ())]
+
+
+def _planned(targets: Sequence[Target], texts: Sequence[dict[str, str]], arguments: Arguments) -> list[Plan]:
+    """What is to be done in each folder, and unless it is only looked at or one refuses, done."""
+    from trainc.output.folder import carry_out, plan
+
+    plans = [
+        plan(target.folder, files, prune=arguments.prune or target.compilation.settings.whole)
+        for target, files in zip(targets, texts, strict=True)
+    ]
+    if arguments.check or any(planned.refused for planned in plans):
+        return plans
+    return [carry_out(planned) for planned in plans]
+
+
+def _about_plan(planned: Plan, folder: str, arguments: Arguments) -> Iterator[Diagnostic]:
+    yield from planned.refused
+    if arguments.check:
+        yield from planned.interrupted
     if planned.kept and not planned.refused:
-        compilation.diagnostics.append(_kept(planned.kept, target, arguments))
-    if has_errors(compilation.diagnostics):
-        return refuse(compilation.diagnostics, compilation.files, arguments, streams)
-    _report(compilation, arguments, streams)
+        yield _kept(planned.kept, folder, arguments)
+
+
+def _refuse_all(targets: Sequence[Target], arguments: Arguments, streams: Streams) -> Status:
+    return refuse(_told(targets), targets[0].compilation.files, arguments, streams)
+
+
+def _told(targets: Sequence[Target]) -> list[Diagnostic]:
+    return together({target.environment: target.compilation.diagnostics for target in targets})
+
+
+def _show(planned: Plan, folder: str, arguments: Arguments, streams: Streams) -> None:
     for path, text in planned.new.items() if arguments.check else ():
-        shown = unobeyed(_difference(f"{target}/{path}", planned.old[path], text))
+        shown = unobeyed(_difference(f"{folder}/{path}", planned.old[path], text))
         streams.out.write(shown.encode("utf-8", "backslashreplace"))
     if not arguments.quiet:
-        _print_changes(list(planned.described()), target, arguments, streams)
-    differs = planned.changes and (arguments.check or arguments.exit_code)
-    return Status.DIAGNOSED if differs else Status.DONE
+        _print_changes(list(planned.described()), folder, arguments, streams)
 
 
 def _kept(paths: Sequence[str], target: str, arguments: Arguments) -> Diagnostic:
@@ -114,13 +161,14 @@ def _is_refused(compilation: Run | BatchRun, arguments: Arguments) -> bool:
     return fails(compilation.diagnostics, arguments)
 
 
-def _report(compilation: Run | BatchRun, arguments: Arguments, streams: Streams) -> None:
-    paint = paint_for(arguments, streams)
-    found = in_order(compilation.diagnostics)
-    streams.err.write(text_report(found, compilation.files, paint, quiet=arguments.quiet))
-    if arguments.verbose:
-        documents = counted_noun(compilation.documents, "document")
-        streams.err.write(f"{documents} read, {counted_noun(compilation.compiled, 'TrainJob')} compiled\n")
+def _report(targets: Sequence[Target], arguments: Arguments, streams: Streams) -> None:
+    paint, files = paint_for(arguments, streams), targets[0].compilation.files
+    streams.err.write(text_report(_told(targets), files, paint, quiet=arguments.quiet))
+    for target in targets if arguments.verbose else ():
+        about = f"{target.environment}: " if target.environment else ""
+        documents = counted_noun(target.compilation.documents, "document")
+        compiled = counted_noun(target.compilation.compiled, "TrainJob")
+        streams.err.write(f"{about}{documents} read, {compiled} compiled\n")
 
 
 def refuse(diagnostics: Iterable[Diagnostic], files: Files, arguments: Arguments, streams: Streams) -> Status:

@@ -22,13 +22,15 @@ from trainc.admission.admit import check_rendered
 from trainc.api.documents import Manifest
 from trainc.cli.arguments import add_input, add_limits, add_reporting, add_shaping, add_strict
 from trainc.cli.command import Arguments, Status, Streams
-from trainc.cli.compiling import fails, is_checked, nothing_found, paint_for, read_stdin, start
+from trainc.cli.compiling import Run, fails, is_checked, nothing_found, paint_for, read_stdin, start
+from trainc.cli.environments import environments_of, name_of, together
 from trainc.cli.report_text import Files, counted_noun, text_report
-from trainc.cli.settings import settings_of
+from trainc.cli.settings import Settings, settings_of
 from trainc.cli.terminal import Progress
 from trainc.compilation import CompiledJob
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
 from trainc.pipeline.dry_run import check_fragments, check_unused_runtimes
+from trainc.startup.records import dataclass
 
 FORMATS = ("text", "json", "github", "sarif")
 
@@ -49,11 +51,33 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile, throw the manifests away, and report."""
     try:
-        settings = settings_of(arguments)
+        every = [(name_of(each), settings_of(each)) for each in environments_of(arguments)]
     except CompileError as error:
         return _report(error.diagnostics, Files(), arguments, streams)
-    progress = Progress(streams.err)
-    checking = start(settings, read_stdin(settings, streams), checks_fragments=True, step=progress.step)
+    stdin, progress = read_stdin(every[0][1], streams), Progress(streams.err)
+    checked = {name: _check(settings, stdin, progress, arguments) for name, settings in every}
+    progress.clear()
+    remarks = _remarks_on_comments([each.checking for each in checked.values()])
+    found = together({name: [*each.checking.diagnostics, *remarks] for name, each in checked.items()})
+    status = _report(found, Files(stdin), arguments, streams)
+    for name, each in checked.items():
+        lines = [*each.runs, *([] if arguments.quiet or has_errors(found) else [each.counted])]
+        if arguments.format == "text":
+            streams.err.write("".join(f"{name}: {line}\n" if name else f"{line}\n" for line in lines))
+    return status
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """What there is to say of the input; `runs` and `counted` are lines for people."""
+
+    checking: Run
+    runs: list[str]
+    counted: str
+
+
+def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Arguments) -> _Checked:
+    checking = start(settings, stdin, checks_fragments=True, step=progress.step)
     cluster = settings.configuration.cluster
     manifests: list[Manifest] = []
     runs: list[str] = []
@@ -61,8 +85,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         manifests += job.manifests if cluster else ()
         if arguments.verbose and arguments.format == "text":
             runs += _runs(job)
-    inputs = checking.inputs
-    rules = checking.session.rules
+    inputs, rules = checking.inputs, checking.session.rules
     tried = list(check_unused_runtimes(checking.session))
     checking.diagnostics += [diagnostic for found in tried for diagnostic in found]
     checking.diagnostics += rules(check_fragments(inputs.documents, settings.options), False)
@@ -74,18 +97,26 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         checking.diagnostics += rules(found.diagnostics, found.answers is None)
     if not arguments.allow_empty and not any(map(is_checked, inputs.documents)):
         checking.diagnostics += nothing_found(settings, checking.diagnostics)
-    checking.diagnostics += rules(checking.remarks_on_comments(), True)
-    progress.clear()
-    status = _report(checking.diagnostics, checking.files, arguments, streams)
-    streams.err.write("".join(f"{line}\n" for line in runs))
-    if arguments.format == "text" and not arguments.quiet and not has_errors(checking.diagnostics):
-        counts = [
-            f"{counted_noun(len(inputs.documents), 'document')} checked",
-            f"{counted_noun(checking.compiled, 'TrainJob')} compiled",
-            f"{counted_noun(len(tried), 'unused runtime')} tried",
-        ]
-        streams.err.write(", ".join(counts if tried else counts[:2]) + "\n")
-    return status
+    counts = [
+        f"{counted_noun(len(inputs.documents), 'document')} checked",
+        f"{counted_noun(checking.compiled, 'TrainJob')} compiled",
+        f"{counted_noun(len(tried), 'unused runtime')} tried",
+    ]
+    return _Checked(checking, runs, ", ".join(counts if tried else counts[:2]))
+
+
+def _remarks_on_comments(every: Sequence[Run]) -> list[Diagnostic]:
+    """What there is to say of ignore comments, once everything else is known: one may be for one environment only."""
+    from trainc.reading.ignores import Comments, remarks_on
+
+    found = [diagnostic for checking in every for diagnostic in checking.diagnostics]
+    if has_errors(found):
+        return []
+    read = [document.file for checking in every for document in checking.inputs.read]
+    read += [file for checking in every for overlay in checking.settings.overlays for file, _ in overlay.texts]
+    comments = Comments(every[0].files.stdin)
+    ignores = [ignore for file in dict.fromkeys(read) for ignore in comments(file)]
+    return every[0].session.rules(remarks_on(ignores, found), True)
 
 
 def _runs(job: CompiledJob) -> Iterator[str]:

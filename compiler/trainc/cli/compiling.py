@@ -73,16 +73,6 @@ class Run:
         """How many there are."""
         return len(self.inputs.documents)
 
-    def remarks_on_comments(self) -> Iterator[Diagnostic]:
-        """What there is to say of ignore comments, once everything else is known."""
-        from trainc.reading.ignores import Comments, remarks_on
-
-        comments = Comments(self.files.stdin)
-        overlays = (file for overlay in self.settings.overlays for file, _ in overlay.texts)
-        files = dict.fromkeys([*(d.file for d in self.inputs.read), *overlays])
-        ignores = [ignore for file in files for ignore in comments(file)]
-        return remarks_on(ignores, self.diagnostics) if not has_errors(self.diagnostics) else iter(())
-
     def texts(self, form: Form) -> Iterator[tuple[str, str, bytes, str]]:
         """Namespace, name, part of the output, and file of every job that compiles."""
         from trainc.emit.yaml_writer import text_of

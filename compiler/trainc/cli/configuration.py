@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, get_args
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from trainc.api.releases import normalize_release
+from trainc.cli.configuration_keys import BY_NAME, ENVIRONMENTS, problems_of
 from trainc.diagnostics import CompileError, Diagnostic, Path, format_path
 from trainc.diagnostics.policy import Rule, read_rules
 from trainc.options import Delivery, Limits, SecretsMode, Semantics
@@ -17,7 +17,7 @@ from trainc.reading.document import Document
 from trainc.reading.foreign import Exclude
 from trainc.reading.opening import read_file, reason_of
 from trainc.reading.yaml_reader import read_documents
-from trainc.startup.records import dataclass, replace
+from trainc.startup.records import dataclass, field, replace
 
 FILE_NAME = "trainc.yaml"
 
@@ -42,6 +42,9 @@ class Configuration:
     cluster: str | None = None
     exclude: Exclude = Exclude()
     rules: tuple[Rule, ...] = ()
+    # Its own name, where it is that of an environment; else those that there are.
+    environment: str = ""
+    environments: Mapping[str, Configuration] = field(default_factory=dict)
 
 
 def read_configuration(paths: Sequence[str], named: str | None, limits: Limits = Limits()) -> Configuration:
@@ -62,21 +65,31 @@ def read_configuration(paths: Sequence[str], named: str | None, limits: Limits =
         problems = list(_leading_outside(document, os.path.dirname(file), root))
     if problems:
         raise CompileError(problems)
-    data = document.data
     folder = os.path.dirname(file)
-    values: dict[str, Any] = {_FIELDS.get(key, key): value for key, value in data.items() if key in _SCALARS}
+    decided = _decided(document.data, folder)
+    found = Configuration(file, **decided)
+    environments = {
+        name: replace(found, **_decided(own, folder, found), environment=name)
+        for name, own in document.data.get(ENVIRONMENTS, {}).items()
+    }
+    return replace(found, environments=environments)
+
+
+def _decided(data: Mapping[str, Any], folder: str, around: Configuration = Configuration()) -> dict[str, Any]:
+    """Fields of a Configuration; `around` is what an environment stands in: its rules come on top of those."""
+    values: dict[str, Any] = {_FIELDS.get(key, key): value for key, value in data.items() if key in BY_NAME}
     for key in _PATHS:
         if key in data:
             # A file can be called `-`, which is the standard input only where a user says so.
             paths = [data[key]] if isinstance(data[key], str) else data[key]
             values[key] = tuple(os.path.join(folder or os.curdir if path == "-" else folder, path) for path in paths)
     values |= {_FIELDS.get(key, key): tuple(data[key]) for key in _LISTS if key in data}
-    values["exclude"] = Exclude(folder, values.get("exclude", ()))
-    values["rules"] = tuple(read_rules(data.get("rules", {}), ("rules",), folder)[0])
-    for key in _PLACES:
-        if key in values:
-            values[key] = os.path.join(folder, values[key])
-    return Configuration(file, **values)
+    values |= {key: os.path.join(folder, data[key]) for key in _PLACES if key in data}
+    values["exclude"] = Exclude(folder, (*around.exclude.globs, *values.get("exclude", ())))
+    if "delivery" in data and "syncOptions" not in data and data["delivery"] != around.delivery:
+        values["sync_options"] = None  # They are for one tool.
+    values["rules"] = (*around.rules, *read_rules(data.get("rules", {}), ("rules",), folder)[0])
+    return values
 
 
 def _search(paths: Sequence[str]) -> str | None:
@@ -93,13 +106,17 @@ def _search(paths: Sequence[str]) -> str | None:
 
 def _leading_outside(document: Document, folder: str, root: str) -> Iterator[Diagnostic]:
     """What the paths of a valid trainc.yaml have wrong."""
-    for key in (*_PATHS, *_PLACES):
-        value = document.data.get(key, ())
+    parts: dict[tuple[str, ...], Any] = {
+        (ENVIRONMENTS, name): own for name, own in document.data.get(ENVIRONMENTS, {}).items()
+    }
+    for above, key in ((above, key) for above in ((), *parts) for key in (*_PATHS, *_PLACES)):
+        value = (parts[above] if above else document.data).get(key, ())
         for path in [value] if isinstance(value, str) else value:
             if key == "output" and ".git" in os.path.normpath(path).casefold().split(os.sep):
-                yield _wrong(document, (key,), f"{path} is inside the .git folder", "choose another folder")
+                hint = "choose another folder"
+                yield _wrong(document, (*above, key), f"{path} is inside the .git folder", hint)
             if not is_inside(os.path.join(folder, path), root):
-                wrong = _wrong(document, (key,), f"{path} is outside the repository", OUTSIDE_HINT)
+                wrong = _wrong(document, (*above, key), f"{path} is outside the repository", OUTSIDE_HINT)
                 yield replace(wrong, code="OutsideRoot")
 
 
@@ -125,22 +142,8 @@ def _problems(document: Document) -> Iterator[Diagnostic]:
         hint = "rename this file, or pass the settings file with --config FILE"
         yield _wrong(document, ("kind",), f"this is a {document.data['kind']}, not a trainc settings file", hint)
         return
-    for key, value in document.data.items():
-        path: Path = (key,)
-        if key not in KEYS:
-            from trainc.diagnostics.near_names import did_you_mean
-
-            hint = did_you_mean(key, KEYS) or f"known keys: {', '.join(KEYS)}"
-            yield _wrong(document, path, "unknown key in trainc.yaml", hint)
-        elif key == "rules":
-            for where, message, hint in read_rules(value, path, "")[1]:
-                yield _wrong(document, where, message, hint)
-        elif key in _SCALARS:
-            expected = _SCALARS[key](value)
-            if expected:
-                yield _wrong(document, path, f"invalid value {value!r}", expected)
-        elif not _is_list_of_texts(value) and not (key == "overlay" and isinstance(value, str)):
-            yield _wrong(document, path, "expected a list of strings", "write one item per line, each after `- `")
+    for path, message, hint in problems_of(document.data):
+        yield _wrong(document, path, message, hint)
 
 
 def _wrong(document: Document, path: Path, message: str, hint: str) -> Diagnostic:
@@ -148,50 +151,8 @@ def _wrong(document: Document, path: Path, message: str, hint: str) -> Diagnosti
     return Diagnostic("InvalidConfiguration", "error", message, hint, FILE_NAME, where, document.locate(path))
 
 
-def _is_list_of_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
-
-
-def _a_release(value: Any) -> str:
-    try:
-        normalize_release(value if isinstance(value, str) else repr(value))
-    except ValueError as error:
-        return str(error)
-    return "" if isinstance(value, str) else f'write it in quotes: "{value}"'
-
-
-def _a_text(value: Any) -> str:
-    return (
-        "" if isinstance(value, str) and value else "write a string, in quotes if it looks like a number or a boolean"
-    )
-
-
-def _a_truth(value: Any) -> str:
-    return "" if isinstance(value, bool) else "write true or false, without quotes"
-
-
-def _a_path(value: Any) -> str:
-    return "" if isinstance(value, str) and value else "write the path of a folder"
-
-
-def _one_of(choices: tuple[str, ...]) -> Callable[[Any], str]:
-    return lambda value: "" if value in choices else f"choose {' or '.join(choices)}"
-
-
-# Each key's check says what is expected instead, or nothing.
-_SCALARS: Mapping[str, Callable[[Any], str]] = {
-    "release": _a_release,
-    "semantics": _one_of(get_args(Semantics)),
-    "secrets": _one_of(get_args(SecretsMode)),
-    "delivery": _one_of(get_args(Delivery)),
-    "keygenImage": _a_text,
-    "nameHash": _a_truth,
-    "output": _a_path,
-    "cluster": _a_path,
-}
 _PATHS = ("sources", "runtimes", "overlay")
 _PLACES = ("output", "cluster")
 _LISTS = ("syncOptions", "plugins", "exclude")
-KEYS = (*_PATHS, *_LISTS, "rules", *_SCALARS)
-# Keys whose field of Options is spelled otherwise.
+# Keys whose field is spelled otherwise.
 _FIELDS = {"syncOptions": "sync_options", "keygenImage": "keygen_image", "nameHash": "name_hash"}

@@ -19,10 +19,13 @@ Examples:
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections.abc import Mapping
+from io import BytesIO
 
 from trainc.cli.arguments import FILE, add_input, add_limits, add_reporting, add_shaping, completed_by
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.diff_sides import ReadSide, Side, look_up, new_diagnostics, read_side, sides_of
+from trainc.cli.environments import environments_of_sides, name_of
 from trainc.cli.report_text import Files, text_report
 from trainc.cli.terminal import Paint, Part
 from trainc.diagnostics import CompileError, Diagnostic
@@ -66,6 +69,36 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
+    """Compare two sides, for each environment that they are about."""
+    try:
+        every = environments_of_sides(arguments)
+    except CompileError as error:
+        streams.err.write(text_report(error.diagnostics, Files(), Paint(arguments.color, streams.err)))
+        return Status.DIAGNOSED
+    if len(every) == 1:
+        return _run(every[0], streams)
+    shown: dict[str, bytes] = {}
+    statuses: list[Status] = []
+    for each in every:
+        out = BytesIO()
+        statuses.append(_run(each, Streams(streams.stdin, out, streams.err)))
+        shown[name_of(each)] = out.getvalue()
+    streams.out.write(_all_shown(shown, arguments.format))
+    return max(statuses)
+
+
+def _all_shown(shown: Mapping[str, bytes], form: str) -> bytes:
+    """What was shown of each environment, under its name; of those that could be read."""
+    if form == "json":
+        import json
+
+        found = {name: json.loads(text) for name, text in shown.items() if text}
+        return (json.dumps({"environments": found}, indent=2, ensure_ascii=False) + "\n").encode()
+    heading = "# {}\n\n" if form == "markdown" else "{}:\n"
+    return b"\n".join(heading.format(name).encode() + text for name, text in shown.items() if text)
+
+
+def _run(arguments: Arguments, streams: Streams) -> Status:
     """Compare two sides; nothing is written unless both could be read."""
     before, after, diagnostics = _read_both(arguments, streams)
     if before is None or after is None:

@@ -17,16 +17,21 @@ Exit code: 0 every job fits, 1 a job can never be admitted, or the input is wron
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from trainc.cli.arguments import FOLDER, add_input, add_limits, add_reporting, add_shaping, add_strict, completed_by
-from trainc.cli.cluster import Judged, judged
+from trainc.cli.cluster import judged
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.compiling import fails, paint_for, read_stdin, start
+from trainc.cli.environments import environments_of, name_of, together
 from trainc.cli.report_text import Files, text_report
-from trainc.cli.settings import settings_of
-from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
+from trainc.cli.settings import Settings, settings_of
+from trainc.diagnostics import CompileError, Diagnostic, has_errors
 from trainc.diagnostics.spelled_out import unobeyed
+
+if TYPE_CHECKING:
+    from trainc.fits.answer import Fits
 
 FORMATS = ("text", "json", "github")
 
@@ -46,38 +51,49 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile, ask, and print the answers; what is wrong goes to stderr."""
     try:
-        settings = settings_of(arguments)
+        every = {name_of(each): settings_of(each) for each in environments_of(arguments)}
     except CompileError as error:
-        return _refused(error.diagnostics, Files(), arguments, streams)
-    cluster = arguments.cluster or settings.configuration.cluster
-    if cluster is None:
+        return _refused({"": error.diagnostics}, Files(), arguments, streams)
+    clusters = {name: arguments.cluster or settings.configuration.cluster for name, settings in every.items()}
+    if not any(clusters.values()):
         raise UsageError("--cluster DIR is missing, and trainc.yaml has no `cluster:`")
-    compiling = start(settings, read_stdin(settings, streams))
+    stdin = read_stdin(next(iter(every.values())), streams)
+    asked = {name: _asked(every[name], cluster, stdin) for name, cluster in clusters.items() if cluster}
+    _print({name: answers for name, (answers, _) in asked.items() if answers}, arguments, streams)
+    return _refused({name: found for name, (_, found) in asked.items()}, Files(stdin), arguments, streams)
+
+
+def _asked(settings: Settings, cluster: str, stdin: bytes) -> tuple[Fits | None, list[Diagnostic]]:
+    """The answers for one environment, None where there are none, and what there is to say."""
+    compiling = start(settings, stdin)
     manifests = [manifest for job in compiling.jobs() for manifest in job.manifests]
     if has_errors(compiling.diagnostics):
-        return _refused(compiling.diagnostics, compiling.files, arguments, streams)
+        return None, compiling.diagnostics
     found = judged(manifests, compiling.inputs.documents, cluster, settings.options)
-    diagnostics = compiling.session.rules(found.diagnostics, found.answers is None)
-    if found.answers is not None:
-        _print(found, arguments, streams)
-    return _refused(diagnostics, compiling.files, arguments, streams)
+    return found.answers, compiling.session.rules(found.diagnostics, found.answers is None)
 
 
-def _print(found: Judged, arguments: Arguments, streams: Streams) -> None:
+def _print(answers: Mapping[str, Fits], arguments: Arguments, streams: Streams) -> None:
+    """The answers, each under the name of its environment where trainc.yaml has some."""
     from trainc.fits.forms import fits_json, fits_text
 
-    assert found.answers is not None
     if arguments.format == "text":
-        streams.out.write(unobeyed(fits_text(found.answers)).encode("utf-8", "backslashreplace"))
-    elif arguments.format == "json":
+        for name, found in answers.items():
+            text = (f"{name}:\n" if name else "") + unobeyed(fits_text(found))
+            streams.out.write(text.encode("utf-8", "backslashreplace"))
+    elif arguments.format == "json" and answers:
         import json
 
-        streams.out.write((json.dumps(fits_json(found.answers), indent=2) + "\n").encode())
+        forms = {name: fits_json(found) for name, found in answers.items()}
+        document = forms.get("") or {"environments": forms}
+        streams.out.write((json.dumps(document, indent=2) + "\n").encode())
 
 
-def _refused(diagnostics: Sequence[Diagnostic], files: Files, arguments: Arguments, streams: Streams) -> Status:
+def _refused(
+    diagnostics: Mapping[str, Sequence[Diagnostic]], files: Files, arguments: Arguments, streams: Streams
+) -> Status:
     """Show what there is to say; the status is that of its errors."""
-    found = in_order(diagnostics)
+    found = together(diagnostics)
     if arguments.format == "github":
         from trainc.cli.report_formats import github_report
 

@@ -32,7 +32,6 @@ from trainc.cli.report_text import Files, text_report
 from trainc.cli.terminal import Paint
 from trainc.diagnostics import Diagnostic
 from trainc.integrations.scaffold import (
-    ENVIRONMENTS,
     HOOKS,
     PARTS,
     README,
@@ -100,10 +99,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     _write(folder, merged)
     if requirement.wheel and REQUIREMENTS in merged:
         _vendor(folder, requirement.wheel)
-    for environment in ENVIRONMENTS if builds else ():
-        status = _build(folder, environment, arguments, streams)
-        if status is not Status.DONE:
-            return status
+    if builds and (status := _build(folder, arguments, streams)) is not Status.DONE:
+        return status
     streams.err.write(_told(folder, merged, requirement, arguments))
     return Status.DONE
 
@@ -204,15 +201,13 @@ def _vendor(folder: str, wheel: str) -> None:
     shutil.copyfile(wheel, os.path.join(folder, VENDORED, os.path.basename(wheel)))
 
 
-def _build(folder: str, environment: str, arguments: Arguments, streams: Streams) -> Status:
-    """`trainc build` for one environment of the new repository."""
+def _build(folder: str, arguments: Arguments, streams: Streams) -> Status:
+    """`trainc build` for every environment of the new repository."""
     from trainc.cli.build import run as build
     from trainc.cli.command import parsed, parser_of
 
     (command,) = (command for command in COMMANDS if command.name == "build")
-    config, overlay = os.path.join(folder, "trainc.yaml"), os.path.join(folder, "overlays", environment)
-    output = os.path.join(folder, RENDERED, environment)
-    words = ["--config", config, "--overlay", overlay, "--output", output, "--quiet", "--color", arguments.color]
+    words = ["--config", os.path.join(folder, "trainc.yaml"), "--quiet", "--color", arguments.color]
     return build(parsed(parser_of(command), words), streams)
 
 

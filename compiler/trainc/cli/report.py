@@ -17,10 +17,11 @@ from collections.abc import Mapping, Sequence
 
 from trainc.cli.arguments import FILE, add_input, add_limits, add_reporting, add_shaping, completed_by
 from trainc.cli.command import Arguments, Status, Streams, UsageError
+from trainc.cli.environments import environments_of, name_of, together
 from trainc.cli.report_text import Files, counted_noun, text_report
 from trainc.cli.settings import Settings, settings_of
 from trainc.cli.terminal import Paint
-from trainc.diagnostics import CompileError
+from trainc.diagnostics import CompileError, Diagnostic
 from trainc.diagnostics.spelled_out import well_formed
 from trainc.emit.yaml_writer import dump_yaml
 from trainc.explain.explanation import explanation
@@ -34,6 +35,7 @@ from trainc.reading.document import Document
 from trainc.report.links import Link, link_into
 from trainc.report.page import Job, objects_of, page
 from trainc.report.rows import row_of
+from trainc.startup.records import replace
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -65,16 +67,25 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         raise UsageError(f"argument --source-url: {arguments.source_url!r} does not start with https://")
     link = link_into(arguments.source_url, "" if arguments.output == "-" else os.path.dirname(arguments.output))
     try:
-        settings = settings_of(arguments)
-        inputs = settings.read(streams.stdin)
-        compiled, remarks = compile_every(inputs, settings.options, settings.policy())
-        fit = _fits(compiled, inputs.documents, settings)
-        jobs = [_job(number, one, settings.options, fit, link) for number, one in enumerate(compiled)]
+        every = {name_of(each): settings_of(each) for each in environments_of(arguments)}
     except CompileError as error:
-        paint = Paint(arguments.color, streams.err)
-        streams.err.write(text_report(error.diagnostics, Files(), paint, quiet=arguments.quiet))
-        return Status.DIAGNOSED
-    text = well_formed(page(jobs, remarks, _printable(arguments.title), link))
+        return _refused({"": error.diagnostics}, arguments, streams)
+    jobs: list[Job] = []
+    remarks: dict[str, list[Diagnostic]] = {}
+    refused: dict[str, list[Diagnostic]] = {}
+    for name, settings in every.items():
+        try:
+            inputs = settings.read(streams.stdin)
+            compiled, remarks[name] = compile_every(inputs, settings.options, settings.policy())
+        except CompileError as error:
+            refused[name] = error.diagnostics
+            continue
+        fit, options = _fits(compiled, inputs.documents, settings), settings.options
+        made = (_job(len(jobs) + at, one, options, fit, link) for at, one in enumerate(compiled))
+        jobs += [replace(job, environment=name) for job in made]
+    if refused:
+        return _refused({name: refused.get(name, ()) for name in every}, arguments, streams)
+    text = well_formed(page(jobs, together(remarks), _printable(arguments.title), link))
     if arguments.output == "-":
         streams.out.write(text.encode("utf-8", "backslashreplace"))
         return Status.DONE
@@ -83,6 +94,12 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if not arguments.quiet:
         streams.err.write(f"{arguments.output}: {counted_noun(len(jobs), 'job')}\n")
     return Status.DONE
+
+
+def _refused(found: Mapping[str, Sequence[Diagnostic]], arguments: Arguments, streams: Streams) -> Status:
+    paint = Paint(arguments.color, streams.err)
+    streams.err.write(text_report(together(found), Files(), paint, quiet=arguments.quiet))
+    return Status.DIAGNOSED
 
 
 def _fits(compiled: Sequence[OneJob], documents: Sequence[Document], settings: Settings) -> Mapping[str, str]:

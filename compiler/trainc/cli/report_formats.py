@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from trainc import __version__
+from trainc.cli.report_text import told
 from trainc.diagnostics import Diagnostic
 from trainc.diagnostics.codes import CODES
 from trainc.diagnostics.rulebook import page, summary_of
@@ -31,7 +32,9 @@ def _json_entry(d: Diagnostic) -> dict[str, Any]:
     source = None
     if d.source is not None:
         source = {"file": d.source.file, "line": d.source.line, "column": d.source.column}
+    about = {"environments": list(d.environments)} if d.environments else {}
     return {
+        **about,
         "code": d.code,
         "severity": d.severity,
         "message": d.message,
@@ -75,9 +78,11 @@ _FENCES = pattern(r"^```\w*\n", re.MULTILINE)
 
 
 def _sarif_result(d: Diagnostic, rule: int) -> dict[str, Any]:
-    what = f"{d.path}: {d.message}" if d.path else d.message
+    what = f"{d.path}: {told(d)}" if d.path else told(d)
     text = f"{what}. Help: {d.hint}" if d.hint else what
     result = {"ruleId": d.code, "ruleIndex": rule, "level": _SARIF_LEVELS[d.severity], "message": {"text": text}}
+    if d.environments:
+        result["properties"] = {"environments": list(d.environments)}
     if location := _sarif_location(d):
         result["locations"] = [location]
     return result
@@ -106,7 +111,7 @@ def _github_command(d: Diagnostic) -> str:
     if d.source is not None:
         properties = {"file": d.source.file, "line": str(d.source.line), "col": str(d.source.column)}
     properties["title"] = f"{d.code} ({d.object})" if d.object else d.code
-    what = f"{d.path}: {d.message}" if d.path else d.message
+    what = f"{d.path}: {told(d)}" if d.path else told(d)
     text = f"{what}\n{d.hint}" if d.hint else what
     written = ",".join(f"{name}={_escaped(value, ':,')}" for name, value in properties.items())
     return f"::{_GITHUB_LEVELS[d.severity]} {written}::{_escaped(text, '')}\n"

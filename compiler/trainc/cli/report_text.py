@@ -91,7 +91,7 @@ def _block(d: Diagnostic, files: Files, paint: Paint) -> Iterable[str]:
     place = str(d.source) if d.source else d.object or "trainc"
     # The path leads into an object that was compiled from the source, not into the source.
     inside = f"{d.object} " if d.source and d.object.startswith(_COMPILED) else ""
-    what = f"{inside}{d.path}: {d.message}" if d.path else d.message
+    what = f"{inside}{d.path}: {told(d)}" if d.path else told(d)
     place, what = printable(place), printable(what)
     yield f"{paint('place', place + ':')} {paint(d.severity, d.severity)}{paint('code', f'[{d.code}]')} {what}"
     if d.source and d.severity != "info":
@@ -99,6 +99,11 @@ def _block(d: Diagnostic, files: Files, paint: Paint) -> Iterable[str]:
             yield paint("excerpt", line)
     if d.hint:
         yield f"  {paint('help', 'help:')} {printable(d.hint)}"
+
+
+def told(d: Diagnostic) -> str:
+    """The message, and the environments that it is about where it is not about all."""
+    return f"{d.message} (in {', '.join(d.environments)})" if d.environments else d.message
 
 
 def summarize(diagnostics: Iterable[Diagnostic]) -> str:

@@ -23,7 +23,7 @@ from trainc.api.schema.editor_schema import DIALECT, json_schema
 from trainc.cli.arguments import add_release
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.configuration import FILE_NAME, read_configuration
-from trainc.cli.configuration_schema import configuration_schema
+from trainc.cli.configuration_keys import configuration_schema
 from trainc.cli.report_text import Files, text_report
 from trainc.cli.terminal import Paint
 from trainc.diagnostics import CompileError

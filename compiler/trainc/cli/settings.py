@@ -60,6 +60,9 @@ class Settings:
 def settings_of(arguments: Arguments) -> Settings:
     """The settings of a command that reads input. UsageError if arguments contradict; CompileError if the file is wrong."""
     configuration = read_configuration(arguments.paths, arguments.config, limits_of(arguments))
+    if arguments.env:
+        # A revision may be from before the environment.
+        configuration = configuration.environments.get(arguments.env[0], configuration)
     named = [path for path in arguments.paths if is_overlay_folder(path)]
     given = [path for path in arguments.paths if path not in named]
     chosen = [*named, *(arguments.overlay or ())]

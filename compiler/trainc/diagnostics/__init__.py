@@ -63,6 +63,7 @@ class Diagnostic:
 
     `code` is a CamelCase reason that `trainc rule` explains; `object` reads "TrainJob team-a/llm"; `path` is the
     field path inside that object ("spec.trainer.env[2].name"), empty when the object as a whole is meant.
+    `environments` are those of trainc.yaml that it is about, where it is not about all of them.
     """
 
     code: str
@@ -72,6 +73,7 @@ class Diagnostic:
     object: str = ""
     path: str = ""
     source: Source | None = None
+    environments: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         place = str(self.source) if self.source else self.object

@@ -91,17 +91,24 @@ class Policy:
         if rule.level == "ignore":
             example = f"`{found.code}: {{level: ignore, reason: why it is fine}}`"
             return _ignored(found, found, rule.reason, example, fixed=fixed)
-        if found.severity == "error" and rule.level != "error" and fixed:
+        if found.severity == "error" and rule.level != "error" and (fixed or _leaves_a_hole(found.code)):
             return _hinted(found, _STAYS)
         return replace(found, severity=rule.level)
 
 
 def _ignored(ignored: Diagnostic, found: Diagnostic, reason: str, example: str, *, fixed: bool) -> Diagnostic:
-    if found.severity == "error" and fixed:
+    if found.severity == "error" and (fixed or _leaves_a_hole(found.code)):
         return _hinted(found, _STAYS)
     if found.severity == "error" and not reason:
         return _hinted(found, _NEEDS_REASON + example)
     return replace(ignored, severity="ignored")
+
+
+def _leaves_a_hole(code: str) -> bool:
+    """Whether what an error is about is missing from the output, which would look right without it."""
+    from trainc.diagnostics.codes import CODES
+
+    return code in CODES and CODES[code].stage == "emit"
 
 
 def _hinted(found: Diagnostic, hint: str) -> Diagnostic:
@@ -111,6 +118,22 @@ def _hinted(found: Diagnostic, hint: str) -> Diagnostic:
 # A mapping of `rules:`, as trainc.yaml and overlays have it.
 
 Problem: TypeAlias = tuple[Path, str, str]
+_LEVEL: Mapping[str, Any] = {"enum": list(LEVELS)}
+_RULE: Mapping[str, Any] = {
+    "anyOf": [
+        _LEVEL,
+        {
+            "type": "object",
+            "properties": {"level": _LEVEL, "reason": {"type": "string"}},
+            "additionalProperties": False,
+        },
+    ]
+}
+RULES_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "patternProperties": {r"[/*.]": {"type": "object", "additionalProperties": _RULE}},
+    "additionalProperties": _RULE,
+}
 
 
 def read_rules(value: Any, path: Path, folder: str) -> tuple[list[Rule], list[Problem]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, get_args
 
 from trainc.api.releases import RELEASES
-from trainc.diagnostics.policy import LEVELS
+from trainc.diagnostics.policy import RULES_SCHEMA
 from trainc.options import Delivery, SecretsMode, Semantics
 from trainc.overlays.overlay import API, KIND
 from trainc.overlays.selectors import TARGET_FIELDS
@@ -15,19 +15,6 @@ Schema = dict[str, Any]
 _TEXT: Schema = {"type": "string"}
 _TEXTS: Schema = {"type": "array", "items": _TEXT}
 _PAIRS: Schema = {"type": "object", "additionalProperties": _TEXT}
-_LEVEL: Schema = {"enum": list(LEVELS)}
-_RULE: Schema = {
-    "anyOf": [
-        _LEVEL,
-        {"type": "object", "properties": {"level": _LEVEL, "reason": _TEXT}, "additionalProperties": False},
-    ]
-}
-# What becomes of each code, everywhere or, below a glob, in some files.
-RULES: Schema = {
-    "type": "object",
-    "patternProperties": {r"[/*.]": {"type": "object", "additionalProperties": _RULE}},
-    "additionalProperties": _RULE,
-}
 
 
 def _object(properties: Schema, **more: Any) -> Schema:
@@ -73,7 +60,7 @@ def overlay_schema(dialect: str) -> Schema:
         "keygenImage": _about("The image that generates keys with secrets: presync-job.", _TEXT),
         "delivery": _about("The tool that applies the output.", {"enum": list(get_args(Delivery))}),
         "syncOptions": _about("Sync options for the delivery tool, per job.", _TEXTS),
-        "rules": _about("What becomes of diagnostics, by code: error, warning, info or ignore.", RULES),
+        "rules": _about("What becomes of diagnostics, by code: error, warning, info or ignore.", dict(RULES_SCHEMA)),
         "nameHash": _about("Whether names end in a hash of the content.", {"type": "boolean"}),
     }
     return {"$schema": dialect, "title": "trainc overlay", **_object(properties, required=["apiVersion", "kind"])}

@@ -62,8 +62,9 @@ def is_foreign(data: bytes, *, template: bool = False) -> bool:
 def foreign_files(count: int, paths: Sequence[str]) -> Diagnostic:
     """The info that counts them."""
     files = f"{count:,} file{'' if count == 1 else 's'}"
-    message = f"{files} in {', '.join(paths)} skipped: no word of Trainer's, JobSet's or OME's API is in "
-    return Diagnostic("SkippedDocument", "info", message + ("it" if count == 1 else "them"))
+    who = "it mentions" if count == 1 else "they mention"
+    message = f"skipped {files} in {', '.join(paths)}: {who} no API group that trainc reads"
+    return Diagnostic("SkippedDocument", "info", message)
 
 
 def has_near_name(name: str) -> bool:
@@ -76,6 +77,6 @@ def near_file(path: str, data: bytes) -> Diagnostic | None:
     found = _OURS.search(data)
     if found is None:
         return None
-    message = f"{path} holds a {found[1].decode()} and is not read: in a folder .yaml, .yml and .json are"
-    hint = "rename it, name it on the command line, or list it under `exclude` in trainc.yaml"
+    message = f"{path} holds a {found[1].decode()} and was not read: its name ends in neither .yaml, .yml nor .json"
+    hint = "rename it, pass it on the command line, or list it under `exclude` in trainc.yaml"
     return Diagnostic("OtherExtension", "info", message, hint)

@@ -51,7 +51,7 @@ class Job:
     """One job. The pictures are SVG documents, empty where none could be drawn; `tree` says the same as text.
 
     `tall` is the picture for narrow screens. `fit` is whether the cluster of trainc.yaml can admit the job, in words;
-    empty where there is none.
+    empty where there is none. So is `environment`, the one of trainc.yaml that the job is compiled for.
     """
 
     anchor: str
@@ -64,6 +64,7 @@ class Job:
     objects: tuple[Object, ...]
     diagnostics: tuple[Diagnostic, ...]
     fit: str = ""
+    environment: str = ""
 
     @property
     def findings(self) -> str:

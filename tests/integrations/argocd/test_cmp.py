@@ -181,7 +181,7 @@ def test_options_that_contradict_each_other_are_wrong_usage(source: Path, as_arg
 
 
 def test_the_environment_reaches_the_output_only_through_parameters(source: Path, as_argocd: Sequence[str]) -> None:
-    write(source, "second.yaml.j2", "{{ env }}")
+    write(source, "second.yaml.j2", "kind: TrainJob\nname: {{ env }}")
     done = generate(source, as_argocd, {"env": "x"})
     assert "error[TemplateError]" in done.stderr
     source.chmod(0o755)

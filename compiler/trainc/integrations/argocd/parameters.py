@@ -59,6 +59,7 @@ PARAMETERS: tuple[Parameter, ...] = (
         "release", "Trainer release", "the Trainer release to compile for, such as 2.3", "release", choices=RELEASES
     ),
     Parameter("semantics", "Semantics", "gitops or controller", "semantics", choices=get_args(Semantics)),
+    Parameter("environment", "Environment", "one of those in trainc.yaml", "env", "list"),
     Parameter("overlay", "Overlays", "folders with an overlay.yaml, from the Application's path", "overlay", "paths"),
     Parameter("runtimes", "Runtimes", "folders of runtimes, from the Application's path", "runtimes", "paths"),
     Parameter("namespace", "Namespace", "for TrainJobs without a namespace", "namespace"),

@@ -1,0 +1,77 @@
+"""The environments of trainc.yaml: which of them a command is about, and what there is to say of all of them together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from trainc.cli.command import Arguments, UsageError
+from trainc.cli.configuration import read_configuration
+from trainc.cli.settings import limits_of
+from trainc.diagnostics import Diagnostic, in_order
+from trainc.startup.records import replace
+
+
+def environments_of(arguments: Arguments) -> list[Arguments]:
+    """The arguments, once for each environment that they are about; as they are where that is none.
+
+    Without PATH and --overlay that is every environment. CompileError if trainc.yaml is wrong; UsageError if it has no
+    environment of a name that --env gives.
+    """
+    known = read_configuration(arguments.paths, arguments.config, limits_of(arguments)).environments
+    for name in arguments.env or ():
+        if name not in known:
+            from trainc.diagnostics.near_names import did_you_mean
+
+            hint = did_you_mean(name, known) or f"there is {', '.join(known) or 'none'}"
+            raise UsageError(f"trainc.yaml has no environment {name!r}; {hint}")
+    chosen = arguments.env or (() if arguments.paths or arguments.overlay else known)
+    return [Arguments(**{**vars(arguments), "env": [name]}) for name in dict.fromkeys(chosen)] or [arguments]
+
+
+def environments_of_sides(arguments: Arguments) -> list[Arguments]:
+    """As `environments_of`, for the two sides of a diff: a revision as a whole is no PATH.
+
+    A folder that holds the output of environments stands for the output of each.
+    """
+    paths = [word for word in arguments.sides if not word.startswith("git:") or word.count(":") > 1]
+    local = [word for word in paths if not word.startswith("git:")]
+    found = environments_of(Arguments(**{**vars(arguments), "paths": local}))
+    if len(paths) == 1 and local and not arguments.env:
+        known = read_configuration(local, arguments.config, limits_of(arguments)).environments
+        outputs = {
+            name: each.output for name, each in known.items() if each.output and _is_below(each.output, local[0])
+        }
+        found = [
+            Arguments(**{**vars(arguments), "env": [name], "sides": [path]}) for name, path in outputs.items()
+        ] or found
+    return found
+
+
+def _is_below(path: str, folder: str) -> bool:
+    real, above = os.path.realpath(path), os.path.realpath(folder)
+    return real == above or real.startswith(above + os.sep)
+
+
+def name_of(arguments: Arguments) -> str:
+    """The environment that arguments are about; empty where that is none."""
+    return arguments.env[0] if arguments.env else ""
+
+
+def together(found: Mapping[str, Sequence[Diagnostic]]) -> list[Diagnostic]:
+    """The diagnostics of several environments, in order: what is true of all of them is told once, as of none.
+
+    A line of a file is one, under whatever name and in whatever namespace an overlay makes an object of it.
+    """
+    first: dict[object, Diagnostic] = {}
+    where: dict[object, list[str]] = {}
+    for name, diagnostics in found.items():
+        for d in in_order(diagnostics):
+            key = (d.code, d.severity, d.message, d.hint, d.path, d.source, "" if d.source else d.object)
+            first.setdefault(key, d)
+            names = where.setdefault(key, [])
+            if name not in names:
+                names.append(name)
+    return in_order(
+        d if len(where[key]) == len(found) else replace(d, environments=tuple(where[key])) for key, d in first.items()
+    )
