@@ -1,0 +1,1 @@
+"""The cluster's own ValidatingAdmissionPolicies, evaluated against what a job compiles to."""
