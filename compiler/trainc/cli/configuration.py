@@ -40,6 +40,7 @@ class Configuration:
     plugins: tuple[str, ...] | None = None
     output: str | None = None
     cluster: str | None = None
+    policies: tuple[str, ...] = ()
     exclude: Exclude = Exclude()
     rules: tuple[Rule, ...] = ()
 
@@ -189,7 +190,7 @@ _SCALARS: Mapping[str, Callable[[Any], str]] = {
     "output": _a_path,
     "cluster": _a_path,
 }
-_PATHS = ("sources", "runtimes", "overlay")
+_PATHS = ("sources", "runtimes", "overlay", "policies")
 _PLACES = ("output", "cluster")
 _LISTS = ("syncOptions", "plugins", "exclude")
 KEYS = (*_PATHS, *_LISTS, "rules", *_SCALARS)

@@ -56,6 +56,7 @@ _PROPERTIES: dict[str, tuple[str, Schema]] = {
     "secrets": ("Where the keys that pods mount come from.", _one_of(SecretsMode)),
     "keygenImage": ("The image that makes key pairs under `secrets: presync-job`.", _TEXT),
     "cluster": ("The folder with a snapshot of queues and nodes, for `trainc fits`.", _TEXT),
+    "policies": ("Folders with the cluster's ValidatingAdmissionPolicies and their bindings.", _TEXTS),
     "plugins": ("Plugins of other distributions to use, by name.", _TEXTS),
     "exclude": ("Globs of files and folders that are not read.", _TEXTS),
     "rules": ("What becomes of diagnostics, by code: error, warning, info or ignore.", RULES),

@@ -45,7 +45,7 @@ class Evaluation:
     paths: Mapping[int, Path] = field(default_factory=dict)
     last_read: Path = ()
 
-    def value(self, node: Node, scope: Scope) -> Any:
+    def value(self, node: Node, scope: Scope) -> Any:  # noqa: C901 - one case for each operation
         """What a node evaluates to. EvaluationError; CostExceededError; RecursionError for what is nested too deeply."""
         self.budget.charge()
         match node:

@@ -13,6 +13,7 @@ from trainc.reading.document import Document
 from trainc.startup.records import dataclass, field
 
 _GROUP = "admissionregistration.k8s.io"
+_CREATED_LATER = {"jobs", "pods", "workloads", "trainjobs"}
 _VARIABLES = {"object", "oldObject", "request", "params", "namespaceObject", "variables"}
 # What only an API server knows, and functions by that name.
 _NEEDS_A_CLUSTER = {"authorizer": "it asks the cluster's authorizer"}
@@ -29,6 +30,7 @@ _UNKNOWN_FIELDS = {
 class Validation:
     """One validation: its text, its node, and what it says where it fails."""
 
+    path: Path
     text: str
     node: Node
     message: str
@@ -93,6 +95,8 @@ def load(documents: Sequence[Document]) -> Loaded:
             bound, findings = _binding(document, policies)
             bindings += [bound] if bound is not None else []
             diagnostics += [document.place(finding) for finding in findings]
+    for binding in bindings:
+        diagnostics += [binding.policy.document.place(finding) for finding in _about_later_objects(binding.policy)]
     unused = set(policies) - {binding.policy.name for binding in bindings}
     diagnostics += [
         policy.document.place(_not_bound()) for name, policy in policies.items() if policy and name in unused
@@ -136,7 +140,9 @@ def _policy(document: Document) -> tuple[Policy | None, list[Finding]]:
         node = _checked(one["expression"], (*path, "expression"), set(policy.variables), findings)
         text = one.get("messageExpression")
         said = _checked(text, (*path, "messageExpression"), set(policy.variables), findings) if text else None
-        policy.validations.append(Validation(one["expression"].strip(), node, one.get("message", "").strip(), said))
+        policy.validations.append(
+            Validation((*path, "expression"), one["expression"].strip(), node, one.get("message", "").strip(), said)
+        )
     return (None if findings else policy), findings
 
 
@@ -146,7 +152,8 @@ def _checked(text: str, path: Path, variables: set[str], findings: list[Finding]
         node = parse(text)
         used = sorted(set(uses(node)))
     except (InvalidExpressionError, RecursionError) as error:
-        message = f"not a CEL expression: {error or 'nested too deeply'}"
+        why = str(error) if isinstance(error, InvalidExpressionError) else "nested too deeply"
+        message = f"not a CEL expression: {why}"
         hint = "correct the expression; the API server rejects it, too"
         findings.append(Finding("PolicyInvalid", "error", message, hint, path))
         return ()
@@ -191,6 +198,18 @@ def _binding(document: Document, policies: dict[str, Policy | None]) -> tuple[Bi
         return None, [Finding("PolicyNotEvaluated", "warning", message, hint, ("spec", "policyName"))]
     policy = policies[name]
     return (Binding(document, str(_name(document)), spec, policy) if policy else None), []
+
+
+def _about_later_objects(policy: Policy) -> Iterator[Finding]:
+    """A policy on objects that controllers create from what trainc writes."""
+    for i, rule in enumerate(policy.spec["matchConstraints"]["resourceRules"]):
+        later = sorted(_CREATED_LATER & set(rule["resources"]))
+        if later and {"CREATE", "*"} & set(rule["operations"]):
+            message = f"policy {policy.name} is about {', '.join(later)}, too, which the cluster creates; not evaluated"
+            path: Path = ("spec", "matchConstraints", "resourceRules", i, "resources")
+            yield Finding(
+                "PolicyNotEvaluated", "info", message, "let it match jobsets as well to know before the merge", path
+            )
 
 
 def _not_bound() -> Finding:

@@ -6,7 +6,7 @@ Kubernetes (`a.?b`, `a[?b]`) nor a bound on cost, and its `has()` forgives any e
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -86,7 +86,7 @@ def parse(text: str) -> Node:
         raise InvalidExpressionError(f"syntax error{where}") from None
 
 
-def _node(tree: Any) -> Node:
+def _node(tree: Any) -> Node:  # noqa: C901 - one case for each rule of the grammar
     """A tree of the grammar without its levels of precedence that hold nothing."""
     children = tree.children
     while len(children) == 1 and tree.data in _LEVELS:
@@ -121,7 +121,18 @@ def _node(tree: Any) -> Node:
 
 
 _LEVELS = frozenset(
-    "expr conditionalor conditionaland relation addition multiplication unary member primary paren_expr".split()
+    (
+        "expr",
+        "conditionalor",
+        "conditionaland",
+        "relation",
+        "addition",
+        "multiplication",
+        "unary",
+        "member",
+        "primary",
+        "paren_expr",
+    )
 )
 
 
@@ -178,10 +189,12 @@ def _unescaped(match: Any) -> str:
         if number > 0x10FFFF:
             raise InvalidExpressionError(f"no character has the code {code}")
         return chr(number)
-    return _ESCAPED.get(found["c"], found["c"])
+    return _ESCAPED.get(found["c"], str(found["c"]))
 
 
-def uses(node: Node, known: Set[str] = frozenset()) -> Iterator[tuple[str, str]]:
+def uses(  # noqa: C901 - one case for each way to take something
+    node: Node, known: frozenset[str] = frozenset()
+) -> Iterator[tuple[str, str]]:
     """What an expression takes from outside, as (kind, word): a `name`, a `function`, a `method`; `field` is `name.field`.
 
     `known` are variables of macros around the node.
@@ -197,7 +210,7 @@ def uses(node: Node, known: Set[str] = frozenset()) -> Iterator[tuple[str, str]]
             yield from uses(target, known)
             variables, bodies = split_macro(word, arguments)
             for body in bodies:
-                yield from uses(body, known | set(variables))
+                yield from uses(body, known | frozenset(variables))
         case ("call", word, target, arguments):
             if target is not None and target[0] == "name" and target[1] in ("optional", "sets", "ip"):
                 yield "function", f"{target[1]}.{word}"
@@ -221,7 +234,9 @@ def _nodes(operands: Any) -> Iterator[Node]:
                 yield from _nodes(operand)
 
 
-_OPERATIONS = frozenset("if or and op not neg value name call list map get maybe index".split())
+_OPERATIONS = frozenset(
+    ("if", "or", "and", "op", "not", "neg", "value", "name", "call", "list", "map", "get", "maybe", "index")
+)
 
 
 def is_macro(word: str, arguments: tuple[Node, ...]) -> bool:

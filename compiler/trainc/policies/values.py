@@ -6,12 +6,14 @@ Errors here are values of the evaluation: `false && error` is false.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 from trainc.api.quantity import Quantity
 from trainc.startup.records import dataclass
 
+Function: TypeAlias = Callable[..., Any]
 _LARGEST = 2**63
 
 
@@ -77,7 +79,7 @@ def ordered(left: Any, right: Any) -> int:
     alike = type(left) is type(right) and isinstance(left, str | bytes | bool | datetime | timedelta)
     if not alike and not (is_number(left) and is_number(right)):
         raise no_overload("<", left, right)
-    return (left > right) - (left < right)
+    return int(left > right) - int(left < right)
 
 
 def no_overload(word: str, *values: Any) -> EvaluationError:
@@ -145,3 +147,32 @@ def _calculated(symbol: str, left: Any, right: Any) -> Any:
     # Go rounds towards zero, Python downwards.
     quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
     return whole(quotient) if symbol == "/" else left - quotient * right
+
+
+def typed(word: str, *types: type | tuple[type, ...]) -> Callable[[Function], Function]:
+    """A function whose arguments have these types; those at the end that it has defaults for may be missing."""
+
+    def decorated(function: Function) -> Function:
+        least = len(types) - len(function.__defaults__ or ())
+
+        def checked(budget: Budget, *arguments: Any) -> Any:
+            fits = least <= len(arguments) <= len(types) and all(
+                isinstance(value, kind) and (kind is object or not isinstance(value, bool))
+                for value, kind in zip(arguments, types, strict=False)
+            )
+            if not fits:
+                raise no_overload(word, *arguments)
+            budget.charge_for(*arguments)
+            try:
+                return function(budget, *arguments)
+            except (ValueError, OverflowError) as error:
+                raise EvaluationError(f"{word}: {error}") from None
+
+        return checked
+
+    return decorated
+
+
+def simple(word: str, *types: type | tuple[type, ...]) -> Callable[[Callable[..., Any]], Function]:
+    """As `typed`, for a function that needs no budget."""
+    return lambda function: typed(word, *types)(lambda _, *arguments: function(*arguments))

@@ -109,7 +109,8 @@ class _Case:
                 code, severity = _CODES[action]
                 path = self._evaluation.last_read if validation is None else validation[1]
                 text = "" if validation is None else f"`{_short(validation[0].text)}` must hold; "
-                source = self._policy.document.locate(("spec",))
+                place = ("spec",) if validation is None else validation[0].path
+                source = self._policy.document.locate(place)
                 where = f" ({source.file}:{source.line})" if source else ""
                 hint = f"{text}see ValidatingAdmissionPolicy {self._policy.name}{where}"
                 yield Finding(code, severity, f"policy {self._policy.name}: {message}", hint, path)
