@@ -30,7 +30,7 @@ def read_policies(
     from trainc.policies.verdicts import Judge
     from trainc.reading.files import read_paths
 
-    found, diagnostics = read_paths(folders, limits)
+    found, diagnostics = read_paths(folders, limits, everything=True)
     try:
         loaded = load(found)
     except ModuleNotFoundError as missing:

@@ -97,9 +97,9 @@ def load(documents: Sequence[Document]) -> Loaded:
             diagnostics += [document.place(finding) for finding in findings]
     for binding in bindings:
         diagnostics += [binding.policy.document.place(finding) for finding in _about_later_objects(binding.policy)]
-    unused = set(policies) - {binding.policy.name for binding in bindings}
+    named = {_policy_name(document) for document in documents if _kind(document) == "ValidatingAdmissionPolicyBinding"}
     diagnostics += [
-        policy.document.place(_not_bound()) for name, policy in policies.items() if policy and name in unused
+        policy.document.place(_not_bound()) for name, policy in policies.items() if policy and name not in named
     ]
     return Loaded(tuple(sorted(bindings, key=lambda one: one.name)), tuple(others), tuple(diagnostics))
 
@@ -113,6 +113,12 @@ def _kind(document: Document) -> str | None:
 def _name(document: Document) -> Any:
     metadata = document.data.get("metadata")
     return metadata.get("name") if isinstance(metadata, dict) else None
+
+
+def _policy_name(document: Document) -> Any:
+    spec = document.data.get("spec")
+    name = spec.get("policyName") if isinstance(spec, dict) else None
+    return name if isinstance(name, str) else None
 
 
 def _misshapen(document: Document, schema: Any) -> Iterator[Finding]:
