@@ -51,7 +51,7 @@ _PROPERTIES: dict[str, tuple[str, Schema]] = {
     "release": (f"The Trainer release, in quotes: {', '.join(RELEASES)}.", _TEXT),
     "semantics": ("What to compile: what belongs in git, or exactly what the controller creates.", _one_of(Semantics)),
     "delivery": ("The tool that applies the manifests.", _one_of(Delivery)),
-    "syncOptions": ("What that tool should do with each job; see `trainc build --help`.", _TEXTS),
+    "syncOptions": ("What that tool should do with each job; see `trainc help sync-options`.", _TEXTS),
     "nameHash": ("Whether names end in a hash of the job's content.", {"type": "boolean"}),
     "secrets": ("Where the keys that pods mount come from.", _one_of(SecretsMode)),
     "keygenImage": ("The image that makes key pairs under `secrets: presync-job`.", _TEXT),

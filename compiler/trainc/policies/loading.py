@@ -12,6 +12,7 @@ from trainc.policies.syntax import InvalidExpressionError, Node, parse, uses
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass, field
 
+_LONGEST_MESSAGE = 200
 _GROUP = "admissionregistration.k8s.io"
 _CREATED_LATER = {"jobs", "pods", "workloads", "trainjobs"}
 _VARIABLES = {"object", "oldObject", "request", "params", "namespaceObject", "variables"}
@@ -126,7 +127,9 @@ def _misshapen(document: Document, schema: Any) -> Iterator[Finding]:
 
     for error in Draft202012Validator(schema).iter_errors(document.data):
         path: Path = tuple(error.absolute_path)
-        yield Finding("PolicyInvalid", "error", error.message, "kubectl explain shows the fields there are", path)
+        what = error.message if len(error.message) <= _LONGEST_MESSAGE else f"{error.message[:_LONGEST_MESSAGE]}..."
+        hint = "`kubectl explain validatingadmissionpolicy.spec` describes the fields"
+        yield Finding("PolicyInvalid", "error", what, hint, path)
 
 
 def _policy(document: Document) -> tuple[Policy | None, list[Finding]]:
