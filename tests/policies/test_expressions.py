@@ -75,6 +75,8 @@ url('https://example.com:80/p?q=1').getHost() == 'example.com:80' && url('https:
 isURL('https://example.com/') && !isURL('a b')
 ip('10.0.0.1').family() == 4 && isIP('::1') && cidr('10.0.0.0/8').containsIP('10.1.2.3')
 cidr('10.0.0.0/8').containsCIDR('10.1.0.0/16') && cidr('10.0.0.0/8').prefixLength() == 8
+cidr('10.1.2.3/8').ip() == ip('10.1.2.3') && string(cidr('10.1.2.3/8').masked()) == '10.0.0.0/8'
+!isCIDR('10.0.0.0') && !isCIDR('10.0.0.0/255.0.0.0') && !isIP('::ffff:1.2.3.4') && !isIP('fe80::1%eth0') && !isIP('010.0.0.1')
 duration('1h5m').getMinutes() == 65 && duration('90s') > duration('1m')
 timestamp('2026-01-01T00:00:00Z') + duration('1h') == timestamp('2026-01-01T01:00:00Z')
 int('42') == 42 && string(42) == '42' && double('1.5') == 1.5 && bool('true') && string(true) == 'true'
@@ -104,7 +106,9 @@ def test_it_holds(text: str) -> None:
         ("'a'.matches('(')", "not a regular expression"),
         ("'abc'.substring(2, 1) == ''", "index out of range"),
         ("quantity('x').sign() == 0", "not a quantity"),
-        ("cidr('10.0.0.0/8').containsIP('x')", "does not appear to be"),
+        ("cidr('10.0.0.0/8').containsIP('x')", "is not an IP address"),
+        ("timestamp('2026-01-01') == timestamp('2026-01-01')", "is not a timestamp"),
+        ("quantity('1').isLessThan(2)", "no such overload: isLessThan(kubernetes.Quantity, int)"),
         ("optional.none().value() == 1", "optional.none() dereference"),
         ("'a'.startsWith(1)", "no such overload: startsWith(string, int)"),
         ("'a'.startsWith()", "no such overload: startsWith(string)"),

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from functools import lru_cache
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv6Address
 from itertools import pairwise
 from typing import Any
 
 from trainc.api.quantity import Quantity
-from trainc.policies.libraries import LIBRARY_FUNCTIONS, LIBRARY_METHODS
+from trainc.policies.libraries import LIBRARY_FUNCTIONS, LIBRARY_METHODS, Cidr
 from trainc.policies.values import (
     Budget,
     EvaluationError,
@@ -181,7 +181,7 @@ def _string(budget: Budget, *arguments: Any) -> str:
     match arguments:
         case (bool(value),):
             return "true" if value else "false"
-        case (int() | str() | Quantity() | IPv4Address() | IPv6Address() | IPv4Network() | IPv6Network() as value,):
+        case (int() | str() | Quantity() | IPv4Address() | IPv6Address() | Cidr() as value,):
             return str(value)
         case (float(value),):
             return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)

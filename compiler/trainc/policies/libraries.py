@@ -6,7 +6,7 @@ Source: kubernetes apiserver pkg/cel/library (quantity.go, urls.go, ip.go, cidr.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
@@ -14,11 +14,14 @@ from urllib.parse import SplitResult, urlsplit
 from trainc.api.quantity import NANOS_PER_UNIT, Quantity, parse_quantity
 from trainc.policies.values import NONE, Budget, EvaluationError, Function, Maybe, no_overload, simple
 from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass
 
 _DURATION_PART = pattern(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
 _DURATION = pattern(r"-?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))+)")
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_ADDRESS, _NETWORK = (IPv4Address, IPv6Address), (IPv4Network, IPv6Network)
+_ADDRESS = (IPv4Address, IPv6Address)
+_PREFIX = pattern(r"0|[1-9][0-9]{0,2}")
+_TIME = pattern(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)")
 
 
 @simple("duration", (str, timedelta))
@@ -39,10 +42,11 @@ def _timestamp(value: str | datetime) -> datetime:
     if isinstance(value, datetime):
         return value
     try:
-        time = datetime.fromisoformat(value)
+        if _TIME.fullmatch(value):
+            return datetime.fromisoformat(value)
     except ValueError:
-        raise EvaluationError(f"{value[:64]!r} is not a timestamp") from None
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
+        pass
+    raise EvaluationError(f"{value[:64]!r} is not a timestamp")
 
 
 @simple("quantity", str)
@@ -65,20 +69,53 @@ def _url(text: str) -> SplitResult:
     return parts
 
 
-@simple("ip", (str, IPv4Network, IPv6Network))
-def _ip(value: str | IPv4Network | IPv6Network) -> IPv4Address | IPv6Address:
-    try:
-        return ip_address(value) if isinstance(value, str) else value.network_address
-    except ValueError:
-        raise EvaluationError(f"{value!r} is not an IP address") from None
+@dataclass(frozen=True, slots=True)
+class Cidr:
+    """A CIDR as it was written: its address need not be the first of its network."""
+
+    ip: IPv4Address | IPv6Address
+    network: IPv4Network | IPv6Network
+
+    def __str__(self) -> str:
+        return f"{self.ip}/{self.network.prefixlen}"
 
 
-@simple("cidr", str)
-def _cidr(text: str) -> IPv4Network | IPv6Network:
+@simple("ip", (str, Cidr))
+def _ip(value: str | Cidr) -> IPv4Address | IPv6Address:
+    return _address(value) if isinstance(value, str) else value.ip
+
+
+def _address(text: str) -> IPv4Address | IPv6Address:
+    """An address without a zone, and not IPv4 in IPv6's clothes: Kubernetes takes neither."""
     try:
-        return ip_network(text, strict=False)
+        found = ip_address(text)
     except ValueError:
-        raise EvaluationError(f"{text!r} is not a CIDR") from None
+        raise EvaluationError(f"{text!r} is not an IP address") from None
+    if "%" in text or (isinstance(found, IPv6Address) and found.ipv4_mapped is not None):
+        raise EvaluationError(f"{text!r} is not an IP address")
+    return found
+
+
+def _parsed_cidr(text: str) -> Cidr:
+    address, _, length = text.partition("/")
+    try:
+        if _PREFIX.fullmatch(length):
+            return Cidr(_address(address), ip_network(text, strict=False))
+    except ValueError:
+        pass
+    raise EvaluationError(f"{text!r} is not a CIDR")
+
+
+def _contains_address(cidr: Cidr, other: Any) -> bool:
+    return (_address(other) if isinstance(other, str) else other) in cidr.network
+
+
+def _contains_cidr(cidr: Cidr, other: str | Cidr) -> bool:
+    inner: Any = (_parsed_cidr(other) if isinstance(other, str) else other).network
+    return bool(inner.version == cidr.network.version and inner.subnet_of(cidr.network))
+
+
+_cidr = simple("cidr", str)(_parsed_cidr)
 
 
 def _succeeds(function: Function) -> Function:
@@ -96,7 +133,8 @@ def _succeeds(function: Function) -> Function:
     return check
 
 
-def _amount(operator: Callable[[Any, Any], Any]) -> Function:
+def _amount(operator: Callable[[Quantity, Quantity], Quantity]) -> Function:
+    """Arithmetic with a quantity or an integer; only quantities compare with each other."""
     return simple("quantity", Quantity, (Quantity, int))(
         lambda left, right: operator(left, right if isinstance(right, Quantity) else Quantity(right * NANOS_PER_UNIT))
     )
@@ -115,10 +153,6 @@ def _whole_units(amount: Quantity) -> int:
     return amount.nanos // NANOS_PER_UNIT
 
 
-def _inside(inner: Any, outer: Any) -> bool:
-    return bool(inner.version == outer.version and inner.subnet_of(outer))
-
-
 LIBRARY_FUNCTIONS: Mapping[str, Function] = {
     "duration": _duration,
     "timestamp": _timestamp,
@@ -128,7 +162,7 @@ LIBRARY_FUNCTIONS: Mapping[str, Function] = {
     "isURL": _succeeds(_url),
     "ip": _ip,
     "isIP": _succeeds(_ip),
-    "ip.isCanonical": simple("isCanonical", str)(lambda text: str(ip_address(text)) == text),
+    "ip.isCanonical": simple("isCanonical", str)(lambda text: str(_address(text)) == text),
     "cidr": _cidr,
     "isCIDR": _succeeds(_cidr),
     "optional.of": simple("optional.of", object)(lambda value: Maybe(value, is_set=True)),
@@ -144,9 +178,9 @@ LIBRARY_METHODS: Mapping[str, Function] = {
     "sign": simple("sign", Quantity)(lambda q: (q.nanos > 0) - (q.nanos < 0)),
     "add": _amount(lambda a, b: a + b),
     "sub": _amount(lambda a, b: Quantity(a.nanos - b.nanos, a.family)),
-    "isLessThan": _amount(lambda a, b: a.nanos < b.nanos),
-    "isGreaterThan": _amount(lambda a, b: a.nanos > b.nanos),
-    "compareTo": _amount(lambda a, b: (a.nanos > b.nanos) - (a.nanos < b.nanos)),
+    "isLessThan": simple("isLessThan", Quantity, Quantity)(lambda a, b: a.nanos < b.nanos),
+    "isGreaterThan": simple("isGreaterThan", Quantity, Quantity)(lambda a, b: a.nanos > b.nanos),
+    "compareTo": simple("compareTo", Quantity, Quantity)(lambda a, b: (a.nanos > b.nanos) - (a.nanos < b.nanos)),
     "getScheme": simple("getScheme", SplitResult)(lambda url: url.scheme),
     "getHost": simple("getHost", SplitResult)(lambda url: url.netloc.rpartition("@")[2]),
     "getHostname": simple("getHostname", SplitResult)(lambda url: url.hostname or ""),
@@ -155,15 +189,11 @@ LIBRARY_METHODS: Mapping[str, Function] = {
     "family": simple("family", _ADDRESS)(lambda address: address.version),
     "isUnspecified": simple("isUnspecified", _ADDRESS)(lambda address: address.is_unspecified),
     "isLoopback": simple("isLoopback", _ADDRESS)(lambda address: address.is_loopback),
-    "containsIP": simple("containsIP", _NETWORK, (str, *_ADDRESS))(
-        lambda network, address: (address if not isinstance(address, str) else ip_address(address)) in network
-    ),
-    "containsCIDR": simple("containsCIDR", _NETWORK, (str, *_NETWORK))(
-        lambda network, other: _inside(ip_network(other) if isinstance(other, str) else other, network)
-    ),
+    "containsIP": simple("containsIP", Cidr, (str, *_ADDRESS))(_contains_address),
+    "containsCIDR": simple("containsCIDR", Cidr, (str, Cidr))(_contains_cidr),
     "ip": _ip,
-    "masked": simple("masked", _NETWORK)(lambda network: network),
-    "prefixLength": simple("prefixLength", _NETWORK)(lambda network: network.prefixlen),
+    "masked": simple("masked", Cidr)(lambda cidr: Cidr(cidr.network.network_address, cidr.network)),
+    "prefixLength": simple("prefixLength", Cidr)(lambda cidr: cidr.network.prefixlen),
     "hasValue": simple("hasValue", Maybe)(lambda optional: optional.is_set),
     "value": _value,
     "or": simple("or", Maybe, Maybe)(lambda optional, other: optional if optional.is_set else other),
