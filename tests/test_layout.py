@@ -45,10 +45,12 @@ EDGES = {
     "graph": "startup diagnostics api ir plugins",
     "report": "startup diagnostics api explain graph",
     "fits": "startup diagnostics api reading",
+    # Selectors of labels are Kueue's and the API server's alike.
+    "policies": "startup diagnostics api options reading fits",
     "run": "startup diagnostics api ir plugins",
     "integrations": "startup diagnostics api options compilation reading dialects overlays ir emit pipeline explain",
     "testing": "startup diagnostics api options compilation reading emit integrations",
-    "cli": "startup diagnostics api options compilation reading dialects overlays plugins admission emit pipeline batch output migration explain diff graph report fits run integrations",
+    "cli": "startup diagnostics api options compilation reading dialects overlays plugins admission emit pipeline batch output migration explain diff graph report fits policies run integrations",
     "__init__": "diagnostics options compilation admission migration fits integrations",
     "__main__": "cli",
 }

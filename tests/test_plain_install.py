@@ -54,6 +54,8 @@ WORDS: dict[str, list[list[str]]] = {
     "init": [["repository"]],
     "krm": [[]],
     "cmp": [["--print", "plugin.yaml"]],
+    "help": [[], ["build"], ["limits"]],
+    "version": [[]],
     "completion": [[shell] for shell in ("bash", "zsh", "fish")],
 }
 CALLS = [[name, *words] for name, calls in WORDS.items() for words in calls]
@@ -114,7 +116,7 @@ def test_every_command_is_tried() -> None:
     assert set(WORDS) == {command.name for command in COMMANDS}
 
 
-@pytest.mark.parametrize("module", ["svg", "watchfiles", "distributed", "pytest"])
+@pytest.mark.parametrize("module", ["svg", "watchfiles", "distributed", "pytest", "celpy", "lark", "re2"])
 def test_no_extra_is_installed(module: str, python: Path) -> None:
     done = subprocess.run([python, "-I", "-c", f"import {module}"], capture_output=True, text=True, check=False)
     assert f"No module named {module!r}" in done.stderr
@@ -181,3 +183,16 @@ def test_a_copy_without_metadata_knows_its_version(before: str, status: int, cop
     shown = done.stderr if status else done.stdout
     assert f"trainc {trainc.__version__}" in shown
     assert ("IndexError" in shown) == bool(status)
+
+
+def test_policies_need_an_extra_and_say_so(python: Path, tmp_path: Path) -> None:
+    (tmp_path / "policies").mkdir()
+    policy = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {name: a}\n"
+    spec = "spec: {matchConstraints: {resourceRules: []}, validations: [{expression: 'true'}]}\n"
+    (tmp_path / "policies" / "policy.yaml").write_text(policy + spec)
+    (tmp_path / "trainc.yaml").write_text("policies: [policies]\nrelease: '2.3'\n")
+    shutil.copy(JOB, tmp_path / "job.yaml")
+    done = run(python, tmp_path, "check", "job.yaml")
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+    assert "error[PolicyNeedsExtra]" in done.stderr
+    assert "trainc[policy]" in done.stderr

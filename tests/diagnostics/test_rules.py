@@ -36,7 +36,7 @@ ABOUT_FILES = {
 }
 
 # What is wrong with a plugin depends on what is installed; tests/test_plugins_of_others.py runs it.
-ABOUT_PLUGINS = {"BrokenPlugin", "UnknownPlugin"}
+ABOUT_PLUGINS = {"BrokenPlugin", "PolicyNeedsExtra", "UnknownPlugin"}
 
 # What kustomize and Argo CD hand over is no input of `build` either; tests/integrations run the examples.
 ABOUT_CALLERS = {

@@ -172,7 +172,8 @@ def _compilation(
     """Job files apart where that was asked for, and where they can be; else the input as a whole."""
     skip = settings.output if target == STDOUT else target
     stdin = read_stdin(settings, streams)
-    if arguments.jobs != 1 or arguments.cache is not None:
+    # Policies look at the objects of a job, which a cache does not hold.
+    if (arguments.jobs != 1 or arguments.cache is not None) and not settings.configuration.policies:
         from trainc.cli.batching import Request, UnusualError, processes, run_apart
 
         request = Request(

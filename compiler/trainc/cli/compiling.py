@@ -15,7 +15,7 @@ from trainc.compilation import CompiledJob
 from trainc.diagnostics import Diagnostic, Finding, Severity, has_errors
 from trainc.explain import place
 from trainc.pipeline.inputs import Inputs, Step
-from trainc.pipeline.session import Session
+from trainc.pipeline.session import Judge, Session
 from trainc.reading.document import Document
 from trainc.reading.opening import read_bounded
 from trainc.startup.records import dataclass, field
@@ -110,9 +110,22 @@ def start(
     """
     inputs = settings.read(BytesIO(stdin), skip, step)
     rules = settings.policy(stdin)
-    session = Session.of(inputs.documents, inputs.runtime_sources, settings.options, inputs.catalog, place, rules)
+    judge, problems = _judge(settings, inputs)
+    session = Session.of(
+        inputs.documents, inputs.runtime_sources, settings.options, inputs.catalog, place, rules, judge
+    )
     skipped = skipped_documents(inputs.documents, settings, checks_fragments=checks_fragments)
-    return Run(settings, inputs, session, Files(stdin), step, rules([*inputs.diagnostics, *skipped], True))
+    return Run(settings, inputs, session, Files(stdin), step, rules([*inputs.diagnostics, *problems, *skipped], True))
+
+
+def _judge(settings: Settings, inputs: Inputs) -> tuple[Judge | None, list[Diagnostic]]:
+    """The policies that trainc.yaml names, ready to be asked."""
+    folders = settings.configuration.policies
+    if not folders:
+        return None, []
+    from trainc.policies import read_policies
+
+    return read_policies(folders, inputs.documents, settings.options.limits)
 
 
 def fails(found: Sequence[Diagnostic], arguments: Arguments) -> bool:

@@ -40,6 +40,7 @@ class Configuration:
     plugins: tuple[str, ...] | None = None
     output: str | None = None
     cluster: str | None = None
+    policies: tuple[str, ...] = ()
     exclude: Exclude = Exclude()
     rules: tuple[Rule, ...] = ()
     # Its own name, where it is that of an environment; else those that there are.
@@ -151,7 +152,7 @@ def _wrong(document: Document, path: Path, message: str, hint: str) -> Diagnosti
     return Diagnostic("InvalidConfiguration", "error", message, hint, FILE_NAME, where, document.locate(path))
 
 
-_PATHS = ("sources", "runtimes", "overlay")
+_PATHS = ("sources", "runtimes", "overlay", "policies")
 _PLACES = ("output", "cluster")
 _LISTS = ("syncOptions", "plugins", "exclude")
 # Keys whose field is spelled otherwise.

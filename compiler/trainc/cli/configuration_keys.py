@@ -86,6 +86,7 @@ KEYS: tuple[Key, ...] = (
         {"type": "boolean"},
         _is(bool, "write true or false, without quotes"),
     ),
+    Key("policies", "Folders with the cluster's ValidatingAdmissionPolicies and their bindings.", _TEXTS, _is_texts),
     Key("plugins", "Plugins of other distributions to use, by name.", _TEXTS, _is_texts),
     Key("output", "The folder for the manifests, one file per TrainJob.", _TEXT, _A_FOLDER),
     Key("cluster", "The folder with a snapshot of queues and nodes, for `trainc fits`.", _TEXT, _A_FOLDER),

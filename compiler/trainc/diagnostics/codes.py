@@ -113,6 +113,11 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             VolumeClaimNameTooLong VolumeClaimNotMounted VolumeClaimShadowsVolume WebhookDefaultMissing
         """,
     },
+    "policy": {
+        "error": "PolicyDenied PolicyInvalid PolicyNeedsExtra",
+        "warning": "PolicyNotEvaluated PolicyWarned",
+        "info": "PolicyAudited",
+    },
     "emit": {
         "error": "KeygenImageMissing PreSyncNeedsArgoCD SealedSecretMissing SealedSecretUnusable",
         "warning": "DeadlineDropped FluxSubstitution",

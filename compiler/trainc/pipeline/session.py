@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from trainc.api.documents import Manifest
 from trainc.api.releases import NEWEST_RELEASE
 from trainc.compilation import Compilation, CompiledJob
-from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
+from trainc.diagnostics import CompileError, Diagnostic, Finding, has_errors, in_order
 from trainc.diagnostics.policy import Rules, as_found
 from trainc.ir.release import Release, release_facts
 from trainc.lints.duplicate_subdomain import Services, claims_of
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 Outcome: TypeAlias = tuple[CompiledJob | None, list[Diagnostic]]
 # Where findings about built objects stand in the input; `ValidDocument` is the home of those without a line.
 Place: TypeAlias = Callable[[Result, ValidDocument, Sequence[Document], Options], list[Diagnostic]]
+# What else there is to say about the objects of one job: findings, each with the label of its object.
+Judge: TypeAlias = Callable[[Sequence[Manifest]], Sequence[tuple[str, Finding]]]
 
 
 def place_at_home(
@@ -41,6 +44,7 @@ class Session:
 
     `place` finds the lines of findings about built objects: it takes the explainer, which the pipeline does not know.
     `rules` judges every diagnostic as the user has decided; the document's own errors stay errors all the same.
+    `judge` is asked about the objects of each job.
     """
 
     options: Options
@@ -49,6 +53,7 @@ class Session:
     catalog: CatalogCache | None
     place: Place
     rules: Rules = as_found
+    judge: Judge | None = None
 
     @classmethod
     def of(  # noqa: PLR0913, PLR0917 - the edge gives what the pipeline does not know
@@ -59,12 +64,13 @@ class Session:
         catalog: Catalog | None = None,
         place: Place = place_at_home,
         rules: Rules = as_found,
+        judge: Judge | None = None,
     ) -> Session:
         """A session on `documents`. Runtimes come from them, then from each of `runtime_sources`, then `catalog`."""
         release = release_facts(options.release or NEWEST_RELEASE)
         index = index_documents(documents, runtime_sources, release.minor, options)
         cache = None if catalog is None else CatalogCache(catalog, release.minor, options)
-        return cls(options, release, with_catalog(index, cache), cache, place, rules)
+        return cls(options, release, with_catalog(index, cache), cache, place, rules, judge)
 
     def with_jobs(self, documents: Sequence[Document]) -> Session:
         """The same with the TrainJobs of `documents`, and what they bring up, in place of its own."""
@@ -89,6 +95,9 @@ class Session:
         """One of the jobs through every stage; `observer` is notified of each step."""
         result = compile_job(job, self.index, self.release, self.options, observer, self._judged)
         diagnostics = self._judged(result)
+        if self.judge is not None and result.objects is not None:
+            found = (*result.objects.object_findings, *self.judge(result.objects.manifests))
+            result.objects = replace(result.objects, object_findings=found)
         if result.object_findings:
             diagnostics += self.rules(self.place(result, job, self.index.others, self.options), False)
         if result.objects is None or has_errors(diagnostics):
