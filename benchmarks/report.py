@@ -121,12 +121,15 @@ def _imports(measured: Measured) -> Iterator[str]:
     rows = [[f"`{what}`", str(len(times)), f"{sum(times.values()):.1f} ms"] for what, times in measured.imports.items()]
     yield from _table(["command", "modules", "time"], rows)
     yield "`trainc build` of one job, by part:\n"
-    rows = [[f"`{part}`", str(n), f"{time:.1f} ms"] for part, (n, time) in by_part(measured.cold).items()]
+    parts = [(part, *taken) for part, taken in by_part(measured.cold).items()]
+    rows = [[f"`{part}`", str(n), f"{time:.1f} ms"] for part, n, time in parts[:_PARTS]]
+    rows.append(["the rest", str(sum(n for _, n, _ in parts[_PARTS:])), f"{sum(t for *_, t in parts[_PARTS:]):.1f} ms"])
     yield from _table(["part", "modules", "time"], rows)
-    yield "<details><summary>By module</summary>\n"
-    slowest = sorted(measured.cold.items(), key=lambda item: -item[1])
-    yield from _table(["module", "time"], [[f"`{module}`", f"{time:.2f} ms"] for module, time in slowest])
-    yield "</details>\n"
+    yield "`python -X importtime -m trainc build JOB` lists every module.\n"
+
+
+# How many parts are worth a line.
+_PARTS = 8
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -35,7 +35,7 @@ def test_the_commands_of_a_page_print_one_after_the_other_what_it_shows(
 def test_every_command_of_a_page_exists_with_its_options(page: str) -> None:
     commands = {command.name: command for command in COMMANDS}
     for name, *words in trainc_commands(TEXTS[page]):
-        if name not in ("help", "version", "--version", "COMMAND", "CODE"):
+        if name not in ("help", "version", "--version", "COMMAND", "CODE") and not name.endswith(":"):
             assert parsed(parser_of(commands[name]), words) is not None, words
 
 

@@ -50,6 +50,7 @@ def move_metadata(job: TrainJob, info: Info, manifests: list[Manifest]) -> Shape
         moved = {key: value for key, value in carried(own).items() if key not in kept}
         before: Mapping[str, str] = info.labels if field == "labels" else info.annotations
         findings.extend(_overridden(field, moved, before))
+        findings.extend(_left_behind(field, carried(own), before, kept))
         if moved:
             manifests = on_jobset(manifests, partial(_with_metadata, field, moved))
     return manifests, findings
@@ -75,6 +76,18 @@ def _overridden(field: str, moved: Mapping[str, str], before: Mapping[str, str])
                 "info",
                 f"the TrainJob's {value!r} replaces {before[key]!r} from the runtime's template",
                 hint="remove one of the two, unless the TrainJob should override the runtime",
+                path=("metadata", field, key),
+            )
+
+
+def _left_behind(field: str, own: Mapping[str, str], before: Mapping[str, str], kept: set[str]) -> Iterator[Finding]:
+    for key in sorted(kept & own.keys()):
+        if before.get(key, own[key]) != own[key]:
+            yield Finding(
+                "LabelOverridden",
+                "info",
+                f"the JobSet gets {before[key]!r}, which the TrainJob's spec sets, instead of this {own[key]!r}",
+                hint="remove one of the two",
                 path=("metadata", field, key),
             )
 

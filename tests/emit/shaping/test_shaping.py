@@ -64,7 +64,12 @@ def test_the_trainjob_wins_over_the_template_and_says_so() -> None:
 def test_a_patch_to_the_jobset_wins_over_the_metadata_of_the_trainjob() -> None:
     patch = {"manager": "a.b/c", "trainingRuntimeSpec": {"template": {"metadata": {"labels": {"team": "patched"}}}}}
     document = with_metadata(trainjob(runtimePatches=[patch]), labels={"team": "a"})
-    assert jobset(compiled(document, runtime()))["metadata"]["labels"] == {"team": "patched"}
+    result = compiled(document, runtime())
+    assert jobset(result)["metadata"]["labels"] == {"team": "patched"}
+    (found,) = [d for d in result.diagnostics if d.code == "LabelOverridden"]
+    assert (found.severity, found.path) == ("info", "metadata.labels.team")
+    assert "'patched'" in found.message
+    assert "'a'" in found.message
 
 
 @pytest.mark.parametrize("suspend", [True, False])

@@ -13,7 +13,7 @@ REPLACEMENTS = {
     "trainer.TrainJobSpec.podSpecOverrides": "podTemplateOverrides (2.1) or runtimePatches (from 2.2)",
     "trainer.TrainJobSpec.podTemplateOverrides": "runtimePatches",
     "trainer.TorchMLPolicySource.numProcPerNode": "spec.trainer.numProcPerNode of the TrainJob",
-    "trainer.TorchMLPolicySource.elasticPolicy": "numNodes: no release ever scaled by elasticPolicy (trainc does, with --semantics gitops)",
+    "trainer.TorchMLPolicySource.elasticPolicy": "numNodes: no release ever scaled by elasticPolicy; with --semantics gitops it becomes torchrun's range of nodes, and the number of pods stays fixed",
 }
 
 
