@@ -15,7 +15,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 NEEDED = {
     "runtime": [*PROJECT["project"]["dependencies"], *PROJECT["build-system"]["requires"]],
     "development": [*PROJECT["project"]["dependencies"], *PROJECT["project"]["optional-dependencies"]["dev"]],
-    **{group: PROJECT["dependency-groups"][group] for group in ("fuzz", "mutation", "release")},
+    **{group: PROJECT["dependency-groups"][group] for group in ("audit", "fuzz", "mutation", "release")},
 }
 LOCKS = {name: (ROOT / "locks" / f"{name}.txt").read_text() for name in NEEDED}
 

@@ -307,3 +307,19 @@ def test_the_new_object_must_satisfy_the_crd() -> None:
     old = stored(jobset())
     new = {**old, "spec": {**old["spec"], "ttlSecondsAfterFinished": -1}}
     assert [d.path for d in refusals(old, new)] == ["spec.ttlSecondsAfterFinished"]
+
+
+@pytest.mark.parametrize(
+    "job",
+    [
+        {"containers": [{"name": "a", "image": "b"}]},
+        {"template": {"spec": {"containers": [{"name": "a", "image": "b", "env": [{"DATA": "x"}]}]}}},
+        {"template": {"spec": {"containers": [{"name": "a", "image": "b", "env": [{"fieldPath": "x"}]}]}}},
+        {"template": {"containers": [{"name": "a", "image": "b"}]}},
+    ],
+)
+def test_what_is_missing_once_unknown_fields_are_dropped_is_refused(job: dict[str, Any]) -> None:
+    jobset = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "metadata": {"name": "a"}}
+    spec = {"replicatedJobs": [{"name": "n", "template": {"spec": job}}]}
+    with pytest.raises(CompileError, match="MissingRequired"):
+        admit({**jobset, "spec": spec})

@@ -27,3 +27,7 @@ FORMS: list[tuple[Callable[[str], bool], str]] = [
 @given(text=st.text("ab1Z-._/\n\u00e9 ", max_size=8))
 def test_a_form_is_the_one_of_kubernetes(fits: Callable[[str], bool], form: str, text: str) -> None:
     assert fits(text) == (re.fullmatch(form, text) is not None)
+
+
+def test_half_a_character_has_a_length_too() -> None:
+    assert name_forms.length("a\ud800") == 4

@@ -63,4 +63,4 @@ def _fits(value: str, ends: frozenset[str], inside: frozenset[str]) -> bool:
 
 def length(value: str) -> int:
     """The length that Kubernetes' limits count: bytes, not characters."""
-    return len(value.encode())
+    return len(value.encode("utf-8", "surrogatepass"))

@@ -185,7 +185,7 @@ def _kueue_order(resource: str) -> int:
     It decides which of several things that are wrong is reported, never the verdict.
     """
     value = _FNV_OFFSET
-    for byte in resource.encode():
+    for byte in resource.encode("utf-8", "surrogatepass"):
         value = (value ^ byte) * _FNV_PRIME & _MASK
     return value
 

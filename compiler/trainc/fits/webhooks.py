@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from trainc.api.documents import Json
+from trainc.api.name_forms import length
 from trainc.api.quantity import parse_quantity
 from trainc.fits import workload
 from trainc.fits.selectors import is_label_name, is_label_value, is_subdomain
@@ -248,7 +249,7 @@ def _template_metadata(metadata: Json, place: Place) -> Iterator[tuple[Place, st
             yield (*place, "labels", key), f"{key}: {value} is not a label"
     size = 0
     for key, value in (metadata.get("annotations") or {}).items():
-        size += len(key.encode()) + len(str(value).encode())
+        size += length(key) + length(str(value))
         if not is_label_name(key.lower()):
             yield (*place, "annotations", key), f"{key} is not the name of an annotation"
     if size > _ANNOTATIONS_SIZE:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainc.api.documents import Json, items, mapping
+from trainc.api.name_forms import length
 from trainc.api.pods import mistakes
 from trainc.api.pods.checks import LARGEST_INT32, below, is_key, labels
 from trainc.diagnostics import Finding, Path
@@ -36,7 +37,7 @@ def _annotations(annotations: Json, path: Path) -> Iterator[Finding]:
         if not is_key(str(key).lower()):
             message = f"{key!r} is not a valid key for an annotation"
             yield mistakes.bad_annotation((*path, "annotations", key), message, f"use {_KEY_FORM}")
-    size = sum(len(str(key).encode()) + len(str(value).encode()) for key, value in annotations.items())
+    size = sum(length(str(key)) + length(str(value)) for key, value in annotations.items())
     if size > _MOST_BYTES:
         yield mistakes.too_long((*path, "annotations"), size, _MOST_BYTES)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from trainc.api.documents import Json, items, mapping
+from trainc.api.name_forms import length
 from trainc.api.pods import mistakes
 from trainc.api.pods.checks import address, dns_subdomain, each, is_subdomain, struct
 from trainc.diagnostics import Finding, Path
@@ -43,7 +44,7 @@ def _amounts(value: Any, path: Path) -> Iterator[Finding]:
     for name, most in (("nameservers", _MOST_NAMESERVERS), ("searches", _MOST_SEARCHES)):
         if (count := len(items(value.get(name)))) > most:
             yield mistakes.too_many((*path, name), count, most)
-    if (size := len(" ".join(map(str, items(value.get("searches")))).encode())) > _LONGEST_SEARCHES:
+    if (size := length(" ".join(map(str, items(value.get("searches")))))) > _LONGEST_SEARCHES:
         yield mistakes.too_long((*path, "searches"), size, _LONGEST_SEARCHES)
     for i, option in enumerate(items(value.get("options"))):
         if not mapping(option).get("name"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainc.api.documents import Json, items, mapping
+from trainc.api.name_forms import length
 from trainc.api.pods import mistakes
 from trainc.api.pods.checks import dns_subdomain
 from trainc.diagnostics import Finding, Path
@@ -30,8 +31,8 @@ def check_options(options: Json, path: Path) -> Iterator[Finding]:
     spec, user = options.get("gmsaCredentialSpec"), options.get("runAsUserName")
     if spec == "":
         yield mistakes.missing((*path, "gmsaCredentialSpec"))
-    elif isinstance(spec, str) and len(spec.encode()) > _LARGEST_SPEC:
-        yield mistakes.too_long((*path, "gmsaCredentialSpec"), len(spec.encode()), _LARGEST_SPEC)
+    elif isinstance(spec, str) and length(spec) > _LARGEST_SPEC:
+        yield mistakes.too_long((*path, "gmsaCredentialSpec"), length(spec), _LARGEST_SPEC)
     if isinstance(user, str) and not _is_user(user):
         yield mistakes.malformed((*path, "runAsUserName"), user, "USER or DOMAIN\\USER, as Windows has them")
 

@@ -52,6 +52,7 @@ def _follows_from(missing: Finding, beside: Mapping[Path, Sequence[Finding]]) ->
         or finding.hint == indent_hint(finding.path, missing.path)
         or (missing.path[-1] == "name" and finding.hint.startswith(advice.VARIABLE))
         for finding in beside.get(missing.path[:-1], ())
+        if finding.severity == "error"  # Where the field is dropped, what is missing is the only error.
     )
 
 

@@ -17,6 +17,7 @@ from trainc.api.name_forms import (
     is_dns1123_subdomain,
     is_label_value,
     is_qualified_name,
+    length,
 )
 from trainc.api.schema import advice
 from trainc.api.schema.scalars import shown
@@ -121,7 +122,7 @@ def _object_meta(metadata: Json) -> Iterator[Finding]:
     for key in annotations:
         if not _is_key(key.lower()):
             yield _malformed_key(("metadata", "annotations", key))
-    size = sum(len(key.encode()) + len((value or "").encode()) for key, value in annotations.items())
+    size = sum(length(key) + length(value or "") for key, value in annotations.items())
     if size > _ANNOTATIONS_TOTAL:
         message = f"the annotations have {size} bytes in all; at most {_ANNOTATIONS_TOTAL} are allowed"
         yield Finding("TooLong", "error", message, hint="move data to a ConfigMap", path=("metadata", "annotations"))

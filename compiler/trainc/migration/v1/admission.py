@@ -19,6 +19,8 @@ _MANAGERS = ("kubeflow.org/training-operator", "kueue.x-k8s.io/multikueue")
 _MPI_MANAGERS = ("kubeflow.org/mpi-operator", "kueue.x-k8s.io/multikueue")
 _RESTARTS = ("Always", "OnFailure", "Never", "ExitCode")
 _MPI_RESTARTS = ("Never", "OnFailure")
+# kubernetes pkg/apis/batch/validation/validation.go, maxParallelismForIndexedJob.
+_MOST_PODS = 100_000
 _CLEANING = ("None", "Running", "All")
 
 
@@ -104,6 +106,9 @@ def _replicas(kind: Kind, name: str, replicas: int | None, path: Path) -> Iterat
         yield refused(path, "an MPIJob with workers needs at least one", "write the number of workers")
     elif replicas is not None and replicas < (1 if kind.name == "PyTorchJob" else 0):
         yield refused(path, f"there cannot be {replicas} pods", "write a number from 1")
+    elif replicas is not None and replicas > _MOST_PODS:
+        message = f"{replicas} pods are more than a Job can tell apart by an index, which is {_MOST_PODS}"
+        yield refused(path, message, f"write a number up to {_MOST_PODS}")
 
 
 def _elastic(kind: Kind, spec: Json, roles: Json) -> Iterator[Finding]:

@@ -25,7 +25,8 @@ class Batch:
     ) -> None:
         known = list(documents)
         self._names = {_key(d) for d in known if d.get("kind") == "TrainingRuntime"}
-        self._runtimes: list[dict[str, Any]] = []
+        self._runtimes: dict[str, dict[str, Any]] = {}
+        self._numbers: dict[tuple[str, str], int] = {}
         self._results: dict[str, Converted] = {}
         for document in known:
             if is_legacy(document):
@@ -48,24 +49,23 @@ class Batch:
         if len(converted.documents) < 2 or converted.documents[1].get("kind") != "TrainingRuntime":
             return converted
         job, runtime, *others = converted.documents
-        twin = next((made for made in self._runtimes if _content(made) == _content(runtime)), None)
+        twin = self._runtimes.get(_content(runtime))
         if twin is None:
-            runtime = self._named(runtime)
-            self._runtimes.append(runtime)
+            runtime = self._runtimes[_content(runtime)] = self._named(runtime)
         name = (twin or runtime)["metadata"]["name"]
         job = {**job, "spec": {**job["spec"], "runtimeRef": {**job["spec"]["runtimeRef"], "name": name}}}
         return Converted((job, *(() if twin else (runtime,)), *others), converted.findings, converted.pods)
 
     def _named(self, runtime: dict[str, Any]) -> dict[str, Any]:
-        metadata, number = dict(runtime["metadata"]), 1
+        metadata, wanted = dict(runtime["metadata"]), _key(runtime)
         while _key({"metadata": metadata}) in self._names:
-            number += 1
+            number = self._numbers[wanted] = self._numbers.get(wanted, 1) + 1
             metadata["name"] = f"{runtime['metadata']['name']}-{number}"
         self._names.add(_key({"metadata": metadata}))
         return {**runtime, "metadata": metadata}
 
 
-def _identity(document: Json) -> str:
+def _identity(document: Any) -> str:
     return json.dumps(document, sort_keys=True, default=str)
 
 
@@ -75,8 +75,8 @@ def _key(document: Json) -> tuple[str, str]:
     return str(metadata.get("namespace") or ""), str(metadata.get("name"))
 
 
-def _content(runtime: Json) -> tuple[str, Any]:
-    return str(runtime["metadata"].get("namespace") or ""), runtime["spec"]
+def _content(runtime: Json) -> str:
+    return _identity([runtime["metadata"].get("namespace") or "", runtime["spec"]])
 
 
 def _unsupported(document: Json) -> Finding:
