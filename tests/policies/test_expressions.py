@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import celpy
@@ -11,7 +12,10 @@ from celpy.adapter import json_to_cel
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trainc.diagnostics import Finding
 from trainc.policies.evaluation import Evaluation, paths_of
+from trainc.policies.functions import FUNCTIONS, METHODS
+from trainc.policies.loading import checked_expression
 from trainc.policies.syntax import InvalidExpressionError, parse, uses
 from trainc.policies.values import Budget, CostExceededError, EvaluationError
 
@@ -192,3 +196,70 @@ def test_it_agrees_with_cel_python(text: str) -> None:
     environment = celpy.Environment()
     program = environment.program(environment.compile(text))
     assert bool(program.evaluate({"object": json_to_cel(OBJECT), "oldObject": None})) is True
+
+
+WORDS = [
+    *["object", "oldObject", ".", ".?", "[", "]", "(", ")", "{", "}", ",", ":", "?", "!", "-", "+", "*", "/", "%", "==", "!=", "<", "in", "&&", "||", "'a'", '"b"', "1", "2.5", "0", "-1", "true", "null", "x"],
+    *[".size()", ".all(x,", ".map(x,", ".exists(i,x,", "has(", "quantity('1')", ".min()", ".matches(", ".split(", ".orValue(", "ip('::1')", ".add(", "int(", "sets.contains("],
+    *[".labels", ".metadata", ".spec", ".numbers", ".containers", ".image", ".team", "[?", "optional.of(", "optional.none()", ".value()", "duration('1s')", "type("],
+]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=12))
+def test_no_expression_is_a_defect(words: list[str]) -> None:
+    text = "".join(words) + ")" * sum(word.count("(") - word.count(")") for word in words)
+    assert_no_defect(text)
+
+
+def assert_no_defect(text: str) -> None:
+    findings: list[Finding] = []
+    node = checked_expression(text, (), set(), findings)
+    if findings:
+        return
+    with suppress(EvaluationError, CostExceededError):
+        Evaluation(Budget(1_000), paths_of(OBJECT)).value(node, {"object": OBJECT, "oldObject": None})
+
+
+VALUES = [
+    "1",
+    "-1",
+    "1.5",
+    "'a'",
+    "b'x'",
+    "true",
+    "null",
+    "[1]",
+    "['a']",
+    "{'a':1}",
+    "object",
+    "duration('1s')",
+    "timestamp('2026-01-01T00:00:00Z')",
+    "quantity('1Gi')",
+    "ip('::1')",
+    "cidr('10.0.0.0/8')",
+    "url('/a')",
+    "optional.of(1)",
+    "optional.none()",
+    "9223372036854775807",
+]
+SOME = st.sampled_from(VALUES)
+
+
+@given(SOME, st.sampled_from(sorted({*FUNCTIONS, *METHODS})), st.lists(SOME, max_size=3), st.booleans())
+def test_no_call_is_a_defect(base: str, word: str, arguments: list[str], is_method: bool) -> None:
+    target = f"({base})." if is_method else ""
+    assert_no_defect(f"{target}{word}({', '.join(arguments)})")
+
+
+@given(SOME, st.sampled_from(["+", "-", "*", "/", "%", "<", ">=", "==", "in", "&&", "||"]), SOME)
+def test_no_operation_is_a_defect(left: str, operator: str, right: str) -> None:
+    assert_no_defect(f"{left} {operator} {right}")
+
+
+@pytest.mark.parametrize("text", TRUE.strip().splitlines())
+def test_half_of_an_expression_is_no_defect(text: str) -> None:
+    for end in range(1, len(text)):
+        try:
+            parse(text[:end])
+        except InvalidExpressionError:
+            continue

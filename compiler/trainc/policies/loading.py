@@ -139,24 +139,29 @@ def _policy(document: Document) -> tuple[Policy | None, list[Finding]]:
     spec = document.data["spec"]
     policy = Policy(document, str(_name(document)), spec)
     for i, one in enumerate(spec.get("matchConditions", ())):
-        node = _checked(one["expression"], ("spec", "matchConditions", i, "expression"), set(), findings)
+        node = checked_expression(one["expression"], ("spec", "matchConditions", i, "expression"), set(), findings)
         policy.conditions.append((one["name"], node))
     for i, one in enumerate(spec.get("variables", ())):
-        node = _checked(one["expression"], ("spec", "variables", i, "expression"), set(policy.variables), findings)
+        node = checked_expression(
+            one["expression"], ("spec", "variables", i, "expression"), set(policy.variables), findings
+        )
         policy.variables[one["name"]] = node
     for i, one in enumerate(spec.get("validations", ())):
         path: Path = ("spec", "validations", i)
-        node = _checked(one["expression"], (*path, "expression"), set(policy.variables), findings)
+        node = checked_expression(one["expression"], (*path, "expression"), set(policy.variables), findings)
         text = one.get("messageExpression")
-        said = _checked(text, (*path, "messageExpression"), set(policy.variables), findings) if text else None
+        said = checked_expression(text, (*path, "messageExpression"), set(policy.variables), findings) if text else None
         policy.validations.append(
             Validation((*path, "expression"), one["expression"].strip(), node, one.get("message", "").strip(), said)
         )
     return (None if findings else policy), findings
 
 
-def _checked(text: str, path: Path, variables: set[str], findings: list[Finding]) -> Node:
-    """The node of an expression; what is wrong with it, or cannot be evaluated here, is added to `findings`."""
+def checked_expression(text: str, path: Path, variables: set[str], findings: list[Finding]) -> Node:
+    """The node of an expression; what is wrong with it, or cannot be evaluated here, is added to `findings`.
+
+    Without findings, evaluating it meets no name that is unknown. `variables` are those that are defined before it.
+    """
     try:
         node = parse(text)
         used = sorted(set(uses(node)))

@@ -110,7 +110,7 @@ def _node(tree: Any) -> Node:  # noqa: C901 - one case for each rule of the gram
             word = str(children[0])
             return ("value", _CONSTANTS[word]) if word in _CONSTANTS else ("name", word)
         case "ident_arg" | "dot_ident_arg":
-            return ("call", str(children[0]), None, _arguments(children[1:]))
+            return _call(str(children[0]), _arguments(children[1:]))
         case "list_lit":
             return ("list", _arguments(children))
         case "map_lit":
@@ -148,6 +148,12 @@ def _member(tree: Any) -> Node:
         case "member_dot_arg":
             return ("call", str(rest[0]), _node(base), _arguments(rest[1:]))
     raise InvalidExpressionError("messages such as `Object{...}` have no place in a validation")
+
+
+def _call(word: str, arguments: tuple[Node, ...]) -> Node:
+    if word == "has" and (len(arguments) != 1 or arguments[0][0] not in ("get", "maybe")):
+        raise InvalidExpressionError("has() takes one field, such as has(object.metadata.labels)")
+    return ("call", word, None, arguments)
 
 
 def _arguments(children: list[Any]) -> tuple[Node, ...]:
