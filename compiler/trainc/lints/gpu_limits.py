@@ -6,19 +6,18 @@ from collections.abc import Iterator
 
 from trainc.diagnostics import Finding, Path
 from trainc.ir.devices import is_gpu
-from trainc.ir.entrypoints import Entrypoint, entrypoints
+from trainc.ir.entrypoints import Entrypoint
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 
 
-def gpu_without_limit(job: TrainJob, info: Info) -> Iterator[Finding]:
+def gpu_without_limit(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
     """An error for each GPU that a container requests without a limit."""
-    for entrypoint in entrypoints(job, info):
-        resources = entrypoint.container.resources
-        limits = resources.get("limits") or {}
-        for name, amount in (resources.get("requests") or {}).items():
-            if "/" in name and is_gpu(name) and name not in limits:
-                yield _without_limit(name, str(amount), entrypoint, job)
+    resources = entry.container.resources
+    limits = resources.get("limits") or {}
+    for name, amount in (resources.get("requests") or {}).items():
+        if "/" in name and is_gpu(name) and name not in limits:
+            yield _without_limit(name, str(amount), entry, job)
 
 
 def _without_limit(name: str, amount: str, entrypoint: Entrypoint, job: TrainJob) -> Finding:

@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainc.diagnostics import Finding
-from trainc.ir.entrypoints import entrypoints
+from trainc.ir.entrypoints import Entrypoint
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 
 
-def missing_image(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """An error for each container for which neither the runtime nor the TrainJob names an image."""
-    for entrypoint in entrypoints(job, info):
-        if entrypoint.image:
-            continue
-        here = f"container {entrypoint.container.name!r} of job {entrypoint.pod_set.name!r}"
-        hint = (
-            "set spec.trainer.image in the TrainJob, or the container's image in the runtime"
-            if entrypoint.trains
-            else "set image"
-        )
-        yield Finding("MissingImage", "error", f"{here} has no image", hint, entrypoint.path, about="runtime")
+def missing_image(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
+    """An error for a container for which neither the runtime nor the TrainJob names an image."""
+    if not entry.image:
+        here = f"container {entry.container.name!r} of job {entry.pod_set.name!r}"
+        hint = "set image"
+        if entry.trains:
+            hint = "set spec.trainer.image in the TrainJob, or the container's image in the runtime"
+        yield Finding("MissingImage", "error", f"{here} has no image", hint, entry.path, about="runtime")

@@ -112,6 +112,8 @@ def _numbers_asked(training: Training) -> tuple[str | None, Path, About]:
 def _hidden(training: Training) -> Iterator[Finding]:
     """A variable that shows the processes fewer devices than there are."""
     own = {name: value for name, value in training.variables.items() if value is not None}
+    if own.keys().isdisjoint(VISIBLE) and not any(start.variables for start in training.line.starts):
+        return
     for name, devices in VISIBLE.items():
         if training.device not in devices:
             continue

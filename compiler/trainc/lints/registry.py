@@ -60,9 +60,9 @@ def _empty(job: TrainJob, info: Info) -> bool:
 LINTS: tuple[Lint, ...] = (
     Lint("lowered", "trainc.lints.nothing_to_run", "nothing_to_run"),
     Lint("lowered", "trainc.lints.missing_ancestor", "missing_trainer_ancestor"),
-    Lint("lowered", "trainc.lints.missing_image", "missing_image"),
-    Lint("lowered", "trainc.lints.shell_variables", "unexpanded_shell_variables"),
-    Lint("lowered", "trainc.lints.gpu_limits", "gpu_without_limit"),
+    Lint("lowered", "trainc.lints.missing_image", "missing_image", per="container"),
+    Lint("lowered", "trainc.lints.shell_variables", "unexpanded_shell_variables", per="container"),
+    Lint("lowered", "trainc.lints.gpu_limits", "gpu_without_limit", per="container"),
     Lint("lowered", "trainc.lints.gang_scheduler", "scheduler_name_missing", _gang),
     Lint("lowered", "trainc.lints.ignored_values", "processes_ignored", _processes),
     Lint("controller", "trainc.lints.controller_defects", "controller_defects"),
@@ -102,17 +102,20 @@ def lint(job: TrainJob, info: Info, stage: Stage = "lowered", options: Options |
     Under `controller`, which refuses only what the controller does, nothing is an error.
     """
     given = (job, info) if options is None else (job, info, options)
-    looking = [each for each, plugin in _at(stage, info.plugins) if _concerns(each, plugin, job, info)]
     read = _Read(job, info)
     findings: list[Finding] = []
-    for each in looking:
+    for each, plugin in _at(stage, info.plugins):
+        if not ((each.applies_to is None and plugin is None) or _concerns(each, plugin, job, info)):
+            continue
         function = loaded(each.module, each.function)
         if each.per == "job":
             findings += function(*given)
         elif each.per == "container":
-            findings += (found for entry in read.entries() for found in function(job, info, entry))
+            for entry in read.entries():
+                findings += function(job, info, entry)
         else:
-            findings += (found for training in read.trainings() for found in function(training))
+            for training in read.trainings():
+                findings += function(training)
     return findings if info.gitops else [_no_error(finding) for finding in findings]
 
 

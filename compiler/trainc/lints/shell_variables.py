@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trainc.diagnostics import Finding
-from trainc.ir.entrypoints import Entrypoint, entrypoints
+from trainc.ir.entrypoints import Entrypoint
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.registry import enabled
@@ -15,13 +15,11 @@ from trainc.startup.patterns import pattern
 _VARIABLE = pattern(r"(?<![\\$])\$(?:\{([A-Z_][A-Z0-9_]*)\}|([A-Z_][A-Z0-9_]*))")
 
 
-def unexpanded_shell_variables(job: TrainJob, info: Info) -> Iterator[Finding]:
+def unexpanded_shell_variables(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
     """A warning for each word with a shell variable that no shell will see."""
-    for entrypoint in entrypoints(job, info):
-        # The search for a `$` is cheap, and almost every command line has none.
-        words = entrypoint.words
-        if "$" in "".join(words) and not entrypoint.shell:
-            yield from _in_words(words, entrypoint, job, info)
+    # The search for a `$` is cheap, and almost every command line has none.
+    if "$" in "".join(entry.words) and not entry.shell:
+        yield from _in_words(entry.words, entry, job, info)
 
 
 def _in_words(words: Sequence[str], entrypoint: Entrypoint, job: TrainJob, info: Info) -> Iterator[Finding]:

@@ -43,6 +43,8 @@ _PLACEHOLDER = pattern(
 )
 
 _SHORTEST_TOKEN = 14
+# What is shorter stands for nothing, or protects nothing.
+_SHORTEST_SECRET = 6
 _LONG_NAME = 10
 # The first letters of the variables that are looked at.
 _BEGINNINGS = frozenset(("NC", "TO", "PY", "CU", "GL", "UC", "FI"))
@@ -71,7 +73,7 @@ def tokens_of_initializers(job: TrainJob, info: Info) -> Iterator[Finding]:
 
 def _is_secret(variable: Mapping[str, Any]) -> bool:
     value = variable.get("value")
-    return isinstance(value, str) and value != "" and _is_secret_value(str(variable["name"]), value)
+    return isinstance(value, str) and len(value) >= _SHORTEST_SECRET and _is_secret_value(str(variable["name"]), value)
 
 
 @lru_cache(maxsize=1024)

@@ -78,7 +78,7 @@ def read_command(words: tuple[str, ...], programs: Programs) -> CommandLine:
     """What these words start. A script that cannot be read starts nothing that is known."""
     script = shell_script(words)
     if script is None:
-        return CommandLine(words, (_start(words, programs, sure=True),) if words else ())
+        return CommandLine(words, (_start_alone(_before_arguments(words), programs),) if words else ())
     at = words.index(script)
     try:
         items = read_script(script)
@@ -88,6 +88,16 @@ def read_command(words: tuple[str, ...], programs: Programs) -> CommandLine:
     except RecursionError:
         return CommandLine(words, (), at)
     return CommandLine(words, starts, at, items)
+
+
+def _before_arguments(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words up to a Python script: all behind it are the script's own, and every job has others."""
+    return words[: next((i for i, word in enumerate(words) if word.endswith(".py")), len(words)) + 1]
+
+
+@lru_cache(maxsize=512)
+def _start_alone(words: tuple[str, ...], programs: Programs) -> Start:
+    return _start(words, programs, sure=True)
 
 
 def _start(words: tuple[str, ...], programs: Programs, *, sure: bool) -> Start:
