@@ -66,8 +66,13 @@ def test_a_job_of_more_pods_than_have_an_index_is_refused_before_they_are_listed
 
 
 def test_a_job_is_compared_with_no_other_of_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-    monkeypatch.setattr(batch, "_key", lambda document: asked.append(1) or KEY(document))
+    asked: list[object] = []
+
+    def counted(document: Any) -> Any:
+        asked.append(document)
+        return KEY(document)
+
+    monkeypatch.setattr(batch, "_key", counted)
     migrate([job("llm", image=str(number)) for number in range(200)])
     few = len(asked)
     migrate([job("llm", image=str(number)) for number in range(400)])
