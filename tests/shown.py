@@ -95,6 +95,8 @@ def trainc_commands(page: str) -> Iterator[list[str]]:
         if language not in ("sh", "console"):
             continue
         for line in text.splitlines():
+            if language == "console" and not line.startswith("$ "):
+                continue  # What a command printed.
             words = shlex.split(line.strip().removeprefix("$ "), comments=True) if "trainc " in line else []
             if words[:1] == ["trainc"]:
                 ends = [i for i, word in enumerate(words) if word in (">", "<", "|", "&&", ";")]
