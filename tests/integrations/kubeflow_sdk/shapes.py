@@ -15,7 +15,7 @@ from kubeflow.trainer import options as sdk_options
 from kubeflow.trainer.types import types
 
 import trainc.kubeflow
-from trainc import CompileError
+from trainc import CompileError, Options
 from trainc.integrations.kubeflow.cluster import OfflineObjects
 from trainc.integrations.python import catalog
 
@@ -72,23 +72,27 @@ def shapes() -> dict[str, dict[str, Any]]:
     return found
 
 
-def real_client(sent: list[Any]) -> TrainerClient:
+def real_client(sent: list[Any], release: str) -> TrainerClient:
     """The SDK's own client and backend; only the API behind it is a stub."""
     backend = KubernetesBackend.__new__(KubernetesBackend)
     backend.namespace = "team-a"
-    backend.custom_api = OfflineObjects(catalog("2.3"), lambda _, body: sent.append(body) or body)
+    backend.custom_api = OfflineObjects(catalog(release), lambda _, body: sent.append(body) or body)
     client = TrainerClient.__new__(TrainerClient)
     client.backend = backend
     return client
 
 
 def main() -> None:
+    (release,) = sys.argv[1:]
     found: dict[str, Any] = {}
+    runtimes = {runtime["metadata"]["name"] for runtime in catalog(release)}
     for name, arguments in shapes().items():
+        if arguments.get("runtime", "torch-distributed") not in runtimes:
+            continue
         named = {**arguments, "options": [*arguments.get("options", ()), sdk_options.Name(f"job-{name}")]}
         sent: list[Any] = []
-        real_client(sent).train(**named)
-        client = trainc.kubeflow.offline_client(namespace="team-a")
+        real_client(sent, release).train(**named)
+        client = trainc.kubeflow.offline_client(namespace="team-a", options=Options(release=release))
         try:
             client.train(**named)
             kept = {"kept": client.backend.trainjobs, "kinds": [m["kind"] for m in client.backend.compilation.manifests]}
