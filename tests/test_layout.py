@@ -65,6 +65,7 @@ LOADED_BY_NAME = {
     "__main__.py",
     "cli/completion.py",
     "cli/rule.py",
+    "kubeflow.py",
     "plugins/flux/launchers.py",
     "plugins/mpi/launchers.py",
 }

@@ -1,16 +1,15 @@
-"""Run a Kubeflow SDK script without a cluster, and write the TrainJobs it would submit.
+"""Run a Kubeflow SDK script offline and write the TrainJobs it would submit.
 
-The script is run, as `python SCRIPT ARGS` would run it; only its TrainerClient is
-replaced. Every train() call compiles its TrainJob: what the cluster would refuse
-or what cannot run is reported, and nothing is written. Jobs are named after
-their function and content where no Name(...) is given. What the script prints
-goes to stderr.
+The script is run, as `python SCRIPT ARG ...` would; only its TrainerClient is
+replaced. Each train() call compiles its TrainJob: what the cluster would refuse
+or what cannot run is reported, and nothing is written. A job without Name(...)
+is named after its function and content. What the script prints goes to stderr.
 
 Examples:
   trainc sdk train.py > job.yaml
   trainc sdk train.py --namespace team-a -o jobs/ -- --lr 0.1
 
-Exit code: 0 done, 1 a job is refused, or the script failed or submitted nothing.
+Exit code: 0 done, 1 a job is refused, or the script fails or submits nothing.
 """
 
 from __future__ import annotations

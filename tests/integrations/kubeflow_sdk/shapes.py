@@ -30,12 +30,17 @@ def shapes() -> dict[str, dict[str, Any]]:
     hf_data = types.HuggingFaceDatasetInitializer(storage_uri="hf://tatsu-lab/alpaca")
     hf_model = types.HuggingFaceModelInitializer(storage_uri="hf://meta-llama/Llama-3.2-1B-Instruct")
     found: dict[str, dict[str, Any]] = {
-        "function": {"trainer": custom(func=train, num_nodes=2, resources_per_node={"gpu": 2, "cpu": 4, "memory": "8Gi"})},
+        "function": {
+            "trainer": custom(func=train, num_nodes=2, resources_per_node={"gpu": 2, "cpu": 4, "memory": "8Gi"})
+        },
         "arguments": {"trainer": custom(func=train, func_args={"lr": 0.2}, env={"A": "1"}, num_nodes=2)},
         "packages": {"trainer": custom(func=train, packages_to_install=["transformers"])},
         "container": {"trainer": types.CustomTrainerContainer(image="example.com/t:1", num_nodes=2)},
         "jax": {"runtime": "jax-distributed", "trainer": custom(func=train, num_nodes=4)},
-        "mpi": {"runtime": "deepspeed-distributed", "trainer": custom(func=train, num_nodes=2, resources_per_node={"gpu": 2})},
+        "mpi": {
+            "runtime": "deepspeed-distributed",
+            "trainer": custom(func=train, num_nodes=2, resources_per_node={"gpu": 2}),
+        },
         "torchtune": {
             "runtime": "torchtune-llama3.2-1b",
             "trainer": types.BuiltinTrainer(config=types.TorchTuneConfig(epochs=2, batch_size=4)),
@@ -59,7 +64,9 @@ def shapes() -> dict[str, dict[str, Any]]:
                                 name="node",
                                 template=options.JobTemplatePatch(
                                     spec=options.JobSpecPatch(
-                                        template=options.PodTemplatePatch(spec=options.PodSpecPatch(node_selector={"a": "b"}))
+                                        template=options.PodTemplatePatch(
+                                            spec=options.PodSpecPatch(node_selector={"a": "b"})
+                                        )
                                     )
                                 ),
                             )
@@ -95,7 +102,10 @@ def main() -> None:
         client = trainc.kubeflow.offline_client(namespace="team-a", options=Options(release=release))
         try:
             client.train(**named)
-            kept = {"kept": client.backend.trainjobs, "kinds": [m["kind"] for m in client.backend.compilation.manifests]}
+            kept = {
+                "kept": client.backend.trainjobs,
+                "kinds": [m["kind"] for m in client.backend.compilation.manifests],
+            }
         except CompileError as error:
             kept = {"refused": str(error)}
         found[name] = {"sent": sent, **kept}

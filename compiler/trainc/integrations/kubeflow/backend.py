@@ -27,6 +27,7 @@ from trainc.options import Options
 
 _COMPLETE = "Complete"
 _WRITTEN = "# Written by trainc from "
+_ON_THE_WAY = frozenset(("trainc", "kubeflow"))
 _NAME_BYTES, _HASH_BYTES = 40, 6
 
 
@@ -98,9 +99,7 @@ class OfflineBackend(KubernetesBackend):
         """All TrainJobs as one YAML stream, each after a line that says which train() call it is from."""
         return "---\n".join(written(job, origin) for job, _, origin in self._jobs.values())
 
-    def train(
-        self, runtime: Any = None, initializer: Any = None, trainer: Any = None, options: Any = None
-    ) -> str:
+    def train(self, runtime: Any = None, initializer: Any = None, trainer: Any = None, options: Any = None) -> str:
         """As the SDK's, up to the request. Raises CompileError where the TrainJob is refused."""
         named = any(isinstance(option, Name) for option in options or ())
         self._base = None if named else _base_name(trainer)
@@ -122,7 +121,9 @@ class OfflineBackend(KubernetesBackend):
         runtime = self.get_runtime(spec["runtimeRef"]["name"])
         nodes = (spec.get("trainer") or {}).get("numNodes") or runtime.trainer.num_nodes
         created = datetime.fromtimestamp(0, UTC)
-        return types.TrainJob(name, runtime=runtime, steps=[], num_nodes=nodes, creation_timestamp=created, status=_COMPLETE)
+        return types.TrainJob(
+            name, runtime=runtime, steps=[], num_nodes=nodes, creation_timestamp=created, status=_COMPLETE
+        )
 
     def list_jobs(self, runtime: Any = None) -> list[types.TrainJob]:
         """All jobs, or those of a runtime."""
@@ -168,7 +169,16 @@ class OfflineBackend(KubernetesBackend):
 
 def written(job: Manifest, origin: str) -> str:
     """A TrainJob as it is written."""
-    return f"{_WRITTEN}{origin}. Change that instead.\n{dump_yaml([job])}"
+    return f"{_WRITTEN}{origin}. Change that instead.\n{dump_yaml([_whole(job)])}"
+
+
+def _whole(value: Any) -> Any:
+    """`value` with 8 in place of 8.0: the SDK makes floats of amounts."""
+    if isinstance(value, dict):
+        return {key: _whole(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _refuse_others(path: str) -> None:
@@ -189,8 +199,8 @@ def _base_name(trainer: Any) -> str:
 
 def _caller() -> str:
     """`train.py:12`: the call outside the SDK and trainc that is on its way."""
-    frame, name = currentframe(), ""
-    while frame is not None and (name := frame.f_globals.get("__name__", "")).partition(".")[0] in ("trainc", "kubeflow"):
+    frame = currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _ON_THE_WAY:
         frame = frame.f_back
     if frame is None:
         return "the Kubeflow SDK"

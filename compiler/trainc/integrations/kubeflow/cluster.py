@@ -8,7 +8,7 @@ from typing import Any
 
 from trainc.api.documents import Manifest
 
-_TRAINJOBS, _RUNTIMES, _CLUSTER_RUNTIMES = "trainjobs", "trainingruntimes", "clustertrainingruntimes"
+_RUNTIMES, _CLUSTER_RUNTIMES = "trainingruntimes", "clustertrainingruntimes"
 _KINDS = {_RUNTIMES: "TrainingRuntime", _CLUSTER_RUNTIMES: "ClusterTrainingRuntime"}
 _NOT_FOUND = 404
 
@@ -19,7 +19,7 @@ class _Answer:
     def __init__(self, ask: Callable[[], Any]) -> None:
         self._ask = ask
 
-    def get(self, timeout: float | None = None) -> Any:
+    def get(self, _timeout: float | None = None) -> Any:
         """The answer, at once."""
         return self._ask()
 
@@ -31,28 +31,30 @@ class OfflineObjects:
         """`create` is told the namespace and the body of each new TrainJob."""
         self._runtimes, self._create = runtimes, create
 
-    def get_cluster_custom_object(self, group: str, version: str, plural: str, name: str, **asked: Any) -> Any:
-        """A ClusterTrainingRuntime by name, or the API server's 404."""
+    # The client's methods take the group and the version first, then what is asked for.
+
+    def get_cluster_custom_object(self, *words: str, **asked: Any) -> Any:
+        """A ClusterTrainingRuntime by its plural and name, or the API server's 404."""
+        *_, plural, name = words
         return _answered(lambda: self._find(plural, name, ""), asked)
 
-    def get_namespaced_custom_object(  # noqa: PLR0913 - the client's own
-        self, group: str, version: str, namespace: str, plural: str, name: str, **asked: Any
-    ) -> Any:
-        """A TrainingRuntime by name, or the API server's 404."""
+    def get_namespaced_custom_object(self, *words: str, **asked: Any) -> Any:
+        """A TrainingRuntime by namespace, plural and name, or the API server's 404."""
+        *_, namespace, plural, name = words
         return _answered(lambda: self._find(plural, name, namespace), asked)
 
-    def list_cluster_custom_object(self, group: str, version: str, plural: str, **asked: Any) -> Any:
+    def list_cluster_custom_object(self, *words: str, **asked: Any) -> Any:
         """All ClusterTrainingRuntimes."""
-        return _answered(lambda: self._list(plural, ""), asked)
+        return _answered(lambda: self._list(words[-1], ""), asked)
 
-    def list_namespaced_custom_object(self, group: str, version: str, namespace: str, plural: str, **asked: Any) -> Any:
+    def list_namespaced_custom_object(self, *words: str, **asked: Any) -> Any:
         """The TrainingRuntimes of a namespace."""
+        *_, namespace, plural = words
         return _answered(lambda: self._list(plural, namespace), asked)
 
-    def create_namespaced_custom_object(  # noqa: PLR0913 - the client's own
-        self, group: str, version: str, namespace: str, plural: str, body: Any, **asked: Any
-    ) -> Any:
-        """Keep a TrainJob. Raises CompileError where it is refused."""
+    def create_namespaced_custom_object(self, *words: Any, **asked: Any) -> Any:
+        """Keep a TrainJob, by namespace, plural and body. Raises CompileError where it is refused."""
+        *_, namespace, _, body = words
         return _answered(lambda: self._create(namespace, copy.deepcopy(body)), asked)
 
     def _find(self, plural: str, name: str, namespace: str) -> Manifest:

@@ -57,10 +57,9 @@ class _Checking:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._api, name)
 
-    def create_namespaced_custom_object(  # noqa: PLR0913 - the client's own
-        self, group: str, version: str, namespace: str, plural: str, body: Any, *rest: Any, **named: Any
-    ) -> Any:
-        """Compile, then create."""
+    def create_namespaced_custom_object(self, *words: Any, **named: Any) -> Any:
+        """Compile, then create: the words are the group, the version, the namespace, the plural and the body."""
+        *_, namespace, plural, body = words
         if plural == "trainjobs":
             job = copy.deepcopy(body)
             job["metadata"] = {**job["metadata"], "namespace": namespace}
@@ -69,7 +68,7 @@ class _Checking:
                 if diagnostic.severity == "warning":
                     hint = f"; {diagnostic.hint}" if diagnostic.hint else ""
                     warnings.warn(f"{diagnostic}{hint}", PreflightWarning, stacklevel=2)
-        return self._api.create_namespaced_custom_object(group, version, namespace, plural, body, *rest, **named)
+        return self._api.create_namespaced_custom_object(*words, **named)
 
     def _runtime(self, namespace: str, reference: Manifest) -> Manifest:
         name = reference["name"]
