@@ -20,6 +20,7 @@ HERE = Path(__file__).parent / "kubeflow_sdk"
 NAMED = [path for path in os.environ.get("TRAINC_KUBEFLOW_PYTHON", "").split(os.pathsep) if path]
 PYTHONS = NAMED or ([sys.executable] if importlib.util.find_spec("kubeflow") else [])
 FEWEST_SHAPES = 8
+TEN = 10
 
 pytestmark = [
     pytest.mark.slow,
@@ -63,6 +64,20 @@ def test_a_job_is_what_the_sdks_own_backend_sends(python: str) -> None:
 def test_the_offline_client_and_the_preflight(python: str) -> None:
     done = run(python, HERE / "behaviour.py", release_of(python))
     assert done.stdout.endswith("fine\n"), done.stderr
+
+
+@each_version
+def test_the_ten_lines_of_the_page_give_a_file_for_a_pull_request(python: str, tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "kubeflow-sdk.md").read_text(encoding="utf-8")
+    lines = page.partition("```python\n")[2].partition("```")[0]
+    assert sum(bool(line.strip()) for line in lines.splitlines()) <= TEN
+    if release_of(python) != "2.3":
+        lines = lines.replace('"team-a")', '"team-a", options=__import__("trainc").Options(release="2.1"))')
+    (tmp_path / "notebook.py").write_text(lines, encoding="utf-8")
+    done = run(python, "notebook.py", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    compiled = compile_paths([tmp_path / "jobs" / "llm.yaml"], options=Options(release=release_of(python)))
+    assert compiled.manifests[-1]["spec"]["replicatedJobs"][0]["template"]["spec"]["parallelism"] == 4
 
 
 @each_version

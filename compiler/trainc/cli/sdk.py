@@ -51,6 +51,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Run the script, then write its jobs."""
     try:
+        from trainc.integrations.kubeflow.backend import OfflineBackend
         from trainc.integrations.kubeflow.script import ScriptError, run_script
     except ModuleNotFoundError as missing:
         if (missing.name or "").partition(".")[0] not in _EXTRA:
@@ -60,7 +61,11 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     options = Options(release=arguments.release)
     try:
         runtimes = _runtimes(arguments.runtimes)
-        ran = run_script(arguments.script, arguments.words, arguments.namespace, runtimes, options, streams.err)
+
+        def backend_of(namespace: str | None) -> OfflineBackend:
+            return OfflineBackend(namespace or arguments.namespace, runtimes, options)
+
+        ran = run_script(arguments.script, arguments.words, backend_of, streams.err)
     except CompileError as error:
         return _refused(error.diagnostics, arguments, streams)
     except ScriptError as error:

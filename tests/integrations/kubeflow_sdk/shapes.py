@@ -10,8 +10,8 @@ import sys
 from typing import Any
 
 from kubeflow.trainer import TrainerClient
-from kubeflow.trainer.backends.kubernetes.backend import KubernetesBackend
 from kubeflow.trainer import options as sdk_options
+from kubeflow.trainer.backends.kubernetes.backend import KubernetesBackend
 from kubeflow.trainer.types import types
 
 import trainc.kubeflow

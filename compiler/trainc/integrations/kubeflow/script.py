@@ -6,7 +6,7 @@ import contextlib
 import os
 import runpy
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TextIO
 from unittest import mock
 
@@ -15,7 +15,6 @@ from kubeflow.trainer import TrainerClient
 from trainc.api.documents import Manifest
 from trainc.diagnostics import CompileError
 from trainc.integrations.kubeflow.backend import OfflineBackend
-from trainc.options import Options
 from trainc.startup.records import dataclass
 
 
@@ -32,19 +31,16 @@ class Ran:
         return [job for backend in self.backends for job in backend.trainjobs]
 
 
-def run_script(
-    path: str, words: Sequence[str], namespace: str, runtimes: Sequence[Manifest], options: Options, out: TextIO
-) -> Ran:
+def run_script(path: str, words: Sequence[str], backend_of: Callable[[str | None], OfflineBackend], out: TextIO) -> Ran:
     """Run the script as `python PATH WORDS` would. What it prints goes to `out`.
 
-    A client in another namespace than the default one keeps that. Raises CompileError for a refused job, ScriptError for
-    whatever else the script raises and does not catch.
+    `backend_of` makes the backend of a client, which may name a namespace. Raises CompileError for a refused job, and
+    ScriptError for whatever else the script raises and does not catch.
     """
     backends: list[OfflineBackend] = []
 
     def replaced(client: Any, backend_config: Any = None) -> None:
-        own = getattr(backend_config, "namespace", None)
-        client.backend = OfflineBackend(own or namespace, runtimes, options)
+        client.backend = backend_of(getattr(backend_config, "namespace", None))
         backends.append(client.backend)
 
     with mock.patch.object(TrainerClient, "__init__", replaced), _as_main(path, words), contextlib.redirect_stdout(out):
