@@ -16,7 +16,7 @@ import trainc
 PACKAGE = Path(trainc.__file__).parent
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
 
-TOP = {"__init__", "__main__", "compilation", "options"}
+TOP = {"__init__", "__main__", "compilation", "kubeflow", "options"}
 
 # What each folder, and each module at the top, may import beside itself: the folders above it in this table. What is
 # named here is what is used, so that a new arrow is a line of a diff.
@@ -52,6 +52,7 @@ EDGES = {
     "testing": "startup diagnostics api options compilation reading emit integrations",
     "cli": "startup diagnostics api options compilation reading dialects overlays plugins admission emit pipeline batch output migration explain diff graph report fits policies run integrations",
     "__init__": "diagnostics options compilation admission migration fits integrations",
+    "kubeflow": "integrations",
     "__main__": "cli",
 }
 # Arrows that point down the table, each with its reason above.
@@ -64,6 +65,7 @@ LOADED_BY_NAME = {
     "__main__.py",
     "cli/completion.py",
     "cli/rule.py",
+    "kubeflow.py",
     "plugins/flux/launchers.py",
     "plugins/mpi/launchers.py",
 }

@@ -61,6 +61,7 @@ WORDS: dict[str, list[list[str]]] = {
 CALLS = [[name, *words] for name, calls in WORDS.items() for words in calls]
 # What an extra is for: the words, and the extra that is named.
 EXTRAS = [
+    (["sdk", "train.py"], "trainc[kubeflow]"),
     (["graph", JOB, *PLAINLY, "--format", "svg"], "trainc[graph]"),
     (["build", JOB, *PLAINLY, "-o", "watched", "--watch"], "trainc[watch]"),
 ]
@@ -116,7 +117,7 @@ def test_every_command_is_tried() -> None:
     assert set(WORDS) == {command.name for command in COMMANDS}
 
 
-@pytest.mark.parametrize("module", ["svg", "watchfiles", "distributed", "pytest", "celpy", "lark", "re2"])
+@pytest.mark.parametrize("module", ["svg", "kubeflow", "watchfiles", "distributed", "pytest", "celpy", "lark", "re2"])
 def test_no_extra_is_installed(module: str, python: Path) -> None:
     done = subprocess.run([python, "-I", "-c", f"import {module}"], capture_output=True, text=True, check=False)
     assert f"No module named {module!r}" in done.stderr

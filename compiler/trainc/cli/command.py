@@ -77,6 +77,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("explain", "show which file, patch or plugin set each output field", "explain"),
     Command("graph", "draw the steps, pods, addresses and GPUs of a job", "graph"),
     Command("run", "run a job as processes on this machine, to see its ranks meet", "run"),
+    Command("sdk", "write the TrainJobs that a Kubeflow SDK script would submit", "sdk"),
     Command("report", "write an HTML page about all jobs", "report"),
     Command("migrate", "rewrite older APIs and dialects in the current one", "migrate"),
     Command("rule", "explain a diagnostic code", "rule"),

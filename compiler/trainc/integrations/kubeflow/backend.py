@@ -1,0 +1,207 @@
+"""The SDK's Kubernetes backend over a stand-in for the cluster: unmodified SDK code gives TrainJobs, compiled."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from inspect import currentframe
+from typing import Any
+
+from kubeflow.trainer import TrainerClient
+from kubeflow.trainer.backends.kubernetes.backend import KubernetesBackend
+from kubeflow.trainer.options import Name
+from kubeflow.trainer.types import types
+
+from trainc.api.documents import Manifest
+from trainc.api.releases import NEWEST_RELEASE
+from trainc.compilation import Compilation
+from trainc.diagnostics import CompileError, in_order
+from trainc.emit.yaml_writer import dump_yaml
+from trainc.integrations.kubeflow.cluster import OfflineObjects
+from trainc.integrations.python import catalog, compile_trainjob
+from trainc.options import Options
+
+_COMPLETE = "Complete"
+_WRITTEN = "# Written by trainc from "
+_ON_THE_WAY = frozenset(("trainc", "kubeflow"))
+_NAME_BYTES, _HASH_BYTES = 40, 6
+
+
+def offline_client(
+    namespace: str = "default", runtimes: Sequence[Manifest] = (), options: Options = Options()
+) -> TrainerClient:
+    """A TrainerClient whose train() compiles instead of submitting; its `backend` is an OfflineBackend.
+
+    `runtimes` are documents; the catalog of the release that `options` names has those that they do not. train() raises
+    CompileError, with hints, for what the cluster would refuse or what cannot run.
+    """
+    # Its constructor takes the configurations of three backends, and no backend.
+    client = TrainerClient.__new__(TrainerClient)
+    client.backend = OfflineBackend(namespace, runtimes, options)
+    return client
+
+
+class OfflineBackend(KubernetesBackend):
+    """What the SDK calls the backend of a client. Needs no cluster and no kube-config.
+
+    A job without a `Name` option is named after its function and its content, so that a script gives the same names each
+    time. Jobs are complete at once for who waits for them, and have no logs.
+    """
+
+    def __init__(
+        self, namespace: str = "default", runtimes: Sequence[Manifest] = (), options: Options = Options()
+    ) -> None:
+        self.namespace = namespace
+        given = {(runtime.get("kind"), runtime["metadata"]["name"]) for runtime in runtimes}
+        shipped = catalog(options.release or NEWEST_RELEASE)
+        own = [r for r in shipped if (r["kind"], r["metadata"]["name"]) not in given]
+        self._runtimes = [*runtimes, *own]
+        self._options = options
+        self._jobs: dict[str, tuple[Manifest, Compilation, str]] = {}
+        self._base: str | None = None
+        self.custom_api = OfflineObjects(self._runtimes, self._create)
+        self.core_api = None
+
+    @property
+    def trainjobs(self) -> list[Manifest]:
+        """The TrainJobs that would have been submitted, in that order, each with its namespace."""
+        return [job for job, _, _ in self._jobs.values()]
+
+    @property
+    def compilation(self) -> Compilation:
+        """What they compile to."""
+        every = [compilation for _, compilation, _ in self._jobs.values()]
+        jobs = sorted((job for one in every for job in one.jobs), key=lambda job: (job.namespace, job.name))
+        said = dict.fromkeys(diagnostic for one in every for diagnostic in one.diagnostics)
+        return Compilation(tuple(jobs), in_order(list(said)))
+
+    def write(self, folder: str | os.PathLike[str]) -> list[str]:
+        """Write each TrainJob to FOLDER/<name>.yaml and give back the paths.
+
+        The first line says which train() call it is from. FileExistsError for a file that does not begin so: it is
+        somebody's own.
+        """
+        os.makedirs(folder, exist_ok=True)
+        files = {os.path.join(folder, f"{name}.yaml"): name for name in self._jobs}
+        for path in files:
+            _refuse_others(path)
+        for path, name in files.items():
+            job, _, origin = self._jobs[name]
+            with open(path, "w", encoding="utf-8", newline="\n") as file:
+                file.write(written(job, origin))
+        return list(files)
+
+    def to_yaml(self) -> str:
+        """All TrainJobs as one YAML stream, each after a line that says which train() call it is from."""
+        return "---\n".join(written(job, origin) for job, _, origin in self._jobs.values())
+
+    def train(self, runtime: Any = None, initializer: Any = None, trainer: Any = None, options: Any = None) -> str:
+        """As the SDK's, up to the request. Raises CompileError where the TrainJob is refused."""
+        named = any(isinstance(option, Name) for option in options or ())
+        self._base = None if named else _base_name(trainer)
+        before = set(self._jobs)
+        try:
+            asked: str = super().train(runtime, initializer, trainer, options)
+        except RuntimeError as error:
+            # The SDK puts its own words around whatever a request raises.
+            if isinstance(error.__cause__, CompileError):
+                raise error.__cause__ from None
+            raise
+        return next((name for name in self._jobs if name not in before), asked)
+
+    def get_job(self, name: str) -> types.TrainJob:
+        """A job that has been submitted, complete."""
+        if name not in self._jobs:
+            raise RuntimeError(f"there is no TrainJob {name}")
+        spec = self._jobs[name][0]["spec"]
+        runtime = self.get_runtime(spec["runtimeRef"]["name"])
+        nodes = (spec.get("trainer") or {}).get("numNodes") or runtime.trainer.num_nodes
+        created = datetime.fromtimestamp(0, UTC)
+        return types.TrainJob(
+            name, runtime=runtime, steps=[], num_nodes=nodes, creation_timestamp=created, status=_COMPLETE
+        )
+
+    def list_jobs(self, runtime: Any = None) -> list[types.TrainJob]:
+        """All jobs, or those of a runtime."""
+        jobs = [self.get_job(name) for name in self._jobs]
+        return [job for job in jobs if runtime is None or job.runtime.name == getattr(runtime, "name", runtime)]
+
+    def wait_for_job_status(self, name: str, *_: Any, **__: Any) -> types.TrainJob:
+        """At once."""
+        return self.get_job(name)
+
+    def get_job_logs(self, *_: Any, **__: Any) -> Iterator[str]:
+        """None: nothing has run."""
+        return iter(())
+
+    def get_job_events(self, *_: Any, **__: Any) -> list[Any]:
+        """None: nothing has run."""
+        return []
+
+    def get_runtime_packages(self, *_: Any, **__: Any) -> None:
+        """Nothing: that takes a pod."""
+
+    def delete_job(self, name: str) -> None:
+        """Leave it: it would have been submitted all the same."""
+
+    def _create(self, namespace: str, body: Manifest) -> Manifest:
+        metadata = {key: value for key, value in body["metadata"].items() if value is not None}
+        metadata["name"] = self._name(body)
+        job = {**body, "metadata": {**metadata, "namespace": namespace}}
+        if metadata["name"] in self._jobs:
+            raise ValueError(f"there is a TrainJob {metadata['name']} already")
+        self._jobs[metadata["name"]] = (job, compile_trainjob(job, self._runtimes, self._options), _caller())
+        return job
+
+    def _name(self, body: Manifest) -> str:
+        """The name that was asked for; else one of the content, with a number where that is there already."""
+        if self._base is None:
+            return str(body["metadata"]["name"])
+        content = json.dumps(body["spec"], sort_keys=True, default=str).encode()
+        name = f"{self._base}-{hashlib.sha256(content).hexdigest()[:_HASH_BYTES]}"
+        numbered = (name, *(f"{name}-{number}" for number in range(2, len(self._jobs) + 2)))
+        return next(each for each in numbered if each not in self._jobs)
+
+
+def written(job: Manifest, origin: str) -> str:
+    """A TrainJob as it is written."""
+    return f"{_WRITTEN}{origin}. Change that instead.\n{dump_yaml([_whole(job)])}"
+
+
+def _whole(value: Any) -> Any:
+    """`value` with 8 in place of 8.0: the SDK makes floats of amounts."""
+    if isinstance(value, dict):
+        return {key: _whole(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _refuse_others(path: str) -> None:
+    if not os.path.lexists(path):
+        return
+    with open(path, encoding="utf-8", errors="replace") as file:
+        if not file.readline().startswith(_WRITTEN):
+            raise FileExistsError(f"{path} was not written by trainc; move it, or give the job another Name")
+
+
+def _base_name(trainer: Any) -> str:
+    """A name for a job that has none: its function's, else the kind of its trainer."""
+    function = getattr(trainer, "func", None)
+    name = getattr(function, "__name__", None) or type(trainer).__name__
+    label = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:_NAME_BYTES].strip("-")
+    return label if label[:1].isalpha() else f"job-{label}".strip("-")
+
+
+def _caller() -> str:
+    """`train.py:12`: the call outside the SDK and trainc that is on its way."""
+    frame = currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _ON_THE_WAY:
+        frame = frame.f_back
+    if frame is None:
+        return "the Kubeflow SDK"
+    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
