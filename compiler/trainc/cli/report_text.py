@@ -12,6 +12,12 @@ from trainc.startup.records import dataclass, field
 
 STDIN = "-"
 _WORD = pattern(r"[^\s:,\[\]{}\"']+|[\"'][^\"']*[\"']")
+# What follows a key on its line: a scalar in quotes, up to the end or a comment, or up to the end of a flow item.
+_VALUES = (
+    pattern(r":\s+(\"[^\"]*\"|'[^']*')"),
+    pattern(r":\s+(.*?)\s*(?: #.*)?$"),
+    pattern(r":\s+([^,{}\[\]]*)"),
+)
 _WIDEST = 160
 
 
@@ -48,17 +54,41 @@ class Files:
             return ""
 
 
-def excerpt(files: Files, source: Source) -> list[str]:
-    """The line that `source` points at with its number, and carets under the word it means; empty if it is not there."""
+def excerpt(files: Files, source: Source, message: str = "") -> list[str]:
+    """The line that `source` points at with its number, and carets under the word it means; empty if it is not there.
+
+    That is the value of a key, where the message names it, else the key.
+    """
     # A tab becomes one blank, so that the caret stays under its character.
     line = (files.line(source) or "").replace("\t", " ")
     if not line.strip() or len(line) > _WIDEST or not line.isprintable():
         return []
     number = str(source.line)
     gutter = " " * len(number)
-    word = _WORD.match(line, source.column - 1)
-    carets = "^" * max(1, len(word.group()) if word else 1)
-    return [f"{gutter} |", f"{number} | {line}", f"{gutter} | {' ' * (source.column - 1)}{carets}"]
+    start, end = _meant(line, source.column - 1, message)
+    return [f"{gutter} |", f"{number} | {line}", f"{gutter} | {' ' * start}{'^' * max(1, end - start)}"]
+
+
+def _meant(line: str, column: int, message: str) -> tuple[int, int]:
+    """Where the word that is meant begins and ends."""
+    word = _WORD.match(line, column)
+    if word is None:
+        return column, column
+    for value in _VALUES:
+        found = value.match(line, word.end())
+        if found is not None and _names(message, found[1].strip().strip("\"'")):
+            return found.start(1), found.start(1) + len(found[1].rstrip())
+    return word.span()
+
+
+def _names(message: str, value: str) -> bool:
+    """Whether a message names a value, as a word of its own: the 3 of `replicas: 3` is not in `Trainer 2.3`."""
+    before, found, after = message.partition(value) if value else ("", "", "")
+    return bool(found) and not _joined(before[-1:]) and (not _joined(after[:1]) or after[:2].strip() == ".")
+
+
+def _joined(letter: str) -> bool:
+    return letter.isalnum() or (letter != "" and letter in "_.-")
 
 
 # Nobody reads more, and a hundred megabytes of report are no help.
@@ -95,7 +125,7 @@ def _block(d: Diagnostic, files: Files, paint: Paint) -> Iterable[str]:
     place, what = printable(place), printable(what)
     yield f"{paint('place', place + ':')} {paint(d.severity, d.severity)}{paint('code', f'[{d.code}]')} {what}"
     if d.source and d.severity != "info":
-        for line in excerpt(files, d.source):
+        for line in excerpt(files, d.source, d.message):
             yield paint("excerpt", line)
     if d.hint:
         yield f"  {paint('help', 'help:')} {printable(d.hint)}"
