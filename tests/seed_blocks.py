@@ -80,12 +80,12 @@ BLOCKS: dict[str, Expected] = {
     ),
     "001-2": ellipsis(11, 9),
     "001-3": refused(
-        ("PodSpecInsteadOfJobSetSpec", 13, 13, "move it to replicatedJobs[].template.spec.template.spec"),
+        ("PodSpecInsteadOfJobSetSpec", 13, 13, "move its fields to replicatedJobs[].template.spec.template.spec"),
         warnings=(deprecated(5), ("CoercedType", 10, 13, 'quote it: "4"')),
     ),
     "001-4": ellipsis(11, 9),
     "001-5": checked(processes(4, 5)),
-    "001-6": refused(("YAMLSyntax", 3, 9, "`template` is indented under `name` above it")),
+    "001-6": refused(("YAMLSyntax", 3, 9, "`template` is indented under `name`, which already has a value")),
     "001-7": compiled(
         deprecated(),
         ("InitializerNotOrdered", 9, 11, "dependsOn: [{name: dataset-initializer, status: Complete}]"),
@@ -100,20 +100,25 @@ BLOCKS: dict[str, Expected] = {
     "003-1": compiled(UNRELEASED, inferred(17), ("SchedulerNameMissing", 23, 15, "set schedulerName")),
     "003-2": checked(("ElasticWithNumNodes", 3, 5, "starts with 8 nodes")),
     "003-3": checked(),
-    "003-4": checked(("MissingTrainerAncestor", 7, 7, "no job is labelled as the trainer")),
+    "003-4": checked(("MissingTrainerAncestor", 7, 7, "no job has the ancestor label of the trainer")),
     "003-5": compiled(
         UNRELEASED,
         inferred(13),
-        ("UnexpandedShellVariable", 28, 21, "write $(PET_MASTER_ADDR) for MASTER_ADDR, or drop the flag"),
+        ("UnexpandedShellVariable", 28, 21, "write $(PET_MASTER_ADDR) for MASTER_ADDR, or remove the flag"),
     ),
     "003-6": compiled(
         UNRELEASED,
-        ("ElasticMetricsNotEmitted", 13, 9, "a JobSet has no scale subresource, and the trainer does not request cpu"),
+        (
+            "ElasticMetricsNotEmitted",
+            13,
+            9,
+            "a JobSet, which has no scale subresource, and the trainer does not request cpu",
+        ),
         inferred(23),
     ),
     "003-7": compiled(UNRELEASED, ("MPINodesAwaited", 14, 5, "successPolicy"), inferred(16, "launcher"), inferred(34)),
     "003-8": refused(
-        ("MissingLauncher", 1, 1, "8 nodes need both a job 'launcher', where mpirun runs, and a job 'node'"),
+        ("MissingLauncher", 1, 1, "8 nodes need a job 'launcher', which runs mpirun, and a job 'node'"),
         warnings=(("MPIImplementationNotInTrainer", 6, 7, "Trainer does not support Intel"), inferred(10)),
     ),
     "003-9": checked(),
@@ -121,7 +126,7 @@ BLOCKS: dict[str, Expected] = {
     "003-11": checked(inferred(5), image(13)),
     "003-12": checked(inferred(5), image(13)),
     "003-13": compiled(
-        UNRELEASED, inferred(12), ("UnexpandedShellVariable", 21, 26, "write $(PET_NNODES) for NUM_NODES, or drop")
+        UNRELEASED, inferred(12), ("UnexpandedShellVariable", 21, 26, "write $(PET_NNODES) for NUM_NODES, or remove")
     ),
     "003-14": checked(inferred(14), image(20)),
     "003-15": refused(
@@ -140,17 +145,17 @@ BLOCKS: dict[str, Expected] = {
         warnings=(deprecated(),),
     ),
     "004-2": ellipsis(10, 5),
-    "004-3": refused(("YAMLSyntax", 15, 9, "`image` stands in the column of the dash above")),
+    "004-3": refused(("YAMLSyntax", 15, 9, "`image` is in the same column as the dash above")),
     "004-4": ellipsis(10, 5),
     "004-5": checked(processes(4, 5)),
     "004-6": refused(
-        ("PodSpecInsteadOfJobSpec", 5, 15, "move it one level down, to template.spec"),
-        ("PodSpecInsteadOfJobSpec", 12, 15, "move it one level down, to template.spec"),
+        ("PodSpecInsteadOfJobSpec", 5, 15, "move its fields one level down, to template.spec"),
+        ("PodSpecInsteadOfJobSpec", 12, 15, "move its fields one level down, to template.spec"),
     ),
     "004-7": refused(
         ("MissingRequired", 2, 5, "template is missing"),
-        ("UnknownField", 3, 5, "it belongs in template.spec.template.spec"),
-        ("UnknownField", 14, 5, "it belongs in template.spec.template.spec"),
+        ("UnknownField", 3, 5, "move it to template.spec.template.spec."),
+        ("UnknownField", 14, 5, "move it to template.spec.template.spec."),
     ),
 }
 
@@ -177,7 +182,10 @@ REPAIRED: dict[str, tuple[str | None, Expected]] = {
             warnings=(deprecated(5),),
         ),
     ),
-    "001-6": ("01234567881234567888" + "9AA9A", checked(("MissingTrainerAncestor", 1, 1, "no job is labelled"))),
+    "001-6": (
+        "01234567881234567888" + "9AA9A",
+        checked(("MissingTrainerAncestor", 1, 1, "no job has the ancestor label")),
+    ),
     "004-2": (
         None,
         refused(
@@ -188,8 +196,8 @@ REPAIRED: dict[str, tuple[str | None, Expected]] = {
     "004-3": (
         "0001101223123455",
         refused(
-            ("UnknownField", 9, 5, "it is called torch"),
-            ("PodSpecInsteadOfJobSetSpec", 13, 7, "move it to replicatedJobs[].template.spec.template.spec"),
+            ("UnknownField", 9, 5, "write torch"),
+            ("PodSpecInsteadOfJobSetSpec", 13, 7, "move its fields to replicatedJobs[].template.spec.template.spec"),
             warnings=(deprecated(),),
         ),
     ),

@@ -82,7 +82,6 @@ TOO_SMALL = {
     "reading/careful.py",
     "reading/event_parser.py",
     "reading/flattened.py",
-    "reading/misplaced_keys.py",
 }
 TOO_LONG = {"startup/records.py"}
 VAGUE = {"base", "common", "core", "helper", "helpers", "misc", "shared", "tools", "util", "utils"}

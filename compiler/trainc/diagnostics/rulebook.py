@@ -8,6 +8,8 @@ import os
 
 _FOLDER = os.path.join(os.path.dirname(__file__), "rules")
 _SUFFIX = ".md"
+# Stages whose errors do not keep a job from being compiled: `rules:` and comments can ignore them.
+_IGNORABLE = ("lint", "admission", "policy", "fits")
 
 
 def codes() -> list[str]:
@@ -20,7 +22,24 @@ def page(code: str) -> str | None:
     if code not in codes():
         return None
     with open(os.path.join(_FOLDER, code + _SUFFIX), encoding="utf-8") as stream:
-        return stream.read()
+        return f"{stream.read()}\n## How to silence it\n\n{_how_to_silence(code)}\n"
+
+
+def _how_to_silence(code: str) -> str:
+    """The same for all codes of one kind, so no page says it itself."""
+    from trainc.diagnostics.codes import CODES
+
+    known = CODES[code]
+    if known.severity == "error" and known.stage not in _IGNORABLE:
+        return "This error cannot be silenced: nothing can be compiled until it is fixed."
+    comment = f"# trainc: ignore[{code}] why this is fine here"
+    rule = f"rules: {{{code}: {{level: ignore, reason: why this is fine}}}}"
+    needed = "An error can only be ignored with a reason. " if known.severity == "error" else ""
+    return (
+        f"{needed}For one line, add a comment at its end or on the line above:\n\n    {comment}\n\n"
+        f"For the whole repository, add a rule to trainc.yaml (`level: error`, `warning` or `info` changes the severity):"
+        f"\n\n    {rule}"
+    )
 
 
 def summary_of(code: str) -> str:

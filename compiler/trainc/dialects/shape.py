@@ -82,7 +82,7 @@ def _unknown(name: str, shape: Shape, api: str, path: Path) -> Finding:
 def _hints(name: str, shape: Shape) -> Iterator[str]:
     former = _FORMER_NAMES.get(name, "")
     if former.partition(".")[0] in shape:
-        yield f"use {former}, which is its name here"
+        yield f"write {former}: the field was renamed"
     for field, inner in shape.items():
         if isinstance(inner, Mapping) and name in inner:
             yield f"indent {name} under {field}"

@@ -139,8 +139,8 @@ def _few_cores(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding
     devices = sum(accelerators(resources).values()) if amount is not None else 0
     if devices < 2 or not 1 <= units(amount) < devices:
         return
-    message = f"{amount} of cpu for {devices} devices: less than one core for each process starves its data loader"
-    remark = "UnlikelyAmount", message, f"write {devices * 8}, or what the node has for each device"
+    message = f"cpu: {amount} for {devices} devices is less than one core per process, which starves the data loaders"
+    remark = "UnlikelyAmount", message, f"write {devices * 8}, or the node's number of cores per device times {devices}"
     found = _finding(job, info, entry, (kind, "cpu"), remark)
     # A request may be exceeded.
     yield found if kind == "limits" else replace(found, severity="info")

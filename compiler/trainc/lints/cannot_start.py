@@ -62,7 +62,7 @@ def _program(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
         message = f"{first!r} is {what}, but no shell runs this command"
         yield _finding(entry, 0, message, f"write {_in_shell(words)}")
     elif shell_script(words) is None and (index := _operator(words)) is not None:
-        message = f"no shell runs this command, so {words[index]!r} reaches {base(first)} as an argument"
+        message = f"no shell runs this command, so {words[index]!r} is passed to {base(first)} as an argument"
         # Behind an option it may be the option's value.
         severity: Severity = "warning" if words[index - 1].startswith("-") else "error"
         yield _finding(entry, index, message, f"write {_in_shell(words)}", severity)

@@ -120,8 +120,8 @@ def _level_problems(asked: Mapping[str, str], pods: int) -> Iterator[tuple[str, 
         return
     wrong = not 1 <= len(levels) <= 3 or len(set(labels)) < len(labels) or any(size < 1 for size in sizes)
     if wrong or any(outer % inner for outer, inner in pairwise(sizes)) or (sizes and sizes[0] > pods):
-        message = f"sizes {sizes} of levels {labels} do not fit {pods} pods or each other"
-        yield _LEVELS, message, "name one to three levels, each with a size that divides the one before"
+        message = f"the sizes {sizes} of levels {labels} do not divide {pods} pods or each other"
+        yield _LEVELS, message, "list one to three levels, each with a size that divides the size before it"
 
 
 def _group_problem(name: str, members: list[tuple[int, Json, Path]]) -> str:

@@ -32,8 +32,8 @@ def launch_options(training: Training) -> Iterator[Finding]:
 def _judged(training: Training, start: Start, launch: Launch) -> Iterator[Finding]:
     roles = launch.launcher
     if training.nodes > 1 and (option := launch.given(roles.alone)) is not None:
-        message = f"{option.written} makes each of the {training.nodes} pods a job of its own"
-        yield _finding(training, (start, option), "error", message, "drop it: the runtime says where the nodes meet")
+        message = f"{option.written} makes each of the {training.nodes} pods train alone"
+        yield _finding(training, (start, option), "error", message, "remove it: the runtime sets up the rendezvous")
         return
     if (option := launch.given(roles.nodes)) is not None:
         yield from _nodes(training, start, launch, option)
@@ -81,7 +81,7 @@ def _rank(training: Training, start: Start, launch: Launch, option: Option) -> I
     if value is not None and (value.isdecimal() or value in ("PET_NNODES", "PET_NPROC_PER_NODE")):
         message = f"{option.written} {value} gives all {training.nodes} pods the same rank"
         severity: Severity = "error" if _backend(launch) == "static" else "warning"
-        hint = "drop it: the runtime injects the rank, which is the pod's index"
+        hint = "remove it: the runtime sets the rank to the index of the pod"
         yield _finding(training, (start, option), severity, message, hint)
 
 
@@ -98,10 +98,8 @@ def _address(training: Training, start: Start, launch: Launch, option: Option) -
     host = _host(value if value is not None else written)
     own = _OWN_NAME.fullmatch(_host(written)) or _OWN_NAME.match(written)
     if host in _AT_HOME or own is not None or host == _pod_ip(training):
-        message = (
-            f"with {option.written} {written} each of the {training.nodes} pods waits for the others at its own address"
-        )
-        hint = "drop it: the runtime injects the address of the first pod"
+        message = f"with {option.written} {written}, each of the {training.nodes} pods waits for the others at its own address"
+        hint = "remove it: the runtime sets the address of the first pod"
         yield _finding(training, (start, option), "error", message, hint)
         return
     if value is None or host in training.hosts or host in training.variables:
@@ -111,8 +109,8 @@ def _address(training: Training, start: Start, launch: Launch, option: Option) -
     if host and (told := _endpoint_told(training) or training.variables.get("PET_MASTER_ADDR")) and host != told:
         message = f"{option.written} is {host}, but the rendezvous of this job is {told}"
         if is_v1_host(host, training.job.name):
-            message = f"{option.written} is {host}, a name of Training Operator v1; the first pod is {told}"
-        yield _finding(training, (start, option), "warning", message, "drop it: the runtime injects the address")
+            message = f"{option.written} is {host}, a host name of Training Operator v1; the first pod is {told}"
+        yield _finding(training, (start, option), "warning", message, "remove it: the runtime sets the address")
 
 
 def is_v1_host(host: str, job: str) -> bool:
@@ -151,7 +149,7 @@ def _beaten(training: Training, start: Start, launch: Launch, option: Option) ->
     if told is not None and value not in (None, told, name):
         hint = "remove the flag: the variable already has this value"
         yield _finding(
-            training, (start, option), "warning", f"{option.written} {value} beats {name}, which is {told}", hint
+            training, (start, option), "warning", f"{option.written} {value} overrides {name}, which is {told}", hint
         )
 
 
@@ -159,8 +157,8 @@ def _port(training: Training, start: Start, launch: Launch, option: Option) -> I
     value = training.value(option.value or "", launch)
     told = training.variables.get("PET_MASTER_PORT")
     if value and told and value != told and value.isdecimal():
-        message = f"{option.written} {value} beats PET_MASTER_PORT, which is {told}; all pods agree on it"
-        yield _finding(training, (start, option), "info", message, "drop it: the runtime injects the port")
+        message = f"{option.written} {value} overrides PET_MASTER_PORT, which is {told}, in all pods"
+        yield _finding(training, (start, option), "info", message, "remove it: the runtime sets the port")
 
 
 def _drop(decided: str) -> str:

@@ -62,12 +62,12 @@ def _total(training: Training, launch: Launch, option: Option) -> Iterator[Findi
 def _compared(training: Training, option: Option, count: int, whole: bool = False) -> Iterator[Finding]:
     """Processes against the devices of a pod, or of the whole job."""
     devices = training.devices * (training.nodes if whole else 1)
-    where = f"on {training.nodes} nodes" if whole else "in each pod"
+    where = f"on {training.nodes} nodes" if whole else "per pod"
     if count == devices or count < 1 or (count < devices and _side_by_side(training)):
         return
     code, rest = _difference(count, devices)
     message = f"{option.written} {count}: {count} processes for {devices} of {training.device} {where}, so {rest}"
-    hint = f"write {devices}, or drop the flag: the devices are counted"
+    hint = f"write {devices}, or remove the flag to use one process per device"
     yield training.finding(code, "warning", message, hint, option.index)
 
 
@@ -93,9 +93,9 @@ def _asked(training: Training) -> Iterator[Finding]:
     count, devices = int(asked), training.devices
     if count == devices or count < 1:
         return
-    hint = f"write {devices}, or leave numProcPerNode out to have the devices counted"
+    hint = f"write {devices}, or remove numProcPerNode to use one process per device"
     code, rest = _difference(count, devices)
-    message = f"{count} processes for {devices} of {training.device} in each pod, so {rest}"
+    message = f"{count} processes for {devices} of {training.device} per pod, so {rest}"
     yield Finding(code, "warning", message, hint=hint, path=path, about=about)
 
 

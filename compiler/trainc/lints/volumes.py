@@ -145,10 +145,8 @@ def _holds_output(info: Info, volume: str) -> bool:
 
 
 def _one_node(claim: str, modes: Sequence[str], pods: int, path: Any, about: Any) -> Finding:
-    message = (
-        f"the claim {claim!r} is {' and '.join(modes)}: one node mounts it, and the other pods of {pods} wait for ever"
-    )
-    hint = "use a storage class with ReadWriteMany, or one claim for each pod"
+    message = f"the claim {claim!r} is {' and '.join(modes)}: only one node can mount it, so other pods of the {pods} wait forever"
+    hint = "use a claim with accessModes: [ReadWriteMany], or one claim per pod"
     return Finding("ClaimOnSeveralNodes", "warning", message, hint=hint, path=path, about=about)
 
 

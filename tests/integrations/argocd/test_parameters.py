@@ -65,13 +65,13 @@ def test_a_parameter_is_an_argument(environment: dict[str, str], arguments: dict
 
 
 REFUSED = [
-    ({"ARGOCD_APP_PARAMETERS": "{"}, "is no JSON list"),
-    ({"ARGOCD_APP_PARAMETERS": '["release"]'}, "is no JSON list"),
+    ({"ARGOCD_APP_PARAMETERS": "{"}, "is not a JSON list"),
+    ({"ARGOCD_APP_PARAMETERS": '["release"]'}, "is not a JSON list"),
     (as_json({"name": "relase", "string": "2.3"}), "relase is not a parameter of trainc"),
     (as_json({"name": "release", "string": "1.0"}), "release is '1.0'"),
     (as_json({"name": "release", "array": ["2.2", "2.3"]}), "release holds 2 values, and takes one"),
-    (as_json({"name": "release", "map": {"a": "b"}}), "release is no text"),
-    (as_json({"name": "release", "string": 2.3}), "release is no text"),
+    (as_json({"name": "release", "map": {"a": "b"}}), "release is not a string"),
+    (as_json({"name": "release", "string": 2.3}), "release is not a string"),
     (as_json({"name": "semantics", "string": "argocd"}), "semantics is 'argocd'"),
     (as_json({"name": "secrets", "string": "plain"}), "secrets is 'plain'"),
     (as_json({"name": "namespace", "string": "Team_A"}), "namespace is 'Team_A'"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -117,6 +115,8 @@ def _words(text: str, *, shell: bool) -> str:
         return "[python, train.py]" if shell else '["--epochs", "3"]'
     if shell and _SHELL.search(text):
         return f"[bash, -c, {_quoted(text)}]"
+    import shlex
+
     try:
         return f"[{', '.join(map(_quoted, shlex.split(text)))}]"
     except ValueError:
@@ -124,6 +124,8 @@ def _words(text: str, *, shell: bool) -> str:
 
 
 def _quoted(text: str) -> str:
+    import json
+
     return json.dumps(text if len(text) <= _LONGEST else "...", ensure_ascii=False)
 
 

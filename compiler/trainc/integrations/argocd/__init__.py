@@ -15,8 +15,8 @@ def _template(name: str, version: str) -> str:
 
 
 _MERGE = """\
-# Health checks of JobSets and PodGroups, to be merged into the ConfigMap argocd-cm, which holds much else. This is a patch
-# and no object, so that nobody replaces the ConfigMap by it:
+# Health checks of JobSets and PodGroups, to be merged into the ConfigMap argocd-cm, which has other settings as well. This is a patch,
+# not an object, so that it cannot replace the ConfigMap:
 #
 #   kubectl -n argocd patch configmap argocd-cm --patch-file argocd-cm.yaml
 """

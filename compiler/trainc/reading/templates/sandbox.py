@@ -208,7 +208,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
     def _range(self, *bounds: int) -> range:
         numbers = range(*bounds)
         if len(numbers) > self._budget.steps:
-            raise TooMuchError("a range is too long")
+            raise TooMuchError("the range is too long")
         return numbers
 
     def _join(self, items: Iterable[Any], by: str = "") -> str:
