@@ -171,7 +171,7 @@ def cached(*words: str) -> Result:
     """A build with a cache, less the one line that may say that it was not used."""
     result = run("build", "jobs", "-v", *words, "--cache", "cache")
     lines = result.stderr.splitlines(keepends=True)
-    return replace(result, stderr="".join(line for line in lines if not line.startswith("compiled as a whole: ")))
+    return replace(result, stderr="".join(line for line in lines if not line.startswith("compiled in one process: ")))
 
 
 @pytest.mark.usefixtures("as_one_trainc")
