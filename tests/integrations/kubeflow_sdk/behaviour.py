@@ -90,7 +90,12 @@ def a_refused_job_is_neither_kept_nor_sent() -> None:
     sent: list[Any] = []
     backend = KubernetesBackend.__new__(KubernetesBackend)
     backend.namespace = "team-a"
-    backend.custom_api = OfflineObjects(catalog(sys.argv[1]), lambda _, body: sent.append(body) or body)
+
+    def send(_: Any, body: Any) -> Any:
+        sent.append(body)
+        return body
+
+    backend.custom_api = OfflineObjects(catalog(sys.argv[1]), send)
     real = TrainerClient.__new__(TrainerClient)
     real.backend = backend
     checked = preflight(real, OPTIONS)

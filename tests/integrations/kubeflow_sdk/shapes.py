@@ -83,7 +83,12 @@ def real_client(sent: list[Any], release: str) -> TrainerClient:
     """The SDK's own client and backend; only the API behind it is a stub."""
     backend = KubernetesBackend.__new__(KubernetesBackend)
     backend.namespace = "team-a"
-    backend.custom_api = OfflineObjects(catalog(release), lambda _, body: sent.append(body) or body)
+
+    def send(_: Any, body: Any) -> Any:
+        sent.append(body)
+        return body
+
+    backend.custom_api = OfflineObjects(catalog(release), send)
     client = TrainerClient.__new__(TrainerClient)
     client.backend = backend
     return client
