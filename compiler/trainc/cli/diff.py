@@ -71,6 +71,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compare two sides, for each environment that they are about."""
     try:
+        look_up(*sides_of(arguments))
         every = environments_of_sides(arguments)
     except CompileError as error:
         streams.err.write(text_report(error.diagnostics, Files(), Paint(arguments.color, streams.err)))
@@ -114,10 +115,6 @@ def _run(arguments: Arguments, streams: Streams) -> Status:
 def _read_both(arguments: Arguments, streams: Streams) -> tuple[ReadSide | None, ReadSide | None, list[Diagnostic]]:
     first, second = sides_of(arguments)
     diagnostics: list[Diagnostic] = []
-    try:
-        look_up(first, second)
-    except CompileError as error:
-        return None, None, error.diagnostics
     before = _read(first, arguments, streams, diagnostics)
     if (
         len(arguments.sides) == 1

@@ -214,6 +214,9 @@ def _read(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
     settings = settings_of(arguments)
     output = settings.configuration.output
     below = _only_output(output, settings)
+    if below or (output and all(_is_within(path, output) for path in settings.paths)):
+        # What is compiled has been patched already.
+        settings = replace(settings, overlays=())
     skip = side.skip or (None if below else _unless_named(output, settings.paths))
     inputs = settings.read(streams.stdin, skip)
     if STDIN not in settings.paths and not holds_jobs(inputs):

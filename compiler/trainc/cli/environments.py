@@ -9,6 +9,7 @@ from trainc.cli.command import Arguments, UsageError
 from trainc.cli.configuration import read_configuration
 from trainc.cli.settings import limits_of
 from trainc.diagnostics import Diagnostic, in_order
+from trainc.reading.files import is_overlay_folder
 from trainc.startup.records import replace
 
 
@@ -42,8 +43,11 @@ def environments_of_sides(arguments: Arguments) -> list[Arguments]:
         outputs = {
             name: each.output for name, each in known.items() if each.output and _is_below(each.output, local[0])
         }
+        # Sources are those of every environment, unless an overlay says of which.
+        sources = () if arguments.overlay or is_overlay_folder(local[0]) else known
         found = [
-            Arguments(**{**vars(arguments), "env": [name], "sides": [path]}) for name, path in outputs.items()
+            Arguments(**{**vars(arguments), "env": [name], "sides": [outputs.get(name, local[0])]})
+            for name in outputs or sources
         ] or found
     return found
 
