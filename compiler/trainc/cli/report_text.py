@@ -8,7 +8,7 @@ from trainc.cli.terminal import Paint
 from trainc.diagnostics import Diagnostic, Source
 from trainc.diagnostics.spelled_out import printable, unobeyed
 from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass, field
+from trainc.startup.records import dataclass, field, replace
 
 STDIN = "-"
 _WORD = pattern(r"[^\s:,\[\]{}\"']+|[\"'][^\"']*[\"']")
@@ -18,7 +18,11 @@ _VALUES = (
     pattern(r":\s+(.*?)\s*(?: #.*)?$"),
     pattern(r":\s+([^,{}\[\]]*)"),
 )
+# A text that goes on below its key, and what of it a message may name: an option, or words in quotes.
+_BLOCK = pattern(r"(?:.*\s)?[|>][-+1-9]*\s*(?:#.*)?$")
+_NAMED = pattern(r"--[\w-]+|'([^'\n]+)'|`([^`\n]+)`")
 _WIDEST = 160
+_LONGEST_BLOCK = 400
 
 
 @dataclass(slots=True)
@@ -60,13 +64,30 @@ def excerpt(files: Files, source: Source, message: str = "") -> list[str]:
     That is the value of a key, where the message names it, else the key.
     """
     # A tab becomes one blank, so that the caret stays under its character.
-    line = (files.line(source) or "").replace("\t", " ")
+    number, line, span = _inside(files, source, message) or (source.line, files.line(source) or "", None)
+    line = line.replace("\t", " ")
     if not line.strip() or len(line) > _WIDEST or not line.isprintable():
         return []
-    number = str(source.line)
-    gutter = " " * len(number)
-    start, end = _meant(line, source.column - 1, message)
+    gutter = " " * len(str(number))
+    start, end = span or _meant(line, source.column - 1, message)
     return [f"{gutter} |", f"{number} | {line}", f"{gutter} | {' ' * start}{'^' * max(1, end - start)}"]
+
+
+def _inside(files: Files, source: Source, message: str) -> tuple[int, str, tuple[int, int]] | None:
+    """The number and text of the line of a block of text that holds what the message names, and where it stands."""
+    header = files.line(source) or ""
+    if not _BLOCK.match(header, source.column - 1):
+        return None
+    named = [found[1] or found[2] or found[0] for found in _NAMED.finditer(message)]
+    indent = len(header) - len(header.lstrip())
+    for number in range(source.line + 1, source.line + _LONGEST_BLOCK):
+        line = files.line(replace(source, line=number))
+        if line is None or (line.strip() and len(line) - len(line.lstrip()) <= indent):
+            break
+        for words in named:
+            if (at := line.find(words)) >= 0:
+                return number, line, (at, at + len(words))
+    return None
 
 
 def _meant(line: str, column: int, message: str) -> tuple[int, int]:
