@@ -180,3 +180,11 @@ def test_inside_a_block_of_text_the_line_is_shown_that_holds_what_is_named(tmp_p
         "  |            ^^^^^^^^",
     ]
     assert excerpt(Files(), source, "--node_rank 0 is the same for all")[1] == "4 | - |"
+
+
+def test_what_every_job_of_a_kind_needs_is_said_once() -> None:
+    needed = [Diagnostic("SecretNeeded", "info", f"pods mount {name}", object=f"TrainJob a/{name}") for name in "xyz"]
+    report = text_report([*needed, found(file="")], Files(), PLAIN)
+    assert report.count("SecretNeeded") == 1
+    assert "pods mount x (and 2 more like it)" in report
+    assert "1 error" in report

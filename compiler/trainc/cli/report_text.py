@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from trainc.cli.terminal import Paint
@@ -114,12 +115,14 @@ def _joined(letter: str) -> bool:
 
 # Nobody reads more, and a hundred megabytes of report are no help.
 _MOST_SHOWN = 1_000
+# Once it is known what to do, the rest are noise; --format json has them all.
+_SAID_ONCE = frozenset(("SecretNeeded",))
 _COMPILED = ("ConfigMap ", "JobSet ", "PodGroup ")
 
 
 def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *, quiet: bool = False) -> str:
     """Every diagnostic and a line that counts them; with `quiet` errors only. Empty if there is nothing to show."""
-    shown = [d for d in diagnostics if d.severity == "error" or not quiet]
+    shown = _once([d for d in diagnostics if d.severity == "error" or not quiet])
     some = _first_of(shown)
     blocks = ["\n".join(_block(d, files, paint)) for d in some]
     if len(shown) > len(some):
@@ -127,6 +130,17 @@ def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *
     summary = summarize(shown)
     report = "".join(f"{block}\n" for block in (*blocks, *([summary] if summary else ())))
     return unobeyed(report, coloured=True)
+
+
+def _once(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """With one diagnostic of a code that every job of a kind brings up, which says how many more there are."""
+    counts = Counter(d.code for d in diagnostics if d.code in _SAID_ONCE)
+    shown = []
+    for d in diagnostics:
+        more = counts.pop(d.code, 0) - 1 if d.code in _SAID_ONCE else 0
+        if more >= 0:
+            shown.append(replace(d, message=f"{d.message} (and {more:,} more like it)") if more else d)
+    return shown
 
 
 def _first_of(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
