@@ -166,3 +166,25 @@ def test_the_value_is_underlined_where_the_finding_is_about_it(
     _, shown, marks = excerpt(Files(), Source(str(path), 1, column), message)
     start = marks.index("^")
     assert shown[start : start + marks.count("^")] == underlined, case
+
+
+def test_inside_a_block_of_text_the_line_is_shown_that_holds_what_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "job.yaml"
+    path.write_text(
+        "command:\n- bash\n- -c\n- |\n  set -e\n  torchrun --nnodes=8 t.py\nargs: [--nnodes]\n", encoding="utf-8"
+    )
+    source = Source(str(path), 4, 3)
+    assert excerpt(Files(), source, "--nnodes 8 waits for 8 nodes") == [
+        "  |",
+        "6 |   torchrun --nnodes=8 t.py",
+        "  |            ^^^^^^^^",
+    ]
+    assert excerpt(Files(), source, "--node_rank 0 is the same for all")[1] == "4 | - |"
+
+
+def test_what_every_job_of_a_kind_needs_is_said_once() -> None:
+    needed = [Diagnostic("SecretNeeded", "info", f"pods mount {name}", object=f"TrainJob a/{name}") for name in "xyz"]
+    report = text_report([*needed, found(file="")], Files(), PLAIN)
+    assert report.count("SecretNeeded") == 1
+    assert "pods mount x (and 2 more like it)" in report
+    assert "1 error" in report

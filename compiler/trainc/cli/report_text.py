@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from trainc.cli.terminal import Paint
 from trainc.diagnostics import Diagnostic, Source
 from trainc.diagnostics.spelled_out import printable, unobeyed
 from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass, field
+from trainc.startup.records import dataclass, field, replace
 
 STDIN = "-"
 _WORD = pattern(r"[^\s:,\[\]{}\"']+|[\"'][^\"']*[\"']")
@@ -18,7 +19,11 @@ _VALUES = (
     pattern(r":\s+(.*?)\s*(?: #.*)?$"),
     pattern(r":\s+([^,{}\[\]]*)"),
 )
+# A text that goes on below its key, and what of it a message may name: an option, or words in quotes.
+_BLOCK = pattern(r"(?:.*\s)?[|>][-+1-9]*\s*(?:#.*)?$")
+_NAMED = pattern(r"--[\w-]+|'([^'\n]+)'|`([^`\n]+)`")
 _WIDEST = 160
+_LONGEST_BLOCK = 400
 
 
 @dataclass(slots=True)
@@ -60,13 +65,30 @@ def excerpt(files: Files, source: Source, message: str = "") -> list[str]:
     That is the value of a key, where the message names it, else the key.
     """
     # A tab becomes one blank, so that the caret stays under its character.
-    line = (files.line(source) or "").replace("\t", " ")
+    number, line, span = _inside(files, source, message) or (source.line, files.line(source) or "", None)
+    line = line.replace("\t", " ")
     if not line.strip() or len(line) > _WIDEST or not line.isprintable():
         return []
-    number = str(source.line)
-    gutter = " " * len(number)
-    start, end = _meant(line, source.column - 1, message)
+    gutter = " " * len(str(number))
+    start, end = span or _meant(line, source.column - 1, message)
     return [f"{gutter} |", f"{number} | {line}", f"{gutter} | {' ' * start}{'^' * max(1, end - start)}"]
+
+
+def _inside(files: Files, source: Source, message: str) -> tuple[int, str, tuple[int, int]] | None:
+    """The number and text of the line of a block of text that holds what the message names, and where it stands."""
+    header = files.line(source) or ""
+    if not _BLOCK.match(header, source.column - 1):
+        return None
+    named = [found[1] or found[2] or found[0] for found in _NAMED.finditer(message)]
+    indent = len(header) - len(header.lstrip())
+    for number in range(source.line + 1, source.line + _LONGEST_BLOCK):
+        line = files.line(replace(source, line=number))
+        if line is None or (line.strip() and len(line) - len(line.lstrip()) <= indent):
+            break
+        for words in named:
+            if (at := line.find(words)) >= 0:
+                return number, line, (at, at + len(words))
+    return None
 
 
 def _meant(line: str, column: int, message: str) -> tuple[int, int]:
@@ -93,12 +115,14 @@ def _joined(letter: str) -> bool:
 
 # Nobody reads more, and a hundred megabytes of report are no help.
 _MOST_SHOWN = 1_000
+# Once it is known what to do, the rest are noise; --format json has them all.
+_SAID_ONCE = frozenset(("SecretNeeded",))
 _COMPILED = ("ConfigMap ", "JobSet ", "PodGroup ")
 
 
 def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *, quiet: bool = False) -> str:
     """Every diagnostic and a line that counts them; with `quiet` errors only. Empty if there is nothing to show."""
-    shown = [d for d in diagnostics if d.severity == "error" or not quiet]
+    shown = _once([d for d in diagnostics if d.severity == "error" or not quiet])
     some = _first_of(shown)
     blocks = ["\n".join(_block(d, files, paint)) for d in some]
     if len(shown) > len(some):
@@ -106,6 +130,17 @@ def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *
     summary = summarize(shown)
     report = "".join(f"{block}\n" for block in (*blocks, *([summary] if summary else ())))
     return unobeyed(report, coloured=True)
+
+
+def _once(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """With one diagnostic of a code that every job of a kind brings up, which says how many more there are."""
+    counts = Counter(d.code for d in diagnostics if d.code in _SAID_ONCE)
+    shown = []
+    for d in diagnostics:
+        more = counts.pop(d.code, 0) - 1 if d.code in _SAID_ONCE else 0
+        if more >= 0:
+            shown.append(replace(d, message=f"{d.message} (and {more:,} more like it)") if more else d)
+    return shown
 
 
 def _first_of(diagnostics: list[Diagnostic]) -> list[Diagnostic]:

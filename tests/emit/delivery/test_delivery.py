@@ -135,3 +135,25 @@ def test_flux_options_are_annotations_of_their_own() -> None:
     prefix = "kustomize.toolkit.fluxcd.io/"
     assert found["JobSet"] == {f"{prefix}force": "enabled", f"{prefix}prune": "disabled"}
     assert found["PodGroup"] == {f"{prefix}prune": "disabled"}
+
+
+@pytest.mark.parametrize(
+    ("case", "labels", "own", "options"),
+    [
+        ("in a queue", {"kueue.x-k8s.io/queue-name": "research"}, {}, "ServerSideApply=true"),
+        ("in no queue", {}, {}, None),
+        (
+            "in a queue, where the author decides",
+            {"kueue.x-k8s.io/queue-name": "research"},
+            {"argocd.argoproj.io/sync-options": "ServerSideApply=false"},
+            "ServerSideApply=false",
+        ),
+    ],
+)
+def test_a_queued_jobset_keeps_what_kueue_adds_to_its_pods(
+    case: str, labels: dict[str, str], own: dict[str, str], options: str | None
+) -> None:
+    document = trainjob({})
+    document["metadata"] |= {"labels": labels, "annotations": own}
+    jobset = one(compiled(document, runtime(job())), "JobSet")
+    assert jobset["metadata"]["annotations"].get("argocd.argoproj.io/sync-options") == options, case
