@@ -139,6 +139,7 @@ COMPILING: Mapping[str, list[str]] = {
     "graph": ["graph", "FILE", *FLAGS],
     "report": ["report", "FILE", *FLAGS, "-o", "-"],
     "diff": ["diff", "good.yaml", "FILE", *FLAGS],
+    "run": ["run", "FILE", *FLAGS],
     "fits": ["fits", "FILE", *FLAGS, "--cluster", "cluster.yaml"],
 }
 # These may find nothing wrong with it; `krm` is given it on stdin.

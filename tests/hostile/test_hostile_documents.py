@@ -33,7 +33,7 @@ def test_a_command_that_compiles_refuses_it_with_a_diagnostic(command: str, fold
         name: outcome
         for (name, (_, code)), outcome in zip(SMALL.items(), found, strict=True)
         if outcome["traceback"]
-        or outcome["status"] not in ((1, 2) if command in ("explain", "graph") else (1,))
+        or outcome["status"] not in ((1, 2) if command in ("explain", "graph", "run") else (1,))
         or (outcome["status"] == 1 and command == "build" and code not in outcome["codes"])
     }
     if command in ("check", "diff", "report"):

@@ -175,7 +175,7 @@ def test_nothing_of_an_output_folder_leads_elsewhere_or_waits(name: str, what: s
 def test_settings_do_not_write_into_git_s_own_folder(output: str, repository: Path) -> None:
     Path("trainc.yaml").write_text(f"release: '2.3'\nsources: [good]\noutput: {output}\n", encoding="utf-8")
     said = names(repository, "build", "good")
-    assert "git's own folder" in said
+    assert "inside the .git folder" in said
     assert list(Path(".git").iterdir()) == []
 
 
