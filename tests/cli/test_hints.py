@@ -55,7 +55,7 @@ def test_a_name_without_the_variable_of_its_loop_is_named_as_that(here: Path) ->
 
 def test_two_files_with_one_name_point_at_the_first(here: Path) -> None:
     write(here, jobs__a_yaml=JOB, jobs__b_yaml=JOB)
-    assert "the first is at jobs/a.yaml:3:" in run("check", "jobs", "--release", "2.3").stderr
+    assert "the first one is at jobs/a.yaml:3:" in run("check", "jobs", "--release", "2.3").stderr
 
 
 def test_a_target_that_nothing_fits_names_the_job_that_is_near(here: Path) -> None:

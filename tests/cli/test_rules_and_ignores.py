@@ -136,13 +136,13 @@ def test_an_error_that_would_leave_a_hole_in_the_output_stays_one() -> None:
     [
         ("{UnknownFeild: ignore}", "rules.UnknownFeild: there is no diagnostic UnknownFeild"),
         ("{UnknownFeild: ignore}", "help: did you mean UnknownField"),
-        ("{UnknownField: off}", "False is no level\n"),
-        ("{UnknownField: quiet}", "help: choose error, warning, info or ignore"),
+        ("{UnknownField: off}", "False is not a level\n"),
+        ("{UnknownField: quiet}", "help: use error, warning, info or ignore"),
         ("{UnknownField: {level: info, why: x}}", "rules.UnknownField.why: a rule has a level and a reason"),
-        ("{UnknownField: {level: ignore, reason: 1}}", "rules.UnknownField.reason: 1 is no text"),
-        ("{'jobs/**': ignore}", "rules for some files are a mapping"),
+        ("{UnknownField: {level: ignore, reason: 1}}", "rules.UnknownField.reason: 1 is not a string"),
+        ("{'jobs/**': ignore}", "rules for a path must be a mapping"),
         ("{'jobs/**': {Nothing: info}}", "there is no diagnostic Nothing"),
-        ("[UnknownField]", "rules: rules are a mapping"),
+        ("[UnknownField]", "rules: rules must be a mapping"),
     ],
 )
 def test_what_is_wrong_with_rules_is_said_at_its_place(rules: str, said: str) -> None:
@@ -182,7 +182,7 @@ def test_a_comment_on_the_line_or_above_it_ignores_a_diagnostic(comment: str, ab
         (f"# trainc: ignore[{WARNING}]", f"jobs/llm.yaml:9:45: warning[IgnoreWithoutReason] {WARNING} is ignored"),
         ("# trainc: ignore[UnknownFeild] why", "jobs/llm.yaml:9:45: warning[UnknownCode] there is no diagnostic Unk"),
         ("# trainc: ignore[UnknownFeild] why", "help: did you mean UnknownField"),
-        ("# trainc: ignore it", "jobs/llm.yaml:9:28: warning[UnknownCode] the comment names no code"),
+        ("# trainc: ignore it", "jobs/llm.yaml:9:28: warning[UnknownCode] the comment has no code"),
         (f"# trainc: ignore[{WARNING}, {ERROR}] why", f"info[UnusedIgnore] there is no {ERROR} on line 9 to ignore"),
     ],
 )

@@ -35,7 +35,7 @@ def test_a_runtime_is_shown_as_it_is_shipped(words: list[str], file: str) -> Non
     ("name", "said"),
     [
         ("torch-distribute", "torch-distributed"),
-        ("mpi-distributed", "only until Trainer 2.0"),
+        ("mpi-distributed", "only up to Trainer 2.0"),
         ("zebra", "runtimes list"),
     ],
 )

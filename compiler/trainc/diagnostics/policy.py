@@ -142,7 +142,7 @@ def read_rules(value: Any, path: Path, folder: str) -> tuple[list[Rule], list[Pr
     Globs begin at `folder`. Rules for some files come after those for all: the more particular wins.
     """
     if not isinstance(value, Mapping):
-        return [], [(path, "rules are a mapping", f"write `Code: {'|'.join(LEVELS)}`, one a line")]
+        return [], [(path, "rules must be a mapping", f"write `Code: {'|'.join(LEVELS)}`, one a line")]
     rules: list[Rule] = []
     problems: list[Problem] = []
     here = os.path.relpath(os.curdir, folder or os.curdir)
@@ -154,7 +154,7 @@ def read_rules(value: Any, path: Path, folder: str) -> tuple[list[Rule], list[Pr
         if isinstance(entry, Mapping):
             parts.append((key, (*path, key), entry))
         else:
-            problems.append(((*path, key), "rules for some files are a mapping", f'write `"{key}": {{Code: info}}`'))
+            problems.append(((*path, key), "rules for a path must be a mapping", f'write `"{key}": {{Code: info}}`'))
     for glob, where, entries in parts:
         for code, entry in entries.items():
             rule, found = _rule(code, entry, (*where, code))
@@ -178,9 +178,9 @@ def _rule(code: str, entry: Any, path: Path) -> tuple[Rule | None, Sequence[Prob
             if key not in ("level", "reason")
         ]
         if not isinstance(reason, str):
-            wrong.append(((*path, "reason"), f"{reason!r} is no text", "say in a few words why"))
+            wrong.append(((*path, "reason"), f"{reason!r} is not a string", "write in a few words why"))
     if level not in LEVELS:
-        wrong.append((path, f"{level!r} is no level", f"choose {', '.join(LEVELS[:-1])} or {LEVELS[-1]}"))
+        wrong.append((path, f"{level!r} is not a level", f"use {', '.join(LEVELS[:-1])} or {LEVELS[-1]}"))
     return (None, wrong) if wrong else (Rule(code, level, reason.strip()), ())
 
 

@@ -101,7 +101,7 @@ def _token(name: str, path: Path, about: About) -> Finding:
     return Finding(
         "PlainToken",
         "warning",
-        f"{what} in plain text, and what is compiled goes to git",
+        f"{what} in plain text, and the compiled manifests go to git",
         hint=f"take it from a Secret: valueFrom: {{secretKeyRef: {{name: my-tokens, key: {key}}}}}; revoke it if it is in git",
         path=path,
         about=about,

@@ -45,7 +45,7 @@ def _unused(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Finding]:
             path, about = in_pod(job, info, pod_set.name, "volumes", ("name", volume.get("name")))
             patched = about == "trainjob"
             message = f"no container of {pod_set.name!r} mounts the volume {volume.get('name')!r}"
-            hint = f"add volumeMounts: [{{name: {volume.get('name')}, mountPath: /data}}] to the container, or drop the volume"
+            hint = f"add volumeMounts: [{{name: {volume.get('name')}, mountPath: /data}}] to the container, or remove the volume"
             yield Finding(
                 "VolumeNotMounted", "warning" if patched else "info", message, hint=hint, path=path, about=about
             )

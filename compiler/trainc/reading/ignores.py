@@ -72,7 +72,7 @@ def remarks_on(ignores: Iterable[Ignore], found: Iterable[Diagnostic]) -> Iterat
     for ignore in ignores:
         hint = unknown_code(ignore.code)
         if not ignore.code:
-            message, hint = "the comment names no code", "write `# trainc: ignore[Code] reason`"
+            message, hint = "the comment has no code", "write `# trainc: ignore[Code] reason`"
             yield Diagnostic("UnknownCode", "warning", message, hint, source=ignore.source)
         elif hint:
             message = f"there is no diagnostic {ignore.code}"
@@ -83,5 +83,5 @@ def remarks_on(ignores: Iterable[Ignore], found: Iterable[Diagnostic]) -> Iterat
             yield Diagnostic("UnusedIgnore", "info", message, hint, source=ignore.source)
         if ignore.code and not ignore.reason:
             message = f"{ignore.code} is ignored without a reason"
-            hint = f"say why: `# trainc: ignore[{ignore.code}] why it is fine`"
+            hint = f"add a reason: `# trainc: ignore[{ignore.code}] why it is fine`"
             yield Diagnostic("IgnoreWithoutReason", "warning", message, hint, source=ignore.source)

@@ -42,7 +42,7 @@ def amount(resource: str, text: str) -> str:
         return 'write an amount such as "500m", 4 or 16Gi'
     number, unit = found["number"].replace(",", "").replace("_", ""), found["unit"].upper() or "G"
     decimal = "k" if unit == "K" else unit
-    return f"write {number}{unit}i (powers of 1024), or {number}{decimal} (powers of 1000)"
+    return f"write {number}{unit}i (binary), or {number}{decimal} (decimal)"
 
 
 def seconds(text: str) -> str:

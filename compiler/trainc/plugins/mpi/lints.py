@@ -41,7 +41,7 @@ def mpi_images_differ(job: TrainJob, info: Info) -> Iterator[Finding]:
         yield Finding(
             "MPIImagesDiffer",
             "warning",
-            f"the launcher alone gets this image, and mpirun starts its programs in the nodes, which keep {there}",
+            f"only the launcher gets this image, but mpirun starts the program on the nodes, which keep {there}",
             f"write a runtime of your own whose job {node.name!r} has the image too, and refer to it",
             ("spec", "trainer", "image"),
         )

@@ -28,10 +28,12 @@ def torchtune_words(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Fi
         yield from _dropped(info, entry, args)
     if twice := _twice(before, args):
         index = len(entry.command) + args.index(twice)
-        message = (
-            f"the command names a recipe before {twice!r} does, and torchtune takes all behind the first for key=value"
+        message = f"the command already has a recipe before {twice!r}, and torchtune expects only key=value after the first one"
+        hint = (
+            "remove it together with its --config: Trainer selects the recipe by the size of the job"
+            if built
+            else _build_it(twice)
         )
-        hint = "drop it with its --config: the recipe follows from the size of the job" if built else _build_it(twice)
         path, about = entry.place(index)
         yield Finding("RecipeTwice", "error", message, hint=hint, path=path, about=about)
     else:
@@ -78,9 +80,9 @@ def _without_effect(entry: Entrypoint, before: Sequence[str], args: Sequence[str
     message = (
         f"{recipe} trains the full model, and {', '.join(word.partition('=')[0] for word in asked)} does nothing there"
     )
-    hint = "add command: [tune, run] to spec.trainer, which takes the recipe from the args"
+    hint = "add command: [tune, run] to spec.trainer to use the recipe in args"
     if built and not any(_DECIDES in arg for arg in args):
         hint = f"add {_DECIDES}=[q_proj,v_proj] to the args, by which the LoRA recipe is chosen"
     elif built:
-        hint = "set numNodes to 1, or drop it: LoRA is chosen on one node, since Trainer 2.1"
+        hint = "set numNodes to 1, or remove the argument: LoRA works on one node, since Trainer 2.1"
     yield Finding("LoRAIgnored", "warning", message, hint=hint, path=path, about=about)
