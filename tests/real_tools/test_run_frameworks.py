@@ -17,6 +17,7 @@ from commands import Result, run
 from trainc.run.processes import strays
 
 TORCH = os.environ.get("TRAINC_TORCH_PYTHON", sys.executable)
+XGBOOST = os.environ.get("TRAINC_XGBOOST_PYTHON", sys.executable)
 JAX = os.environ.get("TRAINC_JAX_PYTHON", sys.executable)
 ALL_REDUCE = """
 import os, torch, torch.distributed as ranks
@@ -36,6 +37,18 @@ jax.distributed.initialize(address, int(processes), int(mine))
 import numpy
 from jax.experimental.multihost_utils import process_allgather
 print(jax.process_index(), "of", jax.process_count(), process_allgather(numpy.array([int(mine)])).ravel().tolist(), flush=True)
+"""
+SUM = """
+import os, numpy
+from xgboost import collective, tracker
+rank, workers, port = (int(os.environ[f"DMLC_{name}"]) for name in ("TASK_ID", "NUM_WORKER", "TRACKER_PORT"))
+host = os.environ["DMLC_TRACKER_URI"]
+if rank == 0:
+    keeper = tracker.RabitTracker(host_ip=host, n_workers=workers, port=port)
+    keeper.start()
+with collective.CommunicatorContext(dmlc_tracker_uri=host, dmlc_tracker_port=port, dmlc_task_id=str(rank)):
+    total = collective.allreduce(numpy.array([rank + 1]), collective.Op.SUM)
+    print(rank, "of", collective.get_world_size(), total.tolist(), flush=True)
 """
 MPI_RUNTIME = """\
 ---
@@ -69,6 +82,7 @@ def installed(module: str, variable: str) -> pytest.MarkDecorator:
 
 with_torch = installed("torch", "TRAINC_TORCH_PYTHON")
 with_jax = installed("jax", "TRAINC_JAX_PYTHON")
+with_xgboost = installed("xgboost", "TRAINC_XGBOOST_PYTHON")
 with_mpirun = pytest.mark.skipif(
     shutil.which("mpirun") is None, reason="mpirun is not installed; `apt-get install openmpi-bin` brings it"
 )
@@ -169,3 +183,11 @@ def test_two_processes_of_jax_gather_each_others_numbers(tmp_path: Path) -> None
     result = started(tmp_path, "jax-distributed", trainer, GATHER, "--pods", "2", "--python", JAX)
     assert result.status == 0, result.stdout
     assert sorted(re.findall(r"(\d of 2 \[.*\])", result.stdout)) == ["0 of 2 [0, 1]", "1 of 2 [0, 1]"]
+
+
+@with_xgboost
+def test_two_workers_of_xgboost_meet_at_their_tracker(tmp_path: Path) -> None:
+    trainer = "{numNodes: 8, command: [python, /workspace/train.py]}"
+    result = started(tmp_path, "xgboost-distributed", trainer, SUM, "--pods", "2", "--python", XGBOOST)
+    assert result.status == 0, result.stdout
+    assert sorted(re.findall(r"(\d of 2 \[.*\])", result.stdout)) == ["0 of 2 [3]", "1 of 2 [3]"]
