@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).parents[2] / "compiler" / "trainc"
 RULES = sorted((PACKAGE / "diagnostics" / "rules").glob("*.md"))
 # Folders whose texts are all messages and hints of diagnostics.
 FOLDERS = (
-    "admission", "api", "dialects", "emit", "integrations", "ir", "lints", "output", "overlays", "pipeline",
+    "admission", "api", "dialects", "emit", "integrations", "ir", "lints", "migration", "output", "overlays", "pipeline",
     "plugins", "reading",
 )  # fmt: skip
 # What a reader has to read twice, with what to write instead.

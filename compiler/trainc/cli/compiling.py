@@ -140,7 +140,7 @@ def nothing_found(settings: Settings, found: Sequence[Diagnostic]) -> list[Diagn
     read = ("the standard input" if path == STDIN else path for path in settings.paths)
     paths = ", ".join(read) or "the overlay's resources"
     message = f"no TrainJob found in {paths}; with pruning on, empty output would delete every running job"
-    hint = "name the folder that holds the TrainJobs, or say --allow-empty"
+    hint = "use the folder that has the TrainJobs, or pass --allow-empty"
     return [Diagnostic("NoTrainJob", "error", message, hint)]
 
 

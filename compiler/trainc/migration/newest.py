@@ -91,7 +91,7 @@ def _of_wrong_shape(document: Json) -> list[Finding]:
     if dialect_of(document) is None and kind in KINDS:
         found = [[f for f in check(document, kind, release)[1] if f.severity == "error"] for release in RELEASES]
         return min(found, key=len)
-    hint = "see what `trainc check` says about it, and mend that first"
+    hint = "run `trainc check` on it and fix its errors first"
     return [Finding("CannotMigrate", "error", "the document is not of the shape that its kind has", hint, ("spec",))]
 
 

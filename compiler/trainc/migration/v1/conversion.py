@@ -104,7 +104,9 @@ def _differences(layout: Layout, rename: Renaming, launch: Launch, choice: Varia
         yield told(("metadata", "labels", names.QUEUE_LABEL), message, hint)
     manager = job.policy.get("managedBy")
     if manager not in (None, names.MULTIKUEUE_MANAGED_BY):
-        message = f"managedBy {manager} is left out: Trainer's controller, or nobody under GitOps, takes the job"
+        message = (
+            f"managedBy {manager} is left out: Trainer's controller manages the job, or no controller under GitOps"
+        )
         yield told(("spec", "runPolicy", "managedBy"), message, "nothing to do")
     if choice == "torchrun" and job.kind.name == "PyTorchJob" and not launch.has_policy:
         message = "the job keeps v1's variables: its command is not `python x`, or torchrun would not start the same"
