@@ -1,7 +1,7 @@
 """What trainc says of each YAML block of the documents that the project was asked to serve, one row a block.
 
 The documents themselves are not part of the project; tests/test_seeds.py reads them where they are. A row says what is
-done with a block alone: it is compiled, checked in its parent's place, refused or passed over, and what is said of it.
+done with a block alone: it is compiled, checked in its parent's place, refused, or nothing to check, and what is said of it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-Outcome: TypeAlias = Literal["compiled", "checked", "refused", "passed over"]
+Outcome: TypeAlias = Literal["compiled", "checked", "refused", "nothing"]
 # Code, line, column, and words of the cause or of the mend.
 Said: TypeAlias = tuple[str, int, int, str]
 
@@ -136,7 +136,7 @@ BLOCKS: dict[str, Expected] = {
     "003-16": checked(inferred(5), image(11)),
     "003-17": checked(inferred(9), image(15)),
     "003-18": checked(inferred(5), image(11)),
-    "003-19": Expected("passed over", (), (("SkippedDocument", 2, 1, "trainc compiles TrainJobs and runtimes"),)),
+    "003-19": Expected("nothing", (), (("SkippedDocument", 2, 1, "neither a TrainJob nor a runtime"),)),
     "003-20": checked(inferred(5), image(15)),
     "004-1": refused(
         ("UnknownField", 6, 1, "indent mlPolicy under spec"),

@@ -72,7 +72,7 @@ def test_the_page_is_short_and_its_commands_work(site: Path, folder: Path) -> No
     assert len(PAGE.splitlines()) <= 55
     check, explain = (trainc(site, folder, *words) for words in COMMANDS)
     assert (check.returncode, explain.returncode) == (0, 0)
-    assert "warning[AcmeNoDeadline] spec.activeDeadlineSeconds: the job may run for ever" in check.stderr
+    assert "warning[AcmeNoDeadline] spec.activeDeadlineSeconds: the job may run forever" in check.stderr
     assert "plugin Acme" in explain.stdout
 
 

@@ -52,7 +52,7 @@ def test_any_other_command_never_fails_for_another_reason(command: str, folder: 
 def test_a_large_file_is_refused_without_being_held_many_times(name: str, tmp_path: Path) -> None:
     content, code = LARGE[name]
     (tmp_path / "job.yaml").write_text(content(), encoding="utf-8")
-    (outcome,) = of_each(tmp_path, [["build", ".", *FLAGS]])
+    (outcome,) = of_each(tmp_path, [["build", "job.yaml", *FLAGS]])
     assert (outcome["status"], outcome["traceback"]) == (1, False)
     assert code in outcome["codes"]
 

@@ -43,6 +43,8 @@ from trainc.integrations.scaffold import (
 )
 from trainc.integrations.scaffold.additions import with_hooks, with_settings
 from trainc.integrations.scaffold.requirement import VENDORED, Requirement, requirement_of
+from trainc.options import Limits
+from trainc.reading.opening import read_file
 
 _REPOSITORY = "https://git.example.com/ml/training.git"
 _LEFT_ALONE = (README, REQUIREMENTS)
@@ -174,8 +176,7 @@ def _added(target: str, path: str, text: str) -> str | None:
     if path not in _ADDED_TO:
         return None
     try:
-        with open(target, encoding="utf-8", newline="") as stream:
-            return _ADDED_TO[path](stream.read(), text)
+        return _ADDED_TO[path](read_file(target, Limits().file_bytes).decode(), text)
     except (OSError, ValueError):
         return None
 
