@@ -158,3 +158,33 @@ def test_a_broken_configuration_is_reported_in_the_same_form() -> None:
     result = run("check", "right.yaml", "--format", "json")
     (found,) = json.loads(result.stdout)["diagnostics"]
     assert (result.status, found["code"], found["path"]) == (1, "InvalidConfiguration", "relase")
+
+
+def test_a_claim_in_a_file_of_its_own_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    patch = """\
+  trainer: {numNodes: 4}
+  runtimePatches:
+  - manager: example.com/data
+    trainingRuntimeSpec:
+      template:
+        spec:
+          replicatedJobs:
+          - name: node
+            template:
+              spec:
+                template:
+                  spec:
+                    volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]
+                    containers:
+                    - {name: node, volumeMounts: [{name: data, mountPath: /data}]}
+"""
+    claim = (
+        "kind: PersistentVolumeClaim\nmetadata: {name: data, namespace: team-a}\nspec: {accessModes: [ReadWriteOnce]}\n"
+    )
+    Path("jobs").mkdir()
+    job = "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: llm, namespace: team-a}\nspec:\n"
+    Path("jobs/job.yaml").write_text(f"{job}  runtimeRef: {{name: torch-distributed}}\n{patch}", encoding="utf-8")
+    assert "ClaimOnSeveralNodes" not in run("check", "jobs", "--release", "2.3").stderr
+    Path("jobs/claim.yaml").write_text(f"apiVersion: v1\n{claim}", encoding="utf-8")
+    assert "warning[ClaimOnSeveralNodes]" in run("check", "jobs", "--release", "2.3").stderr

@@ -19,6 +19,7 @@ _WORDS = (
     b"jobset.x-k8s.io",
     b"ome.io/",
     b"SealedSecret",
+    b"PersistentVolumeClaim",
     b"TrainJob",
     b"TrainingJob",
     b"TrainingRuntime",
