@@ -157,7 +157,8 @@ class Plugin:
         """The policy for which it acts on a job; None where the job does not concern it."""
         if self.applies_to is not None:
             return self.applies_to(job, info)
-        return info.policy(self.policy) if self.gang is None else info.gang(self.policy)
+        policies = info.ml_policy if self.gang is None else info.pod_group_policy
+        return policies.get(self.policy) if policies else None
 
 
 def always(job: TrainJob, info: Info) -> Json:

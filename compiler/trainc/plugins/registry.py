@@ -56,8 +56,9 @@ def enabled(others: tuple[str, ...]) -> tuple[Plugin, ...]:
 
 def plugins_for(job: TrainJob, info: Info) -> Sequence[Applied]:
     """The plugins that act on a job, in order; which they are, and for which policy, is settled before any pass."""
-    concerned = ((plugin, plugin.policy_of(job, info)) for plugin in enabled(info.plugins))
-    found = [(plugin, policy) for plugin, policy in concerned if policy is not None]
+    found = [
+        (plugin, policy) for plugin in enabled(info.plugins) if (policy := plugin.policy_of(job, info)) is not None
+    ]
     carried = any(plugin.carries_env is not None and info.release.minor in plugin.carries_env for plugin, _ in found)
     return [
         Applied(plugin, loaded(plugin.passes, "PASSES"), policy)
