@@ -217,6 +217,14 @@ def test_lines_of_other_indentations_stay_as_they_are() -> None:
     assert migrated(result.text).text == result.text
 
 
+def test_what_is_moved_into_an_equal_mapping_does_not_hold_itself() -> None:
+    """The new metadata equals the old spec, which stays where it is and changes."""
+    text = "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nspec:\n  labels: {team: research}\n"
+    migrated = migrate_text(text, "job.yaml", Limits()).text
+    assert "&" not in migrated
+    assert migrated.endswith("        metadata:\n          labels: {team: research}\n")
+
+
 def test_a_string_that_yaml_1_1_reads_as_something_else_is_quoted_where_it_is_moved() -> None:
     text = """\
 apiVersion: ome.io/v1beta1

@@ -86,10 +86,7 @@ class _Reconciliation:
         return old[at] if now[at] == wanted else self._changed(old[at], now[at], wanted)
 
     def _changed(self, node: Any, now: Any, wanted: Any) -> Any:
-        same_shape = (isinstance(now, Mapping) and isinstance(wanted, Mapping)) or (
-            isinstance(now, list) and isinstance(wanted, list)
-        )
-        if not same_shape:
+        if not _same_shape(now, wanted):
             return self._taken_over(wanted)
         self._reconcile(node, now, wanted)
         return node
@@ -109,8 +106,15 @@ class _Reconciliation:
         return _quoted(value) if isinstance(value, str) else value
 
 
+def _same_shape(now: Any, wanted: Any) -> bool:
+    return any(isinstance(now, kind) and isinstance(wanted, kind) for kind in (Mapping, list))
+
+
 def _vanished(now: Any, wanted: Any, node: Any) -> Iterator[tuple[Any, Any]]:
-    """Every mapping and list that is not where it was any more, with its node; outer ones first."""
+    """Every mapping and list that is not where it was any more, with its node; outer ones first.
+
+    One that only changes stays where it is, and its node with it: elsewhere it would hold itself.
+    """
     if isinstance(now, Mapping):
         inner = [(now[k], wanted.get(k) if isinstance(wanted, Mapping) else None, node[k]) for k in now]
     elif isinstance(now, list):
@@ -118,7 +122,8 @@ def _vanished(now: Any, wanted: Any, node: Any) -> Iterator[tuple[Any, Any]]:
     else:
         return
     if now != wanted:
-        yield now, node
+        if not _same_shape(now, wanted):
+            yield now, node
         for item, still, item_node in inner:
             yield from _vanished(item, still, item_node)
 
