@@ -16,12 +16,12 @@ from trainc.output.ownership import (
     MOST_BYTES,
     STATE_FOLDER,
     can_be_owned,
-    is_marked,
+    is_marked_file,
     legacy_list,
     listed_files,
     stays_inside,
 )
-from trainc.reading.opening import NoRegularFileError, open_file, read_file
+from trainc.reading.opening import NoRegularFileError, read_file
 
 _JOURNAL = "journal"
 _STAGED = "staged"
@@ -121,10 +121,7 @@ def _is_safe(folder: str, number: str, path: str, listed: frozenset[str]) -> boo
 
 
 def _is_ours(path: str) -> bool:
-    if os.path.islink(path) or not os.path.isfile(path):
-        return False
-    with open_file(path, links=False) as stream:
-        return is_marked(stream.readline(5_000).decode(errors="replace"))
+    return not os.path.islink(path) and os.path.isfile(path) and is_marked_file(path)
 
 
 def _parted(lines: list[str]) -> Iterator[tuple[str, str]]:

@@ -21,6 +21,8 @@ MOST_BYTES = 200_000_000
 # Neither hidden nor a way up, and nothing that a file system reads as more than a name.
 _NAME = r"[A-Za-z0-9][-A-Za-z0-9._]*"
 _FORM = pattern(rf"(?:{_NAME}/)?{_NAME}\.yaml")
+# A path has 4,096 bytes at most.
+_LONGEST_LINE = 5_000
 _FIRST_LINE = pattern(r"# Compiled by trainc from [^\n]+\. Edit that file instead\.\n")
 _UNPRINTABLE = pattern(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
@@ -38,6 +40,12 @@ def first_line(source: str) -> str:
 def is_marked(text: str) -> bool:
     """Whether a file with this text is trainc's."""
     return _FIRST_LINE.match(text) is not None
+
+
+def is_marked_file(path: str) -> bool:
+    """Whether a regular file is trainc's, by as much of its first line as a path can take; it is not a link."""
+    with open_file(path, links=False) as stream:
+        return is_marked(stream.readline(_LONGEST_LINE).decode(errors="replace"))
 
 
 def file_name(namespace: str, name: str) -> str:
@@ -65,14 +73,7 @@ def stays_inside(folder: str, path: str) -> bool:
 
 def marked_files(folder: str) -> Iterator[str]:
     """The relative paths of trainc's files in `folder`, sorted: at its top and one folder down, links left alone."""
-    for path in _candidates(folder):
-        with open_file(os.path.join(folder, path), links=False) as stream:
-            if is_marked(stream.readline(_LONGEST).decode(errors="replace")):
-                yield path
-
-
-# A path has 4,096 bytes at most.
-_LONGEST = 5_000
+    return (path for path in _candidates(folder) if is_marked_file(os.path.join(folder, path)))
 
 
 def _candidates(folder: str) -> list[str]:
