@@ -37,6 +37,7 @@ from trainc.cli.terminal import Progress
 from trainc.diagnostics import CompileError
 
 if TYPE_CHECKING:
+    from trainc.batch.run import Memory
     from trainc.cli.batching import BatchRun
 
 STDOUT = "-"
@@ -121,8 +122,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     return watch(arguments, settings, target, streams, build)
 
 
-def build(arguments: Arguments, streams: Streams) -> Status:
-    """One build, from the settings to the output."""
+def build(arguments: Arguments, streams: Streams, memory: Memory | None = None) -> Status:
+    """One build, from the settings to the output. `memory` is for builds of one input again and again."""
     try:
         every = environments_of(arguments)
         settings = [settings_of(each) for each in every]
@@ -135,12 +136,12 @@ def build(arguments: Arguments, streams: Streams) -> Status:
     with ExitStack() as stack:
         targets: list[Target] = []
         for which, each, folder in zip(every, settings, folders, strict=True):
-            compilation = _compilation(each, arguments, streams, folder, progress)
+            compilation = _compilation(each, arguments, streams, folder, progress, memory)
             stack.push(compilation.__exit__)
             targets.append(Target(compilation, folder, name_of(which)))
         if folders == [STDOUT]:
             return to_stdout(targets[0].compilation, progress, arguments, streams)
-        return to_folders(targets, progress, arguments, streams)
+        return to_folders(targets, progress, arguments, streams, None if memory is None else memory.output)
 
 
 def _target(arguments: Arguments, settings: Settings) -> str:
@@ -166,19 +167,25 @@ def _is_same(path: str, other: str) -> bool:
     return os.path.realpath(path) == os.path.realpath(other)
 
 
-def _compilation(
-    settings: Settings, arguments: Arguments, streams: Streams, target: str, progress: Progress
+def _compilation(  # noqa: PLR0913, PLR0917 - `build` passes on what it has
+    settings: Settings,
+    arguments: Arguments,
+    streams: Streams,
+    target: str,
+    progress: Progress,
+    memory: Memory | None,
 ) -> Run | BatchRun:
     """Job files apart where that was asked for, and where they can be; else the input as a whole."""
     skip = settings.output if target == STDOUT else target
     stdin = read_stdin(settings, streams)
     # Policies look at the objects of a job, which a cache does not hold.
-    if (arguments.jobs != 1 or arguments.cache is not None) and not settings.configuration.policies:
+    apart = arguments.jobs != 1 or arguments.cache is not None or memory is not None
+    if apart and not settings.configuration.policies:
         from trainc.cli.batching import Request, UnusualError, processes, run_apart
 
         request = Request(
             settings.paths, settings.runtimes, settings.overlays, settings.options, arguments.format,
-            skip, stdin, processes(arguments.jobs), arguments.cache, settings.configuration.exclude,
+            skip, stdin, processes(arguments.jobs), arguments.cache, settings.configuration.exclude, memory,
         )  # fmt: skip
         try:
             compilation = run_apart(request, settings, progress)
