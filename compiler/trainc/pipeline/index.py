@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from trainc.diagnostics import Diagnostic, Finding
-from trainc.dialects import DialectContext, dialect_context, is_ours
+from trainc.dialects import DialectContext, dialect_context, is_trainer_document
 from trainc.options import Options
 from trainc.pipeline.resolve import Key, reference_alone, runtime_key, wanted_key
 from trainc.pipeline.valid_document import ValidDocument, check_document
@@ -58,7 +58,7 @@ def index_documents(
     for depth, source in enumerate((documents, *sources)):
         known_before = dict(runtimes)
         for document in source:
-            if not is_ours(document.data):
+            if not is_trainer_document(document.data):
                 others.append(document)
                 continue
             checked, found = check_document(document, release, options, context)
