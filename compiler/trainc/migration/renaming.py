@@ -8,7 +8,7 @@ from trainc.api import names
 from trainc.api.documents import Json, put, value_at
 from trainc.diagnostics import Finding, Path
 from trainc.dialects.dialect import NamingConvention
-from trainc.pipeline.roles import Role, as_inferred
+from trainc.pipeline.roles import Role, infer_roles
 from trainc.startup.records import dataclass
 
 _CONTAINERS: Path = ("template", "spec", "template", "spec", "containers")
@@ -32,7 +32,7 @@ def with_standard_names(runtime: Json, naming: NamingConvention) -> tuple[Json, 
     template = spec.get("template") or {}
     if not isinstance(template.get("spec"), Mapping):
         return runtime, [], {}
-    inferred, doubts = as_inferred(template["spec"], spec.get("mlPolicy"), naming)
+    inferred, doubts = infer_roles(template["spec"], spec.get("mlPolicy"), naming)
     if any(doubt.severity == "error" for doubt in doubts):
         return runtime, [doubt for doubt in doubts if doubt.severity == "error"], {}
     renamed = {job: NewNames(_job_name(role), role.main) for job, role in inferred.roles.items()}

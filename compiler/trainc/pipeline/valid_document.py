@@ -78,7 +78,7 @@ def check_document(
     dialect = dialect_of(document.data)
     wrong = list(_wrong_dialect(document.data, dialect, options))
     if wrong:
-        meant = _as_meant(document, wrong)
+        meant = _document_as_intended(document, wrong)
         _, more = check_document(meant, release, options, context) if meant else (None, [])
         return None, [*(document.place(f) for f in wrong), *(d for d in more if d.severity == "error")]
     converted = Conversion(dict(document.data))
@@ -147,7 +147,7 @@ def _right_version(data: Json) -> str:
     )
 
 
-def _as_meant(document: Document, wrong: list[Finding]) -> Document | None:
+def _document_as_intended(document: Document, wrong: list[Finding]) -> Document | None:
     """A document whose version alone is wrong, in the right one, so that its other problems show at once."""
     if [finding.code for finding in wrong] != ["UnknownAPIVersion"]:
         return None
