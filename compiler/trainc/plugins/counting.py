@@ -19,12 +19,12 @@ _POLICY: Path = ("spec", "mlPolicy")
 
 def devices(s: Situation) -> Iterator[Ref]:
     """GPUs per node."""
-    yield from amount(s, is_gpu) or (Because("no GPU is asked for"),)
+    yield from amount(s, is_gpu) or (Because("no GPU is requested"),)
 
 
 def cores(s: Situation) -> Iterator[Ref]:
     """CPUs per node."""
-    yield from amount(s, lambda name: name == "cpu") or (Because("at least one, where no CPU is asked for"),)
+    yield from amount(s, lambda name: name == "cpu") or (Because("at least one, because no CPU is requested"),)
 
 
 def who_asks(s: Situation, policy: str, default: int | str = 1) -> Iterator[Ref]:
@@ -34,7 +34,7 @@ def who_asks(s: Situation, policy: str, default: int | str = 1) -> Iterator[Ref]
     elif "numProcPerNode" in (s.info.policy(policy) or {}):
         yield InRuntime((*_POLICY, policy, "numProcPerNode"))
     else:
-        yield Because(f"numProcPerNode is set nowhere: {default}")
+        yield Because(f"numProcPerNode is not set: {default}")
 
 
 def asked(s: Situation, policy: str, default: int | str = 1) -> int | str:

@@ -21,12 +21,12 @@ def _pod_count(s: Situation) -> Iterator[Ref]:
         if "numNodes" in s.info.ml_policy:
             yield InRuntime(("spec", "mlPolicy", "numNodes"))
         else:
-            yield Because("one pod, where neither numNodes is set")
+            yield Because("one pod, because numNodes is not set")
     elif s.path[-1] == "completions":
         parallelism = replicated_job(pod_set, "template", "spec", "parallelism")
-        yield InJobSet(parallelism) if s.is_set(parallelism) else Because("one pod, where parallelism is not set")
+        yield InJobSet(parallelism) if s.is_set(parallelism) else Because("one pod, because parallelism is not set")
     else:
-        yield Because("one pod, where parallelism is not set")
+        yield Because("one pod, because parallelism is not set")
 
 
 def _below(field: str, path: Path) -> Row:
@@ -44,8 +44,8 @@ def _suspend(_: Situation) -> Iterator[Ref]:
 
 
 _BUILD = (
-    Row("apiVersion", (because("every JobSet"),)),
-    Row("kind", (because("every JobSet"),)),
+    Row("apiVersion", (because("the same in every JobSet"),)),
+    Row("kind", (because("the same in every JobSet"),)),
     Row("metadata.name", (job_name,), verbatim=True),
     Row("metadata.namespace", (namespace,), verbatim=True),
     Row("spec.suspend", (_suspend,), verbatim=True),
@@ -54,13 +54,13 @@ _BUILD = (
     Row("...template.spec.completions", (_pod_count,), verbatim=True),
     Row("...containers.*.image", (lambda _: (InTrainJob((*_TRAINER, "image")),),), verbatim=True),
     Row("...containers.*.env", (trainer_env,), verbatim=True),
-    Row("...ports", (because("the controller writes each port over those of the same name or number"),)),
+    Row("...ports", (because("the controller replaces ports of the same name or number"),)),
     _below("command", (*_TRAINER, "command")),
     _below("args", (*_TRAINER, "args")),
     _below("resources", (*_TRAINER, "resourcesPerNode")),
     Row(
         f'...template.metadata.labels["{names.ANCESTOR_LABEL}"]',
-        (because("pods carry their job's step"),),
+        (because("pods have the step label of their job"),),
         lambda _: "ancestor-label-injection",
     ),
 )
