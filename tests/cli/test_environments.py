@@ -112,7 +112,7 @@ def test_a_finding_that_is_the_same_in_all_environments_is_said_once_and_about_n
     assert checked.stderr.endswith(
         "dev: 1 document checked, 1 TrainJob compiled\nprod: 1 document checked, 1 TrainJob compiled\n"
     )
-    assert run("build").stderr.count("UnexpandedShellVariable") == 1
+    assert run("build").stderr.count("warning[UnexpandedShellVariable]") == 1
 
 
 def test_every_form_of_the_report_names_the_environment() -> None:

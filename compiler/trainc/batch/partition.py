@@ -40,8 +40,8 @@ class Partition:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def partition(paths: Sequence[str], walk: Walk, brought: frozenset[str], limits: Limits, step: Step) -> Partition:
-    """The files that `walk` finds under `paths`. Those of `brought`, by real path, are never job files.
+def partition(paths: Sequence[str], walk: Walk, overlay_files: frozenset[str], limits: Limits, step: Step) -> Partition:
+    """The files that `walk` finds under `paths`. Those of `overlay_files`, by real path, are never job files.
 
     `step` is told of each file.
     """
@@ -52,7 +52,7 @@ def partition(paths: Sequence[str], walk: Walk, brought: frozenset[str], limits:
             data = None if file == STDIN else read_bytes(file, limits)
             if data is not None and walk.passes_over(file, path, data):
                 continue
-            if data is None or not seems_job_file(data) or (brought and os.path.realpath(file) in brought):
+            if data is None or not seems_job_file(data) or (overlay_files and os.path.realpath(file) in overlay_files):
                 others.append(file)
             else:
                 job_files.append(JobFile(file, file_digest(file, data)))

@@ -146,9 +146,9 @@ def nothing_found(settings: Settings, found: Sequence[Diagnostic]) -> list[Diagn
 
 def is_checked(document: Document) -> bool:
     """Whether `check` has anything to say of a document."""
-    from trainc.dialects import is_ours
+    from trainc.dialects import is_trainer_document
 
-    if is_ours(document.data) or document.data.get("kind") in _USED_KINDS:
+    if is_trainer_document(document.data) or document.data.get("kind") in _USED_KINDS:
         return True
     from trainc.pipeline.fragments import fragment_of
 
@@ -164,17 +164,17 @@ def skipped_documents(
     documents: Sequence[Document], settings: Settings, *, checks_fragments: bool = False
 ) -> Iterator[Diagnostic]:
     """Documents that are not compiled: a warning each where the file was named, else one info for all."""
-    from trainc.dialects import is_legacy, is_ours
+    from trainc.dialects import is_legacy, is_trainer_document
 
     named = {path.removeprefix("./") for path in settings.paths}
     has_jobs = any(document.data.get("kind") in _JOB_KINDS for document in documents)
     skipped = 0
-    with_jobs = {document.file for document in documents if is_ours(document.data)}
+    with_jobs = {document.file for document in documents if is_trainer_document(document.data)}
     for document in documents:
         if is_legacy(document.data):
             yield _legacy(document, "warning" if has_jobs else "error")
             continue
-        if is_ours(document.data) or document.data.get("kind") in _USED_KINDS:
+        if is_trainer_document(document.data) or document.data.get("kind") in _USED_KINDS:
             continue
         if document.file.rpartition("/")[2] == FILE_NAME and "kind" not in document.data:
             continue

@@ -92,10 +92,10 @@ def _report(
     documents: list[Document], batch: Batch, diagnostics: list[Diagnostic], arguments: Arguments, streams: Streams
 ) -> Status:
     """The report on stdout; what could not be read on stderr."""
-    from trainc.migration.v1.report import rows_of, written
+    from trainc.migration.v1.report import format_report, rows_of
 
     rows = rows_of(documents, batch)
-    streams.out.write(unobeyed(written(rows)).encode("utf-8", "backslashreplace"))
+    streams.out.write(unobeyed(format_report(rows)).encode("utf-8", "backslashreplace"))
     report = text_report(in_order(diagnostics), Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
     streams.err.write(report)
     stuck = any(row.is_stuck for row in rows) or any(d.severity == "error" for d in diagnostics)

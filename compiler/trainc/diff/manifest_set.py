@@ -11,7 +11,7 @@ from trainc.api.releases import NEWEST_RELEASE
 from trainc.api.schema import check
 from trainc.diagnostics import CompileError, Diagnostic, format_path, has_errors, in_order
 from trainc.diagnostics.policy import Rules, as_found
-from trainc.dialects import claimed_by, is_ours
+from trainc.dialects import claimed_by, is_trainer_document
 from trainc.explain import place
 from trainc.options import Options
 from trainc.pipeline.inputs import Inputs
@@ -86,7 +86,7 @@ def _is_runtime(document: Document, name: str) -> bool:
 
 
 def _is_trainjob(document: Document) -> bool:
-    return is_ours(document.data) and not is_runtime(document)
+    return is_trainer_document(document.data) and not is_runtime(document)
 
 
 def _as_they_are(inputs: Inputs, release: str) -> ManifestSet:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from trainc.api.field_path import FieldPath, Item, at, exists, named
 from trainc.diagnostics import Path
 from trainc.explain.model import Input, InputDocument, Origin
-from trainc.plugins.rows import Because, InJobSet, InTemplate, InTrainJob, Ref
+from trainc.plugins.rows import FixedRule, JobSetField, Ref, TemplateField, TrainJobField
 from trainc.startup.records import dataclass
 
 
@@ -33,14 +33,14 @@ class Sources:
         return self.origin_of(path) is not None
 
     def _resolved(self, ref: Ref) -> tuple[Input, ...]:
-        if isinstance(ref, Because):
+        if isinstance(ref, FixedRule):
             return (Input("", (), (), None, rule=ref.rule),)
-        if isinstance(ref, InJobSet | InTemplate):
-            origin = self.origin_of(ref.path) if isinstance(ref, InJobSet) else self.template_origin_of(ref.path)
+        if isinstance(ref, JobSetField | TemplateField):
+            origin = self.origin_of(ref.path) if isinstance(ref, JobSetField) else self.template_origin_of(ref.path)
             if origin is None or origin.inputs:
                 return origin.inputs if origin else ()
             return (Input("JobSet", ref.path, (), origin.value, rule=origin.rule),)
-        document = self.trainjob if isinstance(ref, InTrainJob) else self.runtime
+        document = self.trainjob if isinstance(ref, TrainJobField) else self.runtime
         return (input_of(document, ref.path),)
 
 

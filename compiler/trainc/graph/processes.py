@@ -21,8 +21,13 @@ _FRAMEWORKS = {
 }
 
 
+<<<<<<< HEAD
 def running(pod: Json, pods: int, devices: int) -> str:
     """`torchrun, 8 processes per pod, 32 ranks`; empty for a step that no framework starts."""
+=======
+def process_text(pod: Json, pods: int, devices: int) -> str:
+    """`torchrun, 8 processes each, 32 ranks`; empty for a step that no framework starts."""
+>>>>>>> main
     for container in pod.get("containers", ()):
         env = {str(v["name"]): v.get("value") for v in container.get("env", ())}
         policy = next((policy for variable, policy in _FRAMEWORKS.items() if variable in env), None)
@@ -57,11 +62,11 @@ def _counts(
     if policy == "jax" or launch is None:
         return 1, pods if policy == "jax" else 0
     asked = launch.given(launch.launcher.per_node)
-    each = _number(asked) or _told(env.get("PET_NPROC_PER_NODE"), devices)
+    each = _number(asked) or _parse_count(env.get("PET_NPROC_PER_NODE"), devices)
     return each, each * pods
 
 
-def _told(value: str | None, devices: int) -> int:
+def _parse_count(value: str | None, devices: int) -> int:
     """A number, or a word that stands for the devices of the pod."""
     return int(value) if value and value.isdecimal() else devices
 

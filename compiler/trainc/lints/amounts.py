@@ -11,8 +11,8 @@ from trainc.api.quantity import NANOS_PER_UNIT, Quantity, parse_quantity
 from trainc.diagnostics import Finding, Path
 from trainc.ir.entrypoints import About, Entrypoint
 from trainc.ir.info import Info
+from trainc.ir.source_paths import container_path
 from trainc.ir.trainjob import TrainJob
-from trainc.ir.written import in_container
 from trainc.startup.records import replace
 
 # A code, a message and a hint.
@@ -46,7 +46,7 @@ def unlikely_amounts(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[F
         if limits.get(name) != amount and (found := _unlikely(name, str(amount))) is not None:
             yield _finding(job, info, entry, ("requests", name), found)
     if len(limits) > 1 or len(requests) > 1:
-        yield from _few_cores(job, info, entry)
+        yield from _too_few_cores(job, info, entry)
         yield from _kinds(job, info, entry)
 
 
@@ -131,7 +131,7 @@ def _nearly(word: str, known: str, *, whole: bool = False) -> bool:
     return word in ends or edits(word, known, most) <= most
 
 
-def _few_cores(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
+def _too_few_cores(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
     resources = entry.container.resources
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     kind = "limits" if "cpu" in limits else "requests"
@@ -168,4 +168,4 @@ def _place(job: TrainJob, info: Info, entry: Entrypoint, kind: str, name: str) -
     asked = ((job.trainer.resources_per_node if job.trainer else None) or {}).get(kind) or {}
     if name in asked and (entry.trains or entry.pod_set.role):
         return ("spec", "trainer", "resourcesPerNode", kind, name), "trainjob"
-    return in_container(job, info, entry.pod_set.name, entry.container.name, "resources", kind, name)
+    return container_path(job, info, entry.pod_set.name, entry.container.name, "resources", kind, name)

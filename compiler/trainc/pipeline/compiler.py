@@ -20,7 +20,7 @@ from trainc.pipeline.assemble import CompiledObjects, assemble
 from trainc.pipeline.index import InputIndex
 from trainc.pipeline.lowering import lower, lower_job, without_unserved_initializers
 from trainc.pipeline.patches import apply_patches, replaced_lists
-from trainc.pipeline.roles import as_inferred, as_named
+from trainc.pipeline.roles import infer_roles, read_roles
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.plugins import engine
 from trainc.startup.records import dataclass, field
@@ -122,8 +122,8 @@ def prepare(job: TrainJob, runtime: ValidDocument, release: Release, options: Op
     patched = apply_patches(own, job.patches, release)
     replaced = list(replaced_lists(own, job.patches)) if job.patches else []
     if options.semantics == "controller":
-        return lower(job, runtime.data, as_named(patched), release, options), replaced
-    template, findings = as_inferred(patched, spec.get("mlPolicy"), runtime.naming)
+        return lower(job, runtime.data, read_roles(patched), release, options), replaced
+    template, findings = infer_roles(patched, spec.get("mlPolicy"), runtime.naming)
     return lower(job, runtime.data, template, release, options), [*findings, *replaced]
 
 

@@ -55,7 +55,7 @@ class Hosts:
         return self._host.sub(here, text)
 
 
-def meeting_ports(hosts: Hosts, containers: Iterable[Json], plugins: Sequence[Plugin]) -> list[tuple[str, str]]:
+def rendezvous_ports(hosts: Hosts, containers: Iterable[Json], plugins: Sequence[Plugin]) -> list[tuple[str, str]]:
     """The addresses that need a port of their own here, in order: those that frameworks are told, and ports of several pods.
 
     Any other port is served by a program that nobody tells another one, so that it stays.

@@ -13,7 +13,7 @@ from trainc.plugins.plugin import Plugin
 from trainc.run.asked import containers, pod_spec
 from trainc.run.environment import PodFacts, variables
 from trainc.run.model import ExitRule, FailureRule, Machine, Outcome, Plan, Pod, Program, ProgramKind, Step
-from trainc.run.places import Folders, Hosts, expanded, meeting_ports
+from trainc.run.places import Folders, Hosts, expanded, rendezvous_ports
 from trainc.run.stand_ins import ALWAYS, stand_ins
 from trainc.run.volumes import Volumes
 from trainc.startup.records import replace
@@ -38,7 +38,7 @@ class _Planner:
         self._hosts = Hosts(self._jobset)
         self._jobs: Sequence[Json] = self._jobset["spec"].get("replicatedJobs", ())
         every = [container for job in self._jobs for _, container in containers(job)]
-        pairs = meeting_ports(self._hosts, every, plugins)
+        pairs = rendezvous_ports(self._hosts, every, plugins)
         self._ports = dict(zip(pairs, machine.ports, strict=False))
         names = sorted({str(v["name"]) for container in every for v in container.get("env", ())})
         self._stand_ins = stand_ins(machine, self._hosts.pattern, names)

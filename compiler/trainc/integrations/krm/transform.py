@@ -8,7 +8,7 @@ from typing import Any
 from trainc.api.documents import Manifest
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
 from trainc.diagnostics.policy import Policy
-from trainc.dialects import is_ours
+from trainc.dialects import is_trainer_document
 from trainc.integrations.krm.following import not_following
 from trainc.integrations.krm.kustomization import kustomization_in
 from trainc.integrations.krm.tool_metadata import as_written
@@ -77,7 +77,7 @@ def _own(configuration: Document) -> Document:
 
 def _is_consumed(item: Mapping[str, Any]) -> bool:
     # A generator is given its own configuration as an item, too.
-    return is_ours(item) or is_overlay(item)
+    return is_trainer_document(item) or is_overlay(item)
 
 
 def _is_passed_on(item: Mapping[str, Any], new: set[tuple[str, ...]]) -> bool:

@@ -11,7 +11,7 @@ from trainc.diagnostics import Finding
 from trainc.dialects import is_legacy
 from trainc.migration.v1.conversion import Converted, Into, convert
 from trainc.migration.v1.kinds import kind_of
-from trainc.migration.v1.neighbours import findings_about
+from trainc.migration.v1.related_objects import findings_about
 from trainc.migration.v1.torchrun import Variables
 
 _UNCHANGED = Converted((), ())

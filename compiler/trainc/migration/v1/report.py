@@ -49,7 +49,7 @@ def rows_of(documents: Iterable[Document], batch: Batch) -> list[Row]:
     return rows
 
 
-def written(rows: Sequence[Row]) -> str:
+def format_report(rows: Sequence[Row]) -> str:
     """The report as text: a table of the jobs, then what is stuck, what needs a decision, and what changes."""
     jobs = [row for row in rows if row.is_job]
     if not rows:

@@ -69,7 +69,7 @@ def spec_fields(kind: Kind) -> Json:
     return {**_SPECS[kind.name], "runPolicy": _RUN_POLICY, kind.replicas: dict}
 
 
-def misshapen(kind: Kind, document: Json) -> Iterator[Finding]:
+def shape_findings(kind: Kind, document: Json) -> Iterator[Finding]:
     """Every value of another type than its field has, and every part that is missing."""
     metadata, spec = document.get("metadata"), document.get("spec")
     if not isinstance(metadata, dict) or not metadata.get("name"):
@@ -93,10 +93,10 @@ def misshapen(kind: Kind, document: Json) -> Iterator[Finding]:
     if roles is None:
         yield _wrong(path, f"{kind.name} needs {kind.replicas}", "add the roles of the job to it")
     for name, role in roles.items() if isinstance(roles, dict) else ():
-        yield from _misshapen_role(role, (*path, name))
+        yield from _role_findings(role, (*path, name))
 
 
-def _misshapen_role(role: Any, path: Path) -> Iterator[Finding]:
+def _role_findings(role: Any, path: Path) -> Iterator[Finding]:
     if not isinstance(role, dict):
         yield _wrong(path, "the role is empty", "add its replicas and template, or remove the role")
         return
