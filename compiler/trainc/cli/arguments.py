@@ -48,9 +48,7 @@ def add_input(parser: ArgumentParser, *, paths: bool = True) -> None:
         help_text = "file, folder, or - for stdin (default: `sources` in trainc.yaml, else .)"
         completed_by(group.add_argument("paths", metavar="PATH", nargs="*", help=help_text), FILE)
     completed_by(
-        group.add_argument(
-            "--runtimes", metavar="DIR", action="append", help="more runtimes, for those not in the input (repeatable)"
-        ),
+        group.add_argument("--runtimes", metavar="DIR", action="append", help="folder with more runtimes (repeatable)"),
         FOLDER,
     )
     completed_by(
@@ -194,13 +192,13 @@ def add_reporting(parser: ArgumentParser) -> None:
     """How diagnostics are shown."""
     loudness = parser.add_mutually_exclusive_group()
     loudness.add_argument("-q", "--quiet", action="store_true", help="show errors only")
-    loudness.add_argument("-v", "--verbose", action="store_true", help="also say what was read and written")
+    loudness.add_argument("-v", "--verbose", action="store_true", help="also report what was read and written")
     parser.add_argument("--color", choices=COLOURS, metavar="WHEN", default="auto", help=COLOR_HELP)
 
 
 def add_strict(parser: ArgumentParser) -> None:
     """For commands that refuse input."""
-    parser.add_argument("--strict", action="store_true", help="treat warnings as errors do: exit 1")
+    parser.add_argument("--strict", action="store_true", help="exit 1 if there are warnings, too")
 
 
 def refusal(reason: str) -> Exception:

@@ -110,7 +110,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     except CompileError as error:
         return refuse(error.diagnostics, Files(), arguments, streams)
     if len(every) > 1:
-        raise UsageError(f"--watch is for one environment: name one of {', '.join(map(name_of, every))} with --env")
+        raise UsageError(f"--watch works on one environment: choose one of {', '.join(map(name_of, every))} with --env")
     target = _target(arguments, settings)
     if target == STDOUT or STDIN in settings.paths or arguments.check or arguments.exit_code:
         raise UsageError(
@@ -131,7 +131,7 @@ def build(arguments: Arguments, streams: Streams) -> Status:
     folders, progress = [_target(arguments, each) for each in settings], Progress(streams.err)
     if len(every) > 1 and (STDOUT in folders or len(set(folders)) < len(folders)):
         names = ", ".join(map(name_of, every))
-        raise UsageError(f"each environment needs an `output` of its own; name one of {names} with --env")
+        raise UsageError(f"each environment needs an `output` of its own; choose one of {names} with --env")
     with ExitStack() as stack:
         targets: list[Target] = []
         for which, each, folder in zip(every, settings, folders, strict=True):
@@ -156,9 +156,9 @@ def _target(arguments: Arguments, settings: Settings) -> str:
     if target != STDOUT and arguments.format == "json":
         raise UsageError("--format json works on stdout only; files in an output folder are YAML")
     if target != STDOUT and os.path.isfile(target):
-        raise UsageError(f"the output folder {target} is a file; name a folder, or redirect stdout instead")
+        raise UsageError(f"the output folder {target} is a file; use a folder, or redirect stdout")
     if target != STDOUT and settings.paths and all(_is_same(path, target) for path in settings.paths):
-        raise UsageError(f"{target} is both the input and the output folder; choose another output folder")
+        raise UsageError(f"{target} is both the input and the output folder; use another output folder")
     return target
 
 
@@ -189,6 +189,6 @@ def _compilation(
         else:
             progress.clear()
             if compilation.unsaved:
-                streams.err.write(f"trainc: the cache was not written: {compilation.unsaved}\n")
+                streams.err.write(f"trainc: could not write the cache: {compilation.unsaved}\n")
             return compilation
     return start(settings, stdin, skip, step=progress.step)

@@ -42,7 +42,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_limits(parser)
     add_reporting(parser)
     add_strict(parser)
-    parser.add_argument("--allow-empty", action="store_true", help="finding nothing to check is fine")
+    parser.add_argument("--allow-empty", action="store_true", help="succeed even if there is nothing to check")
     parser.add_argument(
         "--format", choices=FORMATS, default="text", help="text (default) goes to stderr, the others to stdout"
     )

@@ -51,7 +51,7 @@ def input_of(document: InputDocument, index: Path) -> Input:
         path, value = named(document.raw, written), at(document.raw, written)
         return Input(document.label, path, written, value, document.locate(written))
     if index == ("metadata", "namespace"):
-        return Input("", (), (), at(document.data, index), rule="--namespace, for a TrainJob that names none")
+        return Input("", (), (), at(document.data, index), rule="--namespace, for a TrainJob that sets none")
     return Input("", (), (), at(document.data, index), rule=default_rule(document, index))
 
 
