@@ -57,8 +57,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     stdin, progress = read_stdin(every[0][1], streams), Progress(streams.err)
     checked = {name: _check(settings, stdin, progress, arguments) for name, settings in every}
     progress.clear()
-    remarks = _remarks_on_comments([each.checking for each in checked.values()])
-    found = together({name: [*each.checking.diagnostics, *remarks] for name, each in checked.items()})
+    findings = _remarks_on_comments([each.checking for each in checked.values()])
+    found = together({name: [*each.checking.diagnostics, *findings] for name, each in checked.items()})
     status = _report(found, Files(stdin), arguments, streams)
     for name, each in checked.items():
         lines = [*each.runs, *([] if arguments.quiet or has_errors(found) else [each.counted])]

@@ -71,12 +71,12 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     except CompileError as error:
         return _refused({"": error.diagnostics}, arguments, streams)
     jobs: list[Job] = []
-    remarks: dict[str, list[Diagnostic]] = {}
+    diagnostics: dict[str, list[Diagnostic]] = {}
     refused: dict[str, list[Diagnostic]] = {}
     for name, settings in every.items():
         try:
             inputs = settings.read(streams.stdin)
-            compiled, remarks[name] = compile_every(inputs, settings.options, settings.policy())
+            compiled, diagnostics[name] = compile_every(inputs, settings.options, settings.policy())
         except CompileError as error:
             refused[name] = error.diagnostics
             continue
@@ -85,7 +85,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         jobs += [replace(job, environment=name) for job in made]
     if refused:
         return _refused({name: refused.get(name, ()) for name in every}, arguments, streams)
-    text = well_formed(page(jobs, together(remarks), _printable(arguments.title), link))
+    text = well_formed(page(jobs, together(diagnostics), _printable(arguments.title), link))
     if arguments.output == "-":
         streams.out.write(text.encode("utf-8", "backslashreplace"))
         return Status.DONE

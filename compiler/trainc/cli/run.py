@@ -34,8 +34,8 @@ from trainc.diagnostics import Diagnostic, Finding, format_path, has_errors
 from trainc.explain.select_job import OneJob
 from trainc.plugins.plugin import Plugin
 from trainc.plugins.registry import enabled
-from trainc.run.asked import Size, programs_asked, scaled
-from trainc.run.environment import inherited
+from trainc.run.environment import inherited_variables
+from trainc.run.job_size import Size, requested_programs, scale_job
 from trainc.run.model import Machine, Plan, Pod, Program
 from trainc.run.plan import plan_of
 from trainc.run.processes import MARK, Reports, run_plan
@@ -73,7 +73,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     changed: list[Finding] = []
 
     def smaller(job: Json) -> Json:
-        job, findings = scaled(job, Size(arguments.pods, arguments.procs))
+        job, findings = scale_job(job, Size(arguments.pods, arguments.procs))
         changed.extend(findings)
         return job
 
@@ -113,7 +113,7 @@ def _temporary() -> tempfile.TemporaryDirectory[str]:
 
 def _machine(arguments: Arguments, workdir: str, one: OneJob) -> Machine:
     places = dict(arguments.map)
-    asked = {*ASKED_ABOUT, *programs_asked(one.compiled.manifests, places)}
+    asked = {*ASKED_ABOUT, *requested_programs(one.compiled.manifests, places)}
     programs = {name: path for name in asked if (path := shutil.which(name))}
     python = os.path.abspath(arguments.python) if arguments.python else ""
     if python and not shutil.which(python):
@@ -142,7 +142,11 @@ def _environ(machine: Machine, plugins: Sequence[Plugin]) -> dict[str, str]:
         "LOCAL_RANK",
         "WORLD_SIZE",
     }
-    environ = {**dict(inherited(machine.environ, sorted(told))), **local_variables(machine), MARK: machine.workdir}
+    environ = {
+        **dict(inherited_variables(machine.environ, sorted(told))),
+        **local_variables(machine),
+        MARK: machine.workdir,
+    }
     return {**environ, "PATH": f"{machine.workdir}/bin{os.pathsep}{environ.get('PATH', os.defpath)}"}
 
 

@@ -28,7 +28,7 @@ from trainc.options import Limits, Options
 
 if TYPE_CHECKING:
     from trainc.api.documents import Manifest
-    from trainc.integrations.kubeflow.script import Ran
+    from trainc.integrations.kubeflow.script import ScriptResult
 
 _EXTRA = ("kubeflow", "kubernetes", "kubeflow_trainer_api")
 
@@ -88,7 +88,7 @@ def _runtimes(folders: list[str]) -> list[Manifest]:
     return [document.data for document in documents if str(document.data.get("kind", "")).endswith("TrainingRuntime")]
 
 
-def _written(ran: Ran, arguments: Arguments, streams: Streams) -> Status:
+def _written(ran: ScriptResult, arguments: Arguments, streams: Streams) -> Status:
     if arguments.output is None:
         text = "---\n".join(backend.to_yaml() for backend in ran.backends if backend.trainjobs)
         streams.out.write(text.encode("utf-8", "backslashreplace"))

@@ -51,7 +51,7 @@ def manifest_set(inputs: Inputs, options: Options, rules: Rules = as_found) -> M
         compiled = session.compile_all(inputs.diagnostics)
         found = ManifestSet(compiled.manifests, compiled.diagnostics, compiled=True)
     else:
-        found = _as_they_are(inputs, options.release or NEWEST_RELEASE)
+        found = _read_rendered(inputs, options.release or NEWEST_RELEASE)
     if has_errors(found.diagnostics):
         raise CompileError(found.diagnostics)
     return replace(found, diagnostics=in_order(found.diagnostics))
@@ -89,7 +89,7 @@ def _is_trainjob(document: Document) -> bool:
     return is_trainer_document(document.data) and not is_runtime(document)
 
 
-def _as_they_are(inputs: Inputs, release: str) -> ManifestSet:
+def _read_rendered(inputs: Inputs, release: str) -> ManifestSet:
     manifests: list[dict[str, Any]] = []
     diagnostics = list(inputs.diagnostics)
     for document in inputs.documents:

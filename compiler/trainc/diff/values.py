@@ -160,7 +160,7 @@ def as_arrow(before: str, after: str) -> str:
 _JOB, _POD, _CONTAINER = 5, 7, 9
 
 
-def under_headings(diff: ObjectDiff) -> Iterator[tuple[FieldPath, list[tuple[int, Change]]]]:
+def group_by_heading(diff: ObjectDiff) -> Iterator[tuple[FieldPath, list[tuple[int, Change]]]]:
     """An object's changes with their numbers, under the path that they share; first those that share none."""
     groups: dict[FieldPath, list[tuple[int, Change]]] = {(): []}
     for number, change in enumerate(diff.changes):

@@ -114,9 +114,12 @@ class Session:
 
     def _judged(self, result: Result) -> list[Diagnostic]:
         """The findings about a job's documents: what is not needed to compile it can be ignored."""
-        if not result.findings and not result.remarks:
+        if not result.findings and not result.overridable:
             return []
-        return [*self.rules(result.placed(result.findings), True), *self.rules(result.placed(result.remarks), False)]
+        return [
+            *self.rules(result.placed(result.findings), True),
+            *self.rules(result.placed(result.overridable), False),
+        ]
 
     def compile_each(self) -> Iterator[Outcome]:
         """One outcome for what concerns all input, then one per TrainJob by (namespace, name)."""

@@ -76,8 +76,8 @@ class OfflineBackend(KubernetesBackend):
         """What they compile to."""
         every = [compilation for _, compilation, _ in self._jobs.values()]
         jobs = sorted((job for one in every for job in one.jobs), key=lambda job: (job.namespace, job.name))
-        said = dict.fromkeys(diagnostic for one in every for diagnostic in one.diagnostics)
-        return Compilation(tuple(jobs), in_order(list(said)))
+        diagnostics = dict.fromkeys(diagnostic for one in every for diagnostic in one.diagnostics)
+        return Compilation(tuple(jobs), in_order(list(diagnostics)))
 
     def write(self, folder: str | os.PathLike[str]) -> list[str]:
         """Write each TrainJob to FOLDER/<name>.yaml and give back the paths.

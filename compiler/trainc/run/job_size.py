@@ -23,7 +23,7 @@ class Size:
     procs: int | None = None
 
 
-def scaled(job: Json, size: Size) -> tuple[Json, list[Finding]]:
+def scale_job(job: Json, size: Size) -> tuple[Json, list[Finding]]:
     """A TrainJob of Trainer's own API in that size, and an info for each field that is changed.
 
     It is compiled anew in that size, so that every count, rank and address agrees with the others.
@@ -66,7 +66,7 @@ def pod_spec(job: Json) -> Json:
     return spec
 
 
-def programs_asked(manifests: Sequence[Json], places: Mapping[str, str]) -> set[str]:
+def requested_programs(manifests: Sequence[Json], places: Mapping[str, str]) -> set[str]:
     """The first word of every command, as the image has it and as it is here, and what may stand in for it."""
     folders = Folders(places)
     jobset = next(manifest for manifest in manifests if manifest["kind"] == "JobSet")
