@@ -54,7 +54,7 @@ UNCONCERNED = {
     *(f"trainc.plugins.{name}" for name in ("rows", "readings", "counting", "gangs", "entry_points")),
     *(
         f"trainc.reading.{name}"
-        for name in ("careful", "construct", "flattened", "json_text", "nodes", "syntax_errors")
+        for name in ("strict", "construct", "flattened", "json_text", "nodes", "syntax_errors")
     ),
     *(f"trainc.lints.{name}" for name in ("controller_defects", "gang_scheduler")),
     *(f"trainc.emit.{name}" for name in ("name_hash", "secrets.mode")),

@@ -18,16 +18,16 @@ _JOB_KINDS = ("TrainJob", "TrainingJob")
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ClusterVerdicts:
     """The answers, None where the snapshot allows none, and what there is to say, at its place in the files."""
 
     answers: Fits | None
     diagnostics: list[Diagnostic]
 
 
-def judged(
+def judge_jobs(
     manifests: Sequence[Mapping[str, Any]], documents: Sequence[Document], cluster: str, options: Options
-) -> Judged:
+) -> ClusterVerdicts:
     """Whether the JobSets of `manifests`, and those among `documents`, can be admitted by the cluster in a folder.
 
     A JobSet of a name that is compiled, too, is the one that was compiled before.
@@ -51,6 +51,6 @@ def judged(
     found = fits(ordered, [document.data for document in snapshot])
     problems += place_in_snapshot(found.diagnostics, snapshot)
     if has_errors(problems):
-        return Judged(None, problems)
+        return ClusterVerdicts(None, problems)
     findings = [one for fit in found.alone for one in fit.diagnostics]
-    return Judged(found, [*problems, *place_in_input(findings, homes, ordered, snapshot)])
+    return ClusterVerdicts(found, [*problems, *place_in_input(findings, homes, ordered, snapshot)])

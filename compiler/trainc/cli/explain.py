@@ -21,7 +21,7 @@ from trainc.cli.arguments import add_shaping
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.one_job import add_job, compiled_job
 from trainc.cli.terminal import Paint, Part
-from trainc.diagnostics.spelled_out import unobeyed
+from trainc.diagnostics.escaping import escape_report
 from trainc.explain.choice import NoMatch, choose
 from trainc.explain.explanation import explanation
 from trainc.explain.model import Explanation
@@ -84,4 +84,4 @@ def _shown(chosen: Explanation, arguments: Arguments, streams: Streams) -> str:
     def look(text: str, role: Role) -> str:
         return paint(_LOOKS[role], text) if role in _LOOKS else text
 
-    return unobeyed(explanation_text(chosen, look), coloured=paint.is_on)
+    return escape_report(explanation_text(chosen, look), coloured=paint.is_on)

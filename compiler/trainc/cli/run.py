@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 
 from trainc.api.documents import Json
-from trainc.cli.arguments import FILE, FOLDER, completed_by, refusal
+from trainc.cli.arguments import FILE, FOLDER, argument_error, set_completion
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.one_job import add_job, compiled_job
 from trainc.cli.report_text import Files, text_report
@@ -58,13 +58,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="end the job after this time")
     group.add_argument("--no-restarts", action="store_true", help="end the job at the first failure")
     help_text = "keep volumes here (default: a temporary folder)"
-    completed_by(group.add_argument("--workdir", metavar="DIR", help=help_text), FOLDER)
+    set_completion(group.add_argument("--workdir", metavar="DIR", help=help_text), FOLDER)
     group.add_argument(
         "--map", type=_place, action="append", default=[], metavar="PATH=DIR",
         help="use DIR for PATH of the image; repeatable",
     )  # fmt: skip
     help_text = "the interpreter for python, torchrun and tune"
-    completed_by(group.add_argument("--python", metavar="FILE", help=help_text), FILE)
+    set_completion(group.add_argument("--python", metavar="FILE", help=help_text), FILE)
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
@@ -223,12 +223,12 @@ def _number(text: str, what: str, is_right: Callable[[float], bool]) -> float:
     except ValueError:
         value = float("nan")
     if not (value < float("inf") and is_right(value)):
-        raise refusal(f"{text!r} is not {what}")
+        raise argument_error(f"{text!r} is not {what}")
     return value
 
 
 def _place(text: str) -> tuple[str, str]:
     path, separator, folder = text.partition("=")
     if not separator or not path.startswith("/") or path == "/":
-        raise refusal(f"{text!r} is not PATH=DIR, where PATH is absolute")
+        raise argument_error(f"{text!r} is not PATH=DIR, where PATH is absolute")
     return path, os.path.abspath(folder or ".")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html import escape
 
 from trainc.api.field_path import format_field
-from trainc.diagnostics.spelled_out import printable
+from trainc.diagnostics.escaping import escape_line
 from trainc.diff.changes import Change
 from trainc.diff.delivery import DeliveryMethod
 from trainc.diff.headline import headline
@@ -162,7 +162,7 @@ def _code(text: str) -> str:
 
 
 def _cell(text: str) -> str:
-    return printable(text).replace("|", "\\|").replace("<", "&lt;")
+    return escape_line(text).replace("|", "\\|").replace("<", "&lt;")
 
 
 def _jobs(count: int) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from trainc.api.field_path import format_field
 from trainc.diagnostics import Source
-from trainc.diagnostics.spelled_out import printable
+from trainc.diagnostics.escaping import escape_line
 from trainc.explain.model import Input, Origin
 from trainc.startup.patterns import pattern
 
@@ -48,7 +48,7 @@ def origin_name(origin: Origin) -> str:
 
 def place(source: Source | None) -> str:
     """`file:line`, or nothing."""
-    return f"{printable(source.file)}:{source.line}" if source and source.file else ""
+    return f"{escape_line(source.file)}:{source.line}" if source and source.file else ""
 
 
 def _details(origin: Origin) -> str:
@@ -93,7 +93,7 @@ def shorten_value(value: Any, width: int = _WIDTH) -> str:
         return shorten("[" + ", ".join(format_value(word) for word in value) + "]", width)
     if isinstance(value, str) and "\n" in value:
         lines = value.rstrip("\n").split("\n")
-        first = shorten(printable(lines[0]), width - 14)
+        first = shorten(escape_line(lines[0]), width - 14)
         return f"{first} ({len(lines)} lines)" if len(lines) > 1 else f"{first} (1 line)"
     return shorten(format_value(value), width)
 
@@ -101,8 +101,8 @@ def shorten_value(value: Any, width: int = _WIDTH) -> str:
 def format_value(value: Any) -> str:
     """A value on one line, however long."""
     if isinstance(value, str) and not _NOT_PLAIN.fullmatch(value):
-        return printable(value)
-    return printable(json.dumps(value, ensure_ascii=False))
+        return escape_line(value)
+    return escape_line(json.dumps(value, ensure_ascii=False))
 
 
 def shorten(text: str, width: int) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from trainc.api.field_path import FieldPath, Leaf, Leaves, at, exists, is_item_name
+from trainc.api.field_path import FieldPath, Leaf, Leaves, is_item_name, path_exists, value_at_index
 from trainc.diagnostics import Path
 from trainc.ir.info import Info
 from trainc.ir.podset import Container, PodSet
@@ -70,7 +70,8 @@ def find_overwritten(
         leaf.path
         for leaf in found
         for value in (different_value(leaf),)
-        if at(untouched(leaf, value), leaf.index) == value and at(stepped(leaf, value), leaf.index) != value
+        if value_at_index(untouched(leaf, value), leaf.index) == value
+        and value_at_index(stepped(leaf, value), leaf.index) != value
     ]
 
 
@@ -86,7 +87,7 @@ def replace_value(tree: Any, index: Path, value: Any) -> Any:
 def with_value(info: Info, leaf: Leaf, value: Any) -> Info:
     """An Info whose JobSet has `value` at a leaf, wherever the Info keeps it."""
     _, _, position, *rest = leaf.index
-    if exists(info.template, leaf.index[1:]):
+    if path_exists(info.template, leaf.index[1:]):
         info = replace(info, template=replace_value(info.template, leaf.index[1:], value))
     pod_sets = [_pod_set(p, tuple(rest), value) if i == position else p for i, p in enumerate(info.pod_sets)]
     return replace(info, pod_sets=tuple(pod_sets))
@@ -107,7 +108,9 @@ def _pod_set(pod_set: PodSet, index: Path, value: Any) -> PodSet:
         return replace(pod_set, volumes=tuple(replace_value(list(pod_set.volumes), inside[1:], value)))
     initial = inside[0] == "initContainers"
     containers = tuple(
-        Container(replace_value(c.fields, inside[2:], value)) if i == inside[1] and exists(c.fields, inside[2:]) else c
+        Container(replace_value(c.fields, inside[2:], value))
+        if i == inside[1] and path_exists(c.fields, inside[2:])
+        else c
         for i, c in enumerate(pod_set.init_containers if initial else pod_set.containers)
     )
     return replace(pod_set, init_containers=containers) if initial else replace(pod_set, containers=containers)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc.api.documents import Json, Manifest
-from trainc.api.field_path import FieldPath, Leaf, Leaves, at, is_item_name, leaves
+from trainc.api.field_path import FieldPath, Leaf, Leaves, is_item_name, leaves, value_at_index
 from trainc.emit.yaml_writer import TOP, ordered
 from trainc.explain import probe
 from trainc.explain.attribute import before_overlays, by_document, by_label, by_patch, by_plugin
@@ -133,7 +133,9 @@ class Replay:
     def _unmoved(self) -> Iterator[FieldPath]:
         """Fields that move from the TrainJob to where the same value is already."""
         for path, move in self._moves.items():
-            if path in self._jobset.leaves and self._jobset.leaves[path].value == at(self._trainjob.data, move.path):
+            if path in self._jobset.leaves and self._jobset.leaves[path].value == value_at_index(
+                self._trainjob.data, move.path
+            ):
                 yield path
 
     def _lowered(self) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
 from trainc.api.field_path import FieldPath, format_field, is_item_name
-from trainc.diagnostics.spelled_out import printable
+from trainc.diagnostics.escaping import escape_line
 from trainc.explain.choice import prefix
 from trainc.explain.model import ExplainedField, ExplainedObject, Explanation, Input, Origin
 from trainc.explain.phrases import describe_origin, format_value, origin_name, place, shorten_value
@@ -86,7 +86,7 @@ def _short(path: FieldPath) -> str:
 
 
 def _table(rows: tuple[Row, ...], paint: Paint) -> Iterator[str]:
-    paths = [printable(format_field(row.path)) for row in rows]
+    paths = [escape_line(format_field(row.path)) for row in rows]
     values = [
         [shorten_value(row.value, _VALUE_WIDTH), *(shorten_value(o.value, _VALUE_WIDTH) for o in row.origins[1:])]
         for row in rows
@@ -122,7 +122,7 @@ def _format_field(
 def _block(value: object) -> str:
     """A value in full; text of several lines as such."""
     if isinstance(value, str) and "\n" in value:
-        return "\n  ".join(map(printable, value.rstrip("\n").split("\n")))
+        return "\n  ".join(map(escape_line, value.rstrip("\n").split("\n")))
     return format_value(value)
 
 

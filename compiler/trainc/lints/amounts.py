@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TypeAlias
 
-from trainc.api.devices import ACCELERATORS, KNOWN, accelerators, is_mig, units
+from trainc.api.devices import ACCELERATORS, KNOWN, accelerators, is_mig, whole_units
 from trainc.api.quantity import NANOS_PER_UNIT, Quantity, parse_quantity
 from trainc.diagnostics import Finding, Path
 from trainc.ir.entrypoints import About, Entrypoint
@@ -58,7 +58,7 @@ def _usual(limits: tuple[tuple[str, str], ...], requests: tuple[tuple[str, str],
     amounts = {**dict(requests), **dict(limits)}
     devices = [name for name in amounts if name in ACCELERATORS or is_mig(name)]
     return len(devices) < 2 and (
-        "cpu" not in amounts or not devices or units(amounts["cpu"]) >= units(amounts[devices[0]])
+        "cpu" not in amounts or not devices or whole_units(amounts["cpu"]) >= whole_units(amounts[devices[0]])
     )
 
 
@@ -137,7 +137,7 @@ def _too_few_cores(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Fin
     kind = "limits" if "cpu" in limits else "requests"
     amount = limits.get("cpu", requests.get("cpu"))
     devices = sum(accelerators(resources).values()) if amount is not None else 0
-    if devices < 2 or not 1 <= units(amount) < devices:
+    if devices < 2 or not 1 <= whole_units(amount) < devices:
         return
     message = f"cpu: {amount} for {devices} devices is less than one core per process, which starves the data loaders"
     words = "UnlikelyAmount", message, f"write {devices * 8}, or the node's number of cores per device times {devices}"
@@ -150,7 +150,7 @@ def _kinds(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
     """Devices of two kinds in one container: no node has both, or a whole GPU beside its own slice."""
     resources = entry.container.resources
     amounts = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
-    asked = [name for name in amounts if (name in ACCELERATORS or is_mig(name)) and units(amounts[name]) > 0]
+    asked = [name for name in amounts if (name in ACCELERATORS or is_mig(name)) and whole_units(amounts[name]) > 0]
     makers = {name.partition("/")[0] for name in asked}
     if len(asked) > 1 and (len(makers) > 1 or any(map(is_mig, asked))):
         kind = "limits" if asked[1] in (resources.get("limits") or {}) else "requests"

@@ -6,7 +6,7 @@ import os.path
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.api.documents import Json, put, value_at
+from trainc.api.documents import Json, value_at, with_value
 from trainc.diagnostics import Finding, Path
 from trainc.ir.devices import is_gpu
 from trainc.run.places import Folders
@@ -36,7 +36,7 @@ def scale_job(job: Json, size: Size) -> tuple[Json, list[Finding]]:
             flag = f"--pods {size.pods}" if path[-1] == "numNodes" else f"--procs {size.procs}"
             message = f"{flag}: {value} here, in place of {before}"
             findings.append(Finding("ScaledForRun", "info", message, path=path))
-            job = put(job, path, value)
+            job = with_value(job, path, value)
     return job, findings
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trainc.api.documents import Manifest
-from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
+from trainc.diagnostics import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.diagnostics.policy import Policy
 from trainc.dialects import is_trainer_document
 from trainc.integrations.krm.kustomization import kustomization_in
@@ -66,7 +66,7 @@ def _compiled(
         found.append(_NO_TRAINJOB)
     if has_errors(found):
         raise CompileError([*found, *compilation.diagnostics])
-    return compilation.manifests, in_order([*found, *compilation.diagnostics])
+    return compilation.manifests, sort_diagnostics([*found, *compilation.diagnostics])
 
 
 def _own(configuration: Document) -> Document:
