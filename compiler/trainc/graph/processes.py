@@ -21,13 +21,8 @@ _FRAMEWORKS = {
 }
 
 
-<<<<<<< HEAD
-def running(pod: Json, pods: int, devices: int) -> str:
-    """`torchrun, 8 processes per pod, 32 ranks`; empty for a step that no framework starts."""
-=======
 def process_text(pod: Json, pods: int, devices: int) -> str:
-    """`torchrun, 8 processes each, 32 ranks`; empty for a step that no framework starts."""
->>>>>>> main
+    """`torchrun, 8 processes per pod, 32 ranks`; empty for a step that no framework starts."""
     for container in pod.get("containers", ()):
         env = {str(v["name"]): v.get("value") for v in container.get("env", ())}
         policy = next((policy for variable, policy in _FRAMEWORKS.items() if variable in env), None)

@@ -203,21 +203,12 @@ def _runtime(document: Json) -> tuple[Json, list[Finding]]:
         del kept["numProcPerNode"]
     elif "numProcPerNode" in kept:
         hint = "set spec.trainer.numProcPerNode in the TrainJobs of this runtime"
-<<<<<<< HEAD
         message = "since Trainer 2.2, a runtime has no number of processes for torch"
-        findings.append(cannot(("spec", "mlPolicy", "torch", "numProcPerNode"), message, hint))
+        findings.append(refuse(("spec", "mlPolicy", "torch", "numProcPerNode"), message, hint))
     if "elasticPolicy" in kept:
         hint = "keep it for trainc's gitops semantics, which honor it, or set the size of the job with numNodes"
         message = "Trainer has had no elastic policy since 2.2"
-        findings.append(cannot(("spec", "mlPolicy", "torch", "elasticPolicy"), message, hint))
-=======
-        message = "a runtime has no number of processes for torch since Trainer 2.2"
-        findings.append(refuse(("spec", "mlPolicy", "torch", "numProcPerNode"), message, hint))
-    if "elasticPolicy" in kept:
-        hint = "keep it for trainc's gitops semantics, which honours it, or size the job with numNodes"
-        message = "Trainer has no elastic policy since 2.2"
         findings.append(refuse(("spec", "mlPolicy", "torch", "elasticPolicy"), message, hint))
->>>>>>> main
     return {**document, "spec": {**spec, "mlPolicy": {**policy, "torch": kept}}}, findings
 
 

@@ -27,7 +27,6 @@ from trainc.api.schema.scalars import Refused, as_integer, as_text, is_time, tex
 from trainc.api.schema.shapes import Definition, ListOf, MapOf, Scalar, ScalarType, Shape, Struct, definition
 from trainc.startup.records import dataclass
 
-
 # What becomes of zero values: all stay where a value is only read; Go's types keep those of pointers and required
 # fields; Go's apply configurations, which a runtime's template passes through, leave out required lists too.
 Form: TypeAlias = Literal["read", "marshalled", "applied"]

@@ -149,7 +149,9 @@ KEEPS_ZERO = frozenset(f"{definition}.{field}" for definition, fields in _POINTE
 EMPTY_STRUCT_DROPPED = frozenset({"metadata", "resources", "status"})
 
 # Required by the CRDs, and still left out by Go where they are empty.
-OMITTED_THOUGH_REQUIRED = frozenset({"core.ContainerRestartRule.action", "core.ContainerRestartRuleOnExitCodes.operator"})
+OMITTED_THOUGH_REQUIRED = frozenset(
+    {"core.ContainerRestartRule.action", "core.ContainerRestartRuleOnExitCodes.operator"}
+)
 
 # Fields that no Go type leaves out, with what it writes for a missing one.
 EMPTY = object()  # a struct without fields, made anew for each document

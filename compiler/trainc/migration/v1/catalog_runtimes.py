@@ -33,30 +33,16 @@ def use_catalog_runtime(
     path = ("spec", layout.job.kind.replicas)
     starts_alike = layout.is_single and (launch.has_policy or layout.job.kind.name != "PyTorchJob")
     if not name or release not in serving or not starts_alike:
-<<<<<<< HEAD:compiler/trainc/migration/v1/shipped.py
         message = "no built-in runtime starts such a job as v1 did; the job gets a runtime of its own"
-        return documents, [told(path, message, "no action needed")]
-    unfit = list(_unfit(runtime, layout.job.kind.port_name))
-=======
-        message = "no runtime of the catalog starts such a job as v1 did; it gets its own"
-        return documents, [info(path, message, "nothing to do")]
+        return documents, [info(path, message, "no action needed")]
     unfit = list(_mismatches(runtime, layout.job.kind.port_name))
->>>>>>> main:compiler/trainc/migration/v1/catalog_runtimes.py
     patched = _patched(job, runtime, name)
     found = [] if unfit else _refused(patched, release)
     if unfit or found:
         what = ", ".join(unfit or [format_path(finding.path) for finding in found])
-<<<<<<< HEAD:compiler/trainc/migration/v1/shipped.py
         message = f"the built-in runtime {name} does not fit, because a TrainJob cannot patch {what}; the job gets a runtime of its own"
-        return documents, [told(path, message, "no action needed; to use the built-in runtime, remove these fields")]
-    return (patched,), list(_lost(layout, runtime, name))
-=======
-        message = (
-            f"{name} of the catalog does not fit, since a TrainJob cannot patch {what}; the job gets its own runtime"
-        )
-        return documents, [info(path, message, "nothing to do, or leave these fields out if they do not matter")]
+        return documents, [info(path, message, "no action needed; to use the built-in runtime, remove these fields")]
     return (patched,), list(_lost_settings(layout, runtime, name))
->>>>>>> main:compiler/trainc/migration/v1/catalog_runtimes.py
 
 
 def _job_of(runtime: Json) -> dict[str, Any]:

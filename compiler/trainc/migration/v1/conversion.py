@@ -100,39 +100,21 @@ def _differences(layout: Layout, rename: Renaming, launch: Launch, choice: Varia
         yield from mpi.differences(layout)
     yield from _elastic(job)
     if job.spec.get("enableDynamicWorker"):
-<<<<<<< HEAD
         message = "with enableDynamicWorker, workers could join a running job; the number of pods of a JobSet is fixed"
-        yield differs(
+        yield warning(
             ("spec", "enableDynamicWorker"), message, "set replicas to the largest number that the job may need"
         )
     if names.QUEUE_LABEL in (job.metadata.get("labels") or {}):
         message = f"Kueue now queues a JobSet instead of a {job.kind.name}"
         hint = "make sure that Kueue's integrations include jobset.x-k8s.io/jobset (the default)"
-        yield told(("metadata", "labels", names.QUEUE_LABEL), message, hint)
-    manager = job.policy.get("managedBy")
-    if manager not in (None, names.MULTIKUEUE_MANAGED_BY):
-        message = f"managedBy {manager} is removed: Trainer's controller manages the job, or under GitOps no controller"
-        yield told(("spec", "runPolicy", "managedBy"), message, "no action needed")
-    if choice == "torchrun" and job.kind.name == "PyTorchJob" and not launch.has_policy:
-        message = "the job keeps v1's environment variables: its command is not `python x`, or torchrun would start it differently"
-        yield told(("spec", job.kind.replicas), message, "to use torchrun, change the command by hand")
-=======
-        message = "enableDynamicWorker let workers join a running job; a JobSet keeps the number that it began with"
-        yield warning(("spec", "enableDynamicWorker"), message, "write as many replicas as the job may ever need")
-    if names.QUEUE_LABEL in (job.metadata.get("labels") or {}):
-        message = f"Kueue queues a JobSet now, and no {job.kind.name}"
-        hint = "make sure that Kueue integrates jobset.x-k8s.io/jobset, which is the default"
         yield info(("metadata", "labels", names.QUEUE_LABEL), message, hint)
     manager = job.policy.get("managedBy")
     if manager not in (None, names.MULTIKUEUE_MANAGED_BY):
-        message = (
-            f"managedBy {manager} is left out: Trainer's controller manages the job, or no controller under GitOps"
-        )
-        yield info(("spec", "runPolicy", "managedBy"), message, "nothing to do")
+        message = f"managedBy {manager} is removed: Trainer's controller manages the job, or under GitOps no controller"
+        yield info(("spec", "runPolicy", "managedBy"), message, "no action needed")
     if choice == "torchrun" and job.kind.name == "PyTorchJob" and not launch.has_policy:
-        message = "the job keeps v1's variables: its command is not `python x`, or torchrun would not start the same"
-        yield info(("spec", job.kind.replicas), message, "change the command by hand if it shall run under torchrun")
->>>>>>> main
+        message = "the job keeps v1's environment variables: its command is not `python x`, or torchrun would start it differently"
+        yield info(("spec", job.kind.replicas), message, "to use torchrun, change the command by hand")
 
 
 def _elastic(job: Job) -> Iterator[Finding]:
@@ -141,18 +123,9 @@ def _elastic(job: Job) -> Iterator[Finding]:
         return
     path = ("spec", "elasticPolicy")
     if elastic.get("metrics"):
-<<<<<<< HEAD
         message = "v1 created a HorizontalPodAutoscaler from the metrics, which scaled the workers"
-        yield differs((*path, "metrics"), message, "set a fixed number of replicas: a running JobSet cannot be scaled")
+        yield warning((*path, "metrics"), message, "set a fixed number of replicas: a running JobSet cannot be scaled")
     least, most = elastic.get("minReplicas"), elastic.get("maxReplicas")
     if least != most and job.kind.name == "PyTorchJob":
         message = "torchrun gets the same range of nodes; the number of pods stays at replicas"
-        yield told(path, message, "no action needed: torchrun continues with the remaining nodes, down to minReplicas")
-=======
-        message = "v1 made a HorizontalPodAutoscaler of the metrics, which changed the number of workers"
-        yield warning((*path, "metrics"), message, "choose a fixed number: a JobSet cannot be scaled while it runs")
-    least, most = elastic.get("minReplicas"), elastic.get("maxReplicas")
-    if least != most and job.kind.name == "PyTorchJob":
-        message = "torchrun gets the same range of nodes; the number of pods stays what replicas says"
-        yield info(path, message, "nothing to do: torchrun goes on with the nodes that are left, down to the least")
->>>>>>> main
+        yield info(path, message, "no action needed: torchrun continues with the remaining nodes, down to minReplicas")

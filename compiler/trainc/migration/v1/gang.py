@@ -63,34 +63,20 @@ def differences(job: Job) -> Iterator[Finding]:
     least = policy.get("minAvailable")
     if least is not None and least != job.size:
         message = f"v1 started the job once {least} of its {job.size} pods could be scheduled; Trainer's pod group waits for all"
-        yield differs(
+        yield warning(
             (*_PATH, "minAvailable"),
             message,
             "reduce replicas to the pods that must run together, or accept the longer wait",
         )
-<<<<<<< HEAD
     if policy.get("minResources"):
         message = "minResources is computed from the pods"
-        yield told((*_PATH, "minResources"), message, "no action needed if it was the sum of their requests")
+        yield info((*_PATH, "minResources"), message, "no action needed if it was the sum of their requests")
     if policy.get("priorityClass"):
         message = f"the pod group's priority class {policy['priorityClass']!r} has no counterpart"
         hint = "set priorityClassName in the runtime's pod templates (this sets the priority of the pods, too)"
-        yield differs((*_PATH, "priorityClass"), message, hint)
-    if policy.get("scheduleTimeoutSeconds") and _scheduler(job) == _VOLCANO:
-        message = "Volcano has no timeout for a pod group"
-        yield told(
-            (*_PATH, "scheduleTimeoutSeconds"), message, "no action needed: v1 used it with scheduler-plugins only"
-        )
-=======
-        yield warning((*_PATH, "minAvailable"), message, "ask for as many pods as must run together")
-    if policy.get("minResources"):
-        message = "minResources is computed from the pods"
-        yield info((*_PATH, "minResources"), message, "nothing to do, if it was the sum of their requests")
-    if policy.get("priorityClass"):
-        message = f"the pod group's priority class {policy['priorityClass']!r} has no counterpart"
-        hint = "write priorityClassName in the pod templates of the runtime, which sets the priority of the pods too"
         yield warning((*_PATH, "priorityClass"), message, hint)
     if policy.get("scheduleTimeoutSeconds") and _scheduler(job) == _VOLCANO:
         message = "Volcano has no timeout for a pod group"
-        yield info((*_PATH, "scheduleTimeoutSeconds"), message, "nothing to do: v1 gave it to scheduler-plugins alone")
->>>>>>> main
+        yield info(
+            (*_PATH, "scheduleTimeoutSeconds"), message, "no action needed: v1 used it with scheduler-plugins only"
+        )

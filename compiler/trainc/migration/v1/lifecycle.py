@@ -93,19 +93,11 @@ def differences(layout: Layout) -> Iterator[Finding]:
 def _restarts(role: Role) -> Iterator[Finding]:
     path = (*role.path, "restartPolicy")
     if role.restart == "Always":
-<<<<<<< HEAD
         message = "restartPolicy Always also restarted containers that had succeeded; it becomes OnFailure"
-        yield differs(path, message, "no action needed unless the program relies on being restarted")
+        yield warning(path, message, "no action needed unless the program relies on being restarted")
     elif role.restart == "ExitCode":
         message = "restartPolicy ExitCode becomes Never with a pod failure policy: exit codes 1 to 127 fail the job"
-        yield told(path, message, "no action needed: other exit codes and evictions are retried, as before")
-=======
-        message = "restartPolicy Always started containers again even when they had succeeded; it becomes OnFailure"
-        yield warning(path, message, "nothing to do, unless the program relies on being run again")
-    elif role.restart == "ExitCode":
-        message = "restartPolicy ExitCode becomes Never with a pod failure policy: exit codes 1 to 127 fail the job"
-        yield info(path, message, "nothing to do: other codes and evictions are retried, as before")
->>>>>>> main
+        yield info(path, message, "no action needed: other exit codes and evictions are retried, as before")
 
 
 def _retries(layout: Layout) -> Iterator[Finding]:
@@ -121,34 +113,21 @@ def _retries(layout: Layout) -> Iterator[Finding]:
             "no action needed",
         )
     elif layout.job.size > 1:
-<<<<<<< HEAD
         message = f"v1 counted container restarts of all pods together; now each Job has its own limit of {limit}"
-        yield told(path, message, "lower backoffLimit in the runtime if there must not be more retries in total")
-=======
-        message = f"v1 counted restarts of containers, of all pods together; each Job counts its own, up to {limit}"
-        yield info(path, message, "lower backoffLimit in the runtime if all jobs together must not retry more often")
->>>>>>> main
+        yield info(path, message, "lower backoffLimit in the runtime if there must not be more retries in total")
 
 
 def _pod_cleanup(job: Job) -> Iterator[Finding]:
     policy = job.policy.get("cleanPodPolicy")
     path = (*_POLICY, "cleanPodPolicy")
     if policy == "All":
-<<<<<<< HEAD
         message = "cleanPodPolicy All has no counterpart: finished pods stay until the JobSet is deleted"
-        yield told(path, message, "set ttlSecondsAfterFinished in the runtime to delete the JobSet with its pods")
-    elif policy == "Running":
-        yield told(
-            path,
-            "cleanPodPolicy Running is what a JobSet does: it deletes the pods that are still running",
-            "no action needed",
-=======
-        message = "cleanPodPolicy All has no counterpart: pods that have ended stay until the JobSet is deleted"
         yield info(path, message, "set ttlSecondsAfterFinished in the runtime to delete the JobSet with its pods")
     elif policy == "Running":
         yield info(
-            path, "cleanPodPolicy Running is what a JobSet does: pods that still run are deleted", "nothing to do"
->>>>>>> main
+            path,
+            "cleanPodPolicy Running is what a JobSet does: it deletes the pods that are still running",
+            "no action needed",
         )
 
 
@@ -159,17 +138,11 @@ def _remaining_pods(layout: Layout) -> Iterator[Finding]:
     ends_early = bool(deciding) or success_policy(layout) is not None
     if job.kind.is_mpi or not ends_early or job.policy.get("cleanPodPolicy") in ("All", "Running"):
         return
-<<<<<<< HEAD
     message = "pods that are still running when the job ends are stopped; v1 let them finish (cleanPodPolicy None)"
     hint = (
         "if they may still be writing data, remove successPolicy from the runtime: then the job ends with the last pod"
     )
-    yield told((*_POLICY, "cleanPodPolicy"), message, hint)
-=======
-    message = "pods that still run when the job has ended are stopped; v1 let them finish (cleanPodPolicy None)"
-    hint = "drop successPolicy from the runtime if others still write then: the job ends with the last pod"
     yield info((*_POLICY, "cleanPodPolicy"), message, hint)
->>>>>>> main
 
 
 def info(path: Path, message: str, hint: str) -> Finding:

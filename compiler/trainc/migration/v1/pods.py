@@ -95,32 +95,21 @@ def differences(layout: Layout, rename: Renaming) -> Iterator[Finding]:
         path = (*role.path, "template", "spec")
         for field in ("hostname", "subdomain"):
             if role.template["spec"].get(field):
-<<<<<<< HEAD
                 message = f"JobSet sets {field} of every pod; {role.template['spec'][field]!r} is removed"
-                yield differs((*path, field), message, "use the pod's address in the JobSet instead")
-=======
-                message = f"JobSet sets {field} of every pod; {role.template['spec'][field]!r} is left out"
                 yield warning((*path, field), message, "use the pod's address in the JobSet instead")
->>>>>>> main
         yield from _renamed(role, rename)
 
 
 def _renamed(role: Role, rename: Renaming) -> Iterator[Finding]:
     found = sorted({match["name"] for match in rename.names.finditer(_texts(role))})
     for name in found:
-<<<<<<< HEAD
         message = (
             f"pod {name} is now called {rename.new[name]}; its name is replaced in commands and environment variables"
         )
-        yield told(
+        yield info(
             (*role.path, "template"),
             message,
             "replace it yourself where trainc cannot: in scripts, images and ConfigMaps",
-=======
-        message = f"the pod {name} is {rename.new[name]} from now on; its name is replaced in commands and variables"
-        yield info(
-            (*role.path, "template"), message, "replace it too where trainc does not look: scripts, images, ConfigMaps"
->>>>>>> main
         )
 
 

@@ -26,11 +26,7 @@ def _setting(name: str) -> Reading:
             if trainer is not None and variable["name"] == name:
                 yield JobSetField(jobset_path(trainer, trainer.main, "env", name, "value"))
                 return
-<<<<<<< HEAD
-        yield Because(f"{name} is not set")
-=======
-        yield FixedRule(f"{name} is set nowhere")
->>>>>>> main
+        yield FixedRule(f"{name} is not set")
 
     return read
 
@@ -44,11 +40,7 @@ def _word(s: Situation) -> Iterator[Ref]:
     words = [origin(path) for origin, path in _original_words(s)]
     if s.info.gitops:
         words = words[at : at + 1]
-<<<<<<< HEAD
-    yield from words or (Because("the image's own command, which trainc cannot see"),)
-=======
-    yield from words or (FixedRule("no command is known here"),)
->>>>>>> main
+    yield from words or (FixedRule("the image's own command, which trainc cannot see"),)
 
 
 def _original_words(s: Situation) -> Iterator[tuple[Callable[[tuple[str | int, ...]], Ref], tuple[str | int, ...]]]:
