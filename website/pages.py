@@ -6,7 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
-from trainc.cli.command import COMMANDS, Command, parser_of
+from trainc.cli.command import COMMANDS, Command, build_parser
 from trainc.diagnostics.codes import CODES
 from trainc.diagnostics.rulebook import codes, page, summary_of
 
@@ -59,7 +59,7 @@ def _commands() -> str:
 
 
 def _help(command: Command) -> str:
-    return parser_of(command).format_help().rstrip() + "\n"
+    return build_parser(command).format_help().rstrip() + "\n"
 
 
 def _write_rules(folder: Path) -> None:

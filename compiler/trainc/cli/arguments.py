@@ -29,12 +29,12 @@ _OUTSIDE = "allow_outside"
 FOLDER, FILE, RUNTIME, CODE, TOPIC = "folder", "file", "runtime", "code", "topic"
 
 
-def completed_by(argument: Any, what: str) -> None:
+def set_completion(argument: Any, what: str) -> None:
     """Say what values an argument takes, for the shell's completion."""
     argument.completes = what
 
 
-def rare_group(parser: ArgumentParser, topic: str) -> Any:
+def topic_group(parser: ArgumentParser, topic: str) -> Any:
     """A group of options that `trainc help TOPIC` explains, and that a command's own help leaves out."""
     group: Any = parser.add_argument_group(f"{topic} options")
     group.topic = topic
@@ -46,12 +46,12 @@ def add_input(parser: ArgumentParser, *, paths: bool = True) -> None:
     group = parser.add_argument_group("input")
     if paths:
         help_text = "file, folder, or - for stdin (default: `sources` in trainc.yaml, else .)"
-        completed_by(group.add_argument("paths", metavar="PATH", nargs="*", help=help_text), FILE)
-    completed_by(
+        set_completion(group.add_argument("paths", metavar="PATH", nargs="*", help=help_text), FILE)
+    set_completion(
         group.add_argument("--runtimes", metavar="DIR", action="append", help="folder with more runtimes (repeatable)"),
         FOLDER,
     )
-    completed_by(
+    set_completion(
         group.add_argument("--overlay", metavar="DIR", action="append", help="apply DIR/overlay.yaml (repeatable)"),
         FOLDER,
     )
@@ -66,7 +66,7 @@ def add_input(parser: ArgumentParser, *, paths: bool = True) -> None:
 
 
 def _add_rare_input(parser: ArgumentParser) -> None:
-    group = rare_group(parser, "input")
+    group = topic_group(parser, "input")
     group.add_argument(
         "--semantics",
         choices=get_args(Semantics),
@@ -93,7 +93,7 @@ def _add_rare_input(parser: ArgumentParser) -> None:
         action="append",
         help="an environment of trainc.yaml; repeatable (default without PATH: all of them)",
     )
-    completed_by(
+    set_completion(
         group.add_argument(
             "--config", metavar="FILE", help="settings file (default: trainc.yaml here or in a parent folder)"
         ),
@@ -122,7 +122,7 @@ def _one_release(text: str) -> str:
 
 def add_shaping(parser: ArgumentParser) -> None:
     """How the output is meant to travel to the cluster; for gitops semantics only."""
-    group = rare_group(parser, "delivery")
+    group = topic_group(parser, "delivery")
     group.add_argument(
         "--delivery", choices=get_args(Delivery), help="the tool that applies the output (default: argocd)"
     )
@@ -173,7 +173,7 @@ _BOUNDED = {
 
 def add_limits(parser: ArgumentParser) -> None:
     """Bounds on input."""
-    group = rare_group(parser, "limits")
+    group = topic_group(parser, "limits")
     for limit in fields(Limits):
         if limit.name == _OUTSIDE:
             continue
@@ -201,7 +201,7 @@ def add_strict(parser: ArgumentParser) -> None:
     parser.add_argument("--strict", action="store_true", help="exit 1 if there are warnings, too")
 
 
-def refusal(reason: str) -> Exception:
+def argument_error(reason: str) -> Exception:
     """What the type of an argument raises about a word that is none of its values."""
     from argparse import ArgumentTypeError
 
@@ -215,12 +215,12 @@ def _checked_by(check: Callable[[str], str]) -> Callable[[str], str]:
         try:
             return check(text)
         except ValueError as error:
-            raise refusal(str(error)) from None
+            raise argument_error(str(error)) from None
 
     return accepted
 
 
 def _positive(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise refusal(f"{text!r} is not a positive integer")
+        raise argument_error(f"{text!r} is not a positive integer")
     return int(text)

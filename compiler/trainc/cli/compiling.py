@@ -128,7 +128,7 @@ def _judge(settings: Settings, inputs: Inputs) -> tuple[Judge | None, list[Diagn
     return read_policies(folders, inputs.documents, settings.options.limits)
 
 
-def fails(found: Sequence[Diagnostic], arguments: Arguments) -> bool:
+def is_failure(found: Sequence[Diagnostic], arguments: Arguments) -> bool:
     """Whether diagnostics make a command fail: errors do, and with --strict warnings."""
     return has_errors(found) or (arguments.strict and any(d.severity == "warning" for d in found))
 
@@ -155,7 +155,7 @@ def is_checked(document: Document) -> bool:
     return fragment_of(document) is not None
 
 
-def paint_for(arguments: Arguments, streams: Streams) -> Paint:
+def diagnostics_paint(arguments: Arguments, streams: Streams) -> Paint:
     """The colours of diagnostics."""
     return Paint(arguments.color, streams.err)
 
@@ -183,7 +183,7 @@ def skipped_documents(
         fragment = fragment_of(document)
         if fragment is not None and checks_fragments:
             continue
-        if document.file in named and not (document.file in with_jobs and _belongs_beside(document)):
+        if document.file in named and not (document.file in with_jobs and _is_expected_kind(document)):
             yield _skipped(document, fragment)
         else:
             skipped += 1
@@ -199,7 +199,7 @@ def _legacy(document: Document, severity: Severity) -> Diagnostic:
     return document.place(Finding("LegacyTrainingJob", severity, message, hint, ("kind",)))
 
 
-def _belongs_beside(document: Document) -> bool:
+def _is_expected_kind(document: Document) -> bool:
     """Whether it is what a TrainJob's file may well hold beside it: claims, configuration, accounts, queues."""
     group = str(document.data.get("apiVersion") or "").rpartition("/")[0]
     return group in _COMPANION_GROUPS and "kind" in document.data

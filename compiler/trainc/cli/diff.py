@@ -22,14 +22,14 @@ from argparse import ArgumentParser
 from collections.abc import Mapping
 from io import BytesIO
 
-from trainc.cli.arguments import FILE, add_input, add_limits, add_reporting, add_shaping, completed_by
+from trainc.cli.arguments import FILE, add_input, add_limits, add_reporting, add_shaping, set_completion
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.diff_sides import ReadSide, Side, look_up, new_diagnostics, read_side, sides_of
-from trainc.cli.environments import environments_of_sides, name_of
+from trainc.cli.environments import environment_name, environments_of_sides
 from trainc.cli.report_text import Files, text_report
 from trainc.cli.terminal import Paint, Part
 from trainc.diagnostics import CompileError, Diagnostic
-from trainc.diagnostics.spelled_out import unobeyed
+from trainc.diagnostics.escaping import escape_report
 from trainc.diff.model import Diff
 from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
@@ -51,7 +51,7 @@ _COLOURS: dict[str, Part] = {
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Two sides, or one and what to vary about it."""
-    completed_by(
+    set_completion(
         parser.add_argument(
             "sides", metavar="A B", nargs="*", help="before and after: file, folder, - or git:REV[:PATH]"
         ),
@@ -83,7 +83,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     for each in every:
         out = BytesIO()
         statuses.append(_run(each, Streams(streams.stdin, out, streams.err)))
-        shown[name_of(each)] = out.getvalue()
+        shown[environment_name(each)] = out.getvalue()
     streams.out.write(_all_shown(shown, arguments.format))
     return max(statuses)
 
@@ -216,11 +216,11 @@ def _shown(diff: Diff, arguments: Arguments, streams: Streams) -> str:
     if arguments.format == "markdown":
         from trainc.diff.markdown import diff_markdown
 
-        return unobeyed(diff_markdown(diff))
+        return escape_report(diff_markdown(diff))
     from trainc.diff.text import diff_text
 
     paint = Paint(arguments.color, streams.out)
-    return unobeyed(diff_text(diff, lambda part, text: paint(_COLOURS[part], text)), coloured=paint.is_on)
+    return escape_report(diff_text(diff, lambda part, text: paint(_COLOURS[part], text)), coloured=paint.is_on)
 
 
 def _report_new_warnings(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> None:

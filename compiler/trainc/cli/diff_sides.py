@@ -155,7 +155,7 @@ def _inside(revision: str, arguments: Arguments, path: str | None) -> Iterator[t
         # Marks the top of the repository, as it does in the working tree.
         os.mkdir(os.path.join(tree, ".git"))
         limits = limits_of(arguments)
-        only = [] if path is None else _asked_for(_from_top(path, repository))
+        only = [] if path is None else _requested_paths(_from_top(path, repository))
         links = write_revision(repository, revision, tree, limits, only)
         moved = Arguments(**vars(arguments))
         moved.paths = [] if path is None else [os.path.relpath(_from_top(path, repository), repository.prefix or ".")]
@@ -168,7 +168,7 @@ def _inside(revision: str, arguments: Arguments, path: str | None) -> Iterator[t
             yield moved, repository.prefix
 
 
-def _asked_for(path: str) -> list[str]:
+def _requested_paths(path: str) -> list[str]:
     """A path from the top, and the settings that may hold for it."""
     if os.path.isabs(path) or path.split(os.sep, maxsplit=1)[0] == os.pardir:
         return [FILE_NAME]  # The path is no part of the revision, which is said later.

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 
 from trainc.api.documents import Json
-from trainc.cli.arguments import FILE, FOLDER, completed_by, refusal
+from trainc.cli.arguments import FILE, FOLDER, argument_error, set_completion
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.one_job import add_job, compiled_job
 from trainc.cli.report_text import Files, text_report
@@ -34,8 +34,8 @@ from trainc.diagnostics import Diagnostic, Finding, format_path, has_errors
 from trainc.explain.select_job import OneJob
 from trainc.plugins.plugin import Plugin
 from trainc.plugins.registry import enabled
-from trainc.run.asked import Size, programs_asked, scaled
-from trainc.run.environment import inherited
+from trainc.run.environment import inherited_variables
+from trainc.run.job_size import Size, requested_programs, scale_job
 from trainc.run.model import Machine, Plan, Pod, Program
 from trainc.run.plan import plan_of
 from trainc.run.processes import MARK, Reports, run_plan
@@ -58,13 +58,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="stop the job after this time")
     group.add_argument("--no-restarts", action="store_true", help="stop at the first failure")
     help_text = "folder for volumes (default: a temporary one)"
-    completed_by(group.add_argument("--workdir", metavar="DIR", help=help_text), FOLDER)
+    set_completion(group.add_argument("--workdir", metavar="DIR", help=help_text), FOLDER)
     group.add_argument(
         "--map", type=_place, action="append", default=[], metavar="PATH=DIR",
         help="use DIR in place of PATH in the image (repeatable)",
     )  # fmt: skip
     help_text = "interpreter for python, torchrun and tune"
-    completed_by(group.add_argument("--python", metavar="FILE", help=help_text), FILE)
+    set_completion(group.add_argument("--python", metavar="FILE", help=help_text), FILE)
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
@@ -73,7 +73,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     changed: list[Finding] = []
 
     def smaller(job: Json) -> Json:
-        job, findings = scaled(job, Size(arguments.pods, arguments.procs))
+        job, findings = scale_job(job, Size(arguments.pods, arguments.procs))
         changed.extend(findings)
         return job
 
@@ -113,7 +113,7 @@ def _temporary() -> tempfile.TemporaryDirectory[str]:
 
 def _machine(arguments: Arguments, workdir: str, one: OneJob) -> Machine:
     places = dict(arguments.map)
-    asked = {*ASKED_ABOUT, *programs_asked(one.compiled.manifests, places)}
+    asked = {*ASKED_ABOUT, *requested_programs(one.compiled.manifests, places)}
     programs = {name: path for name in asked if (path := shutil.which(name))}
     python = os.path.abspath(arguments.python) if arguments.python else ""
     if python and not shutil.which(python):
@@ -142,7 +142,11 @@ def _environ(machine: Machine, plugins: Sequence[Plugin]) -> dict[str, str]:
         "LOCAL_RANK",
         "WORLD_SIZE",
     }
-    environ = {**dict(inherited(machine.environ, sorted(told))), **local_variables(machine), MARK: machine.workdir}
+    environ = {
+        **dict(inherited_variables(machine.environ, sorted(told))),
+        **local_variables(machine),
+        MARK: machine.workdir,
+    }
     return {**environ, "PATH": f"{machine.workdir}/bin{os.pathsep}{environ.get('PATH', os.defpath)}"}
 
 
@@ -219,12 +223,12 @@ def _number(text: str, what: str, is_right: Callable[[float], bool]) -> float:
     except ValueError:
         value = float("nan")
     if not (value < float("inf") and is_right(value)):
-        raise refusal(f"{text!r} is not {what}")
+        raise argument_error(f"{text!r} is not {what}")
     return value
 
 
 def _place(text: str) -> tuple[str, str]:
     path, separator, folder = text.partition("=")
     if not separator or not path.startswith("/") or path == "/":
-        raise refusal(f"{text!r} does not have the form PATH=DIR with an absolute PATH")
+        raise argument_error(f"{text!r} does not have the form PATH=DIR with an absolute PATH")
     return path, os.path.abspath(folder or ".")

@@ -17,7 +17,7 @@ _REFUSED = ("needs-suspend", "immutable", "invalid")
 _ENDED = ("deleted", "re-created", "lost")
 
 
-def notes_on(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod]) -> JobDiff:
+def add_notes(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod]) -> JobDiff:
     """`job` with its notes, the most urgent first, as far as they concern these deliveries."""
     notes = [
         *_lost(job, deliveries),

@@ -14,7 +14,7 @@ from trainc.api.names import QUEUE_LABEL
 from trainc.diagnostics import Finding, Path
 from trainc.diff.changes import Change, compare_manifests
 from trainc.diff.delivery import DELIVERY_METHODS, Apply, DeliveryMethod, effective_method, is_left_alone, submitted
-from trainc.diff.normal import normal
+from trainc.diff.normalize import normalize
 from trainc.diff.outcomes import Outcome
 from trainc.diff.rules import ClusterRules, Stored, suspended
 from trainc.startup.records import dataclass
@@ -180,7 +180,7 @@ class JobSetUpdate:
         if refusals:
             paused = self._live.suspended()
             _, again = self._update(paused, submitted(apply, paused.document, self._before, suspended(self._after)))
-        effective, _ = compare_manifests(normal(self._live.document), normal(becomes.document))
+        effective, _ = compare_manifests(normalize(self._live.document), normalize(becomes.document))
         return Attempt(sent, tuple(refusals), tuple(again), effective)
 
     def is_forbidden(self, refusals: Sequence[Finding]) -> bool:

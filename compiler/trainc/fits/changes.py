@@ -9,7 +9,7 @@ from trainc.api.documents import Json
 from trainc.fits.answer import Fit, Fits, fits
 from trainc.fits.cluster import Cluster, ClusterQueue
 from trainc.fits.snapshot import read_cluster
-from trainc.fits.words import of_resource, plain
+from trainc.fits.words import amount_with_unit, bare_amount
 
 # The JobSets and the cluster of one side.
 Side: TypeAlias = tuple[Sequence[Json], Sequence[Json]]
@@ -68,7 +68,7 @@ def _quota(before: ClusterQueue, after: ClusterQueue) -> Iterator[str]:
         amounts = [queue.quotas[key].nominal if key in queue.quotas else 0 for queue in (before, after)]
         if amounts[0] != amounts[1]:
             where = f" in flavor {flavor}" if len({*before.flavors, *after.flavors}) > 1 else ""
-            yield f"{plain(resource, amounts[0])} -> {of_resource(resource, amounts[1])}{where}"
+            yield f"{bare_amount(resource, amounts[0])} -> {amount_with_unit(resource, amounts[1])}{where}"
 
 
 def _consequence(name: str, cluster: Cluster, old: Mapping[str, Fit], found: Fits) -> str:

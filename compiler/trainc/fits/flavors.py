@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from trainc.fits.amounts import Amounts
-from trainc.fits.assignment import NO_MATCH, QUOTA_TAKEN, TOO_MUCH, Attempt, Attempts, Choice, Mode, graver
+from trainc.fits.assignment import NO_MATCH, QUOTA_TAKEN, TOO_MUCH, Attempt, Attempts, Choice, Mode, more_severe
 from trainc.fits.cluster import Cluster, ClusterQueue, FlavorResource, Group
 from trainc.fits.domain_request import NoPlace
 from trainc.fits.placement import Placements, has_levels
@@ -135,7 +135,7 @@ class GroupSearch:
         rank, cause = (Mode.FITS, 0), ""
         for resource in self.asked:
             mode, level, why = self._quota(name, resource, short)
-            cause = graver(cause, why)
+            cause = more_severe(cause, why)
             rank = min(rank, (mode, -level))
             choices[resource] = Choice(name, mode, level)
         self.attempts[name] = Attempt(rank[0], cause, "", short)
@@ -170,5 +170,5 @@ def merge_attempts(attempts: Attempts, others: Mapping[str, Attempt], group: Gro
 
 
 def _worse(left: Attempt, right: Attempt) -> Attempt:
-    cause = graver(left.cause, right.cause)
+    cause = more_severe(left.cause, right.cause)
     return Attempt(min(left.mode, right.mode), cause, left.reason or right.reason, {**left.short, **right.short})

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from trainc.fits.domain_request import NoPlace, Request, Taken, Wanted
 from trainc.fits.search import Search
-from trainc.fits.selectors import readable
+from trainc.fits.selectors import is_readable
 from trainc.fits.topology import Placement, Tree
 from trainc.fits.workload import TopologyRequest
 
@@ -23,7 +23,7 @@ def find_place(tree: Tree, request: Request, taken: Taken) -> Placements | NoPla
     wanted = _wanted(tree, request.workers.topology, request)
     if isinstance(wanted, NoPlace):
         return wanted
-    if not readable(request.workers.pod, selector=tree.by_hostname):
+    if not is_readable(request.workers.pod, selector=tree.by_hostname):
         return NoPlace("its node selector or affinity is not valid")
     search = Search(tree, wanted)
     search.count(request, taken)

@@ -25,9 +25,9 @@ from trainc.fits.trials import (
     softer_topologies,
     with_tolerations,
     with_topology,
-    would_do,
+    would_be_admitted,
 )
-from trainc.fits.words import asking, counted_pods, level_word, of_resource, plain
+from trainc.fits.words import amount_with_unit, bare_amount, counted_pods, level_word, requests_text
 from trainc.fits.workload import PodSet, Workload
 from trainc.startup.records import dataclass
 
@@ -113,14 +113,14 @@ class _Looker:
         own = min(most, self.queue.quotas[key].nominal if key in self.queue.quotas else 0)
         where = f" in flavor {flavor}" if len(self.queue.flavors) > 1 else ""
         message = (
-            f"the job requests {of_resource(resource, asked)}, and {self._named} can provide at most {plain(resource, most)}{where}: "
+            f"the job requests {amount_with_unit(resource, asked)}, and {self._named} can provide at most {bare_amount(resource, most)}{where}: "
             f"{self._sources(resource, own, most)}"
         )
         fewer, amount = self._fewer(one.pod_set, resource)
         if fewer:
-            total = plain(resource, asked - amount)
+            total = bare_amount(resource, asked - amount)
             message += f"; {total} would fit: {self._size(fewer[0], fewer[1])}"
-        hint = f"raise the nominalQuota of {self._named} for {resource} in flavor {flavor} by {plain(resource, asked - most)}"
+        hint = f"raise the nominalQuota of {self._named} for {resource} in flavor {flavor} by {bare_amount(resource, asked - most)}"
         if fewer:
             hint = f"{self._reduced(*fewer)}, or {hint}"
         return Shortfall(message, hint, fewer[0].name if fewer else one.pod_set.name)
@@ -140,8 +140,8 @@ class _Looker:
     def _sources(self, resource: str, own: int, most: int) -> str:
         if not self.queue.cohort:
             return "all from its own quota"
-        borrowed = f"{plain(resource, most - own)} borrowed from cohort {self.queue.cohort}"
-        return f"{plain(resource, own)} of its own, {borrowed}"
+        borrowed = f"{bare_amount(resource, most - own)} borrowed from cohort {self.queue.cohort}"
+        return f"{bare_amount(resource, own)} of its own, {borrowed}"
 
     def _fewer(self, failing: PodSet, resource: str = "") -> tuple[tuple[PodSet, int] | None, int]:
         """The pod set to make smaller and its largest size that would do; and how much of `resource` that saves."""
@@ -181,12 +181,12 @@ class _Looker:
     def _flavor_hint(self, one: Assigned) -> str:
         for taints in self._taints(one):
             added = [{"key": t.get("key"), "operator": "Exists", "effect": t.get("effect")} for t in taints]
-            if would_do(with_tolerations(self.workload, added), self.queue, self.state):
+            if would_be_admitted(with_tolerations(self.workload, added), self.queue, self.state):
                 written = ", ".join("{" + ", ".join(f"{k}: {v}" for k, v in each.items()) + "}" for each in added)
                 return f"add to the pod spec: tolerations: [{written}]"
         wanted = one.pod_set.topology
         softened = with_topology(self.workload, one.pod_set.name, type(wanted)())
-        if wanted.explicit and would_do(softened, self.queue, self.state):
+        if wanted.explicit and would_be_admitted(softened, self.queue, self.state):
             return "remove the topology annotation from the pods: without it, they fit"
         return "change the pods to match one of the flavors, or add a flavor that matches them to the ClusterQueue"
 
@@ -224,9 +224,9 @@ class _Looker:
         pod_set = one.pod_set
         if lacking.reason:
             return f"the pods of {pod_set.name} do not fit into flavor {one.tree}: {lacking.reason}"
-        pods = asking(lacking.size, pod_set.one)
+        pods = requests_text(lacking.size, pod_set.one)
         slices = lacking.size > 1
-        what = f"{lacking.count} slices of {pods}" if slices else asking(lacking.count, pod_set.one)
+        what = f"{lacking.count} slices of {pods}" if slices else requests_text(lacking.count, pod_set.one)
         if lacking.level:
             return f"no {level_word(lacking.level)} has room for {what}; the largest has room for {lacking.most}"
         return f"the nodes of flavor {one.tree} do not have room for {what}; together they have room for {lacking.most}"
@@ -234,7 +234,7 @@ class _Looker:
     def _softer(self, one: Assigned) -> str:
         asked = one.pod_set.topology
         for annotation, softer in softer_topologies(asked, self.state.trees[one.tree]):
-            if would_do(with_topology(self.workload, one.pod_set.name, softer), self.queue, self.state):
+            if would_be_admitted(with_topology(self.workload, one.pod_set.name, softer), self.queue, self.state):
                 return annotation
         return ""
 

@@ -62,7 +62,7 @@ def refusals(jobset: Json, queue: str) -> list[Refusal]:
 
 
 def _defaulted(place: Place, jobset: Json, queue: str) -> bool:
-    """Whether a remark is about an empty queue name, which Kueue replaces by the queue `default` where there is one."""
+    """Whether a refusal is about an empty queue name, which Kueue replaces by the queue `default` where there is one."""
     labels = (jobset.get("metadata") or {}).get("labels") or {}
     return bool(queue) and place == ("metadata", "labels", workload.QUEUE) and not labels.get(workload.QUEUE)
 

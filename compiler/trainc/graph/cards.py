@@ -132,8 +132,8 @@ def _frame(cards: list[Card]) -> Frame | None:
     left, right = min(c.x for c in members), max(c.x for c in members) + WIDTH
     top, bottom = min(c.y for c in members), max(c.y + c.height for c in members)
     for card in cards:
-        beside = card.x + WIDTH < left or card.x > right or card.y + card.height < top or card.y > bottom
-        if not card.step.in_gang and not beside:
+        is_clear = card.x + WIDTH < left or card.x > right or card.y + card.height < top or card.y > bottom
+        if not card.step.in_gang and not is_clear:
             return None
     return Frame(
         left - FRAME, top - FRAME - FRAME_TITLE, right - left + 2 * FRAME, bottom - top + 2 * FRAME + FRAME_TITLE

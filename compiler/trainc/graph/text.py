@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Literal, TypeAlias
 
-from trainc.diagnostics.spelled_out import printable
+from trainc.diagnostics.escaping import escape_line
 from trainc.graph.model import Graph, Step, gang, layers, per_pod, size, total
 
 Role: TypeAlias = Literal["heading", "step", "size", "faint", "address", "gang"]
@@ -45,7 +45,7 @@ def _step(step: Step, graph: Graph, width: int, paint: Paint) -> Iterator[str]:
     title = f"{paint(f'{step.name:<{width}}', 'step')}  {paint(size(step), 'size')}"
     yield f"{title}  {paint(', '.join(marks), 'faint')}"
     for name, value, role in _facts(step):
-        yield f"{paint(f'{name:<10}', 'faint')} {paint(printable(value), role)}"
+        yield f"{paint(f'{name:<10}', 'faint')} {paint(escape_line(value), role)}"
 
 
 def _facts(step: Step) -> Iterator[tuple[str, str, Role]]:

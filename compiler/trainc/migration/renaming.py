@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from trainc.api import names
-from trainc.api.documents import Json, put, value_at
+from trainc.api.documents import Json, value_at, with_value
 from trainc.diagnostics import Finding, Path
 from trainc.dialects.dialect import NamingConvention
 from trainc.pipeline.roles import Role, infer_roles
@@ -51,7 +51,7 @@ def with_renamed_target(target: Json, renamed: Mapping[str, NewNames]) -> Json:
     containers = value_at(target, _CONTAINERS)
     if isinstance(containers, list):
         called = [{**c, "name": names.NODE} if c.get("name") == new.main else c for c in containers]
-        target = put(target, _CONTAINERS, called)
+        target = with_value(target, _CONTAINERS, called)
     return {**target, "name": new.job}
 
 

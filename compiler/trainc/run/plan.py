@@ -10,10 +10,10 @@ from trainc.api.documents import Json
 from trainc.api.names import ANCESTOR_LABEL
 from trainc.diagnostics import Finding, Path, Severity
 from trainc.plugins.plugin import Plugin
-from trainc.run.asked import containers, pod_spec
 from trainc.run.environment import PodFacts, variables
+from trainc.run.job_size import containers, pod_spec
 from trainc.run.model import ExitRule, FailureRule, Machine, Outcome, Plan, Pod, Program, ProgramKind, Step
-from trainc.run.places import Folders, Hosts, expanded, rendezvous_ports
+from trainc.run.places import Folders, Hosts, expand_variables, rendezvous_ports
 from trainc.run.stand_ins import ALWAYS, stand_ins
 from trainc.run.volumes import Volumes
 from trainc.startup.records import replace
@@ -136,7 +136,7 @@ class _Planner:
         folders = Folders({**mounted, **self._machine.places})
         mapped = {name: str(port) for name, port in self._mapped_ports(env)}
         env = {**{name: folders.localized(self._text(value)) for name, value in env.items()}, **mapped}
-        words = [expanded(str(w), env) for w in (*container.get("command", ()), *container.get("args", ()))]
+        words = [expand_variables(str(w), env) for w in (*container.get("command", ()), *container.get("args", ()))]
         words = [folders.localized(self._text(word)) for word in words]
         if words:
             words[0] = self._found(words[0], path, findings)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from trainc.run.course import Action, Course, Finish, Start, Stop
+from trainc.run.lifecycle import Action, Finish, Lifecycle, Start, Stop
 from trainc.run.model import Plan, Pod, Program, Step
 from trainc.startup.records import dataclass
 
@@ -51,7 +51,7 @@ class _Run:
 
     def __init__(self, plan: Plan, environ: Mapping[str, str], reports: Reports, *, restarts: bool) -> None:
         self._plan, self._environ, self._reports = plan, environ, reports
-        self._course = Course(plan, restarts=restarts)
+        self._course = Lifecycle(plan, restarts=restarts)
         self._pods: dict[asyncio.Task[Any], Pod] = {}
         self._deadlines: dict[asyncio.Task[Any], Step] = {}
         self._started: set[str] = set()
@@ -89,13 +89,13 @@ class _Run:
     async def _ended(self, task: asyncio.Task[Any]) -> int | None:
         if task in self._deadlines:
             step = self._deadlines.pop(task)
-            return None if self._course.is_complete(step) else await self._obey(self._course.overdue(step))
+            return None if self._course.is_complete(step) else await self._obey(self._course.deadline_passed(step))
         pod = self._pods.pop(task, None)
         if pod is None:
             return None  # Stopped since.
         status: int = task.result()
         self._reports.event(pod.short, "done" if status == 0 else f"exited with status {status}")
-        return await self._obey(self._course.ended(pod, status))
+        return await self._obey(self._course.pod_ended(pod, status))
 
     async def _obey(self, actions: list[Action]) -> int | None:
         """The exit status, if the job has one now."""

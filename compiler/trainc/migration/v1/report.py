@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from trainc.diagnostics import Diagnostic, in_order
+from trainc.diagnostics import Diagnostic, sort_diagnostics
 from trainc.dialects import is_legacy
 from trainc.migration.v1.batch import Batch
 from trainc.reading.document import Document, label_of
@@ -44,7 +44,7 @@ def rows_of(documents: Iterable[Document], batch: Batch) -> list[Row]:
         source = document.locate(("kind",)) or document.locate(())
         place = f"{source.file}:{source.line}" if source else document.file
         becomes = tuple(f"{made['kind']} {made['metadata']['name']}" for made in result.documents)
-        diagnostics = tuple(in_order(map(document.place, result.findings)))
+        diagnostics = tuple(sort_diagnostics(map(document.place, result.findings)))
         rows.append(Row(label_of(document.data), place, becomes, result.pods, diagnostics, is_legacy(document.data)))
     return rows
 

@@ -40,7 +40,7 @@ Action: TypeAlias = Start | Stop | Finish
 _Job: TypeAlias = tuple[str, int]
 
 
-class Course:
+class Lifecycle:
     """A job under way. Each event gives back what is to be done about it."""
 
     def __init__(self, plan: Plan, *, restarts: bool = True) -> None:
@@ -55,7 +55,7 @@ class Course:
         """Start what waits for nothing."""
         return list(self._startable())
 
-    def ended(self, pod: Pod, status: int) -> list[Action]:
+    def pod_ended(self, pod: Pod, status: int) -> list[Action]:
         """A pod has ended, with 0 or with the status of the first of its programs that failed."""
         self._running.discard(pod.name)
         if status == 0:
@@ -65,7 +65,7 @@ class Course:
             return list(self._startable())
         return self._failed(pod, status)
 
-    def overdue(self, step: Step) -> list[Action]:
+    def deadline_passed(self, step: Step) -> list[Action]:
         """The Jobs of a step have run for longer than their deadline."""
         return self._job_failed(step, "DeadlineExceeded", 1, f"{step.name} ran longer than {step.deadline} s")
 

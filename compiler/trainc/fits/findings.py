@@ -15,13 +15,15 @@ from trainc.fits.workload import QUEUE, Workload
 _QUEUE_PATH: Path = ("metadata", "labels", QUEUE)
 
 
-def refused(job: str, found: list[Refusal]) -> list[Diagnostic]:
+def refused_job(job: str, found: list[Refusal]) -> list[Diagnostic]:
     """Why Kueue does not take a JobSet."""
     hint = "change the field, or Kueue's webhook rejects the JobSet"
     return [_about(job, "RefusedByKueue", message, hint, path) for _, path, message in found]
 
 
-def inactive(job: str, cause: str, workload: Workload, queue: ClusterQueue | None, cluster: Cluster) -> Diagnostic:
+def inactive_queue(
+    job: str, cause: str, workload: Workload, queue: ClusterQueue | None, cluster: Cluster
+) -> Diagnostic:
     """Why a job's queue leads nowhere."""
     namespace = workload.namespace
     local = cluster.local_queues.get((namespace, workload.queue))
@@ -53,14 +55,14 @@ def _list_of(words: str, known: list[str], none: str) -> str:
     return f"{words} {', '.join(sorted(known))}" if known else none
 
 
-def never(job: str, why: Shortfall, workload: Workload, *, by_kueue: bool = True) -> Diagnostic:
+def never_admitted(job: str, why: Shortfall, workload: Workload, *, by_kueue: bool = True) -> Diagnostic:
     """Why a job can never be admitted, or never be placed by kube-scheduler."""
     index = next((one.index for one in workload.pod_sets if one.name == why.pod_set), None)
     path: Path = () if index is None else ("spec", "replicatedJobs", index)
     return _about(job, "NeverFits" if by_kueue else "NoNodeFits", why.message, why.hint, path or _QUEUE_PATH)
 
 
-def unknown(job: str, kind: str) -> Diagnostic:
+def undecided_job(job: str, kind: str) -> Diagnostic:
     """That a job cannot be judged, for the snapshot has no object of a kind."""
     return _about(
         job,
