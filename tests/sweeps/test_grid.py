@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trainc.diagnostics import Path, format_path
-from trainc.sweeps.grid import assignments
-from trainc.sweeps.ranges import RangeError, range_of
+from trainc.sweeps.grid import read_assignments
+from trainc.sweeps.ranges import RangeError, range_values
 
 
 def read(**data: Any) -> tuple[list[dict[str, str]], list[str]]:
@@ -22,7 +22,7 @@ def read(**data: Any) -> tuple[list[dict[str, str]], list[str]]:
         assert hint
         wrong.append(format_path(path))
 
-    found, _ = assignments(data, report)
+    found, _ = read_assignments(data, report)
     return [assignment.texts for assignment in found], wrong
 
 
@@ -64,7 +64,7 @@ def test_trials_may_be_listed_one_by_one() -> None:
     ],
 )
 def test_a_range_has_the_values_that_a_person_would_write(data: Any, values: list[float]) -> None:
-    assert [repr(value) for value in range_of(data)] == [repr(value) for value in values]
+    assert [repr(value) for value in range_values(data)] == [repr(value) for value in values]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_range_has_the_values_that_a_person_would_write(data: Any, values: lis
 )
 def test_a_range_that_is_none_is_refused_where_it_is_wrong(data: Any, field: str) -> None:
     with pytest.raises(RangeError) as error:
-        range_of(data)
+        range_values(data)
     assert (error.value.field, bool(error.value.hint)) == (field, True)
 
 

@@ -22,7 +22,7 @@ Asked: TypeAlias = "tuple[Matrix, list[Diagnostic]]"
 _NUMBERED = pattern(r"-trial-\d+")
 
 
-def matrix_of(arguments: Arguments) -> Asked | None:
+def read_matrix_option(arguments: Arguments) -> Asked | None:
     """The sweep that --matrix names, with its warnings; None without the option. CompileError if it is wrong.
 
     The file of its base becomes the input, unless a PATH is given.
@@ -58,7 +58,7 @@ class Tally:
         """One more trial."""
         self._cost.add(job.manifests, self._specs.get(job.name, {}).get("activeDeadlineSeconds"))
 
-    def told_once(self, found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    def without_repetitions(self, found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
         """Those that no trial before had in the same place, in the same words but for its number."""
         for each in found:
             words = (_NUMBERED.sub("-trial-N", text) for text in (each.message, each.hint, each.object, each.path))
@@ -72,14 +72,14 @@ class Tally:
         return [self._document.place(finding, "Sweep") for finding in self._cost.findings()]
 
 
-def expanded(inputs: Inputs, asked: Asked) -> tuple[Inputs, Tally]:
+def expand_inputs(inputs: Inputs, asked: Asked) -> tuple[Inputs, Tally]:
     """The input with the trials as its TrainJobs; without any where the base cannot be read."""
     from trainc.startup.records import replace
     from trainc.sweeps.cost import Cost
-    from trainc.sweeps.matrix import swept
+    from trainc.sweeps.matrix import replace_base
 
     matrix, told = asked
-    documents, problems = swept(matrix, inputs.documents)
+    documents, problems = replace_base(matrix, inputs.documents)
     # Where the file of the base is wrong, that is what there is to say.
     told = [*told, *inputs.diagnostics, *([] if has_errors(inputs.diagnostics) else problems)]
     inputs = replace(inputs, documents=documents, diagnostics=told)

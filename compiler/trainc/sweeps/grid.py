@@ -15,7 +15,7 @@ from trainc.diagnostics import Finding, Path
 from trainc.diagnostics.near_names import did_you_mean
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
-from trainc.sweeps.ranges import RangeError, range_of
+from trainc.sweeps.ranges import RangeError, range_values
 
 Value: TypeAlias = "str | int | float | bool"
 # Told the place, what is wrong there, and what to write.
@@ -39,10 +39,10 @@ class Assignment:
     @property
     def texts(self) -> dict[str, str]:
         """The values as a program is told them."""
-        return {name: text_of(value) for name, value in self.values.items()}
+        return {name: value_text(value) for name, value in self.values.items()}
 
 
-def text_of(value: Value) -> str:
+def value_text(value: Value) -> str:
     """A value as text: `true`, `0.0001`, `3e-05`; a string is as it was written."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -52,7 +52,7 @@ def text_of(value: Value) -> str:
 _Column: TypeAlias = "list[tuple[Value, Path]]"
 
 
-def assignments(data: Json, report: Report) -> tuple[list[Assignment], list[Finding]]:
+def read_assignments(data: Json, report: Report) -> tuple[list[Assignment], list[Finding]]:
     """Those of `parameters`, less those that `exclude` names, then those of `include`; and what there is to say of them.
 
     What is wrong with the sweep is reported, and then there are none.
@@ -93,10 +93,10 @@ def _combined(
         unused -= matching
         if not matching:
             places = {name: path for name, (_, path) in zip(columns, chosen, strict=True)}
-            found[tuple(map(text_of, values.values()))] = Assignment(values, places)
+            found[tuple(map(value_text, values.values()))] = Assignment(values, places)
     names = list(columns) or list(rows[0] if rows else ())
     for index, row in enumerate(rows):
-        key = tuple(text_of(row[name]) for name in names)
+        key = tuple(value_text(row[name]) for name in names)
         if key in found:
             refuse(("include", index), "the sweep has this combination already", "remove it")
         found[key] = Assignment({name: row[name] for name in names}, {name: ("include", index, name) for name in names})
@@ -110,7 +110,7 @@ def _excludes_nothing(index: int) -> Finding:
 
 
 def _matches(row: Json, values: Mapping[str, Value]) -> bool:
-    return all(text_of(values[name]) == text_of(value) for name, value in row.items())
+    return all(value_text(values[name]) == value_text(value) for name, value in row.items())
 
 
 def _columns(data: Json, refuse: Report) -> dict[str, _Column]:
@@ -127,7 +127,7 @@ def _columns(data: Json, refuse: Report) -> dict[str, _Column]:
 def _column(values: Any, path: Path, refuse: Report) -> _Column:
     if isinstance(values, Mapping):
         try:
-            return [(value, path) for value in range_of(values)]
+            return [(value, path) for value in range_values(values)]
         except RangeError as error:
             refuse((*path, error.field) if error.field else path, str(error), error.hint)
             return []
@@ -139,9 +139,9 @@ def _column(values: Any, path: Path, refuse: Report) -> _Column:
     column: _Column = []
     for index, value in enumerate(values):
         if _is_value(value, (*path, index), refuse):
-            if text_of(value) in seen:
-                refuse((*path, index), f"{path[-1]} has the value {text_of(value)} already", "remove it")
-            seen.add(text_of(value))
+            if value_text(value) in seen:
+                refuse((*path, index), f"{path[-1]} has the value {value_text(value)} already", "remove it")
+            seen.add(value_text(value))
             column.append((value, (*path, index)))
     return column
 
@@ -179,7 +179,7 @@ def _check_names(names: Sequence[str], home: Path, refuse: Report) -> None:
             refuse((*place, name), f"{name!r} cannot be the name of a parameter", hint)
         first = told.setdefault(name.upper(), name)
         if first != name:
-            message = f"{first} and {name} would be one variable, {variable_of(name)}"
+            message = f"{first} and {name} would be one variable, {variable_name(name)}"
             refuse((*place, name), message, "rename one of them")
 
 
@@ -193,7 +193,7 @@ def _check_row(row: Json, names: Sequence[str], path: Path, refuse: Report, *, w
         refuse(path, f"{', '.join(missing)} has no value here", "give every parameter a value")
 
 
-def variable_of(name: str) -> str:
+def variable_name(name: str) -> str:
     """The variable that tells a trial the value of a parameter."""
     # kubeflow/trainer KEP-3562, section 6, and pull request 3828: constructTrainJob.
     return f"KUBEFLOW_TRAINER_OPT_{name.upper()}"

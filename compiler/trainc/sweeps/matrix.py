@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.api.field_path import FieldPath, lasting
+from trainc.api.field_path import FieldPath, stable_path
 from trainc.diagnostics import Diagnostic, Finding, has_errors
 from trainc.options import Limits
 from trainc.overlays.edited import Edited, Origin, identity
@@ -15,8 +15,8 @@ from trainc.reading.confinement import OUTSIDE_HINT, is_inside, root_around
 from trainc.reading.document import Document
 from trainc.reading.files import read_paths
 from trainc.startup.records import dataclass, replace
-from trainc.sweeps.grid import MOST_TRIALS, Assignment, assignments
-from trainc.sweeps.trials import Trial, base_findings, too_many, trials
+from trainc.sweeps.grid import MOST_TRIALS, Assignment, read_assignments
+from trainc.sweeps.trials import Trial, check_base, make_trials, too_many_trials
 
 API, KIND = "trainc/v1alpha1", "Sweep"
 _HEAD = ("apiVersion", "kind", "metadata")
@@ -67,10 +67,10 @@ def _read(document: Document, limits: Limits) -> tuple[Matrix, list[Diagnostic]]
     metadata = data.get("metadata", {})
     name = fields.text(metadata, "name", ("metadata",)) if fields.is_mapping(metadata, ("metadata",)) else None
     path, job = _base(fields.text(data, "base") or "", document.file)
-    found, findings = assignments(data, fields.report)
+    found, findings = read_assignments(data, fields.report)
     most = _most(data, fields)
     if len(found) > most:
-        findings.append(too_many(len(found), most))
+        findings.append(too_many_trials(len(found), most))
     matrix = Matrix(document, path, job, name or "", tuple(found), _budget(data, fields))
     problems = [*fields.diagnostics, *(document.place(finding, _LABEL) for finding in findings)]
     return matrix, [*problems, *_outside(matrix, limits)]
@@ -109,7 +109,7 @@ def _budget(data: Mapping[str, Any], fields: TypedFields) -> Budget:
     return Budget(hours["gpuHours"], hours["hoursPerTrial"])
 
 
-def swept(matrix: Matrix, documents: Sequence[Document]) -> tuple[list[Document], list[Diagnostic]]:
+def replace_base(matrix: Matrix, documents: Sequence[Document]) -> tuple[list[Document], list[Diagnostic]]:
     """The documents with the trials in place of their TrainJobs, and what is wrong with the base."""
     jobs = [document for document in documents if _is_trainjob(document)]
     others = [each for each in documents if not _is_trainjob(each) and each.data.get("kind") != KIND]
@@ -117,10 +117,10 @@ def swept(matrix: Matrix, documents: Sequence[Document]) -> tuple[list[Document]
     if len(chosen) != 1:
         return others, [matrix.document.place(_not_one(matrix, chosen or jobs), _LABEL)]
     base = chosen[0]
-    wrong = [base.place(finding) for finding in base_findings(base.data, matrix.assignments, matrix.name)]
+    wrong = [base.place(finding) for finding in check_base(base.data, matrix.assignments, matrix.name)]
     if wrong:
         return others, wrong
-    every = zip(trials(base.data, matrix.assignments, matrix.name), matrix.assignments, strict=True)
+    every = zip(make_trials(base.data, matrix.assignments, matrix.name), matrix.assignments, strict=True)
     return [*others, *(_document(base, matrix, trial, assignment) for trial, assignment in every)], []
 
 
@@ -152,4 +152,4 @@ def _document(base: Document, matrix: Matrix, trial: Trial, assignment: Assignme
 
 def _written(document: Document, trial: Trial, assignment: Assignment) -> Iterator[tuple[FieldPath, Origin]]:
     for path, parameter in trial.written:
-        yield lasting(path, trial.job), Origin(document, assignment.places[parameter])
+        yield stable_path(path, trial.job), Origin(document, assignment.places[parameter])

@@ -25,7 +25,7 @@ class RangeError(ValueError):
         self.field, self.hint = field, hint
 
 
-def range_of(data: Json) -> list[int | float]:
+def range_values(data: Json) -> list[int | float]:
     """The values of a range, both ends included where `step` meets them. RangeError for what is none.
 
     Whole numbers stay whole; of the others, those that `count` makes have six significant digits.

@@ -14,7 +14,7 @@ from trainc.diagnostics import CompileError, Diagnostic, Finding, Path, format_p
 from trainc.diagnostics.near_names import did_you_mean
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field
-from trainc.sweeps.grid import MOST_TRIALS, Assignment, assignments, text_of, variable_of
+from trainc.sweeps.grid import MOST_TRIALS, Assignment, read_assignments, value_text, variable_name
 
 _GROUP = "trainer.kubeflow.org"
 _REFERENCE = pattern(r"\$\{(trialParameters|trialSpec)\.([^}]*)\}")
@@ -55,27 +55,27 @@ def sweep(
     def report(path: Path, message: str, hint: str) -> None:
         problems.append(Diagnostic("InvalidSweep", "error", message, hint, "sweep", format_path(path)))
 
-    found, _ = assignments(data, report)
+    found, _ = read_assignments(data, report)
     if not problems and len(found) > MOST_TRIALS:
-        problems.append(_placed(too_many(len(found), MOST_TRIALS), "sweep"))
-    problems += [_placed(finding, "base") for finding in base_findings(base, found, name)]
+        problems.append(_placed(too_many_trials(len(found), MOST_TRIALS), "sweep"))
+    problems += [_placed(finding, "base") for finding in check_base(base, found, name)]
     if problems:
         raise CompileError(problems)
-    return [trial.job for trial in trials(base, found, name)]
+    return [trial.job for trial in make_trials(base, found, name)]
 
 
 def _placed(finding: Finding, label: str) -> Diagnostic:
     return Diagnostic(finding.code, finding.severity, finding.message, finding.hint, label, format_path(finding.path))
 
 
-def too_many(count: int, most: int) -> Finding:
+def too_many_trials(count: int, most: int) -> Finding:
     """The error about a sweep of more trials than were wanted."""
     message = f"the sweep has {count:,} trials, which is more than {most:,}"
     hint = f"give the parameters fewer values, exclude combinations, or write maxTrials: {count}"
     return Finding("TooManyTrials", "error", message, hint, ("parameters",))
 
 
-def trials(base: Json, found: Sequence[Assignment], name: str = "") -> Iterator[Trial]:
+def make_trials(base: Json, found: Sequence[Assignment], name: str = "") -> Iterator[Trial]:
     """The trials of the job `base`, in order; `name` is what they are named after, if not after `base`."""
     named = name or _name_of(base)
     for index, assignment in enumerate(found):
@@ -87,7 +87,7 @@ def _name_of(base: Json) -> str:
     return name if isinstance(name, str) else ""
 
 
-def base_findings(base: Json, found: Sequence[Assignment], name: str = "") -> Iterator[Finding]:
+def check_base(base: Json, found: Sequence[Assignment], name: str = "") -> Iterator[Finding]:
     """What is wrong with a base: no name for the trials, and each `${trialParameters.x}` that the sweep does not have."""
     if not name and not _name_of(base):
         message = "the trials have no name to begin with"
@@ -152,7 +152,7 @@ class _Filling:
 
     def _env(self, env: Sequence[Any]) -> list[Any]:
         """The job's variables, those of the parameters in the place of a default that it may have for them."""
-        told = {variable_of(name): name for name in self.assignment.values}
+        told = {variable_name(name): name for name in self.assignment.values}
         there = [variable.get("name") if isinstance(variable, dict) else None for variable in env]
         names = [*there, *(name for name in told if name not in there)]
         made = [*env, *({} for _ in range(len(names) - len(env)))]
@@ -176,7 +176,7 @@ class _Filling:
         if whole and whole[1] == "trialParameters" and whole[2] in self.assignment.values:
             self.written.append((path, whole[2]))
             value = self.assignment.values[whole[2]]
-            return text_of(value) if _TEXTS.intersection(map(str, path)) else value
+            return value_text(value) if _TEXTS.intersection(map(str, path)) else value
         return _REFERENCE.sub(lambda found: self._value(found[1], found[2], found[0], path), text)
 
     def _value(self, kind: str, name: str, reference: str, path: Path) -> str:
