@@ -65,6 +65,13 @@ def add_input(parser: ArgumentParser, *, paths: bool = True) -> None:
     _add_rare_input(parser)
 
 
+def add_matrix(parser: ArgumentParser) -> None:
+    """`--matrix`, for commands that compile all of the input."""
+    group: Any = next(group for group in parser._action_groups if group.title == "input")  # noqa: SLF001 - as in command.py
+    help_text = "compile a sweep: the trials of the TrainJob that FILE names (`trainc help sweeps`)"
+    set_completion(group.add_argument("--matrix", metavar="FILE", help=help_text), FILE)
+
+
 def _add_rare_input(parser: ArgumentParser) -> None:
     group = topic_group(parser, "input")
     group.add_argument(
