@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from trainc.batch.run import Memory
 from trainc.cli.build import build
-from trainc.cli.command import COMMANDS, Streams, parsed, parser_of
+from trainc.cli.command import COMMANDS, Streams, build_parser, parse_arguments
 
 pytestmark = pytest.mark.slow
 
@@ -74,7 +74,7 @@ def test_a_build_with_a_memory_is_what_a_build_without_one_is(
         edit(folder, "write", name, 1)
     edit(folder, "runtime", "", 1)
     words = [str(folder / "jobs"), "--release", "2.3", "--prune", "--allow-empty", "-o"]
-    arguments, memory = parsed(parser_of(COMMANDS[0]), [*words, str(folder / "out")]), Memory()
+    arguments, memory = parse_arguments(build_parser(COMMANDS[0]), [*words, str(folder / "out")]), Memory()
     for save in [[], *saves]:
         memory.forget([str(edit(folder, *each)) for each in save])
         shutil.rmtree(folder / "new", ignore_errors=True)

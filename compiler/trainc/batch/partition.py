@@ -45,30 +45,30 @@ class Partition:
 def partition(  # noqa: PLR0913, PLR0917 - what a request names
     paths: Sequence[str],
     walk: Walk,
-    brought: frozenset[str],
+    overlay_files: frozenset[str],
     limits: Limits,
     step: Step,
     remembered: Remembered,
 ) -> Partition:
-    """The files that `walk` finds under `paths`. Those of `brought`, by real path, are never job files.
+    """The files that `walk` finds under `paths`. Those of `overlay_files`, by real path, are never job files.
 
     `step` is told of each file; what is `remembered` of one is the digest that it has as a job file.
     """
     job_files: list[JobFile] = []
     others: list[str] = []
 
-    def told_apart(file: str, path: str) -> bytes | None:
+    def digest_job_file(file: str, path: str) -> bytes | None:
         """The digest of a job file; empty for a file that is passed over."""
         data = None if file == STDIN else read_bytes(file, limits)
-        if data is not None and walk.passes_over(file, path, data):
+        if data is not None and walk.skips(file, path, data):
             return b""
-        if data is None or not seems_job_file(data) or (brought and os.path.realpath(file) in brought):
+        if data is None or not seems_job_file(data) or (overlay_files and os.path.realpath(file) in overlay_files):
             return None
         return file_digest(file, data)
 
     for path in paths:
         for file in walk.files(path):
-            found = remembered.recall(file, partial(told_apart, file, path))
+            found = remembered.recall(file, partial(digest_job_file, file, path))
             if found is None:
                 others.append(file)
             elif found:
@@ -76,7 +76,7 @@ def partition(  # noqa: PLR0913, PLR0917 - what a request names
             else:
                 continue
             step("reading", len(job_files) + len(others), None)
-    return Partition(tuple(job_files), tuple(others), (*walk.diagnostics, *walk.passed_over(paths)))
+    return Partition(tuple(job_files), tuple(others), (*walk.diagnostics, *walk.skipped_files(paths)))
 
 
 def file_digest(file: str, data: bytes) -> bytes:
