@@ -47,7 +47,7 @@ else:
 __all__ = ["dataclass", "field", "fields", "replace"]
 
 _MISSING: Any = object()
-_MANY = 20
+_MANY = 50
 
 
 class _Field:
