@@ -8,6 +8,7 @@ from trainc.api.documents import Manifest
 from trainc.api.field_path import format_field
 from trainc.diff.changes import Change
 from trainc.diff.delivery import ARGOCD_REPLACE, KUBECTL, DeliveryMethod
+from trainc.diff.gangs import is_size
 from trainc.diff.model import JobDiff, ObjectDiff
 from trainc.diff.objects import JobPairs
 from trainc.diff.rules import ClusterRules
@@ -102,7 +103,7 @@ def _ephemeral_volumes(jobset: Manifest) -> list[str]:
 
 def _gang_apart_from_pods(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
     """The PodGroup is applied, the JobSet is not."""
-    sizes = [(c.before, c.after) for _, c in _changes(job, "PodGroup") if c.path == ("spec", "minMember")]
+    sizes = [(c.before, c.after) for _, c in _changes(job, "PodGroup") if is_size(c.path)]
     jobset = _object(job, "JobSet")
     piecemeal = [method for method in deliveries if method.tool in ("kubectl", "argocd")]
     if jobset is None or not any(jobset.verdicts[method.id].outcome in _REFUSED for method in piecemeal):
