@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.plugins.gangs import gang_deviation, gang_pods
+from trainc.plugins.gangs import gang_deviation
 from trainc.plugins.readings import because, gang_policy, job_name, namespace, pods_of, replicated_job
 from trainc.plugins.rows import Because, InJobSet, InRuntime, Ref, Row, Rows, Situation
 from trainc.plugins.workload import TOPOLOGY
@@ -12,29 +12,40 @@ from trainc.plugins.workload.groups import Group, groups
 
 
 def _group(s: Situation) -> Group | None:
-    """The group that a leaf is about: the template at its index, or the only one."""
+    """The group that a leaf is about: that of a template, of a PodGroup, or of a pod template."""
+    for group in groups(s.job, s.info):
+        if group.template in s.path or group.name == s.object != s.job.name or s.pod_set in group.pod_sets:
+            return group
     found = groups(s.job, s.info)
-    name = next((str(step) for step in s.path if str(step) in {group.template for group in found}), "")
-    return next((group for group in found if group.template == name), found[0] if len(found) == 1 else None)
+    return found[0] if len(found) == 1 else None
 
 
 def _name(s: Situation) -> Iterator[Ref]:
     """The job's name, and the step's where each step is a group."""
     yield from job_name(s)
-    if group := _group(s):
-        for pod_set in group.pod_sets if group.name != s.job.name else ():
-            yield InJobSet(replicated_job(pod_set, "name"))
+    yield from _template(s)
+
+
+def _object(s: Situation) -> Iterator[Ref]:
+    """The Workload goes by the job's name, a PodGroup by its group's."""
+    yield from _name(s) if s.object != s.job.name else job_name(s)
+
+
+def _template(s: Situation) -> Iterator[Ref]:
+    """The step's name where each step is a group, else the job's."""
+    group = _group(s)
+    if group is None or group.template == s.job.name:
+        yield from job_name(s)
+    else:
+        yield InJobSet(replicated_job(group.pod_sets[0], "name"))
 
 
 def _min_count(s: Situation) -> Iterator[Ref]:
-    policy = s.info.gang("workload") or {}
-    if "minMember" in (policy.get("volcano") or {}):
+    if "minMember" in ((s.info.gang("workload") or {}).get("volcano") or {}):
         yield InRuntime(("spec", "podGroupPolicy", "volcano", "minMember"))
     elif group := _group(s):
         for pod_set in group.pod_sets:
             yield from pods_of(pod_set)
-    else:
-        yield from gang_pods(s)
 
 
 def _topology(s: Situation) -> Iterator[Ref]:
@@ -75,16 +86,16 @@ def _deviation(s: Situation) -> str:
 _PASS = (Row("...template.spec.schedulingGroup", (_name, _policy), lambda _: "gang-by-kubernetes"),)
 
 _BUILD = (
-    Row("metadata.name", (_name,)),
+    Row("metadata.name", (_object,)),
     Row("metadata.namespace", (namespace,)),
     Row("spec.controllerRef.name", (job_name,)),
     Row("spec.workloadRef.workloadName", (job_name,)),
-    Row("spec.workloadRef.templateName", (_name,)),
+    Row("spec.workloadRef.templateName", (_template,)),
     Row("...minCount", (_min_count,), _deviation),
     Row("...schedulingConstraints", (_topology,)),
     Row("...disruptionMode", (gang_policy("workload", "disruptionMode"),)),
     Row("...priorityClassName", (_priority,)),
-    Row("spec.podGroupTemplates...name", (_name,)),
+    Row("spec.podGroupTemplates[*].name", (_template,)),
     Row("...", (_policy, because("scheduling.k8s.io/v1beta1 wants it so"))),
 )
 

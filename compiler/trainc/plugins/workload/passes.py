@@ -38,7 +38,7 @@ def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
             "podGroupTemplates": [{"name": group.template, **spec} for group, spec in found],
         },
     }
-    for group, spec in found:
+    for group, spec in sorted(found, key=lambda each: each[0].name):
         yield {
             "apiVersion": API_VERSION,
             "kind": "PodGroup",
