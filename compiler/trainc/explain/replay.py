@@ -97,7 +97,9 @@ class Replay:
                     self._histories[key] = self._jobset
                 else:
                     self._histories[key] = History()
-                    self._histories[key].step(leaves(manifest), self._by(applied.plugin, "build", info, manifest["metadata"]["name"]))
+                    self._histories[key].step(
+                        leaves(manifest), self._by(applied.plugin, "build", info, manifest["metadata"]["name"])
+                    )
 
         if info.gitops:
             self._moves = moved(self._job, info)
