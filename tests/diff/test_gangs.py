@@ -34,7 +34,7 @@ def test_a_larger_gang_is_an_update_of_its_objects_and_refused_for_the_jobset() 
     found = changed(rendered(2), rendered(4))
     assert outcomes(found) == {"PodGroup llm": "in-place", "Workload llm": "in-place", "JobSet llm": "immutable"}
     assert (found.totals.before.gang, found.totals.after.gang) == (4, 6)
-    assert any("asks for 6 pods where 4 were meant" in note for note in found.notes)
+    assert any("requires 6 pods instead of 4" in note for note in found.notes)
 
 
 def test_another_mode_is_refused_and_only_who_forces_makes_the_objects_anew() -> None:
@@ -47,7 +47,7 @@ def test_another_mode_is_refused_and_only_who_forces_makes_the_objects_anew() ->
 def test_a_group_that_is_refused_for_another_field_is_not_resized_either() -> None:
     found = changed(rendered(2), rendered(4, mode="single"))
     assert outcomes(found)["PodGroup llm"] == "immutable"
-    assert not any("asks for" in note or "takes a changed PodGroup" in note for note in found.notes)
+    assert not any("requires" in note or "PodGroup" in note for note in found.notes)
 
 
 def test_metadata_may_change() -> None:

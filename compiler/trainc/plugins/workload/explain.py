@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trainc.plugins.gangs import gang_deviation
-from trainc.plugins.readings import because, gang_policy, job_name, namespace, pods_of, replicated_job
-from trainc.plugins.rows import Because, InJobSet, InRuntime, Ref, Row, Rows, Situation
+from trainc.plugins.readings import fixed_rule, gang_policy, job_name, namespace, pods_of, replicated_job
+from trainc.plugins.rows import FixedRule, JobSetField, Ref, Row, Rows, RuntimeField, Situation
 from trainc.plugins.workload import TOPOLOGY
 from trainc.plugins.workload.groups import Group, groups
 
@@ -37,12 +37,12 @@ def _template(s: Situation) -> Iterator[Ref]:
     if group is None or group.template == s.job.name:
         yield from job_name(s)
     else:
-        yield InJobSet(replicated_job(group.pod_sets[0], "name"))
+        yield JobSetField(replicated_job(group.pod_sets[0], "name"))
 
 
 def _min_count(s: Situation) -> Iterator[Ref]:
     if "minMember" in ((s.info.gang("workload") or {}).get("volcano") or {}):
-        yield InRuntime(("spec", "podGroupPolicy", "volcano", "minMember"))
+        yield RuntimeField(("spec", "podGroupPolicy", "volcano", "minMember"))
     elif group := _group(s):
         for pod_set in group.pod_sets:
             yield from pods_of(pod_set)
@@ -50,12 +50,12 @@ def _min_count(s: Situation) -> Iterator[Ref]:
 
 def _topology(s: Situation) -> Iterator[Ref]:
     if (s.info.gang("workload") or {}).get("schedulingConstraints"):
-        yield InRuntime(("spec", "podGroupPolicy", "workload", "schedulingConstraints", "topology", 0, "key"))
+        yield RuntimeField(("spec", "podGroupPolicy", "workload", "schedulingConstraints", "topology", 0, "key"))
         return
     for pod_set in s.info.pod_sets:
         path = replicated_job(pod_set, "template", "spec", "template", "metadata", "annotations", TOPOLOGY)
         if s.is_set(path):
-            yield InJobSet(path)
+            yield JobSetField(path)
 
 
 def _priority(s: Situation) -> Iterator[Ref]:
@@ -63,7 +63,7 @@ def _priority(s: Situation) -> Iterator[Ref]:
     for pod_set in s.info.pod_sets:
         path = replicated_job(pod_set, "template", "spec", "template", "spec", "priorityClassName")
         if s.is_set(path):
-            yield InJobSet(path)
+            yield JobSetField(path)
 
 
 def _policy(s: Situation) -> Iterator[Ref]:
@@ -71,12 +71,12 @@ def _policy(s: Situation) -> Iterator[Ref]:
     policy = s.info.gang("workload") or {}
     replaced = [name for name in policy if name not in ("schedulingConstraints", "disruptionMode")]
     yield (
-        InRuntime(("spec", "podGroupPolicy", *replaced[:1]))
+        RuntimeField(("spec", "podGroupPolicy", *replaced[:1]))
         if replaced
-        else InRuntime(("spec", "podGroupPolicy", "workload"))
+        else RuntimeField(("spec", "podGroupPolicy", "workload"))
     )
     if replaced:
-        yield Because("--gang workload leaves it to Kubernetes")
+        yield FixedRule("--gang workload leaves it to Kubernetes")
 
 
 def _deviation(s: Situation) -> str:
@@ -96,7 +96,7 @@ _BUILD = (
     Row("...disruptionMode", (gang_policy("workload", "disruptionMode"),)),
     Row("...priorityClassName", (_priority,)),
     Row("spec.podGroupTemplates[*].name", (_template,)),
-    Row("...", (_policy, because("scheduling.k8s.io/v1beta1 wants it so"))),
+    Row("...", (_policy, fixed_rule("scheduling.k8s.io/v1beta1 wants it so"))),
 )
 
 ROWS: Rows = {"enforce_pod_group_policy": _PASS, "build": _BUILD}
