@@ -85,6 +85,8 @@ TOO_SMALL = {
     "reading/event_parser.py",
     "reading/flattened.py",
 }
+# As long as what it is generated from has to say.
+GENERATED = {"api/schema/kubernetes_fields.py"}
 TOO_LONG = {"startup/records.py"}
 VAGUE = {"base", "common", "core", "helper", "helpers", "misc", "shared", "tools", "util", "utils"}
 
@@ -170,7 +172,7 @@ def test_a_module_earns_its_file() -> None:
         if not module.endswith("__init__.py") and lines(module) < FEWEST_LINES and importers[module] < FEWEST_IMPORTERS
         if not NAMED_BY_A_REGISTRY.fullmatch(module)
     }
-    assert small == LOADED_BY_NAME | TOO_SMALL
+    assert small == LOADED_BY_NAME | TOO_SMALL | GENERATED
 
 
 def test_no_module_is_longer_than_a_few_screens() -> None:

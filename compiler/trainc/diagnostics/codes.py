@@ -104,6 +104,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             BackoffLimitPerIndexNeedsIndexed CompletionsMissing ConflictingFields CoordinatorNotIndexed DependsOnEmpty
             DependsOnFirstJob DependsOnSelf DependsOnUnknown DerivedNameTooLong DuplicateFailureRule DuplicateItem
             DuplicateVolumeClaim ExtendedResourceNotInteger ExtendedResourceUnequal FeatureGateOff FieldImmutable
+            FieldNotInKubernetes
             InvalidAddress InvalidAnnotation InvalidCoordinatorIndex InvalidCoordinatorLabel InvalidFailureRuleName
             InvalidGroupName InvalidJobName InvalidJobPolicy InvalidLabel InvalidManagedBy InvalidMessagePattern
             InvalidName InvalidPath InvalidResources InvalidRestartPolicy InvalidSelector InvalidSubdomain
@@ -112,6 +113,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             TwoVolumeSources UnknownFailureReason UnknownResource UnknownTargetJob UnsupportedValue ValueAndValueFrom
             VolumeClaimNameTooLong VolumeClaimNotMounted VolumeClaimShadowsVolume WebhookDefaultMissing
         """,
+        "warning": "DeprecatedInKubernetes",
     },
     "policy": {
         "error": "PolicyDenied PolicyInvalid PolicyNeedsExtra",
