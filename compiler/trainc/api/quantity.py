@@ -198,13 +198,13 @@ def pod_requests(pod_spec: Json, *, limits_count: bool = False) -> ResourceList:
     sidecars: ResourceList = {}
     peak: ResourceList = {}
     for container in pod_spec.get("initContainers", ()):
-        asked = container_requests(container, limits_count)
+        requested = container_requests(container, limits_count)
         if container.get("restartPolicy") == "Always":
-            total = add_resources(total, asked)
-            sidecars = asked = add_resources(sidecars, asked)
+            total = add_resources(total, requested)
+            sidecars = requested = add_resources(sidecars, requested)
         else:
-            asked = add_resources(asked, sidecars)
-        peak = max_resources(peak, asked)
+            requested = add_resources(requested, sidecars)
+        peak = max_resources(peak, requested)
     total = {**max_resources(total, peak), **_pod_level(pod_spec)}
     return add_resources(total, parse_resources(pod_spec.get("overhead")))
 
@@ -212,10 +212,10 @@ def pod_requests(pod_spec: Json, *, limits_count: bool = False) -> ResourceList:
 def container_requests(container: Json, limits_count: bool) -> ResourceList:
     """The requests of one container."""
     resources = container.get("resources", {})
-    asked = parse_resources(resources.get("requests"))
-    return {**parse_resources(resources.get("limits")), **asked} if limits_count else asked
+    requested = parse_resources(resources.get("requests"))
+    return {**parse_resources(resources.get("limits")), **requested} if limits_count else requested
 
 
 def _pod_level(pod_spec: Json) -> ResourceList:
-    asked = pod_spec.get("resources", {}).get("requests", {})
-    return parse_resources({n: v for n, v in asked.items() if n in _POD_LEVEL or n.startswith("hugepages-")})
+    requested = pod_spec.get("resources", {}).get("requests", {})
+    return parse_resources({n: v for n, v in requested.items() if n in _POD_LEVEL or n.startswith("hugepages-")})

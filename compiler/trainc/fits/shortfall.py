@@ -104,19 +104,19 @@ class _Looker:
         return Shortfall(message, f"remove the request, or add {one.uncovered} to coveredResources", one.pod_set.name)
 
     def _too_much(self) -> Shortfall:
-        one, flavor, resource, asked, most = self._shortest()
+        one, flavor, resource, requested, most = self._shortest()
         key = (flavor, resource)
         own = min(most, self.queue.quotas[key].nominal if key in self.queue.quotas else 0)
         where = f" in flavor {flavor}" if len(self.queue.flavors) > 1 else ""
         message = (
-            f"{amount_with_unit(resource, asked)} asked, {bare_amount(resource, most)} is the most that {self._named} can get{where}: "
+            f"{amount_with_unit(resource, requested)} asked, {bare_amount(resource, most)} is the most that {self._named} can get{where}: "
             f"{self._sources(resource, own, most)}"
         )
         fewer, amount = self._fewer(one.pod_set, resource)
         if fewer:
-            total = bare_amount(resource, asked - amount)
+            total = bare_amount(resource, requested - amount)
             message += f"; {total} would fit: {self._size(fewer[0], fewer[1])}"
-        hint = f"raise the nominalQuota of {self._named} for {resource} in flavor {flavor} by {bare_amount(resource, asked - most)}"
+        hint = f"raise the nominalQuota of {self._named} for {resource} in flavor {flavor} by {bare_amount(resource, requested - most)}"
         if fewer:
             hint = f"{self._reduced(*fewer)}, or {hint}"
         return Shortfall(message, hint, fewer[0].name if fewer else one.pod_set.name)
@@ -124,14 +124,14 @@ class _Looker:
     def _shortest(self) -> tuple[Assigned, str, str, int, int]:
         """The flavor that comes nearest, and the resource of which it lacks the most: asked, and the most there is."""
         candidates = [
-            (max((asked / max(most, 1), name) for name, (asked, most) in attempt.short.items()), flavor, one)
+            (max((requested / max(most, 1), name) for name, (requested, most) in attempt.short.items()), flavor, one)
             for one in self.found.pod_sets
             for flavor, attempt in one.attempts.items()
             if attempt.short
         ]
         (_, resource), flavor, one = min(candidates, key=lambda item: (item[0], item[1]))
-        asked, most = one.attempts[flavor].short[resource]
-        return one, flavor, resource, asked, most
+        requested, most = one.attempts[flavor].short[resource]
+        return one, flavor, resource, requested, most
 
     def _sources(self, resource: str, own: int, most: int) -> str:
         if not self.queue.cohort:
@@ -226,8 +226,8 @@ class _Looker:
         return f"the nodes of flavor {one.tree} do not hold {what}: all together hold {lacking.most}"
 
     def _softer(self, one: Assigned) -> str:
-        asked = one.pod_set.topology
-        for annotation, softer in softer_topologies(asked, self.state.trees[one.tree]):
+        requested = one.pod_set.topology
+        for annotation, softer in softer_topologies(requested, self.state.trees[one.tree]):
             if would_be_admitted(with_topology(self.workload, one.pod_set.name, softer), self.queue, self.state):
                 return annotation
         return ""

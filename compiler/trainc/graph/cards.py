@@ -107,8 +107,8 @@ def _dots(pods: int) -> tuple[int, int]:
 
 def _facts(step: Step) -> list[tuple[str, str]]:
     facts = [("image", step.image.rpartition("/")[2])] if step.image else []
-    asked = [*filter(None, (devices(step), cpu_and_memory(step)))]
-    facts += [("" if i else "each", amounts) for i, amounts in enumerate(asked)]
+    requested = [*filter(None, (devices(step), cpu_and_memory(step)))]
+    facts += [("" if i else "each", amounts) for i, amounts in enumerate(requested)]
     if step.hosts:
         facts.append(("hosts", step.hosts))
     facts += [("meets at", meeting.address) for meeting in step.rendezvous]

@@ -105,13 +105,13 @@ class OfflineBackend(KubernetesBackend):
         self._base = None if named else _base_name(trainer)
         before = set(self._jobs)
         try:
-            asked: str = super().train(runtime, initializer, trainer, options)
+            requested: str = super().train(runtime, initializer, trainer, options)
         except RuntimeError as error:
             # The SDK puts its own words around whatever a request raises.
             if isinstance(error.__cause__, CompileError):
                 raise error.__cause__ from None
             raise
-        return next((name for name in self._jobs if name not in before), asked)
+        return next((name for name in self._jobs if name not in before), requested)
 
     def get_job(self, name: str) -> types.TrainJob:
         """A job that has been submitted, complete."""
