@@ -108,7 +108,7 @@ def test_the_port_lists_the_releases_and_deviations_that_there_are() -> None:
         (["check", "--release=2.3", "--fix=all"], "unknown option --fix; see `trainc check --help`"),
         (["init", "a", "b"], "unexpected argument b"),
         (["runtimes", "list", "--relase", "2.3"], "unknown option --relase; see `trainc runtimes --help`"),
-        (["build", "jobs", "-o", __file__], "is a file; name a folder, or redirect stdout instead"),
+        (["build", "jobs", "-o", __file__], "is a file; use a folder, or redirect stdout"),
         (["build", "jobs", "-o", "./jobs/"], "./jobs/ is both the input and the output folder"),
         (["build", "--release", "1.0"], "unknown Trainer release '1.0'"),
         (["build", "--release", "2.3.x"], "unknown Trainer release '2.3.x'; choose one of 2.0, "),

@@ -40,7 +40,7 @@ def test_of_two_objects_with_one_name_the_later_counts() -> None:
     assert pair.before == pair.after
     diff = diff_of([first, second], [second])
     assert diff.jobs == ()
-    assert diff.notes == ("before has JobSet team-a/llm more than once; the last one counts.",)
+    assert diff.notes == ("before contains JobSet team-a/llm more than once; the last one is used.",)
 
 
 def test_a_hashed_name_is_matched_by_its_plain_one() -> None:

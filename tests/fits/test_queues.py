@@ -48,7 +48,9 @@ def test_a_job_without_a_queue_is_asked_of_the_nodes() -> None:
     assert (few.verdict, few.cause, few.diagnostics[0].code) == ("never", "too-few-nodes", "NoNodeFits")
     small = alone(jobset(gpus=16, to=None), [node("n0", "r0")])
     assert (small.verdict, small.cause) == ("never", "no-node")
-    assert small.diagnostics[0].message == "no node takes a pod of node (1 pod of 16 GPUs): 1 node: too little room"
+    assert (
+        small.diagnostics[0].message == "no node can run a pod of node (1 pod of 16 GPUs): 1 node: not enough resources"
+    )
 
 
 def test_the_default_queue_of_a_namespace_takes_jobs_without_one() -> None:

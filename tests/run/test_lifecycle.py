@@ -52,14 +52,14 @@ def test_the_success_policy_decides_and_not_the_last_pod() -> None:
     job = plan(step("node"), step("launcher"), outcome=Outcome("All", ("launcher",), 0, ()))
     course = Lifecycle(job)
     course.begin()
-    assert course.pod_ended(pod(job, "launcher-0-0"), 0) == [Finish(0, "its success policy is met")]
+    assert course.pod_ended(pod(job, "launcher-0-0"), 0) == [Finish(0, "the success policy is met")]
 
 
 def test_any_asks_for_one_job_only() -> None:
     job = plan(step("node", replicas=2), outcome=Outcome("Any", (), 0, ()))
     course = Lifecycle(job)
     course.begin()
-    assert course.pod_ended(pod(job, "node-1-0"), 0) == [Finish(0, "its success policy is met")]
+    assert course.pod_ended(pod(job, "node-1-0"), 0) == [Finish(0, "the success policy is met")]
 
 
 def test_a_failure_is_tried_again_as_often_as_the_backoff_limit_says() -> None:
@@ -68,14 +68,14 @@ def test_a_failure_is_tried_again_as_often_as_the_backoff_limit_says() -> None:
     course.begin()
     assert started(course.pod_ended(pod(job, "node-0-0"), 1)) == ["node-0-0"]
     assert started(course.pod_ended(pod(job, "node-0-1"), 1)) == ["node-0-1"]
-    assert course.pod_ended(pod(job, "node-0-0"), 7) == [Finish(7, "node-0-0 ended with status 7")]
+    assert course.pod_ended(pod(job, "node-0-0"), 7) == [Finish(7, "node-0-0 exited with status 7")]
 
 
 def test_without_restarts_the_first_failure_ends_the_job() -> None:
     job = plan(step("node", limit=6))
     course = Lifecycle(job, restarts=False)
     course.begin()
-    assert course.pod_ended(pod(job, "node-0-0"), 3) == [Finish(3, "node-0-0 ended with status 3")]
+    assert course.pod_ended(pod(job, "node-0-0"), 3) == [Finish(3, "node-0-0 exited with status 3")]
 
 
 def test_exit_codes_decide_before_the_limit_does() -> None:
@@ -88,7 +88,7 @@ def test_exit_codes_decide_before_the_limit_does() -> None:
     course.begin()
     for _ in range(5):
         assert started(course.pod_ended(pod(job, "node-0-0"), 9)) == ["node-0-0"]
-    assert course.pod_ended(pod(job, "node-0-0"), 42) == [Finish(42, "node-0-0 ended with status 42")]
+    assert course.pod_ended(pod(job, "node-0-0"), 42) == [Finish(42, "node-0-0 exited with status 42")]
 
 
 def test_the_jobset_starts_anew_as_often_as_its_failure_policy_says() -> None:
@@ -100,7 +100,7 @@ def test_the_jobset_starts_anew_as_often_as_its_failure_policy_says() -> None:
     assert isinstance(stop, Stop)
     assert started(again) == ["data-0-0"]
     course.pod_ended(pod(job, "data-0-0"), 0)
-    assert course.pod_ended(pod(job, "node-0-0"), 1) == [Finish(1, "node-0-0 ended with status 1")]
+    assert course.pod_ended(pod(job, "node-0-0"), 1) == [Finish(1, "node-0-0 exited with status 1")]
 
 
 def test_the_first_rule_for_the_step_and_reason_counts() -> None:
@@ -117,7 +117,7 @@ def test_a_deadline_fails_the_job() -> None:
     slow = step("node", limit=6, deadline=5)
     course = Lifecycle(plan(slow))
     course.begin()
-    assert course.deadline_passed(slow) == [Finish(1, "node ran for more than 5 s")]
+    assert course.deadline_passed(slow) == [Finish(1, "node ran longer than 5 s")]
 
 
 @given(st.integers(1, 6), st.integers(1, 6), st.lists(st.booleans(), max_size=40))

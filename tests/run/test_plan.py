@@ -143,9 +143,9 @@ def test_a_size_is_written_where_the_job_says_it() -> None:
         "resourcesPerNode": {"limits": {"nvidia.com/gpu": 1, "cpu": 4}},
     }
     assert [finding.message for finding in findings] == [
-        "--pods 2: 2 here, in place of 16",
-        "--procs 1: 1 here, in place of 8",
-        "--procs 1: 1 here, in place of 8",
+        "--pods 2: this run uses 2 instead of 16",
+        "--procs 1: this run uses 1 instead of 8",
+        "--procs 1: this run uses 1 instead of 8",
     ]
     assert scale_job(smaller, Size(2, 1)) == (smaller, [])
 

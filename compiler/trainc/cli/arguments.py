@@ -48,9 +48,7 @@ def add_input(parser: ArgumentParser, *, paths: bool = True) -> None:
         help_text = "file, folder, or - for stdin (default: `sources` in trainc.yaml, else .)"
         set_completion(group.add_argument("paths", metavar="PATH", nargs="*", help=help_text), FILE)
     set_completion(
-        group.add_argument(
-            "--runtimes", metavar="DIR", action="append", help="more runtimes, for those not in the input (repeatable)"
-        ),
+        group.add_argument("--runtimes", metavar="DIR", action="append", help="folder with more runtimes (repeatable)"),
         FOLDER,
     )
     set_completion(
@@ -65,6 +63,13 @@ def add_input(parser: ArgumentParser, *, paths: bool = True) -> None:
         help="namespace for documents that set none",
     )
     _add_rare_input(parser)
+
+
+def add_matrix(parser: ArgumentParser) -> None:
+    """`--matrix`, for commands that compile all of the input."""
+    group: Any = next(group for group in parser._action_groups if group.title == "input")  # noqa: SLF001 - as in command.py
+    help_text = "compile a sweep: the trials of the TrainJob that FILE names (`trainc help sweeps`)"
+    set_completion(group.add_argument("--matrix", metavar="FILE", help=help_text), FILE)
 
 
 def _add_rare_input(parser: ArgumentParser) -> None:
@@ -194,13 +199,13 @@ def add_reporting(parser: ArgumentParser) -> None:
     """How diagnostics are shown."""
     loudness = parser.add_mutually_exclusive_group()
     loudness.add_argument("-q", "--quiet", action="store_true", help="show errors only")
-    loudness.add_argument("-v", "--verbose", action="store_true", help="also say what was read and written")
+    loudness.add_argument("-v", "--verbose", action="store_true", help="also report what was read and written")
     parser.add_argument("--color", choices=COLOURS, metavar="WHEN", default="auto", help=COLOR_HELP)
 
 
 def add_strict(parser: ArgumentParser) -> None:
     """For commands that refuse input."""
-    parser.add_argument("--strict", action="store_true", help="treat warnings as errors do: exit 1")
+    parser.add_argument("--strict", action="store_true", help="exit 1 if there are warnings, too")
 
 
 def argument_error(reason: str) -> Exception:

@@ -122,7 +122,7 @@ def _kept_files_info(paths: Sequence[str], target: str, arguments: Arguments) ->
     message = f"kept {counted_noun(len(paths), 'file')} of other jobs in {target}: {some}"
     hint = "to delete files of jobs that are not in this build, add --prune"
     if arguments.prune:
-        hint = "trainc 0.1.0 wrote them; delete the ones whose job no longer exists"
+        hint = "they were written by trainc 0.1.0; delete those whose job no longer exists"
     return Diagnostic("FilesKept", "info", message, hint)
 
 

@@ -20,12 +20,13 @@ from collections.abc import Iterator, Sequence
 
 from trainc.admission.admit import check_rendered
 from trainc.api.documents import Manifest
-from trainc.cli.arguments import add_input, add_limits, add_reporting, add_shaping, add_strict
+from trainc.cli.arguments import add_input, add_limits, add_matrix, add_reporting, add_shaping, add_strict
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.compiling import Run, diagnostics_paint, is_checked, is_failure, nothing_found, read_stdin, start
 from trainc.cli.environments import environment_name, environments_of, merge_diagnostics
 from trainc.cli.report_text import Files, counted_noun, text_report
 from trainc.cli.settings import Settings, settings_of
+from trainc.cli.sweeping import Asked, read_matrix_option
 from trainc.cli.terminal import Progress
 from trainc.compilation import CompiledJob
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, sort_diagnostics
@@ -38,11 +39,12 @@ FORMATS = ("text", "json", "github", "sarif")
 def add_arguments(parser: ArgumentParser) -> None:
     """Input, and the form of the report."""
     add_input(parser)
+    add_matrix(parser)
     add_shaping(parser)
     add_limits(parser)
     add_reporting(parser)
     add_strict(parser)
-    parser.add_argument("--allow-empty", action="store_true", help="finding nothing to check is fine")
+    parser.add_argument("--allow-empty", action="store_true", help="succeed even if there is nothing to check")
     parser.add_argument(
         "--format", choices=FORMATS, default="text", help="text (default) goes to stderr, the others to stdout"
     )
@@ -51,11 +53,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile, throw the manifests away, and report."""
     try:
+        matrix = read_matrix_option(arguments)
         every = [(environment_name(each), settings_of(each)) for each in environments_of(arguments)]
     except CompileError as error:
         return _report(error.diagnostics, Files(), arguments, streams)
     stdin, progress = read_stdin(every[0][1], streams), Progress(streams.err)
-    checked = {name: _check(settings, stdin, progress, arguments) for name, settings in every}
+    checked = {name: _check(settings, stdin, progress, arguments, matrix) for name, settings in every}
     progress.clear()
     findings = _check_ignore_comments([each.checking for each in checked.values()])
     found = merge_diagnostics({name: [*each.checking.diagnostics, *findings] for name, each in checked.items()})
@@ -76,8 +79,10 @@ class _Checked:
     counted: str
 
 
-def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Arguments) -> _Checked:
-    checking = start(settings, stdin, checks_fragments=True, step=progress.step)
+def _check(
+    settings: Settings, stdin: bytes, progress: Progress, arguments: Arguments, matrix: Asked | None
+) -> _Checked:
+    checking = start(settings, stdin, checks_fragments=True, step=progress.step, matrix=matrix)
     cluster = settings.configuration.cluster
     manifests: list[Manifest] = []
     runs: list[str] = []

@@ -59,7 +59,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--releases", metavar="OLD..NEW", help="compile the input for two Trainer releases")
     parser.add_argument("--runtime", metavar="NAME=FILE", help="compile the input with one runtime replaced")
-    parser.add_argument("--all-deliveries", action="store_true", help="show what each delivery does, not only yours")
+    parser.add_argument("--all-deliveries", action="store_true", help="show the outcome for every delivery mode")
     parser.add_argument("--format", choices=FORMATS, default="text", help="markdown is for pull request comments")
     parser.add_argument("--exit-code", action="store_true", help="exit 1 if anything changes, like git diff")
     add_input(parser, paths=False)
@@ -138,7 +138,7 @@ def _against_output(
         return given, _read(second, arguments, streams, diagnostics), diagnostics
     if given.output is None:
         raise UsageError(
-            f"{given.label} holds sources, and no trainc.yaml says where their output is; "
+            f"{given.label} contains sources, and no trainc.yaml says where their output is; "
             f"name both sides, as in `trainc diff git:HEAD:{given.label} {given.label}`"
         )
     output = _read(Side(given.output, given.output), arguments, streams, diagnostics)
@@ -180,7 +180,7 @@ def _dropped_fields(before: ReadSide, after: ReadSide) -> list[str]:
             used.setdefault(pattern(r"\[\d+\]").sub("[]", d.path), []).append(d.object)
     return [
         f"Trainer {after.options.release} has no {path}, which {_some(list(dict.fromkeys(objects)))} "
-        f"{'uses' if len(objects) == 1 else 'use'}; trainc still reads it, and `trainc migrate` rewrites it."
+        f"{'uses' if len(objects) == 1 else 'use'}; trainc still accepts it, and `trainc migrate` replaces it."
         for path, objects in used.items()
     ]
 

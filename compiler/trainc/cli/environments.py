@@ -24,7 +24,7 @@ def environments_of(arguments: Arguments) -> list[Arguments]:
         if name not in known:
             from trainc.diagnostics.near_names import did_you_mean
 
-            hint = did_you_mean(name, known) or f"there is {', '.join(known) or 'none'}"
+            hint = did_you_mean(name, known) or f"known environments: {', '.join(known) or 'none'}"
             raise UsageError(f"trainc.yaml has no environment {name!r}; {hint}")
     chosen = arguments.env or (() if arguments.paths or arguments.overlay else known)
     return [Arguments(**{**vars(arguments), "env": [name]}) for name in dict.fromkeys(chosen)] or [arguments]

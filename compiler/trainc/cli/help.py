@@ -105,7 +105,7 @@ def _page(topic: str | None) -> str:
 
 
 def overview() -> str:
-    """The commands and topics, one a line, and where to start."""
+    """The commands and topics, one per line, and where to start."""
     return f"{_HEAD}{_table((c.name, c.summary) for c in COMMANDS)}\nTopics:\n{_table(TOPICS.items())}{_TAIL}"
 
 

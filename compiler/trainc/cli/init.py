@@ -69,8 +69,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         default=_REPOSITORY,
         help="URL that the tool clones (default: a placeholder)",
     )
-    parser.add_argument("--only", choices=PARTS, action="append", help="write this part (repeatable)")
-    parser.add_argument("--kustomize", action="store_true", help="write a kustomization that compiles the jobs, too")
+    parser.add_argument("--only", choices=PARTS, action="append", help="write only this part (repeatable)")
+    parser.add_argument("--kustomize", action="store_true", help="also write a kustomization that compiles the jobs")
     parser.add_argument("--print", action="store_true", help="print the files, and write nothing")
     parser.add_argument(
         "--requirement",
@@ -89,7 +89,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         streams.out.write(_format_files(texts).encode("utf-8", "backslashreplace"))
         return Status.DONE
     if os.path.isfile(folder):
-        raise UsageError(f"{folder} is a file; name a folder (it is created if missing)")
+        raise UsageError(f"{folder} is a file; use a folder (it is created if missing)")
     merged, in_the_way = _merge_with_existing(folder, texts)
     builds = "trainc.yaml" in texts
     if builds and os.path.lexists(os.path.join(folder, RENDERED)):
@@ -127,7 +127,7 @@ def _texts(arguments: Arguments, requirement: Requirement) -> dict[str, str]:
     for name in ("repository", "requirement"):
         given = getattr(arguments, name)
         if given is not None and not given.isprintable():
-            raise UsageError(f"argument --{name}: {given!r} cannot be written on a line")
+            raise UsageError(f"argument --{name}: {given!r} must contain printable characters only")
     usual = [part for part in PARTS if part != "kustomize"]
     parts = [*(arguments.only or usual), *(["kustomize"] if arguments.kustomize else [])]
     texts = scaffold(parts, arguments.gitops, arguments.repository, __version__, requirement.line)

@@ -44,7 +44,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "configuration", metavar="CONFIG", nargs="?", help="overlay file; kustomize passes it to exec plugins"
     )
     set_completion(configuration, FILE)
-    parser.add_argument("--print", choices=(FILE_NAME,), help="print a file that kustomize needs, and do nothing else")
+    parser.add_argument("--print", choices=(FILE_NAME,), help="print a file that kustomize needs, and exit")
     parser.add_argument("--allow-empty", action="store_true", help="succeed even if there is no TrainJob")
     add_reporting(parser)
 

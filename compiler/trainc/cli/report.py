@@ -53,7 +53,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--source-url",
         metavar="URL",
         default="",
-        help="link sources below this URL, as #L lines (default: to the files, as seen from the page)",
+        help="base URL for links to source lines (default: relative paths)",
     )
     parser.add_argument("--title", default="Training jobs", help="heading of the page (default: Training jobs)")
     add_shaping(parser)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from trainc.cli.terminal import Paint
 from trainc.diagnostics import Diagnostic, Source
 from trainc.diagnostics.escaping import escape_line, escape_report
+from trainc.diagnostics.rulebook import rule_url
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field, replace
 
@@ -124,7 +125,8 @@ def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *
     """Every diagnostic and a line that counts them; with `quiet` errors only. Empty if there is nothing to show."""
     shown = _once([d for d in diagnostics if d.severity == "error" or not quiet])
     some = _first_of(shown)
-    blocks = ["\n".join(_block(d, files, paint)) for d in some]
+    linked = _first_of_each_code(some)
+    blocks = ["\n".join(_block(d, files, paint, linked=i in linked)) for i, d in enumerate(some)]
     if len(shown) > len(some):
         blocks.append(f"... and {len(shown) - len(some):,} more; fix these first")
     summary = summarize(shown)
@@ -151,7 +153,16 @@ def _first_of(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     return [diagnostics[i] for i in sorted(chosen)]
 
 
-def _block(d: Diagnostic, files: Files, paint: Paint) -> Iterable[str]:
+def _first_of_each_code(diagnostics: list[Diagnostic]) -> set[int]:
+    """The index of the first error or warning of each code; its block ends with the URL of the rule."""
+    first: dict[str, int] = {}
+    for i, d in enumerate(diagnostics):
+        if d.severity != "info":
+            first.setdefault(d.code, i)
+    return set(first.values())
+
+
+def _block(d: Diagnostic, files: Files, paint: Paint, *, linked: bool) -> Iterable[str]:
     assert d.severity != "ignored"
     place = str(d.source) if d.source else d.object or "trainc"
     # The path leads into an object that was compiled from the source, not into the source.
@@ -164,6 +175,8 @@ def _block(d: Diagnostic, files: Files, paint: Paint) -> Iterable[str]:
             yield paint("excerpt", line)
     if d.hint:
         yield f"  {paint('help', 'help:')} {escape_line(d.hint)}"
+    if linked:
+        yield paint("faint", f"  rule: {rule_url(d.code)}")
 
 
 def full_message(d: Diagnostic) -> str:

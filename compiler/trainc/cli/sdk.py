@@ -36,12 +36,14 @@ _EXTRA = ("kubeflow", "kubernetes", "kubeflow_trainer_api")
 def add_arguments(parser: ArgumentParser) -> None:
     """The script, its arguments, and where jobs are written."""
     set_completion(parser.add_argument("script", metavar="SCRIPT", help="the Python file to run"), FILE)
-    parser.add_argument("words", metavar="ARG", nargs="*", help="its arguments; after -- if they begin with -")
+    parser.add_argument(
+        "words", metavar="ARG", nargs="*", help="arguments for the script; put them after -- if they start with -"
+    )
     group = parser.add_argument_group("input")
-    help_text = "more runtimes, for those not in the catalog (repeatable)"
+    help_text = "folder with more runtimes (repeatable)"
     set_completion(group.add_argument("--runtimes", metavar="DIR", action="append", default=[], help=help_text), FOLDER)
     add_release(group.add_argument)
-    group.add_argument("--namespace", metavar="NAME", default="default", help="namespace of clients that name none")
+    group.add_argument("--namespace", metavar="NAME", default="default", help="namespace for clients that set none")
     group = parser.add_argument_group("output")
     help_text = "write DIR/<name>.yaml for each job (default: stdout)"
     set_completion(group.add_argument("-o", "--output", metavar="DIR", help=help_text), FOLDER)

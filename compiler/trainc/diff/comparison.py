@@ -47,7 +47,7 @@ def compare(before: Side, after: Side, rules: ClusterRules, deliveries: Sequence
 
 def _repetitions(*sides: Side) -> list[str]:
     return [
-        f"{side.label} has {name} more than once; the last one counts."
+        f"{side.label} contains {name} more than once; the last one is used."
         for side in sides
         for name in find_duplicates(side.manifests)
     ]
@@ -217,8 +217,8 @@ def with_renames(groups: Sequence[JobPairs], jobs: Sequence[JobDiff]) -> list[Jo
         new = came.get(content, [])
         if len(old) == len(new) == 1:
             was, now = noted[old[0]], noted[new[0]]
-            goes = f"{now.label} has the same content: this is a new name, under which the training starts anew."
-            comes = f"{was.label} had the same content: it is gone under that name, and the training starts anew."
+            goes = f"{now.label} has the same content: the job was renamed, and training starts from the beginning under the new name."
+            comes = f"{was.label} had the same content: the job was renamed, and training starts from the beginning."
             noted[old[0]] = replace(was, notes=(goes, *was.notes))
             noted[new[0]] = replace(now, notes=(comes, *now.notes))
     return noted

@@ -104,7 +104,7 @@ def _read_rendered(inputs: Inputs, release: str) -> ManifestSet:
 def _problems(document: Document, release: str) -> Sequence[Diagnostic]:
     """What keeps a JobSet from being compared at all: another version, or a field of another type."""
     if document.data.get("apiVersion") != JOBSET_API:
-        message = f"this is {document.data.get('apiVersion')} JobSet, not {JOBSET_API} JobSet"
+        message = f"this JobSet has apiVersion {document.data.get('apiVersion')}, not {JOBSET_API}"
         hint = f"compare JobSets of {JOBSET_API}"
         source = document.locate(("apiVersion",))
         return [
@@ -128,7 +128,7 @@ def _wrong_metadata(document: Document) -> Iterator[Diagnostic]:
         value = document.data["metadata"].get(field)
         if value is not None and not isinstance(value, dict):
             where = ("metadata", field)
-            message, hint = f"{field} are a mapping, not {json.dumps(value)[:60]}", "write `key: value` pairs"
+            message, hint = f"{field} must be a mapping, not {json.dumps(value)[:60]}", "write `key: value` pairs"
             label = label_of(document.data)
             yield Diagnostic(
                 "WrongType",

@@ -44,7 +44,9 @@ def diff_markdown(diff: Diff, *, most: int = LONGEST_COMMENT) -> str:
         details = "\n".join(("", *_details(job, diff), ""))
         if len(text) + len(details) > most:
             left = len(diff.jobs) - number
-            return f"{text}\nThe details of {_jobs(left)} more do not fit into a comment: `trainc diff` prints them.\n"
+            return (
+                f"{text}\nThe details of {_jobs(left)} more do not fit into a comment; run `trainc diff` to see them.\n"
+            )
         text += details
     return text
 
@@ -81,8 +83,8 @@ def _figures(totals: Versions) -> str:
 def _reading(diff: Diff) -> Iterator[str]:
     """What the words of the table mean, as far as they occur, and notes on everything."""
     met = {job.outcomes[method.id] for job in diff.jobs for method in diff.deliveries}
-    marked = " (*) marks how these manifests are delivered." if len(diff.deliveries) > 1 else ""
-    yield f"Judged for Trainer {diff.release} and {diff.method.label}.{marked}"
+    marked = " (*) marks your delivery mode." if len(diff.deliveries) > 1 else ""
+    yield f"Evaluated for Trainer {diff.release} and {diff.method.label}.{marked}"
     yield ""
     for outcome, meaning in MEANINGS.items():
         if outcome in met:
@@ -209,7 +211,7 @@ def _facts(before: Step | None, after: Step | None) -> list[str]:
     pods = as_arrow(*(f"{step.pods}" for step in (sides[0], sides[-1])))
     gpus = as_arrow(*(f"{step.gpus}" for step in (sides[0], sides[-1])))
     facts = [f"{pods} {'pod' if pods == '1' else 'pods'}"]
-    return facts if gpus == "0" else [*facts, f"{gpus} {'GPU' if gpus == '1' else 'GPUs'} each"]
+    return facts if gpus == "0" else [*facts, f"{gpus} {'GPU' if gpus == '1' else 'GPUs'} per pod"]
 
 
 def _arrows(before: dict[str, Step], after: dict[str, Step]) -> Iterator[Arrow]:

@@ -51,8 +51,8 @@ def diff_text(diff: Diff, paint: Paint) -> str:
 
 def _judged(diff: Diff) -> str:
     if len(diff.deliveries) > 1:
-        return f"judged for Trainer {diff.release}; (*) marks your delivery"
-    return f"judged for Trainer {diff.release} and {diff.method.label}; --all-deliveries shows the others"
+        return f"evaluated for Trainer {diff.release}; (*) marks your delivery mode"
+    return f"evaluated for Trainer {diff.release} and {diff.method.label}; --all-deliveries shows the others"
 
 
 def _job(job: JobDiff, diff: Diff, paint: Paint) -> Iterator[str]:
@@ -73,7 +73,7 @@ def _status(job: JobDiff) -> str:
     renamed = next((diff.renamed for diff in job.objects if diff.key.kind == "JobSet" and diff.renamed), None)
     if renamed:
         return f"changed, {' → '.join(renamed)}"
-    return "same fields, another order" if job.status == "unchanged" else job.status
+    return "same fields in a different order" if job.status == "unchanged" else job.status
 
 
 def _object(diff: ObjectDiff, method: DeliveryMethod, worst: Outcome, paint: Paint) -> Iterator[str]:

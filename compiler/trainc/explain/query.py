@@ -26,7 +26,7 @@ def parse(text: str) -> tuple[str, ...]:
     while position < len(text):
         token = _TOKEN.match(text, position)
         if token is None:
-            raise QueryError(f"cannot read {text[position:]!r} of {text!r} as a field path")
+            raise QueryError(f"cannot parse {text[position:]!r} in {text!r} as a field path")
         quoted, item, key = token.groups()
         if token[0] == ANY_STEPS:
             steps.append(ANY_STEPS)

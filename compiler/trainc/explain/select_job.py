@@ -99,12 +99,12 @@ def _chosen(jobs: Sequence[ValidDocument], wanted: str | None, read: Sequence[Di
         raise CompileError(read)
     known = [_names(job)[0] for job in jobs]
     if not jobs:
-        raise NoSuchJobError("the input has no TrainJob")
+        raise NoSuchJobError("there is no TrainJob in the input")
     if not found:
         assert wanted is not None
         hint = did_you_mean(wanted, [_names(job)["/" not in wanted] for job in jobs])
-        raise NoSuchJobError(f"the input has no TrainJob {wanted}; {hint or 'it has ' + _some(known)}")
-    raise NoSuchJobError(f"the input has several TrainJobs; name one as PATH#NAME: {_some(known)}")
+        raise NoSuchJobError(f"there is no TrainJob {wanted} in the input; {hint or 'it has ' + _some(known)}")
+    raise NoSuchJobError(f"the input has several TrainJobs; choose one with PATH#NAME: {_some(known)}")
 
 
 def _names(job: ValidDocument) -> tuple[str, str]:

@@ -52,7 +52,7 @@ def input_of(document: InputDocument, index: Path) -> Input:
         return Input(document.label, path, written, value, document.locate(written))
     if index == ("metadata", "namespace"):
         return Input(
-            "", (), (), value_at_index(document.data, index), rule="--namespace, for a TrainJob that names none"
+            "", (), (), value_at_index(document.data, index), rule="--namespace, for a TrainJob that sets none"
         )
     return Input("", (), (), value_at_index(document.data, index), rule=default_rule(document, index))
 

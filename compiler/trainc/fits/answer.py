@@ -108,7 +108,7 @@ def _readable_job(jobset: Json, cluster: Cluster) -> _Job:
         except ValueError:
             wrong = ()
     name = job_name(*place(jobset)) if isinstance(mapping(jobset).get("metadata"), Mapping) else ""
-    found = ("jobset-schema", wrong, "the JobSet has fields of the wrong type; `trainc check` names them")
+    found = ("jobset-schema", wrong, "the JobSet has fields of the wrong type; `trainc check` lists them")
     return _Job(name, verdict="refused", cause="jobset-schema", diagnostics=tuple(findings.refused_job(name, [found])))
 
 

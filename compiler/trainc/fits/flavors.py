@@ -71,10 +71,10 @@ class QueueView:
     def _topology_mismatch(self, name: str, group: Group, one: PodSet) -> str:
         has_topology = self.state.cluster.flavors[name].topology is not None
         if not one.topology.explicit:
-            return "" if self.places_all or not has_topology else "it only takes pods that ask for a topology"
+            return "" if self.places_all or not has_topology else "it accepts only pods that request a topology"
         if not has_topology:
             return "it has no topology" if group.covered & one.one.keys() else ""
-        return "" if has_levels(self.trees[name], one.topology) else "its topology lacks the level that is asked for"
+        return "" if has_levels(self.trees[name], one.topology) else "its topology does not have the requested level"
 
 
 @dataclass(slots=True)
@@ -123,7 +123,7 @@ class GroupSearch:
             found = (self.view.mismatch(name, self.group, one) for one in self.pod_sets)
             wrong = next(filter(None, found), "")
         except MalformedSelector as error:
-            self.malformed, wrong = True, f"the affinity of the pods cannot be read: {error}"
+            self.malformed, wrong = True, f"the affinity of the pods is not valid: {error}"
         if wrong:
             self.attempts[name] = Attempt(Mode.NO, NO_MATCH, wrong)
         return not wrong

@@ -45,7 +45,7 @@ def _line_of_queue(message: str, queues: Mapping[str, Document]) -> str:
         return ""
     part = next((key for key in ("stopPolicy", "namespaceSelector") if key in message), "resourceGroups")
     source = document.locate(("spec", part))
-    return f" ({label_of(document.data)} stands at {source.file}:{source.line})" if source else ""
+    return f" ({label_of(document.data)} is at {source.file}:{source.line})" if source else ""
 
 
 def _at(one: Diagnostic, home: Document, jobset: Any) -> Diagnostic:

@@ -95,7 +95,7 @@ def _name_finding(old: str, new: str) -> Finding:
     return Finding(
         "JobRenamed",
         "info",
-        f"job {old!r} becomes {new!r}, the name that Trainer's controller serves; pods and addresses follow",
-        hint="check what refers to the pods by name, such as dashboards and log queries",
+        f"job {old!r} becomes {new!r}, the name that Trainer's controller expects; pod names and addresses change with it",
+        hint="update what refers to the pods by name, such as dashboards and log queries",
         path=("spec", "template", "spec", "replicatedJobs"),
     )

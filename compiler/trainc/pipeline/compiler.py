@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trainc.api import names
+from trainc.api.strategic_merge import PatchFailedError
 from trainc.diagnostics import Diagnostic, Finding, has_errors
 from trainc.ir.info import Info
 from trainc.ir.release import Release
@@ -23,7 +24,7 @@ from trainc.pipeline.patches import apply_patches, replaced_lists
 from trainc.pipeline.roles import infer_roles, read_roles
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.plugins import engine
-from trainc.startup.records import dataclass, field
+from trainc.startup.records import dataclass, field, replace
 
 if TYPE_CHECKING:
     from trainc.pipeline.observer import Observer
@@ -119,12 +120,23 @@ def prepare(job: TrainJob, runtime: ValidDocument, release: Release, options: Op
     """Patch the runtime, label its steps, and lower it."""
     spec, release = runtime.data["spec"], runtime.behaviour(release)
     own = spec.get("template", {}).get("spec") or {}
-    patched = apply_patches(own, job.patches, release)
+    try:
+        patched = apply_patches(own, job.patches, release)
+    except PatchFailedError as failed:
+        # What else is wrong with the job is told of the runtime without its patches.
+        without, found = prepare(replace(job, patches=()), runtime, release, options)
+        return without, [*found, _cannot_merge(failed)]
     replaced = list(replaced_lists(own, job.patches)) if job.patches else []
     if options.semantics == "controller":
         return lower(job, runtime.data, read_roles(patched), release, options), replaced
     template, findings = infer_roles(patched, spec.get("mlPolicy"), runtime.naming)
     return lower(job, runtime.data, template, release, options), [*findings, *replaced]
+
+
+def _cannot_merge(failed: PatchFailedError) -> Finding:
+    """Such a patch stops the controller too: its webhook refuses the TrainJob, or no JobSet is ever made of it."""
+    hint = "give every item of the list a value for that key, or remove the item"
+    return Finding("PatchFailed", "error", f"the patch cannot be merged: {failed}", hint, failed.path)
 
 
 def _is_managed_elsewhere(job: TrainJob, release: Release, options: Options) -> bool:

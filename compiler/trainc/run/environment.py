@@ -131,11 +131,11 @@ def _source_label(source: Json) -> str:
 def _missing_source(what: str, name: str, path: Path) -> Finding:
     unset = f"{name} is not set" if name else "they are not set"
     hint = (
-        f"give it a value here: {name}=... trainc run ..."
+        f"set it yourself: {name}=... trainc run ..."
         if name
-        else "set those that the program needs before `trainc run`"
+        else "set the variables that the program needs, then start `trainc run`"
     )
-    return Finding("ValueNotHere", "warning", f"{what} is in the cluster; {unset}", hint, path)
+    return Finding("ValueNotHere", "warning", f"{what} exists only in the cluster; {unset}", hint, path)
 
 
 def inherited_variables(environ: Mapping[str, str], ours: Sequence[str]) -> Iterator[tuple[str, str]]:

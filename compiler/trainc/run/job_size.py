@@ -32,9 +32,9 @@ def scale_job(job: Json, size: Size) -> tuple[Json, list[Finding]]:
     for path, value in _changes(job, size):
         old = value_at(job, path)
         if old != value:
-            before = "what the runtime says" if old is None else str(old)
+            before = "the runtime's value" if old is None else str(old)
             flag = f"--pods {size.pods}" if path[-1] == "numNodes" else f"--procs {size.procs}"
-            message = f"{flag}: {value} here, in place of {before}"
+            message = f"{flag}: this run uses {value} instead of {before}"
             findings.append(Finding("ScaledForRun", "info", message, path=path))
             job = with_value(job, path, value)
     return job, findings

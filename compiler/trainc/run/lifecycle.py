@@ -61,13 +61,13 @@ class Lifecycle:
         if status == 0:
             self._done.add(pod.name)
             if self._has_succeeded():
-                return [Finish(0, "its success policy is met")]
+                return [Finish(0, "the success policy is met")]
             return list(self._startable())
         return self._failed(pod, status)
 
     def deadline_passed(self, step: Step) -> list[Action]:
         """The Jobs of a step have run for longer than their deadline."""
-        return self._job_failed(step, "DeadlineExceeded", 1, f"{step.name} ran for more than {step.deadline} s")
+        return self._job_failed(step, "DeadlineExceeded", 1, f"{step.name} ran longer than {step.deadline} s")
 
     def is_complete(self, step: Step) -> bool:
         """Whether every pod of the step has succeeded."""
@@ -108,11 +108,11 @@ class Lifecycle:
         step = self._steps[pod.step]
         action = next((r.action for r in step.exit_rules if (status in r.codes) == r.among), "Count")
         if action == "FailJob":
-            return self._job_failed(step, "PodFailurePolicy", status, f"{pod.short} ended with status {status}")
+            return self._job_failed(step, "PodFailurePolicy", status, f"{pod.short} exited with status {status}")
         if action != "Ignore":
             self._failures[step.name, pod.replica] += 1
         if not self._restarts or self._failures[step.name, pod.replica] > step.backoff_limit:
-            return self._job_failed(step, "BackoffLimitExceeded", status, f"{pod.short} ended with status {status}")
+            return self._job_failed(step, "BackoffLimitExceeded", status, f"{pod.short} exited with status {status}")
         self._running.add(pod.name)
         return [Start(pod)]
 
@@ -132,7 +132,7 @@ class Lifecycle:
             return [Finish(status, why)]
         self._used += not free
         self._restart()
-        return [Stop(f"{why}; the job starts anew"), *self._startable()]
+        return [Stop(f"{why}; the job restarts"), *self._startable()]
 
 
 def _jobs(step: Step) -> list[list[Pod]]:

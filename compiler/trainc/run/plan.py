@@ -96,10 +96,14 @@ class _Planner:
             return False
         label = (job["template"].get("metadata") or {}).get("labels", {}).get(ANCESTOR_LABEL, "")
         initializes = label.endswith("-initializer")
-        message = f"{job['name']} has no command: what its image starts is not known here"
-        hint = "put what it would fetch into its volume below --workdir" if initializes else "give it a `command`"
+        message = f"{job['name']} has no command, and trainc does not know what its image runs"
+        hint = (
+            "put the data that it would download into its volume under --workdir"
+            if initializes
+            else "set `command` in its container"
+        )
         severity: Severity = "warning" if initializes else "error"
-        skipping = "; it is taken as done" if initializes else ""
+        skipping = "; it is treated as complete" if initializes else ""
         self._findings.append(Finding("NothingToStart", severity, message + skipping, hint, (*path, *bare[0])))
         return True
 
@@ -157,12 +161,12 @@ class _Planner:
         is_path = "/" in program
         if name in ALWAYS or (is_path and known and program not in self._machine.programs):
             if is_path and name not in ALWAYS:
-                message = f"{program} is not on this machine; its {name} is started instead"
+                message = f"{program} does not exist on this machine; this machine's {name} is run instead"
                 findings.append(Finding("CommandReplaced", "info", message, path=(*path, "command", 0)))
             return name
         if not known and program not in self._machine.programs:
-            message = f"{program} is not on this machine"
-            hint = "install it, name the interpreter that has it with --python, or say with --map where the image's folder is"
+            message = f"{program} does not exist on this machine"
+            hint = "install it, pass the interpreter that has it with --python, or replace the image's folder with --map PATH=DIR"
             findings.append(Finding("ProgramNotHere", "error", message, hint, (*path, "command", 0)))
         return program
 
@@ -176,8 +180,8 @@ def _kind(at: Path, container: Json) -> str:
 def _containers_only(config_maps: Mapping[str, Json], plugins: Sequence[Plugin]) -> Iterator[Finding]:
     for plugin in plugins:
         if plugin.contained and any(name.endswith(file.suffix) for name in config_maps for file in plugin.files):
-            hint = "`trainc check` and `trainc graph` look at it without starting it"
-            message = f"a {plugin.name} job does not run here: {plugin.contained}"
+            hint = "use `trainc check` and `trainc graph`, which start nothing"
+            message = f"a {plugin.name} job cannot run on this machine: {plugin.contained}"
             yield Finding("ContainersOnly", "error", message, hint, _JOBS)
 
 

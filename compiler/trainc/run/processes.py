@@ -67,7 +67,7 @@ class _Run:
                 return await self._until_finished()
         except TimeoutError:
             up = ", ".join(sorted(pod.short for pod in self._pods.values()))
-            self._reports.event("", f"not ended after {patience:g} s; still running: {up}")
+            self._reports.event("", f"not finished after {patience:g} s; still running: {up}")
             return _OVERDUE
         finally:
             await self._stop_all()
@@ -77,7 +77,8 @@ class _Run:
         while status is None:
             if not self._pods:
                 self._reports.event(
-                    "", "nothing runs and nothing can start: a step waits for one that never gets there"
+                    "",
+                    "nothing is running and nothing can start: a step waits for another that never becomes ready or complete",
                 )
                 return 1
             done, _ = await asyncio.wait([*self._pods, *self._deadlines], return_when=asyncio.FIRST_COMPLETED)
@@ -93,7 +94,7 @@ class _Run:
         if pod is None:
             return None  # Stopped since.
         status: int = task.result()
-        self._reports.event(pod.short, "done" if status == 0 else f"ended with status {status}")
+        self._reports.event(pod.short, "done" if status == 0 else f"exited with status {status}")
         return await self._obey(self._course.pod_ended(pod, status))
 
     async def _obey(self, actions: list[Action]) -> int | None:
@@ -111,7 +112,7 @@ class _Run:
 
     def _start(self, action: Start) -> None:
         pod = action.pod
-        self._reports.event(pod.short, "starts again" if pod.name in self._started else "starts")
+        self._reports.event(pod.short, "restarts" if pod.name in self._started else "starts")
         step = next(step for step in self._plan.steps if step.name == pod.step)
         if step.deadline is not None and step not in self._deadlines.values():
             self._deadlines[asyncio.create_task(asyncio.sleep(step.deadline))] = step
