@@ -10,7 +10,7 @@ from trainc.cli.command import Arguments, Streams
 from trainc.cli.configuration import FILE_NAME
 from trainc.cli.report_text import STDIN, Files, counted_noun
 from trainc.cli.settings import Settings
-from trainc.cli.sweeping import Asked, Tally, expand_inputs
+from trainc.cli.sweeping import MatrixInput, Tally, expand_inputs
 from trainc.cli.terminal import Paint
 from trainc.compilation import CompiledJob
 from trainc.diagnostics import Diagnostic, Finding, Severity, has_errors
@@ -109,7 +109,7 @@ def start(  # noqa: PLR0913 - all but three go by their names
     *,
     checks_fragments: bool = False,
     step: Step = _ignore_progress,
-    matrix: Asked | None = None,
+    matrix: MatrixInput | None = None,
 ) -> Run:
     """Read the input of a command; the folder `skip` is not entered. Fragments may be the command's own concern.
 

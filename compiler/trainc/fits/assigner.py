@@ -61,7 +61,7 @@ class Assigner:
     ) -> bool:
         """Assign flavors to pod sets that belong together; False where the search ends here."""
         pod_sets = [workload.pod_sets[i] for i in members]
-        requested = [self._asked(one) for one in pod_sets]
+        requested = [self._requested(one) for one in pod_sets]
         total = _sum(requested)
         flavors: dict[str, Choice] = {}
         attempts: Attempts = {}
@@ -89,7 +89,7 @@ class Assigner:
             going_on &= bool(own) or not each
         return going_on
 
-    def _asked(self, one: PodSet) -> Amounts:
+    def _requested(self, one: PodSet) -> Amounts:
         covered = self.queue.group(PODS) is not None
         return {**one.total, PODS: one.count} if covered else one.total
 

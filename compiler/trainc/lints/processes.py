@@ -30,7 +30,7 @@ def processes(training: Training) -> Iterator[Finding]:
         elif total is not None:
             yield from _total(training, launch, total)
     if not counted and training.entry.trains and training.devices:
-        yield from _asked(training)
+        yield from _requested(training)
 
 
 def _per_node(training: Training, launch: Launch, option: Option) -> Iterator[Finding]:
@@ -87,7 +87,7 @@ def _side_by_side(training: Training) -> bool:
     return training.line.background and len(training.line.ran("launcher", "python", "code")) > 1
 
 
-def _asked(training: Training) -> Iterator[Finding]:
+def _requested(training: Training) -> Iterator[Finding]:
     """numProcPerNode, where no flag beats it."""
     requested, path, about = _requested_numbers(training)
     if requested is None or not requested.isdecimal() or training.policy not in ("torch", "mpi"):
