@@ -99,15 +99,15 @@ def as_submitted(jobset: dict[str, Any], release: str) -> tuple[Submitted, list[
 
     typed, findings = check(jobset, _KIND, release, prune=True)
     unknown = [f.path for f in findings if f.code == _UNKNOWN_FIELD]
-    return Submitted(_completed(_without(jobset, unknown), typed), typed), findings
+    return Submitted(_fill_defaults(_without(jobset, unknown), typed), typed), findings
 
 
-def _completed(document: Any, typed: Any) -> Any:
+def _fill_defaults(document: Any, typed: Any) -> Any:
     """`document` with the defaults that its typed form has and it has not; zero values stay as written."""
     if isinstance(document, dict) and isinstance(typed, dict):
-        return {**typed, **{key: _completed(value, typed.get(key)) for key, value in document.items()}}
+        return {**typed, **{key: _fill_defaults(value, typed.get(key)) for key, value in document.items()}}
     if isinstance(document, list) and isinstance(typed, list) and len(document) == len(typed):
-        return [_completed(left, right) for left, right in zip(document, typed, strict=True)]
+        return [_fill_defaults(left, right) for left, right in zip(document, typed, strict=True)]
     return document
 
 

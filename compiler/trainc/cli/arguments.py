@@ -58,7 +58,7 @@ def add_input(parser: ArgumentParser, *, paths: bool = True) -> None:
     add_release(group.add_argument)
     group.add_argument(
         "--namespace",
-        type=_checked_by(checked_namespace),
+        type=_checked_type(checked_namespace),
         metavar="NAME",
         help="namespace for documents that set none",
     )
@@ -112,7 +112,7 @@ def add_release(add_argument: Callable[..., Any]) -> None:
     """`--release`, which names a Trainer minor in any of its spellings."""
     add_argument(
         "--release",
-        type=_checked_by(_one_release),
+        type=_checked_type(_one_release),
         choices=RELEASES,
         metavar="MINOR",
         help=f"Trainer release to compile for: {', '.join(RELEASES)}",
@@ -146,7 +146,7 @@ def add_shaping(parser: ArgumentParser) -> None:
     )
     group.add_argument(
         "--keygen-image",
-        type=_checked_by(checked_image),
+        type=_checked_type(checked_image),
         metavar="IMAGE",
         help="image of the Job that generates the keys with --secrets presync-job",
     )
@@ -158,7 +158,7 @@ def add_shaping(parser: ArgumentParser) -> None:
     )
     group.add_argument(
         "--cluster-domain",
-        type=_checked_by(checked_cluster_domain),
+        type=_checked_type(checked_cluster_domain),
         metavar="DOMAIN",
         help="DNS domain of the cluster (default: cluster.local)",
     )
@@ -215,7 +215,7 @@ def argument_error(reason: str) -> Exception:
     return ArgumentTypeError(reason)
 
 
-def _checked_by(check: Callable[[str], str]) -> Callable[[str], str]:
+def _checked_type(check: Callable[[str], str]) -> Callable[[str], str]:
     """The type of an argument whose words a function of options.py checks."""
 
     def accepted(text: str) -> str:

@@ -140,11 +140,11 @@ def _report(diagnostics: Sequence[Diagnostic], files: Files, arguments: Argument
     if arguments.format == "text":
         streams.err.write(text_report(found, files, diagnostics_paint(arguments, streams), quiet=arguments.quiet))
     else:
-        streams.out.write(_formatted(found, arguments.format).encode("utf-8", "backslashreplace"))
+        streams.out.write(_format(found, arguments.format).encode("utf-8", "backslashreplace"))
     return Status.DIAGNOSED if is_failure(found, arguments) else Status.DONE
 
 
-def _formatted(diagnostics: Sequence[Diagnostic], form: str) -> str:
+def _format(diagnostics: Sequence[Diagnostic], form: str) -> str:
     if form == "json":
         from trainc.cli.report_formats import json_report
 

@@ -156,12 +156,12 @@ def parse_arguments(parser: ArgumentParser, words: Sequence[str]) -> Arguments:
     parse = parser.parse_known_args if has_actions else parser.parse_known_intermixed_args
     arguments, unknown = parse(words, Arguments())
     if unknown:
-        parser.error(_unknown(parser, unknown))
+        parser.error(_unknown_argument(parser, unknown))
     assert isinstance(arguments, Arguments)
     return arguments
 
 
-def _unknown(parser: ArgumentParser, words: Sequence[str]) -> str:
+def _unknown_argument(parser: ArgumentParser, words: Sequence[str]) -> str:
     """What is wrong with words that the parser has no place for: the first option among them, if there is one."""
     option = next((word.partition("=")[0] for word in words if word.startswith("-")), None)
     if option is None:

@@ -67,16 +67,16 @@ def read_configuration(paths: Sequence[str], named: str | None, limits: Limits =
     if problems:
         raise CompileError(problems)
     folder = os.path.dirname(file)
-    decided = _decided(document.data, folder)
+    decided = _read_settings(document.data, folder)
     found = Configuration(file, **decided)
     environments = {
-        name: replace(found, **_decided(own, folder, found), environment=name)
+        name: replace(found, **_read_settings(own, folder, found), environment=name)
         for name, own in document.data.get(ENVIRONMENTS, {}).items()
     }
     return replace(found, environments=environments)
 
 
-def _decided(data: Mapping[str, Any], folder: str, around: Configuration = Configuration()) -> dict[str, Any]:
+def _read_settings(data: Mapping[str, Any], folder: str, around: Configuration = Configuration()) -> dict[str, Any]:
     """Fields of a Configuration; `around` is what an environment stands in: its rules come on top of those."""
     values: dict[str, Any] = {_FIELDS.get(key, key): value for key, value in data.items() if key in BY_NAME}
     for key in _PATHS:

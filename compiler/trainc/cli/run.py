@@ -88,10 +88,14 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         machine = _machine(arguments, workdir, one)
         plugins = enabled(settings.options.plugins)
         plan = plan_of(one.compiled.manifests, machine, plugins)
-        diagnostics = [*one.diagnostics, *_placed(changed, one, "TrainJob"), *_placed(plan.findings, one, "JobSet")]
+        diagnostics = [
+            *one.diagnostics,
+            *_place_findings(changed, one, "TrainJob"),
+            *_place_findings(plan.findings, one, "JobSet"),
+        ]
         streams.err.write(text_report(diagnostics, Files(), paint, quiet=arguments.quiet))
         if arguments.dry_run:
-            streams.out.write(_printed(plan).encode("utf-8", "backslashreplace"))
+            streams.out.write(_format_plan(plan).encode("utf-8", "backslashreplace"))
         if has_errors(diagnostics):
             return Status.DIAGNOSED
         if plan.pods > _MOST_PODS:
@@ -161,7 +165,7 @@ def _make(plan: Plan) -> None:
             os.chmod(path, 0o700)
 
 
-def _placed(findings: Iterable[Finding], one: OneJob, kind: str) -> list[Diagnostic]:
+def _place_findings(findings: Iterable[Finding], one: OneJob, kind: str) -> list[Diagnostic]:
     label = f"{kind} {one.compiled.namespace}/{one.compiled.name}".replace(" /", " ")
     return [Diagnostic(f.code, f.severity, f.message, f.hint, label, format_path(f.path)) for f in findings]
 
@@ -191,7 +195,7 @@ def _reports(arguments: Arguments, streams: Streams, plan: Plan) -> Reports:
     return Reports(output, event)
 
 
-def _printed(plan: Plan) -> str:
+def _format_plan(plan: Plan) -> str:
     """The plan as commands: what each pod is told, and what it starts."""
     import shlex
 

@@ -120,10 +120,10 @@ def _sync_options() -> Iterator[str]:
         yield f"{title}:"
         for option in sync_options_of(tool):
             yield f"  {option.name}"
-            yield from (f"      {line}" for line in _filled(option.effect, _INDENTED))
+            yield from (f"      {line}" for line in _fill(option.effect, _INDENTED))
 
 
-def _filled(text: str, width: int) -> Iterator[str]:
+def _fill(text: str, width: int) -> Iterator[str]:
     """The words of `text` in lines of at most `width` characters; textwrap takes longer to import than a job to compile."""
     line = ""
     for word in text.split():

@@ -20,7 +20,7 @@ _ENDED = ("deleted", "re-created", "lost")
 def add_notes(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod]) -> JobDiff:
     """`job` with its notes, the most urgent first, as far as they concern these deliveries."""
     notes = [
-        *_lost(job, deliveries),
+        *_lost_job(job, deliveries),
         *_data(job, group, deliveries),
         *_gang_apart_from_pods(job, deliveries),
         *_suspended(job),
@@ -56,7 +56,7 @@ def overall_notes(
     return tuple(notes)
 
 
-def _lost(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
+def _lost_job(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
     if "lost" in (job.outcomes[method.id] for method in deliveries):
         yield (
             "The new JobSet is invalid. A tool that deletes before it creates, such as Flux with force, ends the "
