@@ -22,6 +22,8 @@ DOT = 9
 DOT_GAP = 3
 DOTS_IN_ROW = 28
 _ROWS = 2
+# Where values begin, behind the longest of their labels.
+VALUES = 66
 _VALUE_CHARACTERS = 40
 
 

@@ -77,7 +77,8 @@ class OfflineBackend(KubernetesBackend):
         every = [compilation for _, compilation, _ in self._jobs.values()]
         jobs = sorted((job for one in every for job in one.jobs), key=lambda job: (job.namespace, job.name))
         diagnostics = dict.fromkeys(diagnostic for one in every for diagnostic in one.diagnostics)
-        return Compilation(tuple(jobs), sort_diagnostics(list(diagnostics)))
+        sessions = tuple(session for one in every for session in one.sessions)
+        return Compilation(tuple(jobs), sort_diagnostics(list(diagnostics)), sessions)
 
     def write(self, folder: str | os.PathLike[str]) -> list[str]:
         """Write each TrainJob to FOLDER/<name>.yaml and give back the paths.
