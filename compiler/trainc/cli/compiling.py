@@ -110,7 +110,7 @@ def start(
     """
     inputs = settings.read(BytesIO(stdin), skip, step)
     rules = settings.policy(stdin)
-    judge, problems = _judge(settings, inputs)
+    judge, problems = judge_of(settings, inputs.documents)
     session = Session.of(
         inputs.documents, inputs.runtime_sources, settings.options, inputs.catalog, place, rules, judge
     )
@@ -118,14 +118,14 @@ def start(
     return Run(settings, inputs, session, Files(stdin), step, rules([*inputs.diagnostics, *problems, *skipped], True))
 
 
-def _judge(settings: Settings, inputs: Inputs) -> tuple[Judge | None, list[Diagnostic]]:
+def judge_of(settings: Settings, documents: Sequence[Document]) -> tuple[Judge | None, list[Diagnostic]]:
     """The policies that trainc.yaml names, ready to be asked."""
     folders = settings.configuration.policies
     if not folders:
         return None, []
     from trainc.policies import read_policies
 
-    return read_policies(folders, inputs.documents, settings.options.limits)
+    return read_policies(folders, documents, settings.options.limits)
 
 
 def fails(found: Sequence[Diagnostic], arguments: Arguments) -> bool:
