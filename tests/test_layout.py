@@ -79,7 +79,7 @@ TOO_SMALL = {
     "plugins/mpi/search_domain.py",
     "plugins/mpi/slots.py",
     "plugins/mpi/ssh.py",
-    "reading/careful.py",
+    "reading/strict.py",
     "reading/event_parser.py",
     "reading/flattened.py",
 }

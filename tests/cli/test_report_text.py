@@ -11,6 +11,7 @@ import pytest
 from trainc.cli.report_text import Files, excerpt, summarize, text_report
 from trainc.cli.terminal import Paint
 from trainc.diagnostics import Diagnostic, Source
+from trainc.diagnostics.rulebook import rule_url
 
 PLAIN = Paint("never", io.StringIO())
 
@@ -34,8 +35,15 @@ def test_a_diagnostic_reads_from_place_to_mend() -> None:
         "2 |   spec: 1\n"
         "  |   ^^^^\n"
         "  help: do it right\n"
+        f"  rule: {rule_url('SomeCode')}\n"
         "1 error in 1 file\n"
     )
+
+
+def test_the_url_of_a_rule_follows_the_first_error_or_warning_of_each_code() -> None:
+    report = text_report([found(line=1), found(line=2), found("info", file="")], Files(), PLAIN)
+    assert report.count(rule_url("SomeCode")) == 1
+    assert rule_url("SomeCode") not in text_report([found("info")], Files(), PLAIN)
 
 
 def test_without_a_position_the_object_is_named() -> None:
@@ -134,7 +142,7 @@ def test_nothing_in_a_report_is_obeyed_by_a_terminal_or_a_runner(field: str, hos
     source = None if field == "object" else Source(parts.pop("file"), 1, 1)
     parts.pop("file", None)
     report = text_report([Diagnostic("SomeCode", "error", source=source, **parts)], Files(), PLAIN)
-    assert len(report.splitlines()) == 3
+    assert len(report.splitlines()) == 4
     assert all(line.isprintable() for line in report.splitlines())
 
 

@@ -23,10 +23,17 @@ class PatchFailedError(Exception):
         super().__init__(message)
         self.path = path
 
+    def at(self, path: Path) -> PatchFailedError:
+        """The same failure, of a patch that is part of a larger document: `path` is the place in that."""
+        return PatchFailedError(str(self), path)
+
 
 def strategic_merge(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """`base` with `patch` merged in; neither is changed. Both are plain mappings without nulls or directives."""
-    merged: dict[str, Any] = _Merge(MERGE_KEYS, Copies()).mapping(base, patch, (), ())
+    """`base` with `patch` merged in; neither is changed. Both are plain mappings without nulls or directives.
+
+    PatchFailedError where two lists meet that are merged by a key, and an item of either has none.
+    """
+    merged: dict[str, Any] = _Merge(MERGE_KEYS, Copies(), all_named=True).mapping(base, patch, (), ())
     return merged
 
 
@@ -46,13 +53,16 @@ def merge_overlay(
 class _Merge:
     """One merge. `at` is a field's path in the result, `place` its path in the patch; `written` pairs those that were set.
 
-    With `names_items` an item of a keyed list has to have its key.
+    With `names_items` an item of a patch's keyed list has to have its key, with `all_named` one of the base's too.
     """
 
-    def __init__(self, keys: Mapping[str, str], copies: Copies, *, names_items: bool = False) -> None:
+    def __init__(
+        self, keys: Mapping[str, str], copies: Copies, *, names_items: bool = False, all_named: bool = False
+    ) -> None:
         self.keys = keys
         self.copies = copies
-        self.names_items = names_items
+        self.names_items = names_items or all_named
+        self.all_named = all_named
         self.written: list[tuple[FieldPath, Path]] = []
 
     def mapping(self, before: Mapping[str, Any], change: Mapping[str, Any], at: FieldPath, place: Path) -> Any:
@@ -111,6 +121,8 @@ class _Merge:
                 merged[name] = self._value(merged.get(name, known.get(name)), item, item_at, inner)
             else:
                 merged[name] = self._set(None, item, item_at, inner)
+        if self.all_named and any(_name(item, key) is None for item in before):
+            raise PatchFailedError(f"an item of the runtime's {place[-1]} has no {key!r}", place)
         untouched = [item for item in before if _name(item, key) not in {None, *merged, *deleted}]
         nameless = [item for item in before if _name(item, key) is None and None not in merged]
         order = in_merge_order(list(merged), [_name(item, key) for item in untouched], list(known))

@@ -75,19 +75,19 @@ class Pack:
         os.makedirs(self._folder, exist_ok=True)
         _write_once(os.path.join(self._folder, "CACHEDIR.TAG"), _TAG)
         _write_once(os.path.join(self._folder, ".gitignore"), "*\n")
-        descriptor, beside = tempfile.mkstemp(dir=self._folder, prefix=".new-", suffix=SUFFIX)
+        descriptor, staged = tempfile.mkstemp(dir=self._folder, prefix=".new-", suffix=SUFFIX)
         try:
             with os.fdopen(descriptor, "wb", _BUFFER) as stream:
                 stream.write(_MAGIC)
                 for address, content in self._kept(records):
                     checksum = self._believed.get(address) or self._checksum(address, content)
                     stream.write(_HEAD.pack(address, checksum, len(content)) + content)
-            os.chmod(beside, 0o666 & ~_umask())
+            os.chmod(staged, 0o666 & ~_umask())
             self.close()  # Windows replaces no file that is open.
-            os.replace(beside, self._path)
+            os.replace(staged, self._path)
         except BaseException:
             with suppress(OSError):
-                os.unlink(beside)
+                os.unlink(staged)
             raise
         _prune(self._folder)
 

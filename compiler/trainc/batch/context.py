@@ -16,7 +16,7 @@ from trainc.batch.digest import digest_of
 from trainc.batch.outcome import FileOutcome, JobOutcome, Key
 from trainc.diagnostics import Diagnostic, Source, has_errors
 from trainc.diagnostics.policy import Policy, Rules
-from trainc.dialects import is_ours
+from trainc.dialects import is_trainer_document
 from trainc.emit.yaml_writer import Form, text_of
 from trainc.lints.duplicate_subdomain import claims_of
 from trainc.options import Limits, Options
@@ -28,8 +28,8 @@ from trainc.pipeline.valid_document import ValidDocument
 from trainc.reading import opening
 from trainc.reading.catalog import Catalog, find
 from trainc.reading.document import Document
+from trainc.reading.file_filter import Exclude
 from trainc.reading.files import Texts, read_file, read_paths
-from trainc.reading.foreign import Exclude
 from trainc.startup.records import dataclass
 
 
@@ -136,7 +136,10 @@ class Context:
     def _session(self, file: str, passed: Passed) -> Session:
         if passed.failed:
             raise UnusualError(f"a patch cannot be applied to {file}")
-        if not all(document.data.get("kind") == "TrainJob" and is_ours(document.data) for document in passed.documents):
+        if not all(
+            document.data.get("kind") == "TrainJob" and is_trainer_document(document.data)
+            for document in passed.documents
+        ):
             raise UnusualError(f"{file} has documents other than TrainJobs")
         return self.session.with_jobs(passed.documents)
 

@@ -29,12 +29,12 @@ _OUTSIDE = "allow_outside"
 FOLDER, FILE, RUNTIME, CODE, TOPIC = "folder", "file", "runtime", "code", "topic"
 
 
-def completed_by(argument: Any, what: str) -> None:
+def set_completion(argument: Any, what: str) -> None:
     """Say what values an argument takes, for the shell's completion."""
     argument.completes = what
 
 
-def rare_group(parser: ArgumentParser, topic: str) -> Any:
+def topic_group(parser: ArgumentParser, topic: str) -> Any:
     """A group of options that `trainc help TOPIC` explains, and that a command's own help leaves out."""
     group: Any = parser.add_argument_group(f"{topic} options")
     group.topic = topic
@@ -46,14 +46,12 @@ def add_input(parser: ArgumentParser, *, paths: bool = True) -> None:
     group = parser.add_argument_group("input")
     if paths:
         help_text = "file, folder, or - for stdin (default: `sources` in trainc.yaml, else .)"
-        completed_by(group.add_argument("paths", metavar="PATH", nargs="*", help=help_text), FILE)
-    completed_by(
-        group.add_argument(
-            "--runtimes", metavar="DIR", action="append", help="more runtimes, for those not in the input (repeatable)"
-        ),
+        set_completion(group.add_argument("paths", metavar="PATH", nargs="*", help=help_text), FILE)
+    set_completion(
+        group.add_argument("--runtimes", metavar="DIR", action="append", help="folder with more runtimes (repeatable)"),
         FOLDER,
     )
-    completed_by(
+    set_completion(
         group.add_argument("--overlay", metavar="DIR", action="append", help="apply DIR/overlay.yaml (repeatable)"),
         FOLDER,
     )
@@ -68,7 +66,7 @@ def add_input(parser: ArgumentParser, *, paths: bool = True) -> None:
 
 
 def _add_rare_input(parser: ArgumentParser) -> None:
-    group = rare_group(parser, "input")
+    group = topic_group(parser, "input")
     group.add_argument(
         "--semantics",
         choices=get_args(Semantics),
@@ -95,7 +93,7 @@ def _add_rare_input(parser: ArgumentParser) -> None:
         action="append",
         help="an environment of trainc.yaml; repeatable (default without PATH: all of them)",
     )
-    completed_by(
+    set_completion(
         group.add_argument(
             "--config", metavar="FILE", help="settings file (default: trainc.yaml here or in a parent folder)"
         ),
@@ -124,7 +122,7 @@ def _one_release(text: str) -> str:
 
 def add_shaping(parser: ArgumentParser) -> None:
     """How the output is meant to travel to the cluster; for gitops semantics only."""
-    group = rare_group(parser, "delivery")
+    group = topic_group(parser, "delivery")
     group.add_argument(
         "--delivery", choices=get_args(Delivery), help="the tool that applies the output (default: argocd)"
     )
@@ -175,7 +173,7 @@ _BOUNDED = {
 
 def add_limits(parser: ArgumentParser) -> None:
     """Bounds on input."""
-    group = rare_group(parser, "limits")
+    group = topic_group(parser, "limits")
     for limit in fields(Limits):
         if limit.name == _OUTSIDE:
             continue
@@ -194,16 +192,16 @@ def add_reporting(parser: ArgumentParser) -> None:
     """How diagnostics are shown."""
     loudness = parser.add_mutually_exclusive_group()
     loudness.add_argument("-q", "--quiet", action="store_true", help="show errors only")
-    loudness.add_argument("-v", "--verbose", action="store_true", help="also say what was read and written")
+    loudness.add_argument("-v", "--verbose", action="store_true", help="also report what was read and written")
     parser.add_argument("--color", choices=COLOURS, metavar="WHEN", default="auto", help=COLOR_HELP)
 
 
 def add_strict(parser: ArgumentParser) -> None:
     """For commands that refuse input."""
-    parser.add_argument("--strict", action="store_true", help="treat warnings as errors do: exit 1")
+    parser.add_argument("--strict", action="store_true", help="exit 1 if there are warnings, too")
 
 
-def refusal(reason: str) -> Exception:
+def argument_error(reason: str) -> Exception:
     """What the type of an argument raises about a word that is none of its values."""
     from argparse import ArgumentTypeError
 
@@ -217,12 +215,12 @@ def _checked_by(check: Callable[[str], str]) -> Callable[[str], str]:
         try:
             return check(text)
         except ValueError as error:
-            raise refusal(str(error)) from None
+            raise argument_error(str(error)) from None
 
     return accepted
 
 
 def _positive(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise refusal(f"{text!r} is not a positive integer")
+        raise argument_error(f"{text!r} is not a positive integer")
     return int(text)

@@ -24,13 +24,13 @@ from trainc.cli.arguments import (
     add_reporting,
     add_shaping,
     add_strict,
-    completed_by,
-    refusal,
+    argument_error,
+    set_completion,
 )
-from trainc.cli.build_output import Target, refuse, to_folders, to_stdout
+from trainc.cli.build_output import Target, report_refusal, write_folders, write_stdout
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.compiling import Run, read_stdin, start
-from trainc.cli.environments import environments_of, name_of
+from trainc.cli.environments import environment_name, environments_of
 from trainc.cli.report_text import STDIN, Files
 from trainc.cli.settings import Settings, settings_of
 from trainc.cli.terminal import Progress
@@ -52,7 +52,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="DIR",
         help="write a file per TrainJob to DIR (default: -, stdout)",
     )
-    completed_by(where, FOLDER)
+    set_completion(where, FOLDER)
     output.add_argument(
         "--prune",
         action="store_true",
@@ -89,14 +89,14 @@ def _add_speed(parser: ArgumentParser) -> None:
         metavar="DIR",
         help="keep results in DIR and compile only what has changed",
     )
-    completed_by(where, FOLDER)
+    set_completion(where, FOLDER)
 
 
 def _processes(text: str) -> int:
     if text == "auto":
         return 0
     if not text.isascii() or not text.isdigit():
-        raise refusal(f"{text!r} is not a number of processes")
+        raise argument_error(f"{text!r} is not a number of processes")
     return int(text)
 
 
@@ -108,9 +108,11 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         every = environments_of(arguments)
         settings = settings_of(every[0])
     except CompileError as error:
-        return refuse(error.diagnostics, Files(), arguments, streams)
+        return report_refusal(error.diagnostics, Files(), arguments, streams)
     if len(every) > 1:
-        raise UsageError(f"--watch is for one environment: name one of {', '.join(map(name_of, every))} with --env")
+        raise UsageError(
+            f"--watch works on one environment: choose one of {', '.join(map(environment_name, every))} with --env"
+        )
     target = _target(arguments, settings)
     if target == STDOUT or STDIN in settings.paths or arguments.check or arguments.exit_code:
         raise UsageError(
@@ -127,20 +129,20 @@ def build(arguments: Arguments, streams: Streams) -> Status:
         every = environments_of(arguments)
         settings = [settings_of(each) for each in every]
     except CompileError as error:
-        return refuse(error.diagnostics, Files(), arguments, streams)
+        return report_refusal(error.diagnostics, Files(), arguments, streams)
     folders, progress = [_target(arguments, each) for each in settings], Progress(streams.err)
     if len(every) > 1 and (STDOUT in folders or len(set(folders)) < len(folders)):
-        names = ", ".join(map(name_of, every))
-        raise UsageError(f"each environment needs an `output` of its own; name one of {names} with --env")
+        names = ", ".join(map(environment_name, every))
+        raise UsageError(f"each environment needs an `output` of its own; choose one of {names} with --env")
     with ExitStack() as stack:
         targets: list[Target] = []
         for which, each, folder in zip(every, settings, folders, strict=True):
             compilation = _compilation(each, arguments, streams, folder, progress)
             stack.push(compilation.__exit__)
-            targets.append(Target(compilation, folder, name_of(which)))
+            targets.append(Target(compilation, folder, environment_name(which)))
         if folders == [STDOUT]:
-            return to_stdout(targets[0].compilation, progress, arguments, streams)
-        return to_folders(targets, progress, arguments, streams)
+            return write_stdout(targets[0].compilation, progress, arguments, streams)
+        return write_folders(targets, progress, arguments, streams)
 
 
 def _target(arguments: Arguments, settings: Settings) -> str:
@@ -156,9 +158,9 @@ def _target(arguments: Arguments, settings: Settings) -> str:
     if target != STDOUT and arguments.format == "json":
         raise UsageError("--format json works on stdout only; files in an output folder are YAML")
     if target != STDOUT and os.path.isfile(target):
-        raise UsageError(f"the output folder {target} is a file; name a folder, or redirect stdout instead")
+        raise UsageError(f"the output folder {target} is a file; use a folder, or redirect stdout")
     if target != STDOUT and settings.paths and all(_is_same(path, target) for path in settings.paths):
-        raise UsageError(f"{target} is both the input and the output folder; choose another output folder")
+        raise UsageError(f"{target} is both the input and the output folder; use another output folder")
     return target
 
 
@@ -174,14 +176,14 @@ def _compilation(
     stdin = read_stdin(settings, streams)
     # Policies look at the objects of a job, which a cache does not hold.
     if (arguments.jobs != 1 or arguments.cache is not None) and not settings.configuration.policies:
-        from trainc.cli.batching import Request, UnusualError, processes, run_apart
+        from trainc.cli.batching import Request, UnusualError, process_count, run_in_batches
 
         request = Request(
             settings.paths, settings.runtimes, settings.overlays, settings.options, arguments.format,
-            skip, stdin, processes(arguments.jobs), arguments.cache, settings.configuration.exclude,
+            skip, stdin, process_count(arguments.jobs), arguments.cache, settings.configuration.exclude,
         )  # fmt: skip
         try:
-            compilation = run_apart(request, settings, progress)
+            compilation = run_in_batches(request, settings, progress)
         except UnusualError as reason:
             progress.clear()
             if arguments.verbose:
@@ -189,6 +191,6 @@ def _compilation(
         else:
             progress.clear()
             if compilation.unsaved:
-                streams.err.write(f"trainc: the cache was not written: {compilation.unsaved}\n")
+                streams.err.write(f"trainc: could not write the cache: {compilation.unsaved}\n")
             return compilation
     return start(settings, stdin, skip, step=progress.step)

@@ -128,7 +128,7 @@ def judge_of(settings: Settings, documents: Sequence[Document]) -> tuple[Judge |
     return read_policies(folders, documents, settings.options.limits)
 
 
-def fails(found: Sequence[Diagnostic], arguments: Arguments) -> bool:
+def is_failure(found: Sequence[Diagnostic], arguments: Arguments) -> bool:
     """Whether diagnostics make a command fail: errors do, and with --strict warnings."""
     return has_errors(found) or (arguments.strict and any(d.severity == "warning" for d in found))
 
@@ -146,16 +146,16 @@ def nothing_found(settings: Settings, found: Sequence[Diagnostic]) -> list[Diagn
 
 def is_checked(document: Document) -> bool:
     """Whether `check` has anything to say of a document."""
-    from trainc.dialects import is_ours
+    from trainc.dialects import is_trainer_document
 
-    if is_ours(document.data) or document.data.get("kind") in _USED_KINDS:
+    if is_trainer_document(document.data) or document.data.get("kind") in _USED_KINDS:
         return True
     from trainc.pipeline.fragments import fragment_of
 
     return fragment_of(document) is not None
 
 
-def paint_for(arguments: Arguments, streams: Streams) -> Paint:
+def diagnostics_paint(arguments: Arguments, streams: Streams) -> Paint:
     """The colours of diagnostics."""
     return Paint(arguments.color, streams.err)
 
@@ -164,17 +164,17 @@ def skipped_documents(
     documents: Sequence[Document], settings: Settings, *, checks_fragments: bool = False
 ) -> Iterator[Diagnostic]:
     """Documents that are not compiled: a warning each where the file was named, else one info for all."""
-    from trainc.dialects import is_legacy, is_ours
+    from trainc.dialects import is_legacy, is_trainer_document
 
     named = {path.removeprefix("./") for path in settings.paths}
     has_jobs = any(document.data.get("kind") in _JOB_KINDS for document in documents)
     skipped = 0
-    with_jobs = {document.file for document in documents if is_ours(document.data)}
+    with_jobs = {document.file for document in documents if is_trainer_document(document.data)}
     for document in documents:
         if is_legacy(document.data):
             yield _legacy(document, "warning" if has_jobs else "error")
             continue
-        if is_ours(document.data) or document.data.get("kind") in _USED_KINDS:
+        if is_trainer_document(document.data) or document.data.get("kind") in _USED_KINDS:
             continue
         if document.file.rpartition("/")[2] == FILE_NAME and "kind" not in document.data:
             continue
@@ -183,7 +183,7 @@ def skipped_documents(
         fragment = fragment_of(document)
         if fragment is not None and checks_fragments:
             continue
-        if document.file in named and not (document.file in with_jobs and _belongs_beside(document)):
+        if document.file in named and not (document.file in with_jobs and _is_expected_kind(document)):
             yield _skipped(document, fragment)
         else:
             skipped += 1
@@ -199,7 +199,7 @@ def _legacy(document: Document, severity: Severity) -> Diagnostic:
     return document.place(Finding("LegacyTrainingJob", severity, message, hint, ("kind",)))
 
 
-def _belongs_beside(document: Document) -> bool:
+def _is_expected_kind(document: Document) -> bool:
     """Whether it is what a TrainJob's file may well hold beside it: claims, configuration, accounts, queues."""
     group = str(document.data.get("apiVersion") or "").rpartition("/")[0]
     return group in _COMPANION_GROUPS and "kind" in document.data

@@ -14,8 +14,8 @@ from trainc.diagnostics.policy import Rule, read_rules
 from trainc.options import Delivery, Limits, SecretsMode, Semantics
 from trainc.reading.confinement import OUTSIDE_HINT, folders_upward, is_inside, root_around
 from trainc.reading.document import Document
-from trainc.reading.foreign import Exclude
-from trainc.reading.opening import read_file, reason_of
+from trainc.reading.file_filter import Exclude
+from trainc.reading.opening import error_reason, read_file
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.records import dataclass, field, replace
 
@@ -125,7 +125,7 @@ def _read(file: str, limits: Limits) -> Document:
     try:
         documents, problems = read_documents(read_file(file, limits.file_bytes), file, limits)
     except OSError as error:
-        message = f"{file} cannot be read: {reason_of(error)}"
+        message = f"{file} cannot be read: {error_reason(error)}"
         raise CompileError(
             [Diagnostic("InvalidConfiguration", "error", message, "check the path given to --config")]
         ) from None

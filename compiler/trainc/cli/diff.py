@@ -22,14 +22,14 @@ from argparse import ArgumentParser
 from collections.abc import Mapping
 from io import BytesIO
 
-from trainc.cli.arguments import FILE, add_input, add_limits, add_reporting, add_shaping, completed_by
+from trainc.cli.arguments import FILE, add_input, add_limits, add_reporting, add_shaping, set_completion
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.diff_sides import ReadSide, Side, look_up, new_diagnostics, read_side, sides_of
-from trainc.cli.environments import environments_of_sides, name_of
+from trainc.cli.environments import environment_name, environments_of_sides
 from trainc.cli.report_text import Files, text_report
 from trainc.cli.terminal import Paint, Part
 from trainc.diagnostics import CompileError, Diagnostic
-from trainc.diagnostics.spelled_out import unobeyed
+from trainc.diagnostics.escaping import escape_report
 from trainc.diff.model import Diff
 from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
@@ -51,7 +51,7 @@ _COLOURS: dict[str, Part] = {
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Two sides, or one and what to vary about it."""
-    completed_by(
+    set_completion(
         parser.add_argument(
             "sides", metavar="A B", nargs="*", help="before and after: file, folder, - or git:REV[:PATH]"
         ),
@@ -59,7 +59,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--releases", metavar="OLD..NEW", help="compile the input for two Trainer releases")
     parser.add_argument("--runtime", metavar="NAME=FILE", help="compile the input with one runtime replaced")
-    parser.add_argument("--all-deliveries", action="store_true", help="show what each delivery does, not only yours")
+    parser.add_argument("--all-deliveries", action="store_true", help="show the outcome for every delivery mode")
     parser.add_argument("--format", choices=FORMATS, default="text", help="markdown is for pull request comments")
     parser.add_argument("--exit-code", action="store_true", help="exit 1 if anything changes, like git diff")
     add_input(parser, paths=False)
@@ -83,7 +83,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     for each in every:
         out = BytesIO()
         statuses.append(_run(each, Streams(streams.stdin, out, streams.err)))
-        shown[name_of(each)] = out.getvalue()
+        shown[environment_name(each)] = out.getvalue()
     streams.out.write(_all_shown(shown, arguments.format))
     return max(statuses)
 
@@ -138,7 +138,7 @@ def _against_output(
         return given, _read(second, arguments, streams, diagnostics), diagnostics
     if given.output is None:
         raise UsageError(
-            f"{given.label} holds sources, and no trainc.yaml says where their output is; "
+            f"{given.label} contains sources, and no trainc.yaml says where their output is; "
             f"name both sides, as in `trainc diff git:HEAD:{given.label} {given.label}`"
         )
     output = _read(Side(given.output, given.output), arguments, streams, diagnostics)
@@ -180,7 +180,7 @@ def _dropped_fields(before: ReadSide, after: ReadSide) -> list[str]:
             used.setdefault(pattern(r"\[\d+\]").sub("[]", d.path), []).append(d.object)
     return [
         f"Trainer {after.options.release} has no {path}, which {_some(list(dict.fromkeys(objects)))} "
-        f"{'uses' if len(objects) == 1 else 'use'}; trainc still reads it, and `trainc migrate` rewrites it."
+        f"{'uses' if len(objects) == 1 else 'use'}; trainc still accepts it, and `trainc migrate` replaces it."
         for path, objects in used.items()
     ]
 
@@ -216,11 +216,11 @@ def _shown(diff: Diff, arguments: Arguments, streams: Streams) -> str:
     if arguments.format == "markdown":
         from trainc.diff.markdown import diff_markdown
 
-        return unobeyed(diff_markdown(diff))
+        return escape_report(diff_markdown(diff))
     from trainc.diff.text import diff_text
 
     paint = Paint(arguments.color, streams.out)
-    return unobeyed(diff_text(diff, lambda part, text: paint(_COLOURS[part], text)), coloured=paint.is_on)
+    return escape_report(diff_text(diff, lambda part, text: paint(_COLOURS[part], text)), coloured=paint.is_on)
 
 
 def _report_new_warnings(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> None:

@@ -22,7 +22,7 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 
 from trainc.api.documents import Manifest
-from trainc.cli.arguments import FILE, add_reporting, completed_by
+from trainc.cli.arguments import FILE, add_reporting, set_completion
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.report_text import Files, text_report
 from trainc.cli.terminal import Paint
@@ -33,7 +33,7 @@ from trainc.integrations.krm.kustomize_config import FILE_NAME, kustomize_config
 from trainc.integrations.krm.transform import Transformed, transform
 from trainc.options import Limits
 from trainc.reading.document import Document
-from trainc.reading.opening import read_bounded, read_file, reason_of
+from trainc.reading.opening import error_reason, read_bounded, read_file
 
 _STDIN = "-"
 
@@ -43,8 +43,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     configuration = parser.add_argument(
         "configuration", metavar="CONFIG", nargs="?", help="overlay file; kustomize passes it to exec plugins"
     )
-    completed_by(configuration, FILE)
-    parser.add_argument("--print", choices=(FILE_NAME,), help="print a file that kustomize needs, and do nothing else")
+    set_completion(configuration, FILE)
+    parser.add_argument("--print", choices=(FILE_NAME,), help="print a file that kustomize needs, and exit")
     parser.add_argument("--allow-empty", action="store_true", help="succeed even if there is no TrainJob")
     add_reporting(parser)
 
@@ -100,7 +100,7 @@ def _configuration(path: str) -> Document:
     try:
         found, problems = read_documents(read_file(path, Limits().file_bytes), path, Limits())
     except OSError as error:
-        message = f"{path} cannot be read: {reason_of(error)}"
+        message = f"{path} cannot be read: {error_reason(error)}"
         raise CompileError([Diagnostic("UnreadableFile", "error", message, "name an overlay file")]) from None
     if not problems and len(found) != 1:
         message = f"{path} has {len(found)} documents; an overlay file has exactly one"

@@ -18,7 +18,7 @@ from trainc.cli.settings import Settings
 from trainc.compilation import CompiledJob
 from trainc.diagnostics import Diagnostic
 from trainc.diagnostics.policy import Policy
-from trainc.dialects import is_ours
+from trainc.dialects import is_trainer_document
 from trainc.explain import place
 from trainc.lints.duplicate_subdomain import Services, claims_of
 from trainc.lints.registry import lint_all_jobs
@@ -73,14 +73,18 @@ class Opened:
 
     def with_file(self, file: str, found: Sequence[Document]) -> Opened:
         """The same with other documents in one file; it is the last one where it was not read before."""
-        other = copy(self)
         before = [document for document in self.documents if document.file == file]
-        other._documents = list(_replaced(self._documents, file, found))
-        other._sources = [list(_replaced(source, file, found)) for source in self._sources]
-        if not before:
-            other._documents += found
-        if not all(map(_is_job, (*before, *found))):
-            other._shared = None
+        if all(map(_is_job, (*before, *found))):
+            self._session()  # The others keep it, too.
+            shared = self._shared
+        else:
+            shared = None
+        other = copy(self)
+        other.__dict__ |= {
+            "_documents": [*_replaced(self._documents, file, found), *(() if before else found)],
+            "_sources": [list(_replaced(source, file, found)) for source in self._sources],
+            "_shared": shared,
+        }
         return other
 
     def build(self, file: str) -> tuple[Built, list[Diagnostic]]:
@@ -122,7 +126,7 @@ class Opened:
     def _users_of(self, own: Sequence[Document]) -> list[Document]:
         """Some of the jobs that use a runtime of the file."""
         mine = {_name(document) for document in own if _is_job(document)}
-        names = {_name(document) for document in own if is_ours(document.data) and not _is_job(document)}
+        names = {_name(document) for document in own if is_trainer_document(document.data) and not _is_job(document)}
         using = (d for d in self._documents if _is_job(d) and _reference(d) in names and _name(d) not in mine)
         return [document for document, _ in zip(using, range(_MOST_USERS if names else 0), strict=False)]
 
@@ -177,7 +181,7 @@ def _replaced(source: Sequence[Document], file: str, found: Sequence[Document]) 
 
 
 def _is_job(document: Document) -> bool:
-    return document.data.get("kind") in _JOB_KINDS and is_ours(document.data)
+    return document.data.get("kind") in _JOB_KINDS and is_trainer_document(document.data)
 
 
 def _name(document: Document) -> Any:

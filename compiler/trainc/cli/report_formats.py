@@ -9,10 +9,10 @@ from typing import Any
 from urllib.parse import quote
 
 from trainc import __version__
-from trainc.cli.report_text import told
+from trainc.cli.report_text import full_message
 from trainc.diagnostics import Diagnostic
 from trainc.diagnostics.codes import CODES
-from trainc.diagnostics.rulebook import page, summary_of
+from trainc.diagnostics.rulebook import page, rule_url, summary_of
 from trainc.startup.patterns import pattern
 
 JSON_VERSION = 1
@@ -42,6 +42,7 @@ def _json_entry(d: Diagnostic) -> dict[str, Any]:
         "object": d.object,
         "path": d.path,
         "source": source,
+        "url": rule_url(d.code),
     }
 
 
@@ -67,7 +68,11 @@ def sarif_report(diagnostics: Sequence[Diagnostic]) -> str:
 def _sarif_rule(code: str) -> dict[str, Any]:
     """A code as dashboards explain it: its page as Markdown, and for those that show text only, without the fences."""
     text = page(code)
-    described: dict[str, Any] = {"id": code, "shortDescription": {"text": summary_of(code) or code}}
+    described: dict[str, Any] = {
+        "id": code,
+        "helpUri": rule_url(code),
+        "shortDescription": {"text": summary_of(code) or code},
+    }
     if (known := CODES.get(code)) is not None:
         described["defaultConfiguration"] = {"level": _SARIF_LEVELS[known.severity]}
         described["properties"] = {"tags": [known.stage]}
@@ -78,7 +83,7 @@ _FENCES = pattern(r"^```\w*\n", re.MULTILINE)
 
 
 def _sarif_result(d: Diagnostic, rule: int) -> dict[str, Any]:
-    what = f"{d.path}: {told(d)}" if d.path else told(d)
+    what = f"{d.path}: {full_message(d)}" if d.path else full_message(d)
     text = f"{what}. Help: {d.hint}" if d.hint else what
     result = {"ruleId": d.code, "ruleIndex": rule, "level": _SARIF_LEVELS[d.severity], "message": {"text": text}}
     if d.environments:
@@ -111,8 +116,8 @@ def _github_command(d: Diagnostic) -> str:
     if d.source is not None:
         properties = {"file": d.source.file, "line": str(d.source.line), "col": str(d.source.column)}
     properties["title"] = f"{d.code} ({d.object})" if d.object else d.code
-    what = f"{d.path}: {told(d)}" if d.path else told(d)
-    text = f"{what}\n{d.hint}" if d.hint else what
+    what = f"{d.path}: {full_message(d)}" if d.path else full_message(d)
+    text = "\n".join(filter(None, (what, d.hint, rule_url(d.code))))
     written = ",".join(f"{name}={_escaped(value, ':,')}" for name, value in properties.items())
     return f"::{_GITHUB_LEVELS[d.severity]} {written}::{_escaped(text, '')}\n"
 

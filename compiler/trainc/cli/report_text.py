@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 
 from trainc.cli.terminal import Paint
 from trainc.diagnostics import Diagnostic, Source
+from trainc.diagnostics.escaping import escape_line, escape_report
 from trainc.diagnostics.meant import meant
-from trainc.diagnostics.spelled_out import printable, unobeyed
+from trainc.diagnostics.rulebook import rule_url
 from trainc.startup.records import dataclass, field, replace
 
 STDIN = "-"
@@ -73,12 +74,13 @@ def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *
     """Every diagnostic and a line that counts them; with `quiet` errors only. Empty if there is nothing to show."""
     shown = _once([d for d in diagnostics if d.severity == "error" or not quiet])
     some = _first_of(shown)
-    blocks = ["\n".join(_block(d, files, paint)) for d in some]
+    linked = _first_of_each_code(some)
+    blocks = ["\n".join(_block(d, files, paint, linked=i in linked)) for i, d in enumerate(some)]
     if len(shown) > len(some):
         blocks.append(f"... and {len(shown) - len(some):,} more; fix these first")
     summary = summarize(shown)
     report = "".join(f"{block}\n" for block in (*blocks, *([summary] if summary else ())))
-    return unobeyed(report, coloured=True)
+    return escape_report(report, coloured=True)
 
 
 def _once(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
@@ -100,22 +102,33 @@ def _first_of(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     return [diagnostics[i] for i in sorted(chosen)]
 
 
-def _block(d: Diagnostic, files: Files, paint: Paint) -> Iterable[str]:
+def _first_of_each_code(diagnostics: list[Diagnostic]) -> set[int]:
+    """The index of the first error or warning of each code; its block ends with the URL of the rule."""
+    first: dict[str, int] = {}
+    for i, d in enumerate(diagnostics):
+        if d.severity != "info":
+            first.setdefault(d.code, i)
+    return set(first.values())
+
+
+def _block(d: Diagnostic, files: Files, paint: Paint, *, linked: bool) -> Iterable[str]:
     assert d.severity != "ignored"
     place = str(d.source) if d.source else d.object or "trainc"
     # The path leads into an object that was compiled from the source, not into the source.
     inside = f"{d.object} " if d.source and d.object.startswith(_COMPILED) else ""
-    what = f"{inside}{d.path}: {told(d)}" if d.path else told(d)
-    place, what = printable(place), printable(what)
+    what = f"{inside}{d.path}: {full_message(d)}" if d.path else full_message(d)
+    place, what = escape_line(place), escape_line(what)
     yield f"{paint('place', place + ':')} {paint(d.severity, d.severity)}{paint('code', f'[{d.code}]')} {what}"
     if d.source and d.severity != "info":
         for line in excerpt(files, d.source, d.message):
             yield paint("excerpt", line)
     if d.hint:
-        yield f"  {paint('help', 'help:')} {printable(d.hint)}"
+        yield f"  {paint('help', 'help:')} {escape_line(d.hint)}"
+    if linked:
+        yield paint("faint", f"  rule: {rule_url(d.code)}")
 
 
-def told(d: Diagnostic) -> str:
+def full_message(d: Diagnostic) -> str:
     """The message, and the environments that it is about where it is not about all."""
     return f"{d.message} (in {', '.join(d.environments)})" if d.environments else d.message
 

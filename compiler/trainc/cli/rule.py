@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.cli.arguments import CODE, completed_by
+from trainc.cli.arguments import CODE, set_completion
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.diagnostics.near_names import did_you_mean
 from trainc.diagnostics.rulebook import codes, page, summary_of
@@ -17,7 +17,7 @@ from trainc.diagnostics.rulebook import codes, page, summary_of
 
 def add_arguments(parser: ArgumentParser) -> None:
     """A code, or all."""
-    completed_by(
+    set_completion(
         parser.add_argument("code", metavar="CODE", nargs="?", help="the code in brackets in a diagnostic"), CODE
     )
     parser.add_argument("--all", action="store_true", help="list all codes")

@@ -13,11 +13,11 @@ from typing import Any
 from trainc.api.releases import NEWEST_RELEASE
 from trainc.api.schema.editor_schema import DIALECT, json_schema
 from trainc.api.schema.shapes import ROOTS
-from trainc.cli.cluster import judged
+from trainc.cli.cluster import judge_jobs
 from trainc.cli.command import Arguments, UsageError
 from trainc.cli.configuration import FILE_NAME
 from trainc.cli.configuration_keys import configuration_schema
-from trainc.cli.environments import environments_of, name_of, together
+from trainc.cli.environments import environment_name, environments_of, merge_diagnostics
 from trainc.cli.opened import Opened
 from trainc.cli.settings import settings_of
 from trainc.compilation import CompiledJob
@@ -31,7 +31,7 @@ from trainc.reading.encoding import encode
 from trainc.reading.files import OVERLAY_FILE, TEMPLATE_SUFFIXES, read_paths, shown_path
 from trainc.reading.foreign import is_foreign
 from trainc.reading.git_tree import commit_of, repository_of, unlike
-from trainc.reading.ignores import ignores_of, remarks_on
+from trainc.reading.ignores import check_ignores, ignores_of
 from trainc.reading.opening import read_file, unsaved
 
 Schema = dict[str, Any]
@@ -99,7 +99,7 @@ class Workspace:
             self._refused = []
             try:
                 every = environments_of(self._arguments)
-                self._opened = [Opened(name_of(each), settings_of(each)) for each in every]
+                self._opened = [Opened(environment_name(each), settings_of(each)) for each in every]
             except CompileError as error:
                 self._opened, self._refused = [], error.diagnostics
             except UsageError:
@@ -122,16 +122,15 @@ class Workspace:
         built: list[Built] = []
         fits: list[Fit] = []
         found: dict[str, list[Diagnostic]] = {"": []} if not environments else {}
-        for opened in environments:
-            own, problems = opened.read(name, encode(text))
+        for one in environments:
+            own, problems = one.read(name, encode(text))
+            opened = one if _is_ours(name) else one.with_file(name, own)
             rules = opened.settings.policy()
             problems = rules([*problems, *opened.problems], True)
-            if not _is_ours(name):
-                opened = opened.with_file(name, own)
             result, more = opened.build(name)
             problems += more
             if thorough and result.compiled and (cluster := opened.settings.configuration.cluster):
-                judgement = judged(
+                judgement = judge_jobs(
                     [m for job in result.compiled for m in job.manifests], own, cluster, opened.settings.options
                 )
                 if not has_errors(problems):
@@ -145,7 +144,7 @@ class Workspace:
             os.path.realpath(name) in o.files_of_overlays for o in environments
         ):
             ignored += load_overlays([name], self._limits)[1]
-        every = together({key: [*each, *ignored, *self._refused] for key, each in found.items()})
+        every = merge_diagnostics({key: [*each, *ignored, *self._refused] for key, each in found.items()})
         own_diagnostics = [d for d in every if d.source and (d.source.file, d.source.origin) == (name, "file")]
         release = next((o.settings.options.release for o in environments if o.settings.options.release), NEWEST_RELEASE)
         return Snapshot(
@@ -165,7 +164,7 @@ class Workspace:
         """What there is to say of the file's ignore comments, unless something else is wrong."""
         every = [diagnostic for each in found.values() for diagnostic in each]
         own = [d for d in every if d.source and d.source.file == name]
-        return [] if has_errors(own) else list(remarks_on(ignores_of(encode(text), name), own))
+        return [] if has_errors(own) else list(check_ignores(ignores_of(encode(text), name), own))
 
     def _local_queues(self, environments: Sequence[Opened]) -> Sequence[str]:
         if self._queues is None:

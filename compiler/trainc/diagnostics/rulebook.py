@@ -6,6 +6,9 @@ from __future__ import annotations
 
 import os
 
+# Where the pages are published, one per code; a fork that publishes its own changes this line.
+RULES_URL = "https://trainc.example.com/latest/rules/"
+
 _FOLDER = os.path.join(os.path.dirname(__file__), "rules")
 _SUFFIX = ".md"
 # Stages whose errors do not keep a job from being compiled: `rules:` and comments can ignore them.
@@ -23,6 +26,11 @@ def page(code: str) -> str | None:
         return None
     with open(os.path.join(_FOLDER, code + _SUFFIX), encoding="utf-8") as stream:
         return f"{stream.read()}\n## How to silence it\n\n{_how_to_silence(code)}\n"
+
+
+def rule_url(code: str) -> str:
+    """Where the page of a code is published."""
+    return f"{RULES_URL}{code}.html"
 
 
 def _how_to_silence(code: str) -> str:

@@ -22,7 +22,7 @@ __all__ = [
     "claimed_by",
     "dialect_of",
     "is_legacy",
-    "is_ours",
+    "is_trainer_document",
     "surroundings_of",
 ]
 
@@ -66,7 +66,7 @@ def is_legacy(document: Json) -> bool:
     return str(document.get("apiVersion")).partition("/")[0] == V2ALPHA1_GROUP
 
 
-def is_ours(document: Json) -> bool:
+def is_trainer_document(document: Json) -> bool:
     """Whether a document is a TrainJob or runtime of any dialect, or means to be one."""
     group = str(document.get("apiVersion") or "").partition("/")[0]
     kind = document.get("kind")

@@ -45,7 +45,7 @@ class Move:
     whole: bool = False
 
 
-def as_written(path: Path, moves: Sequence[Move]) -> Path:
+def original_path(path: Path, moves: Sequence[Move]) -> Path:
     """The place of `path` in the document as written: the longest move that covers it decides."""
     covering = [move for move in moves if path[: len(move.now)] == move.now]
     if not covering:
@@ -54,12 +54,12 @@ def as_written(path: Path, moves: Sequence[Move]) -> Path:
     return move.was if move.whole else (*move.was, *path[len(move.now) :])
 
 
-def moved(finding: Finding, moves: Sequence[Move]) -> Finding:
+def move_finding(finding: Finding, moves: Sequence[Move]) -> Finding:
     """A finding about a converted document as one about the document as written."""
     if not moves:
         return finding
-    source_path = None if finding.source_path is None else as_written(finding.source_path, moves)
-    return replace(finding, path=as_written(finding.path, moves), source_path=source_path)
+    source_path = None if finding.source_path is None else original_path(finding.source_path, moves)
+    return replace(finding, path=original_path(finding.path, moves), source_path=source_path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,11 @@ from trainc.dialects.runtime import (
     RUNTIME_REF,
     RUNTIME_SPEC,
     TRAINER,
-    converted_runtime,
-    converted_runtime_ref,
-    converted_trainer,
+    convert_runtime,
+    convert_runtime_ref,
+    convert_trainer,
 )
-from trainc.dialects.shape import ANY, SCALARS, TEXT, Shape, conform
+from trainc.dialects.shape import ANY, SCALARS, TEXT, Shape, check_shape
 from trainc.startup.records import replace
 
 _RUNTIME: Shape = {**OBJECT, "spec": {**RUNTIME_SPEC, "labels": ANY, "annotations": ANY, "compartmentID": ANY}}
@@ -32,7 +32,7 @@ _RUNTIME_TYPE = "ome.io/training-runtime-type"
 def convert(document: Json, kind: str, context: DialectContext) -> Conversion:
     """A document of OME's as trainer.kubeflow.org/v1alpha1 would have it."""
     is_job = kind == "TrainJob"
-    converted = converted_job(document, OME_API, OME_GROUP, context) if is_job else _runtime(document, kind)
+    converted = convert_job(document, OME_API, OME_GROUP, context) if is_job else _runtime(document, kind)
     notice = Finding(
         "UnreleasedAPI",
         "warning",
@@ -44,7 +44,7 @@ def convert(document: Json, kind: str, context: DialectContext) -> Conversion:
 
 
 def _runtime(document: Json, kind: str) -> Conversion:
-    converted = converted_runtime(document, kind, OME_API, _RUNTIME)
+    converted = convert_runtime(document, kind, OME_API, _RUNTIME)
     spec = converted.data.get("spec")
     if spec is None:
         return converted
@@ -101,18 +101,18 @@ _INPUT_MODEL: Path = (*_MODEL, "inputModel")
 _INITIALIZER: Path = ("spec", "initializer")
 
 
-def converted_job(document: Json, api: str, group: str, context: DialectContext) -> Conversion:
+def convert_job(document: Json, api: str, group: str, context: DialectContext) -> Conversion:
     """A TrainingJob as a TrainJob. What OME itself never read is left out with a warning."""
-    fitting, findings = conform(document, {**OBJECT, "spec": _SPEC}, api)
+    fitting, findings = check_shape(document, {**OBJECT, "spec": _SPEC}, api)
     data = {**fitting, "apiVersion": names.TRAINER_API, "kind": "TrainJob"}
     if "spec" not in fitting:
         return Conversion(data, (), tuple(findings))
     old: Json = fitting["spec"]
     spec = {name: old[name] for name in _KEPT if name in old}
     if "runtimeRef" in old:
-        spec["runtimeRef"] = converted_runtime_ref(old["runtimeRef"], group)
+        spec["runtimeRef"] = convert_runtime_ref(old["runtimeRef"], group)
     if "trainer" in old:
-        spec["trainer"], found = converted_trainer(old["trainer"])
+        spec["trainer"], found = convert_trainer(old["trainer"])
         findings += found
     dataset, moves = _dataset(old.get("datasets") or {})
     model, model_moves, found = _model((old.get("modelConfig") or {}).get("inputModel"), context)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from trainc.api.documents import Json, put, take, value_at
+from trainc.api.documents import Json, value_at, with_value, without_path
 from trainc.api.releases import Span
 from trainc.api.schema import check
 from trainc.diagnostics import Finding, Path, has_errors
@@ -18,7 +18,7 @@ from trainc.startup.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Former:
+class RemovedField:
     """A field that only `releases` have, in the struct `owner`; `applies` limits it to some values.
 
     `path` begins with `spec`. `contradicts` is a field that those releases refuse beside it.
@@ -37,13 +37,13 @@ _POLICY: Path = ("spec", "mlPolicy")
 _TORCH: Path = (*_POLICY, "torch")
 _OWNER = "trainer.TrainJobSpec"
 
-FORMER: Mapping[str, tuple[Former, ...]] = {
+REMOVED_FIELDS: Mapping[str, tuple[RemovedField, ...]] = {
     "TrainJob": (
-        Former(("spec", "podSpecOverrides"), Span("2.0", "2.0"), _OWNER),
-        Former(("spec", "podTemplateOverrides"), Span("2.1", "2.1"), _OWNER),
-        Former(("spec", "labels"), Span("2.0", "2.1"), _OWNER),
-        Former(("spec", "annotations"), Span("2.0", "2.1"), _OWNER),
-        Former(
+        RemovedField(("spec", "podSpecOverrides"), Span("2.0", "2.0"), _OWNER),
+        RemovedField(("spec", "podTemplateOverrides"), Span("2.1", "2.1"), _OWNER),
+        RemovedField(("spec", "labels"), Span("2.0", "2.1"), _OWNER),
+        RemovedField(("spec", "annotations"), Span("2.0", "2.1"), _OWNER),
+        RemovedField(
             ("spec", "trainer", "numProcPerNode"),
             Span("2.0", "2.1"),
             "trainer.Trainer",
@@ -52,10 +52,10 @@ FORMER: Mapping[str, tuple[Former, ...]] = {
         ),
     ),
     "runtime": (
-        Former(
+        RemovedField(
             (*_TORCH, "numProcPerNode"), Span("2.0", "2.1"), "trainer.TorchMLPolicySource", "TorchNumProcPerNodeRemoved"
         ),
-        Former(
+        RemovedField(
             (*_TORCH, "elasticPolicy"),
             Span("2.0", "2.1"),
             "trainer.TorchMLPolicySource",
@@ -65,7 +65,7 @@ FORMER: Mapping[str, tuple[Former, ...]] = {
 }
 
 
-def check_honouring(
+def check_with_removed_fields(
     document: Json, kind: str, release: str, *, older_dialect: bool = False
 ) -> tuple[dict[str, Any], list[Finding]]:
     """As schema.check, with fields of other releases honoured: with a warning each, but for documents of a dialect.
@@ -78,17 +78,17 @@ def check_honouring(
     rest = document
     spec = document.get("spec")
     written = spec if isinstance(spec, dict) else {}
-    for former in FORMER[group]:
-        if former.path[1] not in written:
+    for removed in REMOVED_FIELDS[group]:
+        if removed.path[1] not in written:
             continue  # So that what nearly no document has costs next to nothing.
-        value = value_at(document, former.path)
-        own_rules = older_dialect and former.contradicts
-        if not former.applies(value) or (release in former.releases and not own_rules):
+        value = value_at(document, removed.path)
+        own_rules = older_dialect and removed.contradicts
+        if not removed.applies(value) or (release in removed.releases and not own_rules):
             continue
-        checked, found = _as_in_its_release(value, former, document, kind, older_dialect)
-        findings += found if older_dialect else [_notice(former, release), *found]
-        rest = take(rest, former.path)
-        taken.append((former.path, checked))
+        checked, found = _check_in_its_release(value, removed, document, kind, older_dialect)
+        findings += found if older_dialect else [_notice(removed, release), *found]
+        rest = without_path(rest, removed.path)
+        taken.append((removed.path, checked))
     for extension in EXTENSIONS if group == "runtime" else ():
         extended = extension(rest, release, older_dialect)
         rest = extended.rest
@@ -98,29 +98,29 @@ def check_honouring(
     if has_errors(found):
         return data, findings + found
     for path, value in taken:
-        data = data if value is None else put(data, path, value)
+        data = data if value is None else with_value(data, path, value)
     return data, findings + found
 
 
-def _as_in_its_release(
-    value: Any, former: Former, document: Json, kind: str, older_dialect: bool
+def _check_in_its_release(
+    value: Any, removed: RemovedField, document: Json, kind: str, older_dialect: bool
 ) -> tuple[Any, list[Finding]]:
     """The value as a release that has the field stores it, and what that release says about it."""
     minimal: Json = {"runtimeRef": {"name": "runtime"}} if kind == "TrainJob" else {"template": {"spec": {}}}
     stub: dict[str, Any] = {"apiVersion": document.get("apiVersion"), "kind": kind, "metadata": {"name": "stub"}}
-    stub = put({**stub, "spec": minimal}, former.path, value)
-    contradiction = value_at(document, former.contradicts) if former.contradicts and not older_dialect else None
+    stub = with_value({**stub, "spec": minimal}, removed.path, value)
+    contradiction = value_at(document, removed.contradicts) if removed.contradicts and not older_dialect else None
     if contradiction is not None:
-        stub = put(stub, former.contradicts, contradiction)
-    stored, findings = check(stub, kind, former.releases.last)
-    return (None if has_errors(findings) else value_at(stored, former.path)), findings
+        stub = with_value(stub, removed.contradicts, contradiction)
+    stored, findings = check(stub, kind, removed.releases.last)
+    return (None if has_errors(findings) else value_at(stored, removed.path)), findings
 
 
-def _notice(former: Former, release: str) -> Finding:
+def _notice(removed: RemovedField, release: str) -> Finding:
     from trainc.api.schema.known_fields import release_hint
 
-    field = str(former.path[-1])
-    has = former.releases.last
+    field = str(removed.path[-1])
+    has = removed.releases.last
     message = f"Trainer {release} has no field {field} here; it is compiled as in Trainer {has}"
-    hint = (former.hint or release_hint(former.owner, field, release)) + "; `trainc migrate` rewrites the file"
-    return Finding(former.code, "warning", message, hint=hint, path=former.path)
+    hint = (removed.hint or release_hint(removed.owner, field, release)) + "; `trainc migrate` rewrites the file"
+    return Finding(removed.code, "warning", message, hint=hint, path=removed.path)

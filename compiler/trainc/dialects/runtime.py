@@ -10,7 +10,7 @@ from trainc.api.documents import Json
 from trainc.diagnostics import Finding, Path
 from trainc.dialects.dialect import Conversion
 from trainc.dialects.initializer_job import JOBS, split_initializer
-from trainc.dialects.shape import ANY, PROCESSES, Shape, conform
+from trainc.dialects.shape import ANY, PROCESSES, Shape, check_shape
 
 OBJECT: Shape = {"apiVersion": ANY, "kind": ANY, "metadata": ANY, "status": ANY}
 ML_POLICY: Shape = {
@@ -29,13 +29,13 @@ RUNTIME_SPEC: Shape = {
 }
 
 
-def converted_runtime(document: Json, kind: str, api: str, shape: Shape) -> Conversion:
+def convert_runtime(document: Json, kind: str, api: str, shape: Shape) -> Conversion:
     """A runtime as Trainer's, with the fields that only `shape` knows left in `spec` for the dialect to judge."""
-    fitting, findings = conform(document, shape, api)
+    fitting, findings = check_shape(document, shape, api)
     data = {**fitting, "apiVersion": names.TRAINER_API, "kind": kind}
     spec = dict(fitting.get("spec") or {})
     if "mlPolicy" in spec:
-        spec["mlPolicy"], found = converted_policy(spec["mlPolicy"])
+        spec["mlPolicy"], found = convert_policy(spec["mlPolicy"])
         findings += found
     split = split_initializer(_jobs(spec))
     if split is not None:
@@ -60,16 +60,16 @@ TRAINER: Shape = {
 RUNTIME_REF: Shape = dict.fromkeys(("name", "apiGroup", "kind"), ANY)
 
 
-def converted_trainer(trainer: Json) -> tuple[Json, list[Finding]]:
+def convert_trainer(trainer: Json) -> tuple[Json, list[Finding]]:
     """The trainer with its process count as a number where it is one; "auto" says nothing and goes."""
     if "numProcPerNode" not in trainer:
         return trainer, []
-    processes, findings = converted_processes(trainer["numProcPerNode"], ("spec", "trainer", "numProcPerNode"))
+    processes, findings = convert_processes(trainer["numProcPerNode"], ("spec", "trainer", "numProcPerNode"))
     rest = {name: value for name, value in trainer.items() if name != "numProcPerNode"}
     return (rest if processes == "auto" else {**rest, "numProcPerNode": processes}), findings
 
 
-def converted_runtime_ref(reference: Json, own_group: str) -> Json:
+def convert_runtime_ref(reference: Json, own_group: str) -> Json:
     """The dialect's own group means Trainer's; any other is left for resolution to refuse."""
     return {**reference, "apiGroup": names.TRAINER_GROUP} if reference.get("apiGroup") == own_group else reference
 
@@ -80,13 +80,13 @@ def converted_runtime_ref(reference: Json, own_group: str) -> Json:
 _POLICY: Path = ("spec", "mlPolicy")
 
 
-def converted_policy(policy: Json) -> tuple[dict[str, Any], list[Finding]]:
+def convert_policy(policy: Json) -> tuple[dict[str, Any], list[Finding]]:
     """`spec.mlPolicy` with its process count as a number where it is one, and what is doubtful about it."""
     findings: list[Finding] = []
     result = dict(policy)
     torch = policy.get("torch") or {}
     if "numProcPerNode" in torch:
-        processes, found = converted_processes(torch["numProcPerNode"], (*_POLICY, "torch", "numProcPerNode"))
+        processes, found = convert_processes(torch["numProcPerNode"], (*_POLICY, "torch", "numProcPerNode"))
         result["torch"] = {**torch, "numProcPerNode": processes}
         findings += found
     nodes = policy.get("numNodes")
@@ -108,7 +108,7 @@ def converted_policy(policy: Json) -> tuple[dict[str, Any], list[Finding]]:
     return result, findings
 
 
-def converted_processes(value: int | str, path: Path) -> tuple[int | str, list[Finding]]:
+def convert_processes(value: int | str, path: Path) -> tuple[int | str, list[Finding]]:
     """A process count as Trainer has it: a number, or a word. A number that is not quoted is taken with a warning."""
     if isinstance(value, str):
         return (int(value) if value.isdecimal() else value), []

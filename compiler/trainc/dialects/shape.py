@@ -31,7 +31,9 @@ _FORMER_NAMES = {
 }
 
 
-def conform(value: Mapping[str, Any], shape: Shape, api: str, path: Path = ()) -> tuple[dict[str, Any], list[Finding]]:
+def check_shape(
+    value: Mapping[str, Any], shape: Shape, api: str, path: Path = ()
+) -> tuple[dict[str, Any], list[Finding]]:
     """The fields of `value` that fit `shape`, and an error for each that does not; nulls count as absent."""
     fitting: dict[str, Any] = {}
     findings: list[Finding] = []
@@ -43,7 +45,7 @@ def conform(value: Mapping[str, Any], shape: Shape, api: str, path: Path = ()) -
         elif field is None:
             continue
         elif isinstance(wanted, Mapping) and isinstance(field, Mapping):
-            fitting[name], found = conform(field, wanted, api, here)
+            fitting[name], found = check_shape(field, wanted, api, here)
             findings += found
         elif _is(field, wanted):
             fitting[name] = field

@@ -18,11 +18,11 @@ from trainc.dialects.runtime import (
     RUNTIME_REF,
     RUNTIME_SPEC,
     TRAINER,
-    converted_runtime,
-    converted_runtime_ref,
-    converted_trainer,
+    convert_runtime,
+    convert_runtime_ref,
+    convert_trainer,
 )
-from trainc.dialects.shape import ANY, Shape, conform
+from trainc.dialects.shape import ANY, Shape, check_shape
 from trainc.startup.records import replace
 
 _MANAGED_BY = "kubeflow.org/trainjob-controller"
@@ -44,7 +44,7 @@ _NOT_PATCHABLE = ("command", "args", "envFrom")
 def convert(document: Json, kind: str, context: DialectContext) -> Conversion:
     """A document of v2alpha1 as trainer.kubeflow.org/v1alpha1 would have it."""
     api = str(document.get("apiVersion"))
-    converted = _trainjob(document, api) if kind == "TrainJob" else converted_runtime(document, kind, api, _RUNTIME)
+    converted = _trainjob(document, api) if kind == "TrainJob" else convert_runtime(document, kind, api, _RUNTIME)
     notice = Finding(
         "DeprecatedAPIVersion",
         "warning",
@@ -56,7 +56,7 @@ def convert(document: Json, kind: str, context: DialectContext) -> Conversion:
 
 
 def _trainjob(document: Json, api: str) -> Conversion:
-    fitting, findings = conform(document, _TRAINJOB, api)
+    fitting, findings = check_shape(document, _TRAINJOB, api)
     data = {**fitting, "apiVersion": names.TRAINER_API, "kind": "TrainJob"}
     if "spec" not in fitting:
         return Conversion(data, (), tuple(findings))
@@ -68,9 +68,9 @@ def _trainjob(document: Json, api: str) -> Conversion:
         spec["managedBy"] = names.CONTROLLER_MANAGED_BY
     if "runtimeRef" in spec and api == V2ALPHA1_API:
         # The one-day V2ALPHA1_API had Trainer's group already, so `kubeflow.org` is no group of its own.
-        spec["runtimeRef"] = converted_runtime_ref(spec["runtimeRef"], V2ALPHA1_GROUP)
+        spec["runtimeRef"] = convert_runtime_ref(spec["runtimeRef"], V2ALPHA1_GROUP)
     if "trainer" in spec:
-        spec["trainer"], found = converted_trainer(spec["trainer"])
+        spec["trainer"], found = convert_trainer(spec["trainer"])
         findings += found
     findings += _without_counterpart(spec)
     if isinstance(spec.get("podSpecOverrides"), list):

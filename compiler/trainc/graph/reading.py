@@ -10,9 +10,9 @@ from trainc.api.devices import accelerator
 from trainc.api.documents import Json
 from trainc.api.quantity import Quantity, pod_requests
 from trainc.graph.model import Dependency, Gang, Graph, Rendezvous, Step, Volume
-from trainc.graph.processes import running
+from trainc.graph.processes import process_text
 from trainc.plugins.plugin import Gang as GangScheduler
-from trainc.plugins.plugin import MeetingFile, Plugin
+from trainc.plugins.plugin import Plugin, RendezvousFile
 from trainc.plugins.registry import PLUGINS
 from trainc.startup.records import replace
 
@@ -57,7 +57,7 @@ def _step(
         depends_on=tuple(Dependency(d["name"], d["status"]) for d in job.get("dependsOn", ())),
         hosts=_hosts(jobset, job["name"], replicas, pods),
         rendezvous=tuple(_rendezvous(pod, manifests, _hosts(jobset, job["name"], 1, 1), plugins)),
-        runs=running(pod, pods * replicas, sum(amount.units for name, amount in requests if accelerator(name))),
+        runs=process_text(pod, pods * replicas, sum(amount.units for name, amount in requests if accelerator(name))),
         in_gang=any(gang.key in metadata.get(gang.joins, {}) for gang in _gangs(plugins)),
     )
 
@@ -123,7 +123,7 @@ def _rendezvous(
                 yield from _by_file(manifest, file, first_host)
 
 
-def _by_file(config_map: Json, file: MeetingFile, first_host: str) -> Iterator[Rendezvous]:
+def _by_file(config_map: Json, file: RendezvousFile, first_host: str) -> Iterator[Rendezvous]:
     """What programs read in a file: all hosts, or the port that rank 0 of all serves."""
     name, text = config_map["metadata"]["name"], config_map["data"].get(file.key)
     if text is not None and not file.port:

@@ -28,10 +28,10 @@ def completion_index(name: str) -> EnvVar:
 
 def trainer_env(job: TrainJob, semantics: Semantics) -> tuple[EnvVar, ...]:
     """The variables of `spec.trainer.env` as they are written into a container."""
-    return carried(job.trainer.env, semantics) if job.trainer else ()
+    return carry_over(job.trainer.env, semantics) if job.trainer else ()
 
 
-def carried(variables: Iterable[EnvVar], semantics: Semantics) -> tuple[EnvVar, ...]:
+def carry_over(variables: Iterable[EnvVar], semantics: Semantics) -> tuple[EnvVar, ...]:
     """A TrainJob's variables as they are written into a container.
 
     The controller rebuilds each one from the sources it knows, so `fieldRef.apiVersion` and `fileKeyRef` are lost

@@ -18,11 +18,11 @@ def members(info: Info) -> tuple[PodSet, ...]:
     """
     if not info.gitops:
         return info.pod_sets
-    gone = awaited(info)
+    gone = awaited_pod_sets(info)
     return tuple(pod_set for pod_set in info.pod_sets if pod_set.name not in gone)
 
 
-def awaited(info: Info) -> frozenset[str]:
+def awaited_pod_sets(info: Info) -> frozenset[str]:
     """Names of the replicated jobs that must be complete before another one starts."""
     return frozenset(
         dependency["name"]

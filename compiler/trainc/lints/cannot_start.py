@@ -11,8 +11,8 @@ from trainc.ir.commands.programs import BUILTINS, SHELLS, base
 from trainc.ir.commands.started import read_command
 from trainc.ir.entrypoints import Entrypoint, shell_script
 from trainc.ir.info import Info
+from trainc.ir.source_paths import container_path
 from trainc.ir.trainjob import TrainJob
-from trainc.ir.written import in_container
 from trainc.plugins.registry import programs
 from trainc.startup.patterns import pattern
 
@@ -204,5 +204,5 @@ def invalid_image(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Find
     if entry.trainer is not None and entry.trainer.image:
         yield Finding("InvalidImage", "error", message, hint=hint, path=("spec", "trainer", "image"))
     else:
-        path, about = in_container(job, info, entry.pod_set.name, entry.container.name, "image")
+        path, about = container_path(job, info, entry.pod_set.name, entry.container.name, "image")
         yield Finding("InvalidImage", "error", message, hint=hint, path=path, about=about)

@@ -45,7 +45,7 @@ def _judged(training: Training, start: Start, launch: Launch) -> Iterator[Findin
         elif option.name in roles.port:
             yield from _port(training, start, launch, option)
         elif roles.reads and option.name not in roles.nodes | roles.rank | roles.per_node | roles.total | roles.alone:
-            yield from _beaten(training, start, launch, option)
+            yield from _overridden(training, start, launch, option)
 
 
 def _nodes(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
@@ -63,12 +63,12 @@ def _nodes(training: Training, start: Start, launch: Launch, option: Option) -> 
         message = f"{option.written} {value} admits {value} nodes, but the job has {training.nodes}"
     inside = least <= training.nodes <= most
     # Nodes of other jobs may come to an address outside; without a policy nothing is told that could be beaten.
-    unsure = inside or elastic or not training.policy or _meets_outside(training, launch)
+    unsure = inside or elastic or not training.policy or _uses_external_rendezvous(training, launch)
     severity: Severity = "warning" if unsure else "error"
-    yield _finding(training, (start, option), severity, message, _drop("numNodes"))
+    yield _finding(training, (start, option), severity, message, _removal_hint("numNodes"))
 
 
-def _meets_outside(training: Training, launch: Launch) -> bool:
+def _uses_external_rendezvous(training: Training, launch: Launch) -> bool:
     """Whether the nodes meet at a host that is neither the job's own nor the pod itself."""
     option = launch.given(launch.launcher.address)
     value = training.value(option.value, launch) if option is not None and option.value else None
@@ -106,7 +106,7 @@ def _address(training: Training, start: Start, launch: Launch, option: Option) -
         return
     if _backend(launch) not in ("static", "c10d"):
         return  # A store of its own, such as etcd.
-    if host and (told := _endpoint_told(training) or training.variables.get("PET_MASTER_ADDR")) and host != told:
+    if host and (told := _configured_endpoint(training) or training.variables.get("PET_MASTER_ADDR")) and host != told:
         message = f"{option.written} is {host}, but the rendezvous of this job is {told}"
         if is_v1_host(host, training.job.name):
             message = f"{option.written} is {host}, a host name of Training Operator v1; the first pod is {told}"
@@ -120,7 +120,7 @@ def is_v1_host(host: str, job: str) -> bool:
     return re.match(rf"{re.escape(job)}-{_V1_HOST}-\d+(?:\.|:|$)", host) is not None
 
 
-def _endpoint_told(training: Training) -> str:
+def _configured_endpoint(training: Training) -> str:
     return _host(training.variables.get("PET_RDZV_ENDPOINT") or "")
 
 
@@ -141,7 +141,7 @@ def _host(endpoint: str) -> str:
     )
 
 
-def _beaten(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
+def _overridden(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
     """Any other option that stands for a variable, such as the number of restarts."""
     name = launch.launcher.reads + option.name.upper().replace("-", "_")
     told = training.variables.get(name)
@@ -161,7 +161,7 @@ def _port(training: Training, start: Start, launch: Launch, option: Option) -> I
         yield _finding(training, (start, option), "info", message, "remove it: the runtime sets the port")
 
 
-def _drop(decided: str) -> str:
+def _removal_hint(decided: str) -> str:
     return f"remove the flag, and set {decided} instead"
 
 

@@ -91,7 +91,7 @@ def _missing(training: Training) -> Iterator[Finding]:
     ):
         return
     found = line.ran("python") or line.ran("code")
-    if not found or _finds_its_rank(training):
+    if not found or _reads_rank(training):
         return
     start = found[-1]
     single = training.nodes < 2
@@ -123,7 +123,7 @@ def _ran_inside(shell: Start, starts: tuple[Start, ...]) -> bool:
     return any(start.line == shell.line and start is not shell for start in starts) and "-c" in " ".join(shell.words)
 
 
-def _finds_its_rank(training: Training) -> bool:
+def _reads_rank(training: Training) -> bool:
     """Whether the command or the container speaks of ranks: the program then meets the others in its own way."""
     if any(_OWN_RANK.search(word) for word in training.line.words):
         return True

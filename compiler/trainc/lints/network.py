@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from trainc.diagnostics import Finding, Severity
 from trainc.ir.info import Info
 from trainc.ir.podset import PodSet
+from trainc.ir.source_paths import pod_path, variable_path
 from trainc.ir.trainjob import TrainJob
-from trainc.ir.written import in_pod, variable_place
 from trainc.lints.launch_options import is_v1_host
 from trainc.lints.training import policy_of
 
@@ -45,7 +45,7 @@ def _host_network(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Findin
         return
     if (spec.get("dnsConfig") or {}).get("nameservers"):
         return  # The pod asks those.
-    path, about = in_pod(job, info, pod_set.name, "hostNetwork")
+    path, about = pod_path(job, info, pod_set.name, "hostNetwork")
     message = "pods with hostNetwork use the DNS of the host, which does not know pods: the host name of rank 0 does not resolve"
     hint = "add dnsPolicy: ClusterFirstWithHostNet to the same pod template"
     yield Finding("HostNetworkWithoutDNS", "error", message, hint=hint, path=path, about=about)
@@ -67,7 +67,7 @@ def _variables(job: TrainJob, info: Info, pod_set: PodSet, policy: str, pods: in
             name, value = str(variable["name"]), variable.get("value")
             if name in _READ and isinstance(value, str) and (found := _unreachable(name, value, policy, job.name)):
                 code, severity, why = found
-                path, about = variable_place(job, info, pod_set, container.name, name)
+                path, about = variable_path(job, info, pod_set, container.name, name)
                 message = f"{name} is {value}, {why}: the {pods} pods cannot find each other"
                 hint = f"remove {name}: the runtime sets up the rendezvous"
                 yield Finding(code, severity, message, hint=hint, path=path, about=about)

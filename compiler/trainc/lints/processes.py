@@ -18,18 +18,18 @@ def processes(training: Training) -> Iterator[Finding]:
     """What is said of the number of processes."""
     if training.devices:
         yield from _hidden(training)
-    said = False
+    counted = False
     for start in training.line.starts:
         launch = start.launch
         if launch is None or not (training.native(launch.launcher) or training.nodes == 1):
             continue
         per_node, total = launch.given(launch.launcher.per_node), launch.given(launch.launcher.total)
-        said = said or per_node is not None or total is not None
+        counted = counted or per_node is not None or total is not None
         if per_node is not None:
             yield from _per_node(training, launch, per_node)
         elif total is not None:
             yield from _total(training, launch, total)
-    if not said and training.entry.trains and training.devices:
+    if not counted and training.entry.trains and training.devices:
         yield from _asked(training)
 
 
@@ -37,17 +37,17 @@ def _per_node(training: Training, launch: Launch, option: Option) -> Iterator[Fi
     value = training.value(option.value or "", launch)
     if value is None or value == "PET_NPROC_PER_NODE":
         return
-    asked, _, _ = _numbers_asked(training)
+    asked, _, _ = _requested_numbers(training)
     if value.isdecimal() and training.devices:
         yield from _compared(training, option, int(value))
-    elif asked is not None and asked not in (_words_asked(training), value) and value not in training.variables:
+    elif asked is not None and asked not in (_requested_words(training), value) and value not in training.variables:
         message = f"{option.written} {value} overrides numProcPerNode, which is {asked}"
         hint = "remove the flag, and set numProcPerNode instead"
         yield training.finding("TorchrunArgOverridesPolicy", "warning", message, hint, option.index)
 
 
-def _words_asked(training: Training) -> str | None:
-    asked, _, _ = _numbers_asked(training)
+def _requested_words(training: Training) -> str | None:
+    asked, _, _ = _requested_numbers(training)
     return asked if asked in (*_AS_DEVICES, "cpu") else None
 
 
@@ -85,7 +85,7 @@ def _side_by_side(training: Training) -> bool:
 
 def _asked(training: Training) -> Iterator[Finding]:
     """numProcPerNode, where no flag beats it."""
-    asked, path, about = _numbers_asked(training)
+    asked, path, about = _requested_numbers(training)
     if asked is None or not asked.isdecimal() or training.policy not in ("torch", "mpi"):
         return
     if training.policy == "mpi" and about == "runtime":
@@ -99,7 +99,7 @@ def _asked(training: Training) -> Iterator[Finding]:
     yield Finding(code, "warning", message, hint=hint, path=path, about=about)
 
 
-def _numbers_asked(training: Training) -> tuple[str | None, Path, About]:
+def _requested_numbers(training: Training) -> tuple[str | None, Path, About]:
     """What numProcPerNode says, and where; None where it is left out."""
     trainer = training.job.trainer
     if trainer is not None and trainer.num_proc_per_node is not None:

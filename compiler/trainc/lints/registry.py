@@ -116,7 +116,7 @@ def lint(job: TrainJob, info: Info, stage: Stage = "lowered", options: Options |
         else:
             for training in read.trainings():
                 findings += function(training)
-    return findings if info.gitops else [_no_error(finding) for finding in findings]
+    return findings if info.gitops else [_downgrade(finding) for finding in findings]
 
 
 class _Read:
@@ -164,5 +164,5 @@ def _concerns(each: Lint, plugin: Plugin | None, job: TrainJob, info: Info) -> b
     return plugin is None or plugin.policy_of(job, info) is not None
 
 
-def _no_error(finding: Finding) -> Finding:
+def _downgrade(finding: Finding) -> Finding:
     return replace(finding, severity="warning") if finding.severity == "error" else finding

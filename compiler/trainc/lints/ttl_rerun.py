@@ -18,7 +18,7 @@ def ttl_rerun(job: TrainJob, info: Info, options: Options) -> Iterator[Finding]:
 
     A hook of Argo CD is no part of what it keeps in sync.
     """
-    yield from _jobs_made_again(info)
+    yield from _recreated_jobs(info)
     seconds = info.template.get(_FIELD)
     if seconds is None or options.delivery == "kubectl" or _HOOK in {**info.annotations, **job.annotations}:
         return
@@ -32,7 +32,7 @@ def ttl_rerun(job: TrainJob, info: Info, options: Options) -> Iterator[Finding]:
     )
 
 
-def _jobs_made_again(info: Info) -> Iterator[Finding]:
+def _recreated_jobs(info: Info) -> Iterator[Finding]:
     """A JobSet of several Jobs creates each one that it does not find, until it has finished itself.
 
     Source: kubernetes-sigs/jobset pkg/controllers/jobset_controller.go (shouldCreateJob) v0.8.2 and v0.12.0. A lone

@@ -9,8 +9,8 @@ from typing import Any
 from trainc.diagnostics import Finding, Path
 from trainc.ir.entrypoints import About, Entrypoint
 from trainc.ir.info import Info
+from trainc.ir.source_paths import variable_path
 from trainc.ir.trainjob import TrainJob
-from trainc.ir.written import variable_place
 from trainc.startup.patterns import pattern
 
 # What tokens of well-known services look like; the first group of each is enough to know one.
@@ -134,4 +134,4 @@ def _meant(name: str) -> str:
 
 
 def _place(job: TrainJob, info: Info, entry: Entrypoint, name: str) -> tuple[Path, About]:
-    return variable_place(job, info, entry.pod_set, entry.container.name, name)
+    return variable_path(job, info, entry.pod_set, entry.container.name, name)

@@ -10,8 +10,8 @@ from trainc.api.documents import Json
 from trainc.diagnostics import Finding
 from trainc.ir.info import Info
 from trainc.ir.podset import PodSet
+from trainc.ir.source_paths import pod_path
 from trainc.ir.trainjob import TrainJob
-from trainc.ir.written import in_pod
 
 _INITIALIZERS = {names.DATASET_INITIALIZER: "dataset", names.MODEL_INITIALIZER: "model"}
 # What every pod has for itself, and is gone with it.
@@ -42,7 +42,7 @@ def _unused(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Finding]:
     mounted = {mount.get("name") for mount in _mounts(pod_set)}
     for volume in info.pod_spec(pod_set.name).get("volumes", ()):
         if volume.get("name") not in mounted:
-            path, about = in_pod(job, info, pod_set.name, "volumes", ("name", volume.get("name")))
+            path, about = pod_path(job, info, pod_set.name, "volumes", ("name", volume.get("name")))
             patched = about == "trainjob"
             message = f"no container of {pod_set.name!r} mounts the volume {volume.get('name')!r}"
             hint = f"add volumeMounts: [{{name: {volume.get('name')}, mountPath: /data}}] to the container, or remove the volume"
@@ -100,7 +100,7 @@ def _unshared(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Finding]:
     hint = f"give both jobs a volume {name!r} of one persistentVolumeClaim, and mount it in both"
     if kind in _OWN:
         message = f"{pod_set.name!r} fills an {kind} volume, which is gone with its pod: the trainer finds nothing"
-    path, about = in_pod(job, info, pod_set.name, "volumes", ("name", name))
+    path, about = pod_path(job, info, pod_set.name, "volumes", ("name", name))
     yield Finding("InitializerVolumeNotShared", "warning", message, hint=hint, path=path, about=about)
 
 
@@ -169,5 +169,5 @@ def claims_on_several_nodes(job: TrainJob, info: Info, documents: Iterable[Json]
                 and pods > 1
                 and any(m.get("name") == volume["name"] for m in _mounts(pod_set))
             ):
-                path, about = in_pod(job, info, pod_set.name, "volumes", ("name", volume["name"]))
+                path, about = pod_path(job, info, pod_set.name, "volumes", ("name", volume["name"]))
                 yield _one_node(str(claim), sorted(found), pods, path, about)

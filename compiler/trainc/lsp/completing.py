@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from trainc.api.devices import KNOWN
 from trainc.api.documents import Json, mapping, objects
-from trainc.api.field_path import at as value_of
+from trainc.api.field_path import value_at_index
 from trainc.api.names import RUNTIME_KINDS, TRAINER_API
 from trainc.api.releases import NEWEST_RELEASE
 from trainc.diagnostics import Path
@@ -129,10 +129,10 @@ _Names: TypeAlias = Callable[[Snapshot, Json, Path], Iterable[str]]
 
 
 def _runtimes(snapshot: Snapshot, document: Json, path: Path) -> Iterator[str]:
-    wanted = value_of(document, ("spec", "runtimeRef", "kind"))
+    wanted = value_at_index(document, ("spec", "runtimeRef", "kind"))
     for one in snapshot.workspace:
         if one.data.get("kind") in ((wanted,) if wanted in RUNTIME_KINDS else RUNTIME_KINDS):
-            yield str(value_of(one.data, ("metadata", "name")))
+            yield str(value_at_index(one.data, ("metadata", "name")))
     if wanted != "TrainingRuntime":
         releases = (built.session.options.release for built in snapshot.built)
         yield from names_in_catalog(next(filter(None, releases), NEWEST_RELEASE))
@@ -145,11 +145,11 @@ def _template(snapshot: Snapshot, document: Json) -> Json:
     if document.get("kind") in ("TrainJob", "TrainingJob"):
         runtime = runtime_of(snapshot, document)
         document = runtime.data if runtime is not None else {}
-    return mapping(value_of(document, ("spec", "template")))
+    return mapping(value_at_index(document, ("spec", "template")))
 
 
 def _jobs(snapshot: Snapshot, document: Json, path: Path) -> Iterator[str]:
-    for job in objects(value_of(_template(snapshot, document), ("spec", _JOBS))):
+    for job in objects(value_at_index(_template(snapshot, document), ("spec", _JOBS))):
         yield str(job.get("name"))
 
 
@@ -158,13 +158,13 @@ def _pods(snapshot: Snapshot, document: Json, path: Path) -> Iterator[Json]:
     wanted: set[Any] = set()
     for end, step in enumerate(path):
         if step == _JOBS and end + 1 < len(path):
-            wanted.add(value_of(document, (*path[: end + 2], "name")))
+            wanted.add(value_at_index(document, (*path[: end + 2], "name")))
         if step in ("podTemplateOverrides", "podSpecOverrides") and end + 1 < len(path):
-            targets = objects(value_of(document, (*path[: end + 2], "targetJobs")))
+            targets = objects(value_at_index(document, (*path[: end + 2], "targetJobs")))
             wanted |= {target.get("name") for target in targets}
-    for job in objects(value_of(_template(snapshot, document), ("spec", _JOBS))):
+    for job in objects(value_at_index(_template(snapshot, document), ("spec", _JOBS))):
         if not wanted or job.get("name") in wanted:
-            yield mapping(value_of(job, ("template", "spec", "template", "spec")))
+            yield mapping(value_at_index(job, ("template", "spec", "template", "spec")))
 
 
 def _containers(snapshot: Snapshot, document: Json, path: Path) -> Iterator[str]:
@@ -176,14 +176,14 @@ def _containers(snapshot: Snapshot, document: Json, path: Path) -> Iterator[str]
 def _volumes(snapshot: Snapshot, document: Json, path: Path) -> Iterator[str]:
     """Those of the runtime's pods, and those that the same patch adds."""
     end = next(i for i in range(len(path) - 1, -1, -1) if path[i] in ("containers", "initContainers"))
-    for pod in (mapping(value_of(document, path[:end])), *_pods(snapshot, document, path)):
+    for pod in (mapping(value_at_index(document, path[:end])), *_pods(snapshot, document, path)):
         yield from (str(volume.get("name")) for volume in objects(pod.get("volumes")))
 
 
 def _queues(snapshot: Snapshot, document: Json, path: Path) -> Iterator[str]:
     """Those of the cluster that trainc.yaml names, and those that other documents use."""
     yield from snapshot.queues
-    labels = (value_of(one.data, ("metadata", "labels")) for one in snapshot.workspace)
+    labels = (value_at_index(one.data, ("metadata", "labels")) for one in snapshot.workspace)
     yield from sorted({str(found[_QUEUE]) for found in labels if isinstance(found, Mapping) and _QUEUE in found})
 
 
@@ -191,13 +191,16 @@ def _named_in(kinds: Sequence[str]) -> _Names:
     def names(snapshot: Snapshot, document: Json, path: Path) -> Iterator[str]:
         for one in snapshot.workspace:
             if one.data.get("kind") in kinds:
-                yield str(value_of(one.data, ("metadata", "name")))
+                yield str(value_at_index(one.data, ("metadata", "name")))
 
     return names
 
 
 def _fixed(*values: str) -> _Names:
-    return lambda snapshot, document, path: values
+    def names(snapshot: Snapshot, document: Json, path: Path) -> Iterable[str]:
+        return values
+
+    return names
 
 
 # The end of a path, `*` for an item of a list; what is there; which names there are.
@@ -218,4 +221,3 @@ _NAMES: tuple[tuple[Path, str, _Names], ...] = (
     (("apiVersion",), "", _fixed(TRAINER_API)),
     (("kind",), "", _fixed(*_KINDS)),
 )
-

@@ -122,8 +122,9 @@ def _hinted(one: _Marked) -> Iterator[Fix]:
 def _renamed(found: re.Match[str], one: _Marked) -> Iterator[tuple[str, Edit]]:
     """`did you mean a or b?`: in the place of what is marked."""
     place = one.range if _IS_WORD.match(one.words) else _value(one)
-    for name in found[1].split(" or ") if place is not None else ():
-        yield f"Change {_shown(one, place)} to {name}", Edit(place, name)
+    if place is not None:
+        for name in found[1].split(" or "):
+            yield f"Change {_text(one, place)} to {name}", Edit(place, name)
 
 
 def _replaced(found: re.Match[str], one: _Marked) -> Iterator[tuple[str, Edit]]:
@@ -150,9 +151,10 @@ def _set(found: re.Match[str], one: _Marked) -> Iterator[tuple[str, Edit]]:
 def _choice(found: re.Match[str], one: _Marked) -> Iterator[tuple[str, Edit]]:
     """`use Always or Never`, `use one of the jobs: node, worker`: one fix for each."""
     value = _value(one)
-    for text in re.split(r",? or |, ", found[1]) if value is not None else ():
-        plain = text.strip("'")
-        yield f"Change {_shown(one, value)} to {plain}", Edit(value, plain)
+    if value is not None:
+        for text in re.split(r",? or |, ", found[1]):
+            plain = text.strip("'")
+            yield f"Change {_text(one, value)} to {plain}", Edit(value, plain)
 
 
 def _quoted(found: re.Match[str], one: _Marked) -> Iterator[tuple[str, Edit]]:
@@ -236,10 +238,6 @@ def _text(one: _Marked, place: Range) -> str:
     return one.lines[place.start.line][place.start.column : place.end.column]
 
 
-def _shown(one: _Marked, place: Range | None) -> str:
-    return _text(one, place) if place is not None else ""
-
-
 _IS_WORD = pattern(r"[\w/.-]")
 _OPTION = pattern(r"--[\w-]+=")
 _WORD = r"[^\s,;:'\"`{}\[\]()]+"
@@ -250,7 +248,7 @@ _READINGS: tuple[tuple[re.Pattern[str], _Reading], ...] = (
     (pattern(r"remove the quotes"), _unquoted),
     (pattern(rf"(?:write|set|use) ([\w-]+): ({_WORD})(?= or [A-Z]|,|;|$)"), _set),
     (pattern(rf"(?:write|set)(?: it as)? ({_WORD}|[\w./-]+:[\w.-]+)$"), _replaced),
-    (pattern(rf"(?:write|add) a [\w '/]+: (?:write )?([\w:/.-]+)(?=$| for)"), _replaced),
+    (pattern(r"(?:write|add) a [\w '/]+: (?:write )?([\w:/.-]+)(?=$| for)"), _replaced),
     (pattern(rf"write ({_WORD})(?=, or remove|: lowercase)"), _replaced),
     (pattern(r"write (\[[^\[\]{}]+\])$"), _replaced),
     (pattern(r"set (\w+) to (\d+)$"), _set),

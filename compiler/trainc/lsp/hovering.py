@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.api.field_path import FieldPath, format_field, lasting
-from trainc.diagnostics.spelled_out import printable
+from trainc.api.field_path import FieldPath, format_field, stable_path
+from trainc.diagnostics.escaping import escape_line
 from trainc.explain.choice import prefix
 from trainc.explain.explanation import Recorder, explanation
 from trainc.explain.model import ExplainedField, Explanation, Input
-from trainc.explain.phrases import phrase, shown
+from trainc.explain.phrases import describe_origin, shorten_value
 from trainc.lsp.places import Field, Position, Range, Tree, trees
 from trainc.lsp.schemas import at, kind_of, root_of
 from trainc.lsp.snapshot import Built, Snapshot
@@ -71,15 +71,15 @@ def _meaning(snapshot: Snapshot, found: Found) -> Iterator[str]:
     document, field = found.document, found.field
     root = root_of(snapshot, document.data)
     schema = at(root, field.path) if root is not None else None
-    name = format_field(lasting(field.path, document.data))
+    name = format_field(stable_path(field.path, document.data))
     if schema is None or root is None:
-        yield f"`{printable(name)}`"
+        yield f"`{escape_line(name)}`"
         return
     details = [kind_of(schema)]
     details += [f"default `{schema['default']}`"] if "default" in schema else []
     above = at(root, field.path[:-1])
     details += ["required"] if above is not None and field.path[-1] in above.get("required", ()) else []
-    yield f"`{printable(name)}` ({', '.join(filter(None, details))})".removesuffix(" ()")
+    yield f"`{escape_line(name)}` ({', '.join(filter(None, details))})".removesuffix(" ()")
     if description := schema.get("description"):
         yield str(description)
 
@@ -133,11 +133,15 @@ def _rows(explained: Explanation, found: Found) -> Iterator[str]:
 
 
 def _row(field: ExplainedField, before: str, depth: int) -> str:
-    target = f"`{printable(before + _short(field.path))}` = `{printable(shown(field.value))}`"
+    target = f"`{escape_line(before + _short(field.path))}` = `{escape_line(shorten_value(field.value))}`"
     if depth == 0:
-        how = "" if field.origin.kind in ("trainjob", "runtime", "patch", "overlay") else f", by {phrase(field.origin)}"
-        return target + printable(how)
-    return f"{target}: overridden by {printable(phrase(field.origin))}"
+        how = (
+            ""
+            if field.origin.kind in ("trainjob", "runtime", "patch", "overlay")
+            else f", by {describe_origin(field.origin)}"
+        )
+        return target + escape_line(how)
+    return f"{target}: overridden by {escape_line(describe_origin(field.origin))}"
 
 
 def _short(path: FieldPath) -> str:

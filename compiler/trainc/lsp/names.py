@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from trainc.api.documents import Json, mapping
-from trainc.api.field_path import at as value_of
+from trainc.api.field_path import value_at_index
 from trainc.api.names import RUNTIME_KINDS
 from trainc.api.releases import NEWEST_RELEASE
 from trainc.diagnostics import Path
@@ -60,7 +60,7 @@ class Mention:
 def mentions(document: Document) -> Iterator[Mention]:
     """Every name that a document gives or uses."""
     data, kind = document.data, document.data.get("kind")
-    name, namespace = value_of(data, ("metadata", "name")), value_of(data, ("metadata", "namespace"))
+    name, namespace = value_at_index(data, ("metadata", "name")), value_at_index(data, ("metadata", "namespace"))
     if kind in RUNTIME_KINDS:
         scope = _scope(kind, namespace, name)
         yield Mention((RUNTIME, *scope), document, ("metadata", "name"), defines=True)
@@ -79,7 +79,7 @@ def _scope(kind: Any, namespace: Any, name: Any) -> Symbol:
 
 
 def _of_jobset(document: Document, scope: Symbol, at: Path) -> Iterator[Mention]:
-    spec = value_of(document.data, at)
+    spec = value_at_index(document.data, at)
     for path, job in _items(spec, (*at, "replicatedJobs")):
         called = str(job.get("name"))
         yield Mention((JOB, *scope, called), document, (*path, "name"), defines=True)
@@ -87,15 +87,15 @@ def _of_jobset(document: Document, scope: Symbol, at: Path) -> Iterator[Mention]
             yield Mention((JOB, *scope, str(one.get("name"))), document, (*awaited, "name"), defines=False)
         yield from _of_pod(document, scope, called, (*path, *_POD), defines=True)
     lists = [(*at, *where) for where in _POLICIES]
-    rules = _items(mapping(value_of(spec, ("failurePolicy",))), (*at, "failurePolicy", "rules"))
+    rules = _items(mapping(value_at_index(spec, ("failurePolicy",))), (*at, "failurePolicy", "rules"))
     for path in (*lists, *((*rule, "targetReplicatedJobs") for rule, _ in rules)):
         for place, text in _texts(document.data, path):
             yield Mention((JOB, *scope, text), document, place, defines=False)
 
 
 def _of_trainjob(document: Document, namespace: Any) -> Iterator[Mention]:
-    spec = mapping(value_of(document.data, ("spec",)))
-    reference = mapping(value_of(spec, ("runtimeRef",)))
+    spec = mapping(value_at_index(document.data, ("spec",)))
+    reference = mapping(value_at_index(spec, ("runtimeRef",)))
     scope = _scope(reference.get("kind") or "ClusterTrainingRuntime", namespace, reference.get("name"))
     if "name" in reference:
         yield Mention((RUNTIME, *scope), document, ("spec", "runtimeRef", "name"), defines=False)
@@ -128,7 +128,7 @@ def _of_pod(document: Document, scope: Symbol, job: str, at: Path, *, defines: b
 
 def _of_overlay(document: Document) -> Iterator[Mention]:
     for path, patch in _items(document.data, ("patches",)):
-        target = mapping(value_of(patch, ("target",)))
+        target = mapping(value_at_index(patch, ("target",)))
         kind, name = target.get("kind"), target.get("name")
         symbol = (
             (TRAINJOB, str(name)) if kind == "TrainJob" else (RUNTIME, *_scope(kind, target.get("namespace"), name))
@@ -165,14 +165,17 @@ def references(snapshot: Snapshot, mention: Mention) -> list[Mention]:
 
 def runtime_of(snapshot: Snapshot, job: Json) -> Document | None:
     """The runtime that a TrainJob's document names, as it is written."""
-    reference = mapping(value_of(job, ("spec", "runtimeRef")))
+    reference = mapping(value_at_index(job, ("spec", "runtimeRef")))
     kind = reference.get("kind") or "ClusterTrainingRuntime"
-    wanted = _scope(kind, value_of(job, ("metadata", "namespace")), reference.get("name"))
+    wanted = _scope(kind, value_at_index(job, ("metadata", "namespace")), reference.get("name"))
     for document in snapshot.workspace:
         data = document.data
         if (
             data.get("kind") == kind
-            and _scope(kind, value_of(data, ("metadata", "namespace")), value_of(data, ("metadata", "name"))) == wanted
+            and _scope(
+                kind, value_at_index(data, ("metadata", "namespace")), value_at_index(data, ("metadata", "name"))
+            )
+            == wanted
         ):
             return document
     return _shipped(snapshot, wanted[2]) if kind == "ClusterTrainingRuntime" else None
@@ -200,7 +203,7 @@ def named_files(snapshot: Snapshot, document: Document) -> Iterator[tuple[Path, 
     if data.get("kind") == "Overlay":
         places = (*_FILES_OF_OVERLAYS, *((*path, "path") for path, _ in _items(data, ("patches",))))
     elif document.file.rpartition("/")[2] == SETTINGS:
-        names = mapping(value_of(data, ("environments",)))
+        names = mapping(value_at_index(data, ("environments",)))
         places = (*_FILES_OF_SETTINGS, *(("environments", n, *path) for n in names for path in _FILES_OF_SETTINGS))
     for place in places:
         for path, text in _texts(data, place):
@@ -218,12 +221,12 @@ def _items(holder: Any, path: Path) -> Iterator[tuple[Path, Json]]:
 
 
 def _items_at(data: Json, path: Path) -> Iterator[tuple[Path, Json]]:
-    return _items(value_of(data, path[:-1]), path)
+    return _items(value_at_index(data, path[:-1]), path)
 
 
 def _texts(data: Json, path: Path) -> Iterator[tuple[Path, str]]:
     """The text at a path, or the texts of the list there."""
-    found = value_of(data, path)
+    found = value_at_index(data, path)
     if isinstance(found, str):
         yield path, found
     for number, item in enumerate(found if isinstance(found, list) else ()):

@@ -57,10 +57,8 @@ def kind_of(schema: Schema) -> str:
 
 def _child(schema: Schema, step: str | int) -> Schema | None:
     for one in (schema, *_choices(schema)):
-        if isinstance(step, int):
-            found = one.get("items")
-        else:
-            found = one.get("properties", {}).get(step, _free(one, step))
+        named = one.get("properties", {})
+        found = one.get("items") if isinstance(step, int) else named.get(step, _free(one, step))
         if isinstance(found, Mapping):
             return found
     return None

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
@@ -18,16 +18,15 @@ from pygls.uris import from_fs_path, to_fs_path
 
 from trainc import __version__
 from trainc.diagnostics import Diagnostic, Source
+from trainc.diagnostics.rulebook import rule_url
 from trainc.lsp import completing, fixes, hovering, lenses, marking, names, symbols
-from trainc.lsp.places import Position, Range
+from trainc.lsp.places import Range
 from trainc.lsp.snapshot import Snapshot, Workspace
 from trainc.lsp.units import Units
 from trainc.reading.catalog import SHOWN_FOLDER, catalog_folder
 from trainc.reading.confinement import CONFIGURATION_FILE, folders_upward
 from trainc.reading.encoding import decode
 from trainc.reading.opening import read_file
-
-_T = TypeVar("_T")
 
 # How long nobody has typed, in seconds, when what takes longer is done: the cluster is asked, and other files are looked at.
 _MOMENT = 0.4
@@ -109,11 +108,12 @@ class Server(LanguageServer):
         """Publish what there is to say of a file."""
         snapshot = self.look(uri, thorough=thorough)
         document = self.workspace.text_documents.get(uri)
-        found = [] if snapshot is None else [self._diagnostic(snapshot, *one) for one in marking.marked(snapshot)]
+        found = [] if snapshot is None else [self.diagnostic(snapshot, *one) for one in marking.marked(snapshot)]
         version = document.version if document is not None else None
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, version))
 
-    def _diagnostic(self, snapshot: Snapshot, diagnostic: Diagnostic, place: Range) -> types.Diagnostic:
+    def diagnostic(self, snapshot: Snapshot, diagnostic: Diagnostic, place: Range) -> types.Diagnostic:
+        """A diagnostic as the protocol has it."""
         return types.Diagnostic(
             self.units(snapshot.lines).range(place),
             marking.told(diagnostic),
@@ -167,13 +167,6 @@ class Server(LanguageServer):
             return None
         place = marking.words(lines, source, message)
         return types.Location(from_fs_path(path) or "", self.units(lines).range(place))
-
-
-def rule_url(code: str) -> str:
-    """Where a code is explained."""
-    from trainc.diagnostics.urls import rule_url as url
-
-    return url(code)
 
 
 def file_of(uri: str) -> str | None:
@@ -255,12 +248,12 @@ def _actions(server: Server, params: types.CodeActionParams) -> list[types.CodeA
         return []
     units, uri = server.units(snapshot.lines), params.text_document.uri
     asked = units.range_of(params.range)
-    known = {diagnostic: place for diagnostic, place in marking.marked(snapshot)}
+    known = dict(marking.marked(snapshot))
     return [
         types.CodeAction(
             fix.title,
             types.CodeActionKind.QuickFix,
-            [server._diagnostic(snapshot, fix.diagnostic, known[fix.diagnostic])],
+            [server.diagnostic(snapshot, fix.diagnostic, known[fix.diagnostic])],
             fix.preferred,
             edit=types.WorkspaceEdit({uri: [types.TextEdit(units.range(e.range), e.text) for e in fix.edits]}),
         )
@@ -282,7 +275,7 @@ def _references(server: Server, params: types.ReferenceParams) -> list[types.Loc
 
 def _located(
     server: Server,
-    params: types.TextDocumentPositionParams,
+    params: types.DefinitionParams | types.ReferenceParams,
     wanted: Callable[[Snapshot, names.Mention], list[names.Mention]],
 ) -> list[types.Location]:
     snapshot = server.look(params.text_document.uri)

@@ -15,6 +15,10 @@ from trainc.startup.records import dataclass, field
 Schema: TypeAlias = Mapping[str, Any]
 
 
+def _no_schema(kind: str) -> Schema | None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Built:
     """The file as one environment of trainc.yaml has it: a session with its jobs, and what they compile to.
@@ -44,7 +48,7 @@ class Snapshot:
     workspace: Sequence[Document] = ()
     built: Sequence[Built] = ()
     diagnostics: Sequence[Diagnostic] = ()
-    schema: Callable[[str], Schema | None] = field(default={}.get, repr=False)
+    schema: Callable[[str], Schema | None] = field(default=_no_schema, repr=False)
     queues: Sequence[str] = ()
     fits: Sequence[Fit] = ()
 

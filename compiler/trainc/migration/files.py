@@ -9,7 +9,7 @@ from typing import Any
 from trainc.api.documents import Json
 from trainc.api.releases import NEWEST_RELEASE
 from trainc.diagnostics import Diagnostic, Path
-from trainc.migration.newest import Around, around_of, in_newest_api
+from trainc.migration.newest import Around, around_of, migrate_document
 from trainc.migration.v1.batch import Batch
 from trainc.options import Limits
 from trainc.reading.encoding import encode
@@ -48,7 +48,7 @@ def migrate_text(
     newest = _Newest(around, batch)
     said: list[Diagnostic] = []
     for document in documents:
-        migrated = in_newest_api(document.data, around)
+        migrated = migrate_document(document.data, around)
         said += map(document.place, (*migrated.findings, *batch.of(document.data).findings))
     lines = text.replace("\r\n", "\n")
     new = "".join(_migrated_parts(lines, limits, newest))
@@ -94,7 +94,7 @@ def _replacing(data: Any, newest: _Newest) -> list[Json] | None:
         return None
     if len(results) == 1 and results[0][0] is data:
         return list(results[0][1])
-    every = [made for value, new in results for made in new or (in_newest_api(value, newest.around).data,)]
+    every = [made for value, new in results for made in new or (migrate_document(value, newest.around).data,)]
     return [{**data, "apiVersion": "v1", "kind": "List", "items": every}]
 
 
@@ -127,9 +127,9 @@ def _migrated_yaml(part: str, limits: Limits, newest: _Newest) -> str:
     data = read_value(part)
     replacing = _replacing(data, newest)
     if replacing is not None:
-        from trainc.migration.v1.text import replaced
+        from trainc.migration.v1.text import replace_text
 
-        return replaced(part, data, replacing)
+        return replace_text(part, data, replacing)
     changes = list(_changes(data, newest))
     if not changes:
         return part
@@ -141,6 +141,6 @@ def _migrated_yaml(part: str, limits: Limits, newest: _Newest) -> str:
 def _changes(data: Any, newest: _Newest) -> Iterator[Change]:
     """Every object of one document that has to change, with its place: a List holds several."""
     for path, value in items(data):
-        wanted = in_newest_api(value, newest.around).data if isinstance(value, Mapping) else value
+        wanted = migrate_document(value, newest.around).data if isinstance(value, Mapping) else value
         if wanted != value:
             yield path, value, wanted

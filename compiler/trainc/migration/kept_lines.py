@@ -55,7 +55,7 @@ def with_kept_lines(text: str, before: str, after: str) -> str:
                     lines += [new[place], *piece.lines[1:]] if moved else piece.lines
         else:
             for piece in _touched(piece_of, start, end):
-                lines += _rescued(piece.lines, lost) if touched[piece] else ()
+                lines += _reattach_comments(piece.lines, lost) if touched[piece] else ()
                 touched[piece] = False
             lines += new[new_start:new_end]
     return "".join(lines)
@@ -133,7 +133,7 @@ def _comments(lines: Sequence[str]) -> Counter[str]:
     return Counter(found["text"].rstrip() for line in lines if (found := _COMMENT.search(line)))
 
 
-def _rescued(removed: Sequence[str], lost: Counter[str]) -> Iterator[str]:
+def _reattach_comments(removed: Sequence[str], lost: Counter[str]) -> Iterator[str]:
     """Comments of removed lines that would be lost: they stay where they were, each on its own line."""
     for line in removed:
         found = _COMMENT.search(line)
@@ -171,7 +171,7 @@ def aligned(new: Sequence[str], kept: Mapping[int, Columns]) -> list[str]:
     moves: dict[int, int] = {}
     lines = list(new)
     for index, line in enumerate(new):
-        if not _says_something(line):
+        if not _has_content(line):
             continue
         own = columns(line)
         _leave(moves, own.line)
@@ -193,14 +193,14 @@ def _with_comments_above(lines: list[str], kept: Mapping[int, Columns]) -> list[
     """The lines with each comment that is not kept in the column of what it stands above."""
     column = 0
     for index in range(len(lines) - 1, -1, -1):
-        if _says_something(lines[index]) or index in kept:
+        if _has_content(lines[index]) or index in kept:
             column = columns(lines[index]).line
         elif lines[index].strip():
             lines[index] = " " * column + lines[index].lstrip()
     return lines
 
 
-def _says_something(line: str) -> bool:
+def _has_content(line: str) -> bool:
     return bool(line.strip()) and not line.lstrip().startswith("#")
 
 
@@ -214,7 +214,7 @@ def _sibling_below(new: Sequence[str], index: int, kept: Mapping[int, Columns]) 
     column = columns(new[index]).line
     for below in range(index + 1, len(new)):
         other = columns(new[below]).line
-        if not _says_something(new[below]) or other > column:
+        if not _has_content(new[below]) or other > column:
             continue
         return kept[below].line - other if other == column and below in kept else None
     return None

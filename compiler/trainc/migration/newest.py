@@ -13,7 +13,7 @@ from trainc.api.releases import RELEASES
 from trainc.api.schema import check
 from trainc.diagnostics import Finding, Path
 from trainc.dialects import Conversion, DialectContext, dialect_context, dialect_of
-from trainc.dialects.dialect import as_written
+from trainc.dialects.dialect import original_path
 from trainc.dialects.initializer_job import JOBS
 from trainc.migration.renaming import NewNames, with_renamed_target, with_standard_names
 from trainc.startup.records import dataclass
@@ -48,7 +48,7 @@ def around_of(documents: Iterable[Json]) -> Around:
     counting = {
         _runtime_of(document) for document in known if value_at(document, _TORCH_PROCESSES) not in (None, "auto")
     }
-    migrated = ((document, in_newest_api(document, Around(context))) for document in known)
+    migrated = ((document, migrate_document(document, Around(context))) for document in known)
     renamed = {_runtime_of(document): result.renamed for document, result in migrated if result.renamed}
     return Around(context, frozenset(counting), renamed)
 
@@ -71,31 +71,35 @@ class Migrated:
     renamed: Mapping[str, NewNames] = MappingProxyType({})
 
 
-def in_newest_api(document: Json, around: Around = Around()) -> Migrated:
-    """As `_in_newest_api`; a document of the wrong shape, which `build` refuses, comes back as it is, with the reasons.
+def migrate_document(document: Json, around: Around = Around()) -> Migrated:
+    """As `_migrate`; a document of the wrong shape, which `build` refuses, comes back as it is, with the reasons.
 
     Whatever goes wrong with a document that some release accepts is a defect, and is raised.
     """
     try:
-        return _in_newest_api(document, around)
+        return _migrate(document, around)
     except _OF_WRONG_SHAPES:
-        wrong = _of_wrong_shape(document)
+        wrong = _shape_findings(document)
         if not wrong:
             raise
         return Migrated(document, tuple(wrong))
 
 
-def _of_wrong_shape(document: Json) -> list[Finding]:
+def _shape_findings(document: Json) -> list[Finding]:
     """What the release that fits best has against a document; of a dialect's, that it cannot be migrated."""
     kind = document.get("kind")
     if dialect_of(document) is None and kind in KINDS:
         found = [[f for f in check(document, kind, release)[1] if f.severity == "error"] for release in RELEASES]
         return min(found, key=len)
-    hint = "run `trainc check` on it and fix its errors first"
-    return [Finding("CannotMigrate", "error", "the document is not of the shape that its kind has", hint, ("spec",))]
+    hint = "run `trainc check` on it and fix the errors first"
+    return [
+        Finding(
+            "CannotMigrate", "error", "the document has fields that are missing or of the wrong type", hint, ("spec",)
+        )
+    ]
 
 
-def _in_newest_api(document: Json, around: Around) -> Migrated:
+def _migrate(document: Json, around: Around) -> Migrated:
     """A TrainJob or runtime of any dialect and release in the newest API.
 
     A document that is there already, or is none of ours, comes back as it is. What cannot be expressed stays as it
@@ -180,11 +184,11 @@ def _with_process_number(trainer: Json, counted: bool) -> tuple[Json, list[Findi
         return {**trainer, "numProcPerNode": int(asked)}, []
     if asked == "auto" and not counted:
         return {field: value for field, value in trainer.items() if field != "numProcPerNode"}, []
-    message = f"numProcPerNode {asked!r} has no counterpart since Trainer 2.2"
+    message = f"numProcPerNode {asked!r} has had no counterpart since Trainer 2.2"
     hint = "write the number of processes, or drop the field to take it from the node's resources"
     if counted:
         hint = "write the number of processes, or drop the runtime's own numProcPerNode first"
-    return trainer, [cannot(("spec", "trainer", "numProcPerNode"), message, hint)]
+    return trainer, [refuse(("spec", "trainer", "numProcPerNode"), message, hint)]
 
 
 def _runtime(document: Json) -> tuple[Json, list[Finding]]:
@@ -199,12 +203,12 @@ def _runtime(document: Json) -> tuple[Json, list[Finding]]:
         del kept["numProcPerNode"]
     elif "numProcPerNode" in kept:
         hint = "set spec.trainer.numProcPerNode in the TrainJobs of this runtime"
-        message = "a runtime has no number of processes for torch since Trainer 2.2"
-        findings.append(cannot(("spec", "mlPolicy", "torch", "numProcPerNode"), message, hint))
+        message = "since Trainer 2.2, a runtime has no number of processes for torch"
+        findings.append(refuse(("spec", "mlPolicy", "torch", "numProcPerNode"), message, hint))
     if "elasticPolicy" in kept:
-        hint = "keep it for trainc's gitops semantics, which honours it, or size the job with numNodes"
-        message = "Trainer has no elastic policy since 2.2"
-        findings.append(cannot(("spec", "mlPolicy", "torch", "elasticPolicy"), message, hint))
+        hint = "keep it for trainc's gitops semantics, which honor it, or set the size of the job with numNodes"
+        message = "Trainer has had no elastic policy since 2.2"
+        findings.append(refuse(("spec", "mlPolicy", "torch", "elasticPolicy"), message, hint))
     return {**document, "spec": {**spec, "mlPolicy": {**policy, "torch": kept}}}, findings
 
 
@@ -216,16 +220,16 @@ _STEPS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
 
 def refusals(document: Json, conversion: Conversion) -> Iterator[Finding]:
     """Why `document` must stay in its dialect: what Trainer's own API would refuse of its conversion."""
-    yield from _refused_elsewhere(document)
+    yield from _unsupported_values(document)
     yield from _unfilled_volumes(conversion)
 
 
-def cannot(path: Path, message: str, hint: str) -> Finding:
+def refuse(path: Path, message: str, hint: str) -> Finding:
     """One thing that stays as it was written, and what to do about it."""
     return Finding("CannotMigrate", "warning", message, hint=hint, path=path)
 
 
-def _refused_elsewhere(document: Json) -> Iterator[Finding]:
+def _unsupported_values(document: Json) -> Iterator[Finding]:
     """What Trainer's own API would refuse, so that the document must stay in its dialect."""
     spec = document.get("spec") or {}
     policy, gang = spec.get("mlPolicy") or {}, spec.get("podGroupPolicy") or {}
@@ -233,12 +237,14 @@ def _refused_elsewhere(document: Json) -> Iterator[Finding]:
     if implementation not in (None, "", "OpenMPI"):
         message = f"Trainer runs OpenMPI only, not {implementation}"
         hint = "keep the document as it is: trainc compiles it under gitops"
-        yield cannot(("spec", "mlPolicy", "mpi", "mpiImplementation"), message, hint)
+        yield refuse(("spec", "mlPolicy", "mpi", "mpiImplementation"), message, hint)
     for field in ("minMember", "queue", "priorityClassName"):
         if field in (gang.get("volcano") or {}):
-            hint = "name the queue by annotation scheduling.volcano.sh/queue-name, the priority class in the pods"
+            hint = (
+                "set the queue with the annotation scheduling.volcano.sh/queue-name, and priorityClassName in the pods"
+            )
             message = f"Trainer's volcano policy has no {field}"
-            yield cannot(("spec", "podGroupPolicy", "volcano", field), message, hint)
+            yield refuse(("spec", "podGroupPolicy", "volcano", field), message, hint)
 
 
 def _unfilled_volumes(conversion: Conversion) -> Iterator[Finding]:
@@ -252,7 +258,7 @@ def _unfilled_volumes(conversion: Conversion) -> Iterator[Finding]:
                 continue
             mounts = container.get("volumeMounts") or ()
             if not any(isinstance(mount, Mapping) and mount.get("name") == "initializer" for mount in mounts):
-                message = f"Trainer's {step} fills a volume called initializer, and this container mounts none"
-                hint = "call the volume initializer wherever it is mounted, then migrate"
+                message = f"Trainer's {step} writes to a volume called initializer, which this container does not mount"
+                hint = "rename its volume and the mounts of it to initializer, then migrate again"
                 path = (*JOBS, index, "template", "spec", "template", "spec", "containers", at)
-                yield cannot(as_written(path, conversion.moves), message, hint)
+                yield refuse(original_path(path, conversion.moves), message, hint)

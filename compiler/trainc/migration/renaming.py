@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from trainc.api import names
-from trainc.api.documents import Json, put, value_at
+from trainc.api.documents import Json, value_at, with_value
 from trainc.diagnostics import Finding, Path
 from trainc.dialects.dialect import NamingConvention
-from trainc.pipeline.roles import Role, as_inferred
+from trainc.pipeline.roles import Role, infer_roles
 from trainc.startup.records import dataclass
 
 _CONTAINERS: Path = ("template", "spec", "template", "spec", "containers")
@@ -32,7 +32,7 @@ def with_standard_names(runtime: Json, naming: NamingConvention) -> tuple[Json, 
     template = spec.get("template") or {}
     if not isinstance(template.get("spec"), Mapping):
         return runtime, [], {}
-    inferred, doubts = as_inferred(template["spec"], spec.get("mlPolicy"), naming)
+    inferred, doubts = infer_roles(template["spec"], spec.get("mlPolicy"), naming)
     if any(doubt.severity == "error" for doubt in doubts):
         return runtime, [doubt for doubt in doubts if doubt.severity == "error"], {}
     renamed = {job: NewNames(_job_name(role), role.main) for job, role in inferred.roles.items()}
@@ -40,7 +40,7 @@ def with_standard_names(runtime: Json, naming: NamingConvention) -> tuple[Json, 
     jobs = [_renamed(job, inferred.roles.get(job["name"]), new_names) for job in inferred.spec["replicatedJobs"]]
     job_set = _with_references({**inferred.spec, "replicatedJobs": jobs}, new_names)
     changed = {**runtime, "spec": {**spec, "template": {**template, "spec": job_set}}}
-    return changed, [_said(old, new) for old, new in new_names.items() if old != new], renamed
+    return changed, [_name_finding(old, new) for old, new in new_names.items() if old != new], renamed
 
 
 def with_renamed_target(target: Json, renamed: Mapping[str, NewNames]) -> Json:
@@ -51,7 +51,7 @@ def with_renamed_target(target: Json, renamed: Mapping[str, NewNames]) -> Json:
     containers = value_at(target, _CONTAINERS)
     if isinstance(containers, list):
         called = [{**c, "name": names.NODE} if c.get("name") == new.main else c for c in containers]
-        target = put(target, _CONTAINERS, called)
+        target = with_value(target, _CONTAINERS, called)
     return {**target, "name": new.job}
 
 
@@ -91,11 +91,11 @@ def _retargeted(policy: Json, new_names: Mapping[str, str]) -> Json:
     return {**policy, "targetReplicatedJobs": [new_names.get(t, t) for t in targets]} if targets else policy
 
 
-def _said(old: str, new: str) -> Finding:
+def _name_finding(old: str, new: str) -> Finding:
     return Finding(
         "JobRenamed",
         "info",
-        f"job {old!r} becomes {new!r}, the name that Trainer's controller serves; pods and addresses follow",
-        hint="check what refers to the pods by name, such as dashboards and log queries",
+        f"job {old!r} becomes {new!r}, the name that Trainer's controller expects; pod names and addresses change with it",
+        hint="update what refers to the pods by name, such as dashboards and log queries",
         path=("spec", "template", "spec", "replicatedJobs"),
     )

@@ -46,7 +46,7 @@ class _Reconciliation:
 
     def __init__(self, root: Any, now: Any, wanted: Any) -> None:
         self._root, self._now, self._wanted = root, now, wanted
-        self._moved = list(_vanished(now, wanted, root))
+        self._moved = list(_removed_keys(now, wanted, root))
 
     def run(self) -> None:
         self._reconcile(self._root, self._now, self._wanted)
@@ -110,7 +110,7 @@ def _same_shape(now: Any, wanted: Any) -> bool:
     return any(isinstance(now, kind) and isinstance(wanted, kind) for kind in (Mapping, list))
 
 
-def _vanished(now: Any, wanted: Any, node: Any) -> Iterator[tuple[Any, Any]]:
+def _removed_keys(now: Any, wanted: Any, node: Any) -> Iterator[tuple[Any, Any]]:
     """Every mapping and list that is not where it was any more, with its node; outer ones first.
 
     One that only changes stays where it is, and its node with it: elsewhere it would hold itself.
@@ -125,7 +125,7 @@ def _vanished(now: Any, wanted: Any, node: Any) -> Iterator[tuple[Any, Any]]:
         if not _same_shape(now, wanted):
             yield now, node
         for item, still, item_node in inner:
-            yield from _vanished(item, still, item_node)
+            yield from _removed_keys(item, still, item_node)
 
 
 def _counterpart(item: Any, index: int, now: Sequence[Any]) -> int | None:
@@ -135,11 +135,11 @@ def _counterpart(item: Any, index: int, now: Sequence[Any]) -> int | None:
         if identity is not None:
             found = (i for i, o in enumerate(now) if isinstance(o, Mapping) and o.get(identity) == item[identity])
             at = next(found, None)
-            return at if at is not None or len(now) <= index else (index if _alike(now[index], item) else None)
+            return at if at is not None or len(now) <= index else (index if _similarity(now[index], item) else None)
     return next((i for i, old in enumerate(now) if old == item), None)
 
 
-def _alike(old: Any, new: Json) -> bool:
+def _similarity(old: Any, new: Json) -> bool:
     """Whether an item is the same one under a new name: most of its fields are there still."""
     return isinstance(old, Mapping) and set(old) == set(new)
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 from trainc.api.strategic_merge import PatchFailedError, merge_overlay
 from trainc.diagnostics import Diagnostic, Path, Severity, format_path
 from trainc.diagnostics.near_names import did_you_mean
-from trainc.dialects import is_ours
+from trainc.dialects import is_trainer_document
 from trainc.overlays.edited import Edited, Origin, identity
 from trainc.overlays.json_patch import apply_operations
 from trainc.overlays.overlay import ImageChange, Overlay, Patch
@@ -141,7 +141,7 @@ _CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
 
 def _is_concerned(data: Mapping[str, Any]) -> bool:
     """Whether a document is a TrainJob or a runtime, in any dialect."""
-    return data.get("kind") in _KINDS and is_ours(data)
+    return data.get("kind") in _KINDS and is_trainer_document(data)
 
 
 def transformed(document: Edited, overlay: Overlay, used_images: set[int]) -> Edited:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from trainc.api.copies import Copies
-from trainc.api.field_path import FieldPath, lasting
+from trainc.api.field_path import FieldPath, stable_path
 from trainc.api.strategic_merge import PatchFailedError
 from trainc.diagnostics import Path
 from trainc.startup.records import dataclass
@@ -55,7 +55,7 @@ def apply_operations(
             raise PatchFailedError("the operations would make the document too large", (operation.index,))
         if at is not None:
             place: Path = (operation.index, "value") if operation.name in _WITH_VALUE else (operation.index,)
-            written.append((lasting(at, result), place))
+            written.append((stable_path(at, result), place))
     if not isinstance(result, dict):
         raise PatchFailedError("the operations remove the whole object", (0,))
     return result, written
@@ -92,7 +92,7 @@ def _apply(data: Any, operation: _Operation, copies: Copies) -> tuple[Any, Path 
     if operation.name == "remove":
         return _edit(data, operation.path, _remove, copies), None, 0
     value = _get(data, operation.source) if operation.source else operation.value
-    size, height = _extent(value)
+    size, height = _size_limit(value)
     if len(operation.path) + height > _DEEPEST:
         raise _MissingError(f"{_shown(operation.path)} would nest the document too deep")
     if operation.name == "replace":
@@ -100,7 +100,7 @@ def _apply(data: Any, operation: _Operation, copies: Copies) -> tuple[Any, Path 
     elif operation.name == "copy":
         if size > _MOST_COPIED:
             raise _MissingError(f"more than {_MOST_COPIED:,} values at {_shown(operation.source)} are too many to copy")
-        value = _apart(value)
+        value = _copy(value)
     elif operation.name == "move":
         data = _edit(data, operation.source, _remove, copies)
     return *_write(data, operation.path, value, copies, adding=operation.name != "replace"), size
@@ -145,11 +145,11 @@ def _remove(container: Any, step: str | int) -> None:
     del container[step]
 
 
-def _apart(value: Any) -> Any:
+def _copy(value: Any) -> Any:
     """A value of its own, so that a change of the one that it was copied from is none of it."""
     if isinstance(value, Mapping):
-        return {key: _apart(inner) for key, inner in value.items()}
-    return [_apart(inner) for inner in value] if isinstance(value, list) else value
+        return {key: _copy(inner) for key, inner in value.items()}
+    return [_copy(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _get(data: Any, path: tuple[str, ...]) -> Any:
@@ -177,7 +177,7 @@ def _step(container: Any, step: str, path: tuple[str, ...], adding: bool) -> str
     return int(step)
 
 
-def _extent(value: Any) -> tuple[int, int]:
+def _size_limit(value: Any) -> tuple[int, int]:
     """How many values a value holds, those that stand in it twice counted twice, and how deep; each as far as allowed."""
     level, size, height = [value], 0, 0
     while level and height <= _DEEPEST and size <= _MOST_VALUES:

@@ -59,10 +59,10 @@ class Loaded:
     @property
     def all_runtimes(self) -> tuple[str, ...]:
         """The folders of runtimes that it and its bases name."""
-        return tuple(beside(one.folder, path) for one in reversed(self.in_order) for path in one.overlay.runtimes)
+        return tuple(path_from(one.folder, path) for one in reversed(self.in_order) for path in one.overlay.runtimes)
 
 
-def beside(folder: str, path: str) -> str:
+def path_from(folder: str, path: str) -> str:
     """A path that an overlay in `folder` names."""
     return os.path.normpath(os.path.join(folder, path))
 

@@ -52,10 +52,12 @@ def assemble(
     produced = _build_objects(job, info, others, options, observer)
     if not info.gitops:
         return produced
-    delivered, said = deliver(produced.manifests, options)
+    delivered, delivery_findings = deliver(produced.manifests, options)
     if observer is not None:
         observer.shaped("delivery", delivered)
-    return CompiledObjects(tuple(delivered), produced.secrets, produced.findings, (*produced.object_findings, *said))
+    return CompiledObjects(
+        tuple(delivered), produced.secrets, produced.findings, (*produced.object_findings, *delivery_findings)
+    )
 
 
 def _build_objects(

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from trainc.api import names
+from trainc.api.strategic_merge import PatchFailedError
 from trainc.diagnostics import Diagnostic, Finding, has_errors
 from trainc.ir.info import Info
 from trainc.ir.release import Release
@@ -20,10 +21,10 @@ from trainc.pipeline.assemble import CompiledObjects, assemble
 from trainc.pipeline.index import InputIndex
 from trainc.pipeline.lowering import lower, lower_job, without_unserved_initializers
 from trainc.pipeline.patches import apply_patches, replaced_lists
-from trainc.pipeline.roles import as_inferred, as_named
+from trainc.pipeline.roles import infer_roles, read_roles
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.plugins import engine
-from trainc.startup.records import dataclass, field
+from trainc.startup.records import dataclass, field, replace
 
 if TYPE_CHECKING:
     from trainc.pipeline.observer import Observer
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 class Result:
     """How far one job came: what the stages made of it, and their findings. `objects` is None where it was refused.
 
-    `remarks` are findings in spite of which the job can be compiled, if somebody wants it so.
+    `overridable` are findings in spite of which the job can be compiled, if somebody wants it so.
     """
 
     job: ValidDocument
@@ -42,7 +43,7 @@ class Result:
     trainjob: TrainJob | None = None
     info: Info | None = None
     objects: CompiledObjects | None = None
-    remarks: list[Finding] = field(default_factory=list)
+    overridable: list[Finding] = field(default_factory=list)
 
     @property
     def object_findings(self) -> Sequence[tuple[str, Finding]]:
@@ -85,16 +86,16 @@ def compile_job(  # noqa: PLR0913, PLR0917 - the session passes what it is
     findings += engine.validate(trainjob, info)
     if not has_errors(findings):
         # What a lint would say of a job that is wrong elsewhere mostly follows from that.
-        result.remarks += lint(trainjob, info)
+        result.overridable += lint(trainjob, info)
     if not info.gitops:
-        result.remarks += lint(trainjob, info, "controller")
-    if has_errors(findings) or (has_errors(result.remarks) and has_errors(judged(result))):
+        result.overridable += lint(trainjob, info, "controller")
+    if has_errors(findings) or (has_errors(result.overridable) and has_errors(judged(result))):
         return result
 
     if observer is not None:
         observer.lowered(job, runtime, trainjob, info)
     result.objects = assemble(trainjob, info, index.others, options, observer)
-    result.remarks += result.objects.findings
+    result.overridable += result.objects.findings
     return result
 
 
@@ -119,12 +120,23 @@ def prepare(job: TrainJob, runtime: ValidDocument, release: Release, options: Op
     """Patch the runtime, label its steps, and lower it."""
     spec, release = runtime.data["spec"], runtime.behaviour(release)
     own = spec.get("template", {}).get("spec") or {}
-    patched = apply_patches(own, job.patches, release)
+    try:
+        patched = apply_patches(own, job.patches, release)
+    except PatchFailedError as failed:
+        # What else is wrong with the job is told of the runtime without its patches.
+        without, found = prepare(replace(job, patches=()), runtime, release, options)
+        return without, [*found, _cannot_merge(failed)]
     replaced = list(replaced_lists(own, job.patches)) if job.patches else []
     if options.semantics == "controller":
-        return lower(job, runtime.data, as_named(patched), release, options), replaced
-    template, findings = as_inferred(patched, spec.get("mlPolicy"), runtime.naming)
+        return lower(job, runtime.data, read_roles(patched), release, options), replaced
+    template, findings = infer_roles(patched, spec.get("mlPolicy"), runtime.naming)
     return lower(job, runtime.data, template, release, options), [*findings, *replaced]
+
+
+def _cannot_merge(failed: PatchFailedError) -> Finding:
+    """Such a patch stops the controller too: its webhook refuses the TrainJob, or no JobSet is ever made of it."""
+    hint = "give every item of the list a value for that key, or remove the item"
+    return Finding("PatchFailed", "error", f"the patch cannot be merged: {failed}", hint, failed.path)
 
 
 def _is_managed_elsewhere(job: TrainJob, release: Release, options: Options) -> bool:

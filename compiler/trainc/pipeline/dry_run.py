@@ -56,7 +56,7 @@ def _best_reading(fragment: Fragment, options: Options) -> list[Diagnostic]:
     for api, kind in _apis(fragment, options):
         valid, found = _reading(fragment, api, kind, options)
         errors = sum(d.severity == "error" for d in found)
-        readings.append((not valid, errors, [_what_it_is(fragment, api), *found]))
+        readings.append((not valid, errors, [_describe_fragment(fragment, api), *found]))
         if not errors:
             break
     return min(readings, key=lambda reading: reading[:2])[2]
@@ -79,7 +79,7 @@ def _reading(fragment: Fragment, api: str, kind: str, options: Options) -> tuple
     return True, [*own, *fragment.own(_dry_run(checked, options))]
 
 
-def _what_it_is(fragment: Fragment, api: str) -> Diagnostic:
+def _describe_fragment(fragment: Fragment, api: str) -> Diagnostic:
     read_as = "" if api == names.TRAINER_API else f" as a {api} document"
     return Diagnostic(
         "Fragment",

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from trainc.diagnostics import Diagnostic, Finding
-from trainc.dialects import DialectContext, dialect_context, is_ours
+from trainc.dialects import DialectContext, dialect_context, is_trainer_document
 from trainc.options import Options
-from trainc.pipeline.resolve import Key, reference_alone, runtime_key, wanted_key
+from trainc.pipeline.resolve import Key, check_reference, runtime_key, wanted_key
 from trainc.pipeline.valid_document import ValidDocument, check_document
 from trainc.reading.catalog import Catalog, NotFound
 from trainc.reading.document import Document
@@ -58,14 +58,14 @@ def index_documents(
     for depth, source in enumerate((documents, *sources)):
         known_before = dict(runtimes)
         for document in source:
-            if not is_ours(document.data):
+            if not is_trainer_document(document.data):
                 others.append(document)
                 continue
             checked, found = check_document(document, release, options, context)
             diagnostics += found
             if checked is None:
                 refused.add(_intended_key(document.data, options))
-                reference = reference_alone(document.data, options.namespace) if depth == 0 else None
+                reference = check_reference(document.data, options.namespace) if depth == 0 else None
                 references += [(document, reference)] if reference else []
                 continue
             if checked.data["kind"] == "TrainJob":

@@ -11,8 +11,8 @@ from trainc.diagnostics import Diagnostic
 from trainc.options import Options
 from trainc.reading.catalog import Catalog, find
 from trainc.reading.document import Document
+from trainc.reading.file_filter import Exclude
 from trainc.reading.files import read_paths
-from trainc.reading.foreign import Exclude
 from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:
@@ -83,13 +83,13 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
         return Inputs([*extra_documents, *documents], sources, diagnostics)
     from trainc.overlays.stack import apply_overlays
 
-    documents = [*extra_documents, *_less_resources(documents, overlays)]
+    documents = [*extra_documents, *_without_overlay_resources(documents, overlays)]
     overlaid = apply_overlays(overlays, documents, sources, find, options.release or NEWEST_RELEASE)
     diagnostics += overlaid.diagnostics
     return Inputs(overlaid.documents, overlaid.sources, diagnostics, overlaid.catalog)
 
 
-def _less_resources(documents: Sequence[Document], overlays: Sequence[Loaded]) -> list[Document]:
+def _without_overlay_resources(documents: Sequence[Document], overlays: Sequence[Loaded]) -> list[Document]:
     """The documents less those of files that an overlay brings as well: a file is read once."""
-    brought = {os.path.realpath(file) for overlay in overlays for file in overlay.resource_files}
-    return [document for document in documents if os.path.realpath(document.file) not in brought]
+    overlay_files = {os.path.realpath(file) for overlay in overlays for file in overlay.resource_files}
+    return [document for document in documents if os.path.realpath(document.file) not in overlay_files]

@@ -10,7 +10,7 @@ from typing import Any
 
 from trainc.api.documents import Json
 from trainc.api.merge_keys import MERGE_KEYS, MERGED_SETS
-from trainc.api.strategic_merge import strategic_merge
+from trainc.api.strategic_merge import PatchFailedError, strategic_merge
 from trainc.diagnostics import Finding, Path
 from trainc.ir.release import Release
 from trainc.ir.trainjob import Patch, PatchedJob
@@ -64,7 +64,10 @@ def _pod_template_patch(item: Json, field: str, path: Path) -> tuple[Json, Path]
 
 
 def apply_patches(template: Json, patches: tuple[Patch, ...], release: Release) -> dict[str, Any]:
-    """A JobSetSpec with every patch merged in, its replicated jobs in the template's order."""
+    """A JobSetSpec with every patch merged in, its replicated jobs in the template's order.
+
+    PatchFailedError, with the patch's place in the TrainJob, where one cannot be merged.
+    """
     jobs: list[Any] = list(template.get("replicatedJobs", ()))
     if not patches:
         return {**template, "replicatedJobs": jobs}
@@ -91,7 +94,11 @@ def _without_blank_account(job: Json) -> Json:
 def _patched(jobs: list[Any], patch: Patch, release: Release) -> list[Any]:
     if release.patch_scope == "job set":
         items = [{"name": p.name, **({"template": p.template} if p.template else {})} for p in patch.jobs]
-        merged = strategic_merge({"replicatedJobs": jobs}, {"replicatedJobs": items} if items else {})
+        try:
+            merged = strategic_merge({"replicatedJobs": jobs}, {"replicatedJobs": items} if items else {})
+        except PatchFailedError as failed:
+            # replicatedJobs[i].template.spec.template.spec; the lists that are merged by a key are all below it.
+            raise failed.at((*patch.jobs[int(failed.path[1])].pod_path, *failed.path[6:])) from None
         return [job if "template" in job else {**job, "template": _EMPTY_JOB} for job in merged["replicatedJobs"]]
     for patched in patch.jobs:
         jobs = [_merged(job, patched) if job["name"] == patched.name else job for job in jobs]
@@ -99,7 +106,11 @@ def _patched(jobs: list[Any], patch: Patch, release: Release) -> list[Any]:
 
 
 def _merged(job: Json, patched: PatchedJob) -> Json:
-    return {**job, "template": strategic_merge(job["template"], patched.template or {})}
+    try:
+        return {**job, "template": strategic_merge(job["template"], patched.template or {})}
+    except PatchFailedError as failed:
+        # spec.template.spec of the job's template.
+        raise failed.at((*patched.pod_path, *failed.path[3:])) from None
 
 
 _EMPTY_JOB: Json = {"spec": {"template": {"spec": {}}}}

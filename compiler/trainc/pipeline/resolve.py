@@ -32,7 +32,7 @@ def wanted_key(job: Json) -> Key:
     return kind, namespace, reference["name"]
 
 
-def reference_alone(job: Json, namespace: str | None) -> Json | None:
+def check_reference(job: Json, namespace: str | None) -> Json | None:
     """A TrainJob of Trainer's own API cut down to its runtimeRef, for one that is wrong elsewhere; None if it has none."""
     spec, metadata = job.get("spec"), job.get("metadata")
     reference = spec.get("runtimeRef") if isinstance(spec, Mapping) else None

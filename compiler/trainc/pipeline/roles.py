@@ -37,17 +37,17 @@ class Template:
     roles: Roles
 
 
-def as_named(spec: Json) -> Template:
+def read_roles(spec: Json) -> Template:
     """A JobSetSpec as the controller takes it: a job called node or launcher is one, and its container is `node`."""
     called = [job["name"] for job in spec["replicatedJobs"]]
     return Template(spec, {name: _NAMED[name] for name in called if name in _NAMED})
 
 
-def as_inferred(spec: Json, ml_policy: Json | None, naming: NamingConvention) -> tuple[Template, list[Finding]]:
+def infer_roles(spec: Json, ml_policy: Json | None, naming: NamingConvention) -> tuple[Template, list[Finding]]:
     """A JobSetSpec with missing ancestor labels added and every role found, and what was guessed or could not be."""
     labelled, findings = infer_ancestor_labels(spec, ml_policy, naming)
     if not naming.guesses:
-        return as_named(labelled), findings
+        return read_roles(labelled), findings
     roles, doubts = _roles(labelled["replicatedJobs"], ml_policy, naming)
     return Template(labelled, roles), findings + doubts
 

@@ -11,8 +11,8 @@ from trainc.api.schema import check
 from trainc.api.schema.runtime_rules import runtime_rules
 from trainc.diagnostics import Diagnostic, Finding, Path, Source, format_path, has_errors
 from trainc.dialects import Conversion, Dialect, DialectContext, claimed_by, dialect_of
-from trainc.dialects.dialect import LABELLED, Move, NamingConvention, as_written, moved
-from trainc.dialects.removed_fields import check_honouring
+from trainc.dialects.dialect import LABELLED, Move, NamingConvention, move_finding, original_path
+from trainc.dialects.removed_fields import check_with_removed_fields
 from trainc.ir.release import Release
 from trainc.options import Options
 from trainc.pipeline.ignored_fields import ignored_fields
@@ -48,7 +48,7 @@ class ValidDocument:
 
     def original_path(self, path: Path) -> Path:
         """Where the author wrote what `data` has at `path`."""
-        return as_written(path, self.moves)
+        return original_path(path, self.moves)
 
     def locate(self, path: Path) -> Source | None:
         """The position in the file of what `data` has at `path`."""
@@ -56,7 +56,7 @@ class ValidDocument:
 
     def place(self, finding: Finding) -> Diagnostic:
         """A finding about this document, with its name and its position in the source."""
-        return self.document.place(moved(finding, self.moves), self.label)
+        return self.document.place(move_finding(finding, self.moves), self.label)
 
     def place_built(self, label: str, finding: Finding) -> Diagnostic:
         """A finding about an object built from this document: its path lies in that object, its position here."""
@@ -74,11 +74,11 @@ class ValidDocument:
 def check_document(
     document: Document, release: str, options: Options, context: DialectContext
 ) -> tuple[ValidDocument | None, list[Diagnostic]]:
-    """A document that `is_ours`, valid; None with at least one error."""
+    """A document that `is_trainer_document`, valid; None with at least one error."""
     dialect = dialect_of(document.data)
     wrong = list(_wrong_dialect(document.data, dialect, options))
     if wrong:
-        meant = _as_meant(document, wrong)
+        meant = _document_as_intended(document, wrong)
         _, more = check_document(meant, release, options, context) if meant else (None, [])
         return None, [*(document.place(f) for f in wrong), *(d for d in more if d.severity == "error")]
     converted = Conversion(dict(document.data))
@@ -88,7 +88,7 @@ def check_document(
     diagnostics: list[Diagnostic] = []
     if converted.findings or findings:
         diagnostics += [document.place(finding) for finding in converted.findings]
-        diagnostics += [document.place(moved(finding, converted.moves)) for finding in findings]
+        diagnostics += [document.place(move_finding(finding, converted.moves)) for finding in findings]
     valid = None if has_errors(diagnostics) else ValidDocument(document, data, dialect, converted.moves)
     return valid, diagnostics
 
@@ -99,7 +99,7 @@ def _schema(data: Json, dialect: Dialect | None, release: str, options: Options)
     if options.semantics == "controller":
         data, findings = check(written, kind, release)
     else:
-        data, findings = check_honouring(written, kind, release, older_dialect=dialect is not None)
+        data, findings = check_with_removed_fields(written, kind, release, older_dialect=dialect is not None)
     # The webhooks' rules are about labels, which older dialects do not know.
     if kind != "TrainJob" and dialect is None and not has_errors(findings):
         findings = [*findings, *runtime_rules(written, release)]
@@ -147,7 +147,7 @@ def _right_version(data: Json) -> str:
     )
 
 
-def _as_meant(document: Document, wrong: list[Finding]) -> Document | None:
+def _document_as_intended(document: Document, wrong: list[Finding]) -> Document | None:
     """A document whose version alone is wrong, in the right one, so that its other problems show at once."""
     if [finding.code for finding in wrong] != ["UnknownAPIVersion"]:
         return None

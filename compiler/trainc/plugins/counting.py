@@ -11,7 +11,7 @@ from trainc.diagnostics import Path
 from trainc.ir.devices import is_gpu
 from trainc.ir.podset import PodSet
 from trainc.plugins.readings import jobset_path
-from trainc.plugins.rows import Because, InJobSet, InRuntime, InTrainJob, Ref, Situation
+from trainc.plugins.rows import FixedRule, JobSetField, Ref, RuntimeField, Situation, TrainJobField
 
 _TRAINER: Path = ("spec", "trainer")
 _POLICY: Path = ("spec", "mlPolicy")
@@ -19,22 +19,22 @@ _POLICY: Path = ("spec", "mlPolicy")
 
 def devices(s: Situation) -> Iterator[Ref]:
     """GPUs per node."""
-    yield from amount(s, is_gpu) or (Because("no GPU is asked for"),)
+    yield from amount(s, is_gpu) or (FixedRule("no GPU is requested"),)
 
 
 def cores(s: Situation) -> Iterator[Ref]:
     """CPUs per node."""
-    yield from amount(s, lambda name: name == "cpu") or (Because("at least one, where no CPU is asked for"),)
+    yield from amount(s, lambda name: name == "cpu") or (FixedRule("at least one, because no CPU is requested"),)
 
 
-def who_asks(s: Situation, policy: str, default: int | str = 1) -> Iterator[Ref]:
+def requesters(s: Situation, policy: str, default: int | str = 1) -> Iterator[Ref]:
     """Where the number of processes per node is asked for: the TrainJob, else the policy, else nowhere."""
     if s.job.trainer is not None and s.job.trainer.num_proc_per_node is not None:
-        yield InTrainJob((*_TRAINER, "numProcPerNode"))
+        yield TrainJobField((*_TRAINER, "numProcPerNode"))
     elif "numProcPerNode" in (s.info.policy(policy) or {}):
-        yield InRuntime((*_POLICY, policy, "numProcPerNode"))
+        yield RuntimeField((*_POLICY, policy, "numProcPerNode"))
     else:
-        yield Because(f"numProcPerNode is set nowhere: {default}")
+        yield FixedRule(f"numProcPerNode is not set: {default}")
 
 
 def asked(s: Situation, policy: str, default: int | str = 1) -> int | str:
@@ -61,14 +61,14 @@ def _counted_resources(s: Situation) -> tuple[Mapping[str, Any], Callable[[str, 
     """As ir.devices.resources_per_node, with where each amount is written."""
     asked = s.job.trainer.resources_per_node if s.job.trainer else None
     if not s.info.gitops and asked is not None:
-        return asked, lambda kind, name: InTrainJob((*_TRAINER, "resourcesPerNode", kind, name))
+        return asked, lambda kind, name: TrainJobField((*_TRAINER, "resourcesPerNode", kind, name))
     for pod_set in s.info.pod_sets:
         if pod_set.role == names.NODE or pod_set.ancestor == names.TRAINER:
             container = pod_set.container(pod_set.main)
             if container is not None:
                 return container.resources, _in_container(pod_set)
-    return {}, lambda kind, name: Because(f"no {kind} of {name}")
+    return {}, lambda kind, name: FixedRule(f"no {kind} of {name}")
 
 
 def _in_container(pod_set: PodSet) -> Callable[[str, str], Ref]:
-    return lambda kind, name: InJobSet(jobset_path(pod_set, pod_set.main, "resources", kind, name))
+    return lambda kind, name: JobSetField(jobset_path(pod_set, pod_set.main, "resources", kind, name))

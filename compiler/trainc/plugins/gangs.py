@@ -11,7 +11,7 @@ from trainc.api.quantity import container_requests
 from trainc.ir import gang
 from trainc.ir.podset import Container, PodSet
 from trainc.plugins.readings import pods_of, replicated_job
-from trainc.plugins.rows import Because, InJobSet, InTemplate, InTrainJob, Ref, Situation
+from trainc.plugins.rows import FixedRule, JobSetField, Ref, Situation, TemplateField, TrainJobField
 
 
 def gang_pods(s: Situation) -> Iterator[Ref]:
@@ -27,7 +27,7 @@ def gang_amounts(s: Situation) -> Iterator[Ref]:
     """Every amount of one resource that a member's containers ask for, and how many members there are."""
     resource = str(s.path[-1])
     if resource == "minResources":
-        yield Because("no container of the gang asks for anything")
+        yield FixedRule("no container of the gang has resource requests")
         return
     for pod_set in gang.members(s.info):
         if resource not in pod_set.requests:
@@ -37,13 +37,13 @@ def gang_amounts(s: Situation) -> Iterator[Ref]:
             yield parallelism
             yield from (replicas,) if s.info.gitops else ()
         if pod_set.count:
-            yield from _asked(pod_set, resource, s)
+            yield from _requested(pod_set, resource, s)
 
 
-def _asked(pod_set: PodSet, resource: str, s: Situation) -> Iterator[Ref]:
+def _requested(pod_set: PodSet, resource: str, s: Situation) -> Iterator[Ref]:
     """Where the pods of one set ask for a resource."""
     pod = replicated_job(pod_set, "template", "spec", "template", "spec")
-    yield InJobSet((*pod, "overhead", resource))
+    yield JobSetField((*pod, "overhead", resource))
     for kind, containers in (("containers", pod_set.containers), ("initContainers", pod_set.init_containers)):
         for container in containers:
             resources, place = _counted(container, kind, pod_set, s)
@@ -63,17 +63,17 @@ def _counted(
     asked = s.job.trainer.resources_per_node if s.job.trainer else None
     replaced = kind == "containers" and container.name == pod_set.main and asked is not None
     if asked is None or not replaced or s.info.gitops or s.info.release.resources == "merge":
-        return container.resources, InJobSet
+        return container.resources, JobSetField
     if s.info.release.gang_sees_resources and s.info.ml_policy is not None and pod_set.ancestor == names.TRAINER:
-        return asked, lambda path: InTrainJob(("spec", "trainer", "resourcesPerNode", *path[-2:]))
-    return container.resources, InTemplate
+        return asked, lambda path: TrainJobField(("spec", "trainer", "resourcesPerNode", *path[-2:]))
+    return container.resources, TemplateField
 
 
 def gang_deviation(s: Situation) -> str:
     """The deviation that shows in the size or the needs of the gang."""
     if not s.info.gitops:
         return ""
-    if gang.awaited(s.info):
+    if gang.awaited_pod_sets(s.info):
         return "gang-of-pods-that-run-together"
     if any(pod_set.replicas > 1 for pod_set in s.info.pod_sets):
         return "gang-counts-replicas"

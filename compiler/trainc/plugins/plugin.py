@@ -91,7 +91,7 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True)
-class MeetingFile:
+class RendezvousFile:
     """A file in a ConfigMap that tells pods where they meet: ConfigMaps end in `suffix`, `key` is the file.
 
     Either every line of it begins with a host, or the first group of `port` finds the port of rank 0 in it, which
@@ -143,7 +143,7 @@ class Plugin:
     defects: frozenset[str] = frozenset()
     addresses: tuple[Address, ...] = ()
     address_arguments: tuple[str, ...] = ()
-    files: tuple[MeetingFile, ...] = ()
+    files: tuple[RendezvousFile, ...] = ()
     gang: Gang | None = None
     shell_names: Mapping[str, str] = field(default_factory=dict)
     reserved: frozenset[str] = frozenset()

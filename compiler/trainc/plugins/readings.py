@@ -12,7 +12,7 @@ from trainc.api.field_path import FieldPath, Item
 from trainc.diagnostics import Path
 from trainc.ir.env import subdomain
 from trainc.ir.podset import PodSet
-from trainc.plugins.rows import Because, InJobSet, InRuntime, InTrainJob, Reading, Ref, Row, Situation, when
+from trainc.plugins.rows import FixedRule, JobSetField, Reading, Ref, Row, RuntimeField, Situation, TrainJobField, when
 
 _TRAINER: Path = ("spec", "trainer")
 _POLICY: Path = ("spec", "mlPolicy")
@@ -20,35 +20,35 @@ _POLICY: Path = ("spec", "mlPolicy")
 
 def ml_policy(*steps: str) -> Reading:
     """A field of the runtime's mlPolicy, or the policy itself where a plugin acts because it is there."""
-    return lambda _: (InRuntime((*_POLICY, *steps)),)
+    return lambda _: (RuntimeField((*_POLICY, *steps)),)
 
 
 def gang_policy(*steps: str) -> Reading:
     """A field of the runtime's podGroupPolicy."""
-    return lambda _: (InRuntime(("spec", "podGroupPolicy", *steps)),)
+    return lambda _: (RuntimeField(("spec", "podGroupPolicy", *steps)),)
 
 
-def because(rule: str) -> Reading:
+def fixed_rule(rule: str) -> Reading:
     """A rule that no field can change."""
-    return lambda _: (Because(rule),)
+    return lambda _: (FixedRule(rule),)
 
 
 def job_name(s: Situation) -> Iterator[Ref]:
     """The TrainJob's name, with the hash of its content where one is asked for."""
-    yield InTrainJob(("metadata", "name"))
+    yield TrainJobField(("metadata", "name"))
     if s.job.name_hash:
-        yield Because(f"--name-hash adds {s.job.name_hash}")
+        yield FixedRule(f"--name-hash adds {s.job.name_hash}")
 
 
 def namespace(_: Situation) -> Iterator[Ref]:
     """The TrainJob's namespace."""
-    yield InTrainJob(("metadata", "namespace"))
+    yield TrainJobField(("metadata", "namespace"))
 
 
 def host_domain(s: Situation) -> Iterator[Ref]:
     """What the DNS names of pods end in: the JobSet's subdomain, else the job's name."""
     yield from job_name(s)
-    yield InJobSet(("spec", "network", "subdomain"))
+    yield JobSetField(("spec", "network", "subdomain"))
 
 
 def master(s: Situation) -> Iterator[Ref]:
@@ -57,23 +57,23 @@ def master(s: Situation) -> Iterator[Ref]:
         yield from job_name(s)
         return
     yield from host_domain(s)
-    yield InJobSet(replicated_job(s.info.trainer, "name"))
+    yield JobSetField(replicated_job(s.info.trainer, "name"))
 
 
 def nodes(s: Situation) -> Iterator[Ref]:
     """How many nodes train: the TrainJob's number, else the runtime's, else one."""
     if s.job.trainer is not None and s.job.trainer.num_nodes is not None:
-        yield InTrainJob((*_TRAINER, "numNodes"))
+        yield TrainJobField((*_TRAINER, "numNodes"))
     elif "numNodes" in (s.info.ml_policy or {}):
-        yield InRuntime((*_POLICY, "numNodes"))
+        yield RuntimeField((*_POLICY, "numNodes"))
     else:
-        yield Because("one node, where numNodes is set nowhere")
+        yield FixedRule("one node, because numNodes is not set")
 
 
 def trainer_nodes(s: Situation) -> Iterator[Ref]:
     """As `nodes`; without a job labelled as trainer nobody can be sized, and it is one."""
     if s.info.trainer is None:
-        yield Because("one node, where no job is labelled as trainer")
+        yield FixedRule("one node, because no job is labelled as the trainer")
     else:
         yield from nodes(s)
 
@@ -86,8 +86,8 @@ def replicated_job(pod_set: PodSet, *rest: str | int) -> FieldPath:
 def pods_of(pod_set: PodSet) -> tuple[Ref, ...]:
     """How many pods a job has, and how many replicas."""
     return (
-        InJobSet(replicated_job(pod_set, "template", "spec", "parallelism")),
-        InJobSet(replicated_job(pod_set, "replicas")),
+        JobSetField(replicated_job(pod_set, "template", "spec", "parallelism")),
+        JobSetField(replicated_job(pod_set, "replicas")),
     )
 
 
@@ -106,7 +106,7 @@ def environment(s: Situation, variables: tuple[object, ...], path: Path) -> Iter
     at = s.path.index("env") + 1
     for i, variable in reversed(list(enumerate(variables))):
         if isinstance(variable, dict) and variable.get("name") == s.path[at]:
-            yield InTrainJob((*path, i, *s.path[at + 1 :]))
+            yield TrainJobField((*path, i, *s.path[at + 1 :]))
             return
 
 
@@ -116,7 +116,7 @@ COUNTS = (
 )
 
 
-def _elsewhere(s: Situation) -> bool:
+def _has_other_address(s: Situation) -> bool:
     """Whether the controller's fixed address would be another."""
     trainer = s.info.trainer
     return trainer is not None and (trainer.name != names.NODE or subdomain(s.job, s.info) != s.job.name)
@@ -126,7 +126,7 @@ def _no_trainer(s: Situation) -> bool:
     return s.job.trainer is None
 
 
-ADDRESS = when(_elsewhere, "real-master-address")
+ADDRESS = when(_has_other_address, "real-master-address")
 UNASKED = when(_no_trainer, "rank-environment-without-trainer")
 
 

@@ -18,41 +18,41 @@ from trainc.startup.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class InTrainJob:
+class TrainJobField:
     """A field of the TrainJob."""
 
     path: Path
 
 
 @dataclass(frozen=True, slots=True)
-class InRuntime:
+class RuntimeField:
     """A field of the runtime's document."""
 
     path: Path
 
 
 @dataclass(frozen=True, slots=True)
-class InJobSet:
+class JobSetField:
     """A field of the JobSet as it is at the time: stands for whatever that was taken from."""
 
     path: FieldPath
 
 
 @dataclass(frozen=True, slots=True)
-class InTemplate:
+class TemplateField:
     """A field of the JobSet as the runtime and its patches had it, whatever the TrainJob put in its place."""
 
     path: FieldPath
 
 
 @dataclass(frozen=True, slots=True)
-class Because:
+class FixedRule:
     """No document says it: the rule that decides instead."""
 
     rule: str
 
 
-Ref: TypeAlias = InTrainJob | InRuntime | InJobSet | InTemplate | Because
+Ref: TypeAlias = TrainJobField | RuntimeField | JobSetField | TemplateField | FixedRule
 
 
 @dataclass(frozen=True, slots=True)

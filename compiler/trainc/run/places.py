@@ -12,7 +12,7 @@ LOOPBACK = "127.0.0.1"
 _TOKEN = re.compile(r"\$(?:(\$)|\(([^)]*)\))")
 
 
-def expanded(text: str, values: Mapping[str, str]) -> str:
+def expand_variables(text: str, values: Mapping[str, str]) -> str:
     """`text` with its `$(NAME)` replaced as the kubelet does it: `$$` is a dollar, an unknown name stays.
 
     Source: kubernetes third_party/forked/golang/expansion/expand.go.
@@ -55,7 +55,7 @@ class Hosts:
         return self._host.sub(here, text)
 
 
-def meeting_ports(hosts: Hosts, containers: Iterable[Json], plugins: Sequence[Plugin]) -> list[tuple[str, str]]:
+def rendezvous_ports(hosts: Hosts, containers: Iterable[Json], plugins: Sequence[Plugin]) -> list[tuple[str, str]]:
     """The addresses that need a port of their own here, in order: those that frameworks are told, and ports of several pods.
 
     Any other port is served by a program that nobody tells another one, so that it stays.

@@ -10,7 +10,7 @@ from typing import Any
 
 from trainc.api.documents import Json, items, mapping
 from trainc.api.pods import mistakes
-from trainc.api.pods.checks import dns_label, duplicates, each, number, one_of, port_name, struct, unless_empty
+from trainc.api.pods.checks import dns_label, duplicates, list_of, number, one_of, port_name, struct, unless_empty
 from trainc.api.pods.environment import check_env, check_env_from
 from trainc.api.pods.mounts import check_devices, check_mounts
 from trainc.api.pods.resources import check_resize_policy, check_resources
@@ -125,7 +125,7 @@ def _numbered(value: Any, path: Path) -> Iterator[Finding]:
 
 def _ports(value: Any, path: Path) -> Iterator[Finding]:
     yield from duplicates(value, "name", path)
-    yield from each(_PORT_FIELDS)(value, path)
+    yield from list_of(_PORT_FIELDS)(value, path)
 
 
 _PORT_FIELDS = struct(
@@ -162,7 +162,7 @@ def _restart_rules(container: Json, path: Path) -> Iterator[Finding]:
         yield mistakes.missing((*path, "restartPolicy"), "restartPolicyRules needs it")
     if len(rules) > _MOST_RULES:
         yield mistakes.too_many(place, len(rules), _MOST_RULES)
-    yield from each(_RULE)(rules, place)
+    yield from list_of(_RULE)(rules, place)
 
 
 def _exit_codes(value: Any, path: Path) -> Iterator[Finding]:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from trainc.api.schema.editor_schema import json_schema
     from trainc.api.schema.known_fields import known_in
 
+_RUNTIMES = ("TrainingRuntime", "ClusterTrainingRuntime")
+
 __all__ = ["check", "json_schema", "known_in"]
 
 
@@ -27,7 +29,7 @@ def check(
     Unknown fields are errors; with `prune` they are dropped, as the API server does, with a warning each. With errors
     the returned document is only the input less nulls and pruned fields. The input is never changed.
     """
-    accept = acceptor(release, ROOTS[kind])
+    accept = acceptor(release, ROOTS[kind], "applied" if kind in _RUNTIMES else "marshalled")
     try:
         return accept(document), []
     except Refused:

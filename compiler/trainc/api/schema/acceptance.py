@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from trainc.api.documents import Json
 from trainc.api.merge_keys import LIST_MAP_KEYS, SETS
@@ -20,11 +20,16 @@ from trainc.api.schema.defaults import (
     EMPTY_STRUCT_DROPPED,
     KEEPS_ZERO,
     NEVER_MARSHALLED,
+    OMITTED_THOUGH_REQUIRED,
     added_values,
 )
 from trainc.api.schema.scalars import Refused, as_integer, as_text, is_time, text_or_integer
 from trainc.api.schema.shapes import Definition, ListOf, MapOf, Scalar, ScalarType, Shape, Struct, definition
 from trainc.startup.records import dataclass
+
+# What becomes of zero values: all stay where a value is only read; Go's types keep those of pointers and required
+# fields; Go's apply configurations, which a runtime's template passes through, leave out required lists too.
+Form: TypeAlias = Literal["read", "marshalled", "applied"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +38,15 @@ class _Site:
 
     release: str
     key: str
-    marshalled: bool
+    form: Form
     keeps_zero: bool
 
 
 @cache
-def acceptor(release: str, name: str, marshalled: bool = True) -> Accept:
-    """The check of the definition `name` ("core.Container"). What is not `marshalled` keeps all zero values."""
+def acceptor(release: str, name: str, form: Form = "marshalled") -> Accept:
+    """The check of the definition `name` ("core.Container")."""
     known = definition(release, name)
-    complete = _completion(release, name, marshalled)
+    complete = _completion(release, name, form != "read")
 
     required = known.required
     fields: dict[str, Accept] = {}  # Filled as documents have them.
@@ -54,11 +59,11 @@ def acceptor(release: str, name: str, marshalled: bool = True) -> Accept:
             try:
                 accept_item = fields[field]
             except KeyError:
-                accept_item = fields[field] = _accept_field(known, field, release, marshalled)
+                accept_item = fields[field] = _accept_field(known, field, release, form)
             if item is not None and (item := accept_item(item)) is not None:
                 stored[field] = item
         for field in required:
-            if field not in stored:
+            if field not in stored and value.get(field) is None:
                 raise Refused
         if complete is not None:
             complete(value, stored)
@@ -85,14 +90,16 @@ def _completion(release: str, name: str, marshalled: bool) -> Callable[[Json, di
     return complete
 
 
-def _accept_field(owner: Definition, field: str, release: str, marshalled: bool) -> Accept:
+def _accept_field(owner: Definition, field: str, release: str, form: Form) -> Accept:
     shape = owner.fields.get(field)
     if shape is None:
         raise Refused
     key = f"{owner.name}.{field}"
-    marshalled = marshalled and key not in NEVER_MARSHALLED
-    keeps_zero = not marshalled or field in owner.required or key in KEEPS_ZERO
-    accept = _accept_shape(shape, _Site(release, key, marshalled, keeps_zero))
+    if key in NEVER_MARSHALLED:
+        form = "read"
+    omitted = key in OMITTED_THOUGH_REQUIRED or (form == "applied" and isinstance(shape, ListOf))
+    keeps_zero = form == "read" or key in KEEPS_ZERO or (field in owner.required and not omitted)
+    accept = _accept_shape(shape, _Site(release, key, form, keeps_zero))
     if fewest := limits(release).min_properties.get(key):
         accept = accept_sized(accept, fewest)
     if isinstance(shape, Struct) and field in EMPTY_STRUCT_DROPPED and not keeps_zero:
@@ -105,12 +112,12 @@ def _accept_shape(shape: Shape, site: _Site) -> Accept:
         case Scalar(kind):
             return accept_scalar(kind, site.key, site.release, site.keeps_zero)
         case Struct(name):
-            return acceptor(site.release, name, site.marshalled)
+            return acceptor(site.release, name, site.form)
         case ListOf(item):
-            inner = _accept_shape(item, _Site(site.release, f"{site.key}[]", site.marshalled, True))
+            inner = _accept_shape(item, _Site(site.release, f"{site.key}[]", site.form, True))
             return accept_list(inner, site.key, site.release, site.keeps_zero)
         case MapOf(value):
-            inner = _accept_shape(value, _Site(site.release, f"{site.key}{{}}", site.marshalled, True))
+            inner = _accept_shape(value, _Site(site.release, f"{site.key}{{}}", site.form, True))
             return accept_map(inner, site.keeps_zero)
 
 

@@ -106,7 +106,8 @@ _POINTERS: dict[str, str] = {
     "core.PodSecurityContext": "fsGroup fsGroupChangePolicy runAsGroup runAsNonRoot runAsUser seLinuxChangePolicy"
     " supplementalGroupsPolicy",
     "core.PodSpec": "activeDeadlineSeconds automountServiceAccountToken enableServiceLinks hostUsers hostnameOverride"
-    " preemptionPolicy priority runtimeClassName setHostnameAsFQDN shareProcessNamespace terminationGracePeriodSeconds",
+    " preemptionPolicy priority resources runtimeClassName setHostnameAsFQDN shareProcessNamespace"
+    " terminationGracePeriodSeconds",
     "core.Probe": "terminationGracePeriodSeconds",
     "core.ProjectedVolumeSource": "defaultMode",
     "core.SeccompProfile": "localhostProfile",
@@ -147,9 +148,15 @@ KEEPS_ZERO = frozenset(f"{definition}.{field}" for definition, fields in _POINTE
 # Structs that are no pointers: Go writes them even when empty, the API ignores them then, and so they are left out.
 EMPTY_STRUCT_DROPPED = frozenset({"metadata", "resources", "status"})
 
+# Required by the CRDs, and still left out by Go where they are empty.
+OMITTED_THOUGH_REQUIRED = frozenset(
+    {"core.ContainerRestartRule.action", "core.ContainerRestartRuleOnExitCodes.operator"}
+)
+
 # Fields that no Go type leaves out, with what it writes for a missing one.
 EMPTY = object()  # a struct without fields, made anew for each document
 ALWAYS_WRITTEN: dict[str, object] = {
+    "batch.PodFailurePolicyOnPodConditionsPattern.status": "",  # Required until 2.1.
     "core.PersistentVolumeClaim.spec": EMPTY,
     "core.ResourceFieldSelector.divisor": "0",
 }

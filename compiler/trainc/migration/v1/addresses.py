@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc.api.documents import Json
-from trainc.migration.v1.environment import expanded, joined, literals
+from trainc.migration.v1.environment import expand, joined, literals
 from trainc.migration.v1.layout import Layout
 from trainc.startup.records import dataclass
 
@@ -45,7 +45,7 @@ def _old_name(job: str, pod: tuple[str, int]) -> str:
     return f"{job}-{pod[0]}-{pod[1]}"
 
 
-def readdressed(container: Json, rename: Renaming, operator: Sequence[Json]) -> dict[str, Any]:
+def rewrite_addresses(container: Json, rename: Renaming, operator: Sequence[Json]) -> dict[str, Any]:
     """A container with new names in its commands, arguments, probes and variables; then the `operator`'s variables.
 
     A name that is put together from variables, as in `$(JOB)-master-0`, is written out.
@@ -74,7 +74,7 @@ def _variables(variables: Sequence[Json], rename: Renaming) -> Iterator[Json]:
             continue
         renamed = _renamed(value, rename, old, new)
         yield {**variable, "value": renamed} if renamed != value else variable
-        old[name], new[name] = expanded(value, old), expanded(renamed, new)
+        old[name], new[name] = expand(value, old), expand(renamed, new)
 
 
 def _renamed(value: Any, rename: Renaming, old: Mapping[str, str], new: Mapping[str, str]) -> Any:
@@ -84,5 +84,5 @@ def _renamed(value: Any, rename: Renaming, old: Mapping[str, str], new: Mapping[
         return [_renamed(inner, rename, old, new) for inner in value]
     if not isinstance(value, str):
         return value
-    renamed, wanted = rename(value), rename(expanded(value, old))
-    return renamed if expanded(renamed, new) == wanted else wanted
+    renamed, wanted = rename(value), rename(expand(value, old))
+    return renamed if expand(renamed, new) == wanted else wanted

@@ -16,7 +16,7 @@ from trainc.startup.patterns import pattern
 _TOKEN = pattern(r"\$(?:\$|\((?P<name>[^)]*)\))")
 
 
-def expanded(text: str, values: Mapping[str, str]) -> str:
+def expand(text: str, values: Mapping[str, str]) -> str:
     """`text` with each reference `$(NAME)` to one of `values` replaced; what is escaped or unknown stays as it is."""
     return str(_TOKEN.sub(lambda found: values.get(found["name"] or "", found[0]), text))
 
@@ -34,7 +34,7 @@ def joined(user: Sequence[Json], operator: Sequence[Json]) -> list[dict[str, Any
     kept: list[dict[str, Any]] = []
     for index, variable in enumerate(every):
         name, value = variable["name"], variable.get("value")
-        filled = expanded(value, replaced) if value else value
+        filled = expand(value, replaced) if value else value
         if last[name] == index:
             replaced.pop(name, None)
             kept.append({**variable, "value": filled} if filled != value else dict(variable))
@@ -48,5 +48,5 @@ def literals(variables: Sequence[Json]) -> dict[str, str]:
     known: dict[str, str] = {}
     for variable in variables:
         if "valueFrom" not in variable:
-            known[variable["name"]] = expanded(variable.get("value") or "", known)
+            known[variable["name"]] = expand(variable.get("value") or "", known)
     return known

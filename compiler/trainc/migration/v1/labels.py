@@ -51,7 +51,7 @@ def variable(value: Json, layout: Layout, group: Group) -> Json:
     label = _read_label(value)
     if label is None:
         return value
-    held = _held(layout, group, label)
+    held = _label_values(layout, group, label)
     if label == "replica-index" and held[0].isdigit():
         return {"name": value["name"], **_index(group, held)}
     return {"name": value["name"], "value": held[0]}
@@ -63,7 +63,7 @@ def _read_label(value: Json) -> str | None:
     return None if found is None else str(found["label"])
 
 
-def _held(layout: Layout, group: Group, label: str) -> list[str]:
+def _label_values(layout: Layout, group: Group, label: str) -> list[str]:
     """What a label of v1 held in each pod of a group."""
     return [labels_of(layout.job, pod).get(LABELS + label, "") for pod in group.pods]
 
@@ -74,10 +74,10 @@ def unreadable(layout: Layout) -> Iterator[Finding]:
         for at, container in enumerate(group.role.containers):
             for index, value in enumerate(container.get("env") or ()):
                 label = _read_label(value)
-                if label in (None, "replica-index") or len(set(_held(layout, group, str(label)))) == 1:
+                if label in (None, "replica-index") or len(set(_label_values(layout, group, str(label)))) == 1:
                     continue
                 message = f"{value['name']} reads the label {LABELS}{label}, which only the first pod has"
-                hint = "read the index instead, training.kubeflow.org/replica-index: the first pod has 0"
+                hint = "read the label training.kubeflow.org/replica-index instead, which is 0 in the first pod"
                 path = (*group.role.path, "template", "spec", "containers", at, "env", index)
                 yield Finding("CannotMigrate", "error", message, hint, path)
 
@@ -88,13 +88,13 @@ def _index(group: Group, held: Sequence[str]) -> dict[str, Any]:
     return counted(group, first if group.by_job or len(group.pods) == 1 else 0)
 
 
-def reselected(value: Any, layout: Layout) -> Any:
+def rewrite_selectors(value: Any, layout: Layout) -> Any:
     """A pod's affinity, spread or volumes with every selector and field of v1 labels in terms of JobSet's."""
     if isinstance(value, list):
-        return [reselected(inner, layout) for inner in value]
+        return [rewrite_selectors(inner, layout) for inner in value]
     if not isinstance(value, Mapping):
         return value
-    changed = {key: reselected(inner, layout) for key, inner in value.items()}
+    changed = {key: rewrite_selectors(inner, layout) for key, inner in value.items()}
     if isinstance(value.get("labelSelector"), Mapping):
         changed["labelSelector"] = _selector(value["labelSelector"], layout)
     for key in ("matchLabelKeys", "mismatchLabelKeys"):
@@ -121,7 +121,7 @@ def _selector(selector: Json, layout: Layout) -> dict[str, Any]:
         return dict(selector)
     labels = {k: v for k, v in (selector.get("matchLabels") or {}).items() if not k.startswith(LABELS)}
     kept = [r for r in selector.get("matchExpressions") or () if not r["key"].startswith(LABELS)]
-    for requirement in _in_new_labels(legacy, layout):
+    for requirement in _new_requirements(legacy, layout):
         if requirement["operator"] == "In" and len(requirement["values"]) == 1:
             labels[requirement["key"]] = requirement["values"][0]
         else:
@@ -135,7 +135,7 @@ def _requirements(selector: Json) -> Iterator[Json]:
     yield from selector.get("matchExpressions") or ()
 
 
-def _in_new_labels(legacy: Sequence[Json], layout: Layout) -> Iterator[Json]:
+def _new_requirements(legacy: Sequence[Json], layout: Layout) -> Iterator[Json]:
     """Requirements that choose the pods of this job that `legacy` does, and of other jobs those that are alike."""
     named = [requirement for requirement in legacy if requirement["key"] == _JOB_NAME]
     yield from ({**requirement, "key": _JOBSET} for requirement in named)

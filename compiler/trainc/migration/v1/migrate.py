@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from trainc.api.releases import NEWEST_RELEASE
-from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
-from trainc.migration.newest import around_of, in_newest_api
+from trainc.diagnostics import CompileError, Diagnostic, has_errors, sort_diagnostics
+from trainc.migration.newest import around_of, migrate_document
 from trainc.migration.v1.batch import Batch
 from trainc.migration.v1.conversion import Into
 from trainc.migration.v1.torchrun import Variables
@@ -50,11 +50,11 @@ def migrate(
     diagnostics: list[Diagnostic] = []
     changed = False
     for data in documents:
-        converted, newest = batch.of(data), in_newest_api(data, around)
+        converted, newest = batch.of(data), migrate_document(data, around)
         new = converted.documents or (dict(newest.data),)
         diagnostics += map(Document.of(data).place, (*converted.findings, *newest.findings))
         changed = changed or new != (data,)
         made += new
     if has_errors(diagnostics) and not changed:
         raise CompileError(diagnostics)
-    return Migration(made, in_order(diagnostics))
+    return Migration(made, sort_diagnostics(diagnostics))

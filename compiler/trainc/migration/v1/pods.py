@@ -9,11 +9,11 @@ from trainc.api import names
 from trainc.api.documents import Json
 from trainc.diagnostics import Finding
 from trainc.migration.v1 import mpi
-from trainc.migration.v1.addresses import Renaming, readdressed
+from trainc.migration.v1.addresses import Renaming, rewrite_addresses
 from trainc.migration.v1.job import Role
-from trainc.migration.v1.labels import reselected, variable
+from trainc.migration.v1.labels import rewrite_selectors, variable
 from trainc.migration.v1.layout import Group, Layout
-from trainc.migration.v1.lifecycle import differs, restart_policy, told
+from trainc.migration.v1.lifecycle import info, restart_policy, warning
 from trainc.migration.v1.variables import variables
 
 # JobSet gives the first two; v1 overwrote the third with the policy of the role.
@@ -26,7 +26,7 @@ def pod_template(layout: Layout, group: Group, rename: Renaming, given: frozense
     spec = {name: value for name, value in role.template["spec"].items() if name not in _OVERWRITTEN}
     for field in ("affinity", "topologySpreadConstraints", "volumes"):
         if field in spec:
-            spec[field] = reselected(spec[field], layout)
+            spec[field] = rewrite_selectors(spec[field], layout)
     if job.kind.is_mpi:
         spec = mpi.pod_spec(layout, group, spec)
     main = job.main(role)
@@ -46,7 +46,7 @@ def _main(layout: Layout, group: Group, container: Json, rename: Renaming, given
     """The main container, less the variables that a policy gives it."""
     job = layout.job
     added = mpi.variables(layout, group) if job.kind.is_mpi else variables(layout, group)
-    changed = readdressed(_with_labels(layout, group, container), rename, added)
+    changed = rewrite_addresses(_with_labels(layout, group, container), rename, added)
     if given and changed.get("env"):
         changed["env"] = [variable for variable in changed["env"] if variable["name"] not in given]
     if job.kind.port_name and f"'{job.kind.port_name}'" in str(_port_users(container)):
@@ -58,7 +58,7 @@ def _sidecar(layout: Layout, group: Group, container: Json, rename: Renaming) ->
     """Another container, which v1 gave the same variables, if it was no TFJob or MPIJob."""
     has_variables = not layout.job.kind.is_mpi and layout.job.kind.name != "TFJob"
     added = variables(layout, group) if has_variables else ()
-    return readdressed(_with_labels(layout, group, container), rename, added)
+    return rewrite_addresses(_with_labels(layout, group, container), rename, added)
 
 
 def _port_users(container: Json) -> list[Any]:
@@ -79,7 +79,7 @@ def _with_labels(layout: Layout, group: Group, container: Json) -> dict[str, Any
 
 def _initial(layout: Layout, group: Group, container: Json, rename: Renaming) -> dict[str, Any]:
     """An init container, which v1 gave no variables."""
-    return readdressed(_with_labels(layout, group, container), rename, ())
+    return rewrite_addresses(_with_labels(layout, group, container), rename, ())
 
 
 def main_name(layout: Layout, group: Group) -> str:
@@ -95,17 +95,21 @@ def differences(layout: Layout, rename: Renaming) -> Iterator[Finding]:
         path = (*role.path, "template", "spec")
         for field in ("hostname", "subdomain"):
             if role.template["spec"].get(field):
-                message = f"JobSet sets {field} of every pod; {role.template['spec'][field]!r} is left out"
-                yield differs((*path, field), message, "use the pod's address in the JobSet instead")
+                message = f"JobSet sets {field} of every pod; {role.template['spec'][field]!r} is removed"
+                yield warning((*path, field), message, "use the pod's address in the JobSet instead")
         yield from _renamed(role, rename)
 
 
 def _renamed(role: Role, rename: Renaming) -> Iterator[Finding]:
     found = sorted({match["name"] for match in rename.names.finditer(_texts(role))})
     for name in found:
-        message = f"the pod {name} is {rename.new[name]} from now on; its name is replaced in commands and variables"
-        yield told(
-            (*role.path, "template"), message, "replace it too where trainc does not look: scripts, images, ConfigMaps"
+        message = (
+            f"pod {name} is now called {rename.new[name]}; its name is replaced in commands and environment variables"
+        )
+        yield info(
+            (*role.path, "template"),
+            message,
+            "replace it yourself where trainc cannot: in scripts, images and ConfigMaps",
         )
 
 

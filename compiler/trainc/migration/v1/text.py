@@ -19,7 +19,7 @@ from trainc.reading.yaml_reader import read_value
 _MANY = 16
 
 
-def replaced(text: str, old: Json, new: Sequence[Json]) -> str:
+def replace_text(text: str, old: Json, new: Sequence[Json]) -> str:
     """The documents `new` as YAML in place of `text`, which is the document `old`.
 
     A comment goes where its value is now; one whose value is gone stands at the head of the first document.
@@ -36,7 +36,7 @@ def replaced(text: str, old: Json, new: Sequence[Json]) -> str:
         # Templates that were alike are one now, and so are their comments.
         if (path, comment.text) not in [(other, kept.text) for other, kept in placed_in[number]] or not path:
             placed_in[number].append((path, comment))
-    parts = [with_comments(dumped(document), comments) for document, comments in zip(new, placed_in, strict=True)]
+    parts = [with_comments(dump(document), comments) for document, comments in zip(new, placed_in, strict=True)]
     return "---\n".join(parts) + "".join(tail)
 
 
@@ -49,7 +49,7 @@ def _at(value: Any, path: Path) -> Any:
     return value
 
 
-def dumped(document: Json) -> str:
+def dump(document: Json) -> str:
     """A document as YAML, its keys in the order that they have."""
     yaml = YAML()
     yaml.width = 1_000_000

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from trainc.plugins.gangs import gang_amounts, gang_deviation, gang_pods
 from trainc.plugins.readings import gang_policy, job_name, namespace
-from trainc.plugins.rows import Because, Ref, Row, Rows, Situation
+from trainc.plugins.rows import FixedRule, Ref, Row, Rows, Situation
 
 
 def _label_policy(s: Situation) -> Iterator[Ref]:
     """v2.0.1 labels pods for any pod group policy."""
     if s.info.gang("coscheduling") is None:
-        yield Because("pods are labelled for any podGroupPolicy (Trainer 2.0)")
+        yield FixedRule("pods are labelled for any podGroupPolicy (Trainer 2.0)")
 
 
 _PASS = (Row("...template.metadata.labels", (job_name, _label_policy)),)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trainc.plugins.plugin import MeetingFile, Plugin
+from trainc.plugins.plugin import Plugin, RendezvousFile
 
 PLUGIN = Plugin(
     name="Flux",
@@ -13,7 +13,7 @@ PLUGIN = Plugin(
     launchers="trainc.plugins.flux.launchers",
     detectors="trainc.plugins.flux.lints",
     # The lead broker of all serves the port.
-    files=(MeetingFile("-flux-entrypoint", "init.sh", port=r"(?m)^default_port = (\d+)$", called="broker.toml"),),
+    files=(RendezvousFile("-flux-entrypoint", "init.sh", port=r"(?m)^default_port = (\d+)$", called="broker.toml"),),
     reads_processes=True,
     contained="its entrypoint installs Flux and writes to the file system of its container",
 )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from trainc.api import names
-from trainc.plugins.counting import devices, who_asks
+from trainc.plugins.counting import devices, requesters
 from trainc.plugins.readings import host_domain, job_name, jobset_path, ml_policy, namespace, nodes, replicated_job
-from trainc.plugins.rows import Because, InJobSet, InTrainJob, Reading, Ref, Row, Rows, Situation
+from trainc.plugins.rows import FixedRule, JobSetField, Reading, Ref, Row, Rows, Situation, TrainJobField
 
 _ON = ml_policy("flux")
 _ENTRYPOINT_WORDS = 2
@@ -19,14 +19,14 @@ def _setting(name: str) -> Reading:
     def read(s: Situation) -> Iterator[Ref]:
         for i, variable in enumerate(s.job.trainer.env if s.job.trainer else ()):
             if variable["name"] == name:
-                yield InTrainJob(("spec", "trainer", "env", i, "value"))
+                yield TrainJobField(("spec", "trainer", "env", i, "value"))
                 return
         trainer, container = s.info.trainer, s.info.trainer_container
         for variable in container.env if container else ():
             if trainer is not None and variable["name"] == name:
-                yield InJobSet(jobset_path(trainer, trainer.main, "env", name, "value"))
+                yield JobSetField(jobset_path(trainer, trainer.main, "env", name, "value"))
                 return
-        yield Because(f"{name} is set nowhere")
+        yield FixedRule(f"{name} is not set")
 
     return read
 
@@ -40,7 +40,7 @@ def _word(s: Situation) -> Iterator[Ref]:
     words = [origin(path) for origin, path in _original_words(s)]
     if s.info.gitops:
         words = words[at : at + 1]
-    yield from words or (Because("no command is known here"),)
+    yield from words or (FixedRule("the image's own command, which trainc cannot see"),)
 
 
 def _original_words(s: Situation) -> Iterator[tuple[Callable[[tuple[str | int, ...]], Ref], tuple[str | int, ...]]]:
@@ -49,10 +49,10 @@ def _original_words(s: Situation) -> Iterator[tuple[Callable[[tuple[str | int, .
         asked = getattr(job_trainer, field) if job_trainer else None
         if asked is not None:
             for i in range(len(asked)):
-                yield InTrainJob, ("spec", "trainer", field, i)
+                yield TrainJobField, ("spec", "trainer", field, i)
         elif trainer is not None and container is not None and (s.info.gitops or _controller_sees(s, field)):
             for i in range(len(container.fields.get(field, ()))):
-                yield InJobSet, jobset_path(trainer, trainer.main, field, i)
+                yield JobSetField, jobset_path(trainer, trainer.main, field, i)
 
 
 def _controller_sees(s: Situation, field: str) -> bool:
@@ -68,14 +68,14 @@ def _hosts(s: Situation) -> Iterator[Ref]:
     node = s.info.pod_set_in_role(names.NODE)
     asked = s.job.trainer.num_nodes if s.job.trainer else None
     if asked is None and node is not None:
-        yield InJobSet(replicated_job(node, "template", "spec", "parallelism"))
+        yield JobSetField(replicated_job(node, "template", "spec", "parallelism"))
     else:
         yield from nodes(s)
 
 
 def _processes(s: Situation) -> Iterator[Ref]:
     """Processes per node of a Flux job."""
-    yield from who_asks(s, "flux")
+    yield from requesters(s, "flux")
 
 
 _PASS = (

@@ -67,7 +67,7 @@ def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
     wrapped = (*scripts.ENTRYPOINT, *_original_command(job, info))
     info = replace(info, command=wrapped, args=() if info.gitops else None)
     node = info.pod_set_in_role(names.NODE)
-    return info if node is None else info.with_pod_set(_equipped(node, job, info, broker))
+    return info if node is None else info.with_pod_set(_configure(node, job, info, broker))
 
 
 def _original_command(job: TrainJob, info: Info) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ def _original_command(job: TrainJob, info: Info) -> tuple[str, ...]:
     return (" ".join((*command, *(args or ()))).strip(),)
 
 
-def _equipped(node: PodSet, job: TrainJob, info: Info, broker: Cluster) -> PodSet:
+def _configure(node: PodSet, job: TrainJob, info: Info, broker: Cluster) -> PodSet:
     installer = Container(
         {
             "name": INSTALLER,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from trainc.ir.trainjob import InitializerStep
 from trainc.plugins.readings import environment
-from trainc.plugins.rows import InTrainJob, Ref, Row, Rows, Situation
+from trainc.plugins.rows import Ref, Row, Rows, Situation, TrainJobField
 
 _STEP_SUFFIX = "-initializer"
 
@@ -22,11 +22,11 @@ def _variable(s: Situation) -> Iterator[Ref]:
     if step is None:
         return
     own = tuple(environment(s, step.env, ("spec", "initializer", field, "env")))
-    yield from own or (InTrainJob(("spec", "initializer", field, "storageUri")),)
+    yield from own or (TrainJobField(("spec", "initializer", field, "storageUri")),)
 
 
 def _secret(s: Situation) -> Iterator[Ref]:
-    yield InTrainJob(("spec", "initializer", _step(s)[0], "secretRef", "name"))
+    yield TrainJobField(("spec", "initializer", _step(s)[0], "secretRef", "name"))
 
 
 _PASS = (

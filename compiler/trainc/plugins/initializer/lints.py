@@ -14,7 +14,7 @@ from trainc.plugins.initializer import STEPS
 
 def initializer_not_ordered(job: TrainJob, info: Info) -> Iterator[Finding]:
     """A warning for each initializer whose completion no other job awaits; a startup order awaits readiness only."""
-    awaited = gang.awaited(info)
+    awaited = gang.awaited_pod_sets(info)
     for index, pod_set in enumerate(info.pod_sets):
         if pod_set.ancestor in STEPS and pod_set.name not in awaited and len(info.pod_sets) > 1:
             yield Finding(

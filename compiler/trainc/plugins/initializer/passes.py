@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from trainc.api import names
 from trainc.api.documents import Json
 from trainc.diagnostics import Finding
-from trainc.ir.env import carried, literal
+from trainc.ir.env import carry_over, literal
 from trainc.ir.info import Info
 from trainc.ir.podset import Container, PodSet
 from trainc.ir.trainjob import InitializerStep, TrainJob
@@ -59,7 +59,7 @@ def pre_build_sync(job: TrainJob, policy: Json, info: Info) -> Info:
 def _configured(pod_set: PodSet, step: InitializerStep, info: Info) -> PodSet:
     def configure(container: Container) -> Container:
         uri = () if step.storage_uri is None else (literal("STORAGE_URI", step.storage_uri),)
-        container = container.with_env((*uri, *carried(step.env, info.semantics)))
+        container = container.with_env((*uri, *carry_over(step.env, info.semantics)))
         if step.secret is None:
             return container
         sources = [*container.fields.get("envFrom", ()), {"secretRef": {"name": step.secret}}]

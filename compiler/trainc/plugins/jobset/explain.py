@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from trainc.api import names
 from trainc.diagnostics import Path
-from trainc.plugins.readings import because, job_name, namespace, replicated_job, trainer_env
-from trainc.plugins.rows import Because, InJobSet, InRuntime, InTrainJob, Ref, Row, Rows, Situation
+from trainc.plugins.readings import fixed_rule, job_name, namespace, replicated_job, trainer_env
+from trainc.plugins.rows import FixedRule, JobSetField, Ref, Row, Rows, RuntimeField, Situation, TrainJobField
 
 _TRAINER: Path = ("spec", "trainer")
 
@@ -19,14 +19,16 @@ def _pod_count(s: Situation) -> Iterator[Ref]:
         return
     if pod_set.ancestor == names.TRAINER and s.info.ml_policy is not None:
         if "numNodes" in s.info.ml_policy:
-            yield InRuntime(("spec", "mlPolicy", "numNodes"))
+            yield RuntimeField(("spec", "mlPolicy", "numNodes"))
         else:
-            yield Because("one pod, where neither numNodes is set")
+            yield FixedRule("one pod, because numNodes is not set")
     elif s.path[-1] == "completions":
         parallelism = replicated_job(pod_set, "template", "spec", "parallelism")
-        yield InJobSet(parallelism) if s.is_set(parallelism) else Because("one pod, where parallelism is not set")
+        yield (
+            JobSetField(parallelism) if s.is_set(parallelism) else FixedRule("one pod, because parallelism is not set")
+        )
     else:
-        yield Because("one pod, where parallelism is not set")
+        yield FixedRule("one pod, because parallelism is not set")
 
 
 def _below(field: str, path: Path) -> Row:
@@ -34,33 +36,33 @@ def _below(field: str, path: Path) -> Row:
 
     def read(s: Situation) -> Iterator[Ref]:
         at = len(s.path) - 1 - s.path[::-1].index(field)
-        yield InTrainJob((*path, *s.path[at + 1 :]))
+        yield TrainJobField((*path, *s.path[at + 1 :]))
 
     return Row(f"...{field}", (read,), verbatim=True)
 
 
 def _suspend(_: Situation) -> Iterator[Ref]:
-    yield InTrainJob(("spec", "suspend"))
+    yield TrainJobField(("spec", "suspend"))
 
 
 _BUILD = (
-    Row("apiVersion", (because("every JobSet"),)),
-    Row("kind", (because("every JobSet"),)),
+    Row("apiVersion", (fixed_rule("the same in every JobSet"),)),
+    Row("kind", (fixed_rule("the same in every JobSet"),)),
     Row("metadata.name", (job_name,), verbatim=True),
     Row("metadata.namespace", (namespace,), verbatim=True),
     Row("spec.suspend", (_suspend,), verbatim=True),
-    Row("spec.replicatedJobs.*.replicas", (because("a labelled step runs as one replica"),)),
+    Row("spec.replicatedJobs.*.replicas", (fixed_rule("a labelled step runs as one replica"),)),
     Row("...template.spec.parallelism", (_pod_count,), verbatim=True),
     Row("...template.spec.completions", (_pod_count,), verbatim=True),
-    Row("...containers.*.image", (lambda _: (InTrainJob((*_TRAINER, "image")),),), verbatim=True),
+    Row("...containers.*.image", (lambda _: (TrainJobField((*_TRAINER, "image")),),), verbatim=True),
     Row("...containers.*.env", (trainer_env,), verbatim=True),
-    Row("...ports", (because("the controller writes each port over those of the same name or number"),)),
+    Row("...ports", (fixed_rule("the controller replaces ports of the same name or number"),)),
     _below("command", (*_TRAINER, "command")),
     _below("args", (*_TRAINER, "args")),
     _below("resources", (*_TRAINER, "resourcesPerNode")),
     Row(
         f'...template.metadata.labels["{names.ANCESTOR_LABEL}"]',
-        (because("pods carry their job's step"),),
+        (fixed_rule("pods have the step label of their job"),),
         lambda _: "ancestor-label-injection",
     ),
 )

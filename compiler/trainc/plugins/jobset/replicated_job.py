@@ -97,8 +97,13 @@ def _is_mpi_node(pod_set: PodSet, info: Info) -> bool:
     return info.release.mpi_env_reaches_node and launcher_is_node and pod_set.role == names.NODE
 
 
-def _rebuilt(container: Container, info: Info, ports: bool) -> Container:
-    """The controller writes a container's ports onto themselves and loses unnamed ones; `gitops` does not."""
-    if info.gitops or not ports or len(container.ports) < 2:
+def _rebuilt(container: Container, info: Info, rebuilt: bool) -> Container:
+    """The controller writes a container's ports and mounts onto themselves; `gitops` does not.
+
+    So it loses unnamed ports, and of two mounts at one path, which only a patch can have, writes the last one twice.
+    """
+    if info.gitops or not rebuilt:
         return container
-    return container.with_ports(container.ports, controller_port_match)
+    if len(container.ports) > 1:
+        container = container.with_ports(container.ports, controller_port_match)
+    return container.with_mounts(container.mounts) if len(container.mounts) > 1 else container

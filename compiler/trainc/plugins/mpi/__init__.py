@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trainc.api.releases import Span
-from trainc.plugins.plugin import Lint, MeetingFile, Plugin
+from trainc.plugins.plugin import Lint, Plugin, RendezvousFile
 
 PLUGIN = Plugin(
     name="MPI",
@@ -18,7 +18,7 @@ PLUGIN = Plugin(
     ),
     detectors="trainc.plugins.mpi.lints",
     defects=frozenset({"counts-from-merged-resources"}),
-    files=(MeetingFile("-mpi-hostfile", "hostfile"),),
+    files=(RendezvousFile("-mpi-hostfile", "hostfile"),),
     # Which names they are the implementation says.
     reserved_for="mpirun",
     reads_processes=True,

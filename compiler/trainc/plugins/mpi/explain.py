@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from trainc.api import names
 from trainc.ir.devices import is_gpu
-from trainc.plugins.counting import amount, asked, who_asks
-from trainc.plugins.readings import because, host_domain, job_name, ml_policy, namespace, nodes, pods_of
-from trainc.plugins.rows import InRuntime, InTrainJob, Ref, Row, Rows, Situation
+from trainc.plugins.counting import amount, asked, requesters
+from trainc.plugins.readings import fixed_rule, host_domain, job_name, ml_policy, namespace, nodes, pods_of
+from trainc.plugins.rows import Ref, Row, Rows, RuntimeField, Situation, TrainJobField
 
 _ON = ml_policy("mpi")
 _CHOSEN = ml_policy("mpi", "mpiImplementation")
@@ -23,12 +23,12 @@ def _launches(s: Situation) -> bool:
 def _pods(s: Situation) -> Iterator[Ref]:
     """`gitops`: one launcher, and hosts that count it where it is one."""
     if _launches(s) and s.info.gitops:
-        yield from because("mpirun starts from one launcher")(s)
+        yield from fixed_rule("mpirun starts from one launcher")(s)
         return
     yield from nodes(s)
     asked = s.job.trainer.num_nodes if s.job.trainer else None
     if s.info.pod_set_in_role(names.LAUNCHER) is not None if s.info.gitops else (asked or 0) > 1:
-        yield InRuntime(("spec", "mlPolicy", "mpi", "runLauncherAsNode"))
+        yield RuntimeField(("spec", "mlPolicy", "mpi", "runLauncherAsNode"))
 
 
 def _sized(s: Situation) -> str:
@@ -64,7 +64,7 @@ def _mount(s: Situation) -> Iterator[Ref]:
 
 def _slots(s: Situation) -> Iterator[Ref]:
     """Slots per host: the TrainJob's number, else the policy's; a policy of 1 rises to the GPUs since 2.1."""
-    yield from who_asks(s, "mpi")
+    yield from requesters(s, "mpi")
     set_by_job = s.job.trainer is not None and s.job.trainer.num_proc_per_node is not None
     if not set_by_job and s.info.release.mpi_slots_from_gpus and asked(s, "mpi") == 1:
         yield from amount(s, is_gpu)
@@ -76,7 +76,7 @@ def _secret_name(s: Situation) -> Iterator[Ref]:
 
 
 def _account_name(_: Situation) -> Iterator[Ref]:
-    yield InTrainJob(("metadata", "name"))
+    yield TrainJobField(("metadata", "name"))
 
 
 _PASS = (
@@ -114,7 +114,7 @@ _SECRETS = (
     Row("spec.template.metadata.namespace", (namespace,)),
     Row("...template.spec.serviceAccountName", (_account_name,)),
     Row("...env[SECRET_NAME].value", (_secret_name,)),
-    Row("...containers[keygen].image", (because("--keygen-image"), _ON)),
+    Row("...containers[keygen].image", (fixed_rule("--keygen-image"), _ON)),
     Row("...", (_ON,)),
 )
 

@@ -18,7 +18,7 @@ from trainc.ir.provided_secret import ProvidedSecret
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.mpi import hostfile, ssh
 from trainc.plugins.mpi.implementations import implementation
-from trainc.plugins.mpi.policy_checks import nameless_launcher, unheeded
+from trainc.plugins.mpi.policy_checks import ignored_fields, unnamed_launcher
 from trainc.plugins.mpi.search_domain import missing_namespace, with_search_domain
 from trainc.plugins.mpi.slots import counts_gpus, slots_per_node
 from trainc.plugins.plugin import Passes
@@ -28,7 +28,7 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     """Word-valued slots, and a launcher that would have nobody to launch on."""
     if info.gitops and counts_gpus(job, info):
         yield from ambiguous_gpus(job, info)
-    yield from unheeded(info, policy)
+    yield from ignored_fields(info, policy)
     yield from _too_many_hosts(job, policy, info)
     yield from _missing_part(job, info, policy)
     yield from _no_nodes(job, info, policy)
@@ -52,7 +52,7 @@ def reserved(job: TrainJob, policy: Json, info: Info) -> AbstractSet[str]:
 
 def build_failures(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     """An empty implementation, which the schema allows since 2.1 and for which the controller sets up no launcher."""
-    yield from nameless_launcher(info, policy)
+    yield from unnamed_launcher(info, policy)
 
 
 def _missing_part(job: TrainJob, info: Info, policy: Json) -> Iterator[Finding]:
@@ -110,7 +110,7 @@ def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
     slots = slots_per_node(job, info)
     for pod_set in info.pod_sets:
         if pod_set.role:
-            info = info.with_pod_set(_equipped(pod_set, job, policy, info, slots))
+            info = info.with_pod_set(_configure(pod_set, job, policy, info, slots))
     return info
 
 
@@ -136,7 +136,7 @@ def _sized_by_policy(job: TrainJob, info: Info, launcher_is_node: bool) -> Info:
     return info.with_pod_set(node.with_count(nodes - 1 if launcher_is_node and launcher is not None else nodes))
 
 
-def _equipped(pod_set: PodSet, job: TrainJob, policy: Json, info: Info, slots: int) -> PodSet:
+def _configure(pod_set: PodSet, job: TrainJob, policy: Json, info: Info, slots: int) -> PodSet:
     chosen = implementation(policy)
     launches = pod_set.role == names.LAUNCHER
     pod_set = pod_set.with_volumes(ssh.volumes(job, info))

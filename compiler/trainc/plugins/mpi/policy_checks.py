@@ -15,21 +15,21 @@ from trainc.ir.info import Info
 _POLICY: Path = ("spec", "mlPolicy", "mpi")
 
 
-def unheeded(info: Info, policy: Mapping[str, Any]) -> Iterator[Finding]:
+def ignored_fields(info: Info, policy: Mapping[str, Any]) -> Iterator[Finding]:
     """An implementation without a name, and a launcher to be a node where there is no launcher."""
     launcher = info.pod_set_in_role(names.LAUNCHER)
     if policy.get("mpiImplementation") == "" and (info.gitops or not _fails_at_launcher(info)):
-        yield _nameless("error" if info.gitops and launcher is not None else "warning")
+        yield _missing_implementation("error" if info.gitops and launcher is not None else "warning")
     if policy.get("runLauncherAsNode") and launcher is None:
         message = "runLauncherAsNode has no effect: the runtime has no job 'launcher'"
         hint = "add a job called launcher, or remove the field"
         yield Finding("FieldIgnored", "warning", message, hint, (*_POLICY, "runLauncherAsNode"), about="runtime")
 
 
-def nameless_launcher(info: Info, policy: Mapping[str, Any]) -> Iterator[Finding]:
+def unnamed_launcher(info: Info, policy: Mapping[str, Any]) -> Iterator[Finding]:
     """The same as the controller meets it: only while it builds, and at the launcher's container `node`."""
     if policy.get("mpiImplementation") == "" and _fails_at_launcher(info):
-        yield _nameless("error")
+        yield _missing_implementation("error")
 
 
 def _fails_at_launcher(info: Info) -> bool:
@@ -37,7 +37,7 @@ def _fails_at_launcher(info: Info) -> bool:
     return launcher is not None and any(container.name == launcher.main for container in launcher.containers)
 
 
-def _nameless(severity: Severity) -> Finding:
+def _missing_implementation(severity: Severity) -> Finding:
     message = "mpiImplementation is empty: the controller creates nothing for such a job with a launcher"
     hint = "write mpiImplementation: OpenMPI, or remove the field"
     return Finding("UnsupportedValue", severity, message, hint, (*_POLICY, "mpiImplementation"), about="runtime")

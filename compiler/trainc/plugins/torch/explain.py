@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from trainc.diagnostics import Path
 from trainc.ir.devices import gpus, is_gpu, resources_per_node
-from trainc.plugins.counting import amount, asked, cores, devices, who_asks
+from trainc.plugins.counting import amount, asked, cores, devices, requesters
 from trainc.plugins.readings import (
     UNASKED,
     address_deviation,
@@ -19,7 +19,7 @@ from trainc.plugins.readings import (
     trainer_env,
     trainer_nodes,
 )
-from trainc.plugins.rows import Because, InJobSet, InRuntime, InTrainJob, Reading, Ref, Row, Rows, Situation
+from trainc.plugins.rows import FixedRule, JobSetField, Reading, Ref, Row, Rows, RuntimeField, Situation, TrainJobField
 from trainc.plugins.torch.processes import AUTO
 
 _POLICY: Path = ("spec", "mlPolicy")
@@ -31,7 +31,7 @@ def _elastic(*bounds: str) -> Reading:
 
     def read(s: Situation) -> Iterator[Ref]:
         policy = (s.info.policy("torch") or {}).get("elasticPolicy") or {}
-        found = [InRuntime((*_POLICY, "torch", "elasticPolicy", bound)) for bound in bounds if bound in policy]
+        found = [RuntimeField((*_POLICY, "torch", "elasticPolicy", bound)) for bound in bounds if bound in policy]
         yield from found or nodes(s)
 
     return read
@@ -61,19 +61,19 @@ def _limits_then_requests(s: Situation, wanted: int | str) -> Iterator[Ref]:
     """2.0: limits decide when they give a CPU count, else requests; a missing list always answers 1."""
     resources = s.job.trainer.resources_per_node if s.job.trainer else None
     if resources is None:
-        yield from who_asks(s, "torch", AUTO)
+        yield from requesters(s, "torch", AUTO)
         return
     for kind in ("limits", "requests"):
         amounts = resources.get(kind)
         if amounts is None:
             if kind == "requests":
-                yield Because("one process, where resourcesPerNode has no requests (Trainer 2.0)")
+                yield FixedRule("one process, because resourcesPerNode has no requests (Trainer 2.0)")
             continue
         by_cpu = (wanted == AUTO and not any(map(is_gpu, amounts))) or (wanted == "cpu" and "cpu" in amounts)
         if by_cpu or kind == "requests":
-            yield from who_asks(s, "torch", AUTO)
+            yield from requesters(s, "torch", AUTO)
             found = [name for name in amounts if (by_cpu and name == "cpu") or (wanted == AUTO and is_gpu(name))]
-            yield from (InTrainJob((*_TRAINER, "resourcesPerNode", kind, name)) for name in found)
+            yield from (TrainJobField((*_TRAINER, "resourcesPerNode", kind, name)) for name in found)
             return
 
 
@@ -83,7 +83,7 @@ def _processes(s: Situation) -> Iterator[Ref]:
     if s.info.release.torch_processes == "limits then requests" and not s.info.gitops:
         yield from _limits_then_requests(s, wanted)
         return
-    yield from who_asks(s, "torch", AUTO)
+    yield from requesters(s, "torch", AUTO)
     has_gpus = bool(amount(s, is_gpu))
     if wanted == "cpu" or (wanted == AUTO and not has_gpus):
         yield from cores(s)
@@ -99,7 +99,7 @@ def _torchtune_word(s: Situation) -> Iterator[Ref]:
     elif word.partition("=")[0] in s.info.release.torchtune_kept:
         yield from _runtime_words(s, word)
     elif word in ("tune", "run", "--config"):
-        yield InTrainJob(("spec", "trainer", "command"))
+        yield TrainJobField(("spec", "trainer", "command"))
     else:
         yield from _recipe(s, names_model="/" in word)
 
@@ -108,17 +108,17 @@ def _recipe(s: Situation, *, names_model: bool) -> Iterator[Ref]:
     """The recipe and its configuration: the job's size and its LoRA arguments, and for the latter the model."""
     word = str(s.value)
     if names_model:
-        yield InTrainJob(("spec", "runtimeRef", "name"))
+        yield TrainJobField(("spec", "runtimeRef", "name"))
     # Only one model trains on several nodes, so that for the others what is plain says nothing of them.
     if word.startswith("lora") or (names_model and (not word.endswith("_full") or "70B" in word)):
         yield from trainer_nodes(s)
     if s.info.trainer is None or s.info.trainer.count != 1:
-        yield Because("several nodes train the full model")
+        yield FixedRule("several nodes train the full model")
     else:
         yield from _one_or_many(s)
         knows_lora = s.info.release.torchtune_lora != "unknown"
         if knows_lora and s.job.trainer is not None and torchtune_arguments(s.job.trainer.args or ()):
-            yield InTrainJob(("spec", "trainer", "args"))
+            yield TrainJobField(("spec", "trainer", "args"))
 
 
 def _one_or_many(s: Situation) -> Iterator[Ref]:
@@ -126,7 +126,7 @@ def _one_or_many(s: Situation) -> Iterator[Ref]:
     counts_devices = s.info.release.torchtune_lora != "unknown"
     if counts_devices and gpus(resources_per_node(s.job, s.info)) == 1:
         asked = s.job.trainer.num_proc_per_node if s.job.trainer else None
-        yield from (Because("one process and one GPU"),) if asked == 1 else devices(s)
+        yield from (FixedRule("one process and one GPU"),) if asked == 1 else devices(s)
     else:
         yield from _processes(s)
 
@@ -142,7 +142,7 @@ def _runtime_words(s: Situation, word: str) -> Iterator[Ref]:
     for i, kept in enumerate(container.command if container else ()):
         if trainer is not None and kept == word:
             path = jobset_path(trainer, trainer.main, "command", i)
-            yield InJobSet(path) if s.is_set(path) else Because("kept from the runtime's command")
+            yield JobSetField(path) if s.is_set(path) else FixedRule("kept from the runtime's command")
             return
 
 

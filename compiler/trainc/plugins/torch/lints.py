@@ -32,7 +32,7 @@ def torchtune_words(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Fi
         hint = (
             "remove it together with its --config: Trainer selects the recipe by the size of the job"
             if built
-            else _build_it(twice)
+            else _build_command(twice)
         )
         path, about = entry.place(index)
         yield Finding("RecipeTwice", "error", message, hint=hint, path=path, about=about)
@@ -40,7 +40,7 @@ def torchtune_words(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Fi
         yield from _without_effect(entry, before, args, built=built)
 
 
-def _build_it(word: str) -> str:
+def _build_command(word: str) -> str:
     return f"write the whole command: command: [tune, run, ...] instead of args with {word!r}"
 
 

@@ -29,7 +29,7 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
         yield from ambiguous_gpus(job, info)
     yield from elastic.validate(job, info)
     trainer = job.trainer
-    if trainer is None or _looks_at_nothing(trainer, info):
+    if trainer is None or _skips_validation(trainer, info):
         return
     yield from _unknown_word(trainer)
     if torchtune.applies(job):
@@ -38,12 +38,12 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
 
 def reserved(job: TrainJob, policy: Json, info: Info) -> AbstractSet[str]:
     """What torchrun's rendezvous is told: those of an elastic job's too, where it is one."""
-    if job.trainer is None or _looks_at_nothing(job.trainer, info):
+    if job.trainer is None or _skips_validation(job.trainer, info):
         return frozenset()
     return RESERVED if elastic.elastic_range(job, info) is None else RESERVED | elastic.RESERVED
 
 
-def _looks_at_nothing(trainer: Trainer, info: Info) -> bool:
+def _skips_validation(trainer: Trainer, info: Info) -> bool:
     """Until 2.1 the webhook looks at nothing unless numProcPerNode is set."""
     return info.release.torch_checks_need_num_proc and trainer.num_proc_per_node is None and not info.gitops
 

@@ -6,26 +6,26 @@ from collections.abc import Iterator
 
 from trainc.plugins.gangs import gang_amounts, gang_deviation, gang_pods
 from trainc.plugins.readings import gang_policy, job_name, namespace, replicated_job
-from trainc.plugins.rows import InJobSet, InRuntime, Reading, Ref, Row, Rows, Situation
+from trainc.plugins.rows import JobSetField, Reading, Ref, Row, Rows, RuntimeField, Situation
 
 
 def _min_member(s: Situation) -> Iterator[Ref]:
     if "minMember" in (s.info.gang("volcano") or {}):
-        yield InRuntime(("spec", "podGroupPolicy", "volcano", "minMember"))
+        yield RuntimeField(("spec", "podGroupPolicy", "volcano", "minMember"))
     else:
         yield from gang_pods(s)
 
 
 def _annotation(key: str) -> Reading:
     def read(s: Situation) -> Iterator[Ref]:
-        yield InJobSet(("metadata", "annotations", key))
+        yield JobSetField(("metadata", "annotations", key))
 
     return read
 
 
 def _queue(s: Situation) -> Iterator[Ref]:
     if "queue" in (s.info.gang("volcano") or {}):
-        yield InRuntime(("spec", "podGroupPolicy", "volcano", "queue"))
+        yield RuntimeField(("spec", "podGroupPolicy", "volcano", "queue"))
     else:
         yield from _annotation("scheduling.volcano.sh/queue-name")(s)
 
@@ -33,17 +33,17 @@ def _queue(s: Situation) -> Iterator[Ref]:
 def _priority(s: Situation) -> Iterator[Ref]:
     """The pods' class; of several jobs that name one, the last decides."""
     if "priorityClassName" in (s.info.gang("volcano") or {}):
-        yield InRuntime(("spec", "podGroupPolicy", "volcano", "priorityClassName"))
+        yield RuntimeField(("spec", "podGroupPolicy", "volcano", "priorityClassName"))
         return
     for pod_set in reversed(s.info.pod_sets):
         path = replicated_job(pod_set, "template", "spec", "template", "spec", "priorityClassName")
         if s.is_set(path):
-            yield InJobSet(path)
+            yield JobSetField(path)
             return
 
 
 def _topology(s: Situation) -> Iterator[Ref]:
-    yield InRuntime(("spec", "podGroupPolicy", "volcano", *s.path[1:]))
+    yield RuntimeField(("spec", "podGroupPolicy", "volcano", *s.path[1:]))
 
 
 _PASS = (

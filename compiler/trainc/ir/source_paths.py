@@ -16,35 +16,35 @@ from trainc.ir.trainjob import TrainJob
 Step = str | tuple[str, Any]
 
 
-def in_pod(job: TrainJob, info: Info, pod_set: str, *steps: Step) -> tuple[Path, About]:
+def pod_path(job: TrainJob, info: Info, pod_set: str, *steps: Step) -> tuple[Path, About]:
     """The place of `steps` below the pod spec of the replicated job called `pod_set`, as far as anybody wrote them."""
     for patch in reversed(job.patches):
         for patched in patch.jobs:
-            if patched.name == pod_set and (found := _followed(patched.pod_spec, steps)) is not None:
+            if patched.name == pod_set and (found := _follow(patched.pod_spec, steps)) is not None:
                 return (*patched.pod_path, *found), "trainjob"
     index = next((i for i, p in enumerate(info.pod_sets) if p.name == pod_set), 0)
     path: Path = (*JOBS, index, "template", "spec", "template", "spec")
-    return (*path, *(_followed(info.pod_spec(pod_set), steps, partly=True) or ())), "runtime"
+    return (*path, *(_follow(info.pod_spec(pod_set), steps, partly=True) or ())), "runtime"
 
 
-def in_container(job: TrainJob, info: Info, pod_set: str, container: str, *steps: Step) -> tuple[Path, About]:
+def container_path(job: TrainJob, info: Info, pod_set: str, container: str, *steps: Step) -> tuple[Path, About]:
     """The same below a container, an init container where no other is called so."""
     spec = info.pod_spec(pod_set)
     kinds = ("containers", "initContainers")
     kind = next((k for k in kinds if any(c.get("name") == container for c in spec.get(k, ()))), kinds[0])
-    return in_pod(job, info, pod_set, kind, ("name", container), *steps)
+    return pod_path(job, info, pod_set, kind, ("name", container), *steps)
 
 
-def variable_place(job: TrainJob, info: Info, pod_set: PodSet, container: str, name: str) -> tuple[Path, About]:
+def variable_path(job: TrainJob, info: Info, pod_set: PodSet, container: str, name: str) -> tuple[Path, About]:
     """The place of a container's variable: in the TrainJob's trainer, a patch or the runtime."""
     if job.trainer is not None and container == pod_set.main and pod_set.ancestor == names.TRAINER:
         for i, variable in enumerate(job.trainer.env):
             if variable["name"] == name:
                 return ("spec", "trainer", "env", i), "trainjob"
-    return in_container(job, info, pod_set.name, container, "env", ("name", name))
+    return container_path(job, info, pod_set.name, container, "env", ("name", name))
 
 
-def _followed(value: Any, steps: tuple[Step, ...], *, partly: bool = False) -> Path | None:
+def _follow(value: Any, steps: tuple[Step, ...], *, partly: bool = False) -> Path | None:
     path: list[str | int] = []
     for step in steps:
         if isinstance(step, tuple):

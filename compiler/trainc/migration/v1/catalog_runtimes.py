@@ -10,7 +10,7 @@ from trainc.api.documents import Json
 from trainc.api.releases import Span
 from trainc.diagnostics import Finding, format_path, has_errors
 from trainc.migration.v1.layout import Layout
-from trainc.migration.v1.lifecycle import differs, told
+from trainc.migration.v1.lifecycle import info, warning
 from trainc.migration.v1.torchrun import Launch
 
 # (runtime, the releases that have it)
@@ -24,7 +24,7 @@ _MANAGER = f"migrated.{names.TRAINER_GROUP}/1"
 _PATCHED = ("name", "env", "volumeMounts", "securityContext")
 
 
-def in_catalog(
+def use_catalog_runtime(
     layout: Layout, launch: Launch, documents: tuple[dict[str, Any], ...], release: str
 ) -> tuple[tuple[dict[str, Any], ...], list[Finding]]:
     """A job's TrainJob alone, on a runtime of the catalog; with its own runtime where none fits, and why."""
@@ -33,18 +33,16 @@ def in_catalog(
     path = ("spec", layout.job.kind.replicas)
     starts_alike = layout.is_single and (launch.has_policy or layout.job.kind.name != "PyTorchJob")
     if not name or release not in serving or not starts_alike:
-        message = "no runtime of the catalog starts such a job as v1 did; it gets its own"
-        return documents, [told(path, message, "nothing to do")]
-    unfit = list(_unfit(runtime, layout.job.kind.port_name))
+        message = "no built-in runtime starts such a job as v1 did; the job gets a runtime of its own"
+        return documents, [info(path, message, "no action needed")]
+    unfit = list(_mismatches(runtime, layout.job.kind.port_name))
     patched = _patched(job, runtime, name)
     found = [] if unfit else _refused(patched, release)
     if unfit or found:
         what = ", ".join(unfit or [format_path(finding.path) for finding in found])
-        message = (
-            f"{name} of the catalog does not fit, since a TrainJob cannot patch {what}; the job gets its own runtime"
-        )
-        return documents, [told(path, message, "nothing to do, or leave these fields out if they do not matter")]
-    return (patched,), list(_lost(layout, runtime, name))
+        message = f"the built-in runtime {name} does not fit, because a TrainJob cannot patch {what}; the job gets a runtime of its own"
+        return documents, [info(path, message, "no action needed; to use the built-in runtime, remove these fields")]
+    return (patched,), list(_lost_settings(layout, runtime, name))
 
 
 def _job_of(runtime: Json) -> dict[str, Any]:
@@ -52,7 +50,7 @@ def _job_of(runtime: Json) -> dict[str, Any]:
     return job
 
 
-def _unfit(runtime: Json, port_name: str) -> Iterator[str]:
+def _mismatches(runtime: Json, port_name: str) -> Iterator[str]:
     """What of the pods neither the TrainJob nor a patch of it can say."""
     pod = _job_of(runtime)["spec"]["template"]["spec"]
     yield from (field for field in ("initContainers",) if pod.get(field))
@@ -91,7 +89,7 @@ def _refused(job: Json, release: str) -> list[Finding]:
     return findings if has_errors(findings) else []
 
 
-def _lost(layout: Layout, runtime: Json, name: str) -> Iterator[Finding]:
+def _lost_settings(layout: Layout, runtime: Json, name: str) -> Iterator[Finding]:
     """What the runtime of the catalog decides instead of the job."""
     template, job = runtime["spec"]["template"], _job_of(runtime)["spec"]
     lost = [field for field in ("backoffLimit", "podFailurePolicy", "successPolicy") if field in job]
@@ -100,6 +98,6 @@ def _lost(layout: Layout, runtime: Json, name: str) -> Iterator[Finding]:
     if job["template"]["spec"]["restartPolicy"] != "OnFailure":
         lost.insert(0, "restartPolicy Never")
     if lost:
-        message = f"{name} of the catalog says nothing of {', '.join(lost)}, which the job had in v1"
+        message = f"the built-in runtime {name} does not set {', '.join(lost)}, which the job had in v1"
         hint = "migrate with --into runtime to keep them"
-        yield differs(("spec", layout.job.kind.replicas), message, hint)
+        yield warning(("spec", layout.job.kind.replicas), message, hint)
