@@ -28,8 +28,8 @@ from trainc.overlays.editor_schema import overlay_schema
 from trainc.overlays.load import load_overlays
 from trainc.reading.document import Document
 from trainc.reading.encoding import encode
+from trainc.reading.file_filter import is_unrelated
 from trainc.reading.files import OVERLAY_FILE, TEMPLATE_SUFFIXES, read_paths, shown_path
-from trainc.reading.foreign import is_foreign
 from trainc.reading.git_tree import commit_of, repository_of, unlike
 from trainc.reading.ignores import check_ignores, ignores_of
 from trainc.reading.opening import read_file, unsaved
@@ -109,12 +109,12 @@ class Workspace:
     def _concerns(self, file: str, name: str, data: bytes, environments: Sequence[Opened]) -> bool:
         """Whether `trainc check` reads a file; one that no source has counts as named, unless it is meant to be left out."""
         if os.path.basename(file) in (FILE_NAME, OVERLAY_FILE) or not environments:
-            return os.path.basename(file) in (FILE_NAME, OVERLAY_FILE) or not is_foreign(data)
+            return os.path.basename(file) in (FILE_NAME, OVERLAY_FILE) or not is_unrelated(data)
         if any(file in opened.files_of_overlays for opened in environments):
             return True
         hidden = any(part.startswith(".") for part in name.split("/"))
         excluded = any(opened.settings.configuration.exclude(name) for opened in environments)
-        return not (hidden or excluded or is_foreign(data, template=file.endswith(TEMPLATE_SUFFIXES)))
+        return not (hidden or excluded or is_unrelated(data, template=file.endswith(TEMPLATE_SUFFIXES)))
 
     def _snapshot(self, name: str, text: str, environments: Sequence[Opened], *, thorough: bool) -> Snapshot:
         documents: list[Document] = []
