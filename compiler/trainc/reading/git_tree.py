@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from tempfile import TemporaryFile
 from typing import IO
@@ -106,6 +106,28 @@ def write_revision(
             reason = getattr(error, "strerror", None) or str(error)
             raise _unreadable(entry.path, f"it cannot be copied: {reason.lower()}") from None
     return any(entry.mode == _LINK for entry in entries)
+
+
+def unlike(repository: Repository, commit: str, texts: Mapping[str, bytes], limits: Limits) -> dict[str, bytes | None]:
+    """The files of `texts`, by their path from the top, that a commit has otherwise: their bytes there, None without any.
+
+    Nothing is written, and no program that the repository configures, such as a filter, is run. CompileError as above.
+    """
+    entries = {entry.path: entry for entry in _listed(repository.top, commit, limits, [repository.prefix])}
+    found: dict[str, bytes | None] = {path: None for path in texts if path not in entries}
+    other = [entry for path, entry in entries.items() if path in texts and _blob(texts[path], entry) != entry.blob]
+    found |= {entry.path: content for entry, content in _contents(repository.top, other, limits)}
+    return found
+
+
+def _blob(data: bytes, like: _Entry) -> bytes:
+    """What git calls a file with these bytes."""
+    import hashlib
+
+    algorithm = (
+        hashlib.sha1 if len(like.blob) == len(hashlib.sha1(usedforsecurity=False).hexdigest()) else hashlib.sha256
+    )
+    return algorithm(b"blob %d\0%s" % (len(data), data), usedforsecurity=False).hexdigest().encode()
 
 
 def _write(entry: _Entry, content: bytes, target: str) -> None:
