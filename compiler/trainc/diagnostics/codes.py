@@ -50,7 +50,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
         "warning": """
             BaseModelNotFound CoercedType DeprecatedAPIVersion FieldWithoutCounterpart InitializerJobSplit
             MPIImplementationNotInTrainer OMEFieldIgnored OMEHyperParametersIgnored OMEMetadataPruned UnreleasedAPI
-            VolcanoFieldsNotInTrainer
+            VolcanoFieldsNotInTrainer WorkloadPolicyNotInTrainer
         """,
     },
     "schema": {
@@ -68,16 +68,16 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             InitializerNotInRuntime RuntimeNotFound UnknownAPIVersion UnknownKind UnsupportedRuntimeRef
         """,
         "warning": "DeprecatedRuntime Fragment ListReplaced RoleInferred RuntimeRefGroupMismatch",
-        "info": "ManagedElsewhere ShadowedRuntime",
+        "info": "ManagedElsewhere NoGangPolicy ShadowedRuntime",
     },
     "validate": {
         "error": """
-            ControllerPanics ElasticRangeInvalid EmptyQueueName EnvInjectionTargetMissing HostfileTooLarge
-            InvalidManager InvalidNumProcPerNode MissingLauncher MultiNodeLoRA NamespaceMissing NoNodes
+            ControllerPanics ElasticRangeInvalid EmptyQueueName EnvInjectionTargetMissing GangNotPossible
+            HostfileTooLarge InvalidManager InvalidNumProcPerNode MissingLauncher MultiNodeLoRA NamespaceMissing NoNodes
             PatchedTrainerEnv RepeatedTargetJob ReservedArgument ReservedEnv ReservedInitContainer TooManyNodes
-            UnknownPatchedContainer UnknownPatchedJob UnsupportedModel UnsupportedQLoRA
+            UnknownPatchedContainer UnknownPatchedJob UnsupportedModel UnsupportedQLoRA WorkloadAPIMissing
         """,
-        "warning": "ElasticMaxRestartsConflict ElasticMetricsNotEmitted",
+        "warning": "ElasticMaxRestartsConflict ElasticMetricsNotEmitted GangSettingLost",
     },
     "lint": {
         "error": """
@@ -93,7 +93,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             LoRAIgnored MPIImagesDiffer MPINodesAwaited ManagedByNotPropagated MasterAddressWrong
             MetadataNotPropagated MisplacedTopologyRequest MissingTrainerAncestor MisspeltKueueName MisspeltVariable
             MoreProcessesThanDevices NoLauncher PatchCreatesTarget PlainToken RankEnvironmentMissing ResourceClaimsLost
-            ResourcesIgnored SchedulerNameMissing SharedOutput SuspendFightsKueue TTLRerun TorchrunArgOverridesPolicy
+            ResourcesIgnored SchedulerIgnoresGang SchedulerNameMissing SharedOutput SuspendFightsKueue TTLRerun TorchrunArgOverridesPolicy
             TypographicCharacter UnexpandedShellVariable UnlikelyAmount UnlikelyResource UnnamedPortsLost
             ValueOverridden VolumeNotMounted
         """,

@@ -11,6 +11,7 @@ from trainc.api import names
 from trainc.api.documents import Json
 from trainc.api.quantity import pod_requests
 from trainc.diagnostics import Finding
+from trainc.ir import gang
 from trainc.ir.info import Info
 from trainc.ir.podset import Container, PodSet
 from trainc.ir.release import Release
@@ -87,16 +88,31 @@ def lower(job: TrainJob, runtime: Json, template: Template, release: Release, op
         semantics=options.semantics,
         cluster_domain=options.cluster_domain,
         plugins=options.plugins,
+        kubernetes=options.kubernetes,
         template=template.spec,
         pod_sets=pod_sets,
         runtime_jobs=_containers_by_job(spec.get("template", {}).get("spec") or {}),
         ml_policy=ml_policy,
-        pod_group_policy=spec.get("podGroupPolicy"),
+        pod_group_policy=_gang_policy(spec.get("podGroupPolicy"), options),
         labels=labels,
         annotations=annotations,
         command=job.trainer.command if job.trainer else None,
         args=job.trainer.args if job.trainer else None,
     )
+
+
+def _gang_policy(written: Json | None, options: Options) -> Json | None:
+    """The runtime's podGroupPolicy, with the schedulers that `gang` replaces inside the policy that replaces them."""
+    if not written or options.gang == "runtime" or options.semantics == "controller":
+        return written
+    replaced = {name: policy for name, policy in written.items() if name != options.gang}
+    return {options.gang: {**(written.get(options.gang) or {}), **replaced}}
+
+
+def has_several_pods(job: TrainJob, info: Info) -> bool:
+    """Whether more than one pod will train, as far as is known before the plugins count them."""
+    nodes = job.trainer.num_nodes if job.trainer else None
+    return (nodes or 0) > 1 or sum(pod_set.count * pod_set.replicas for pod_set in gang.members(info)) > 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,5 +27,5 @@ PLUGIN = Plugin(
     applies_to=applies_to,
     ports="coscheduling",
     explain="trainc.plugins.coscheduling.explain",
-    gang=Gang("scheduling.x-k8s.io", "labels", POD_GROUP_LABEL),
+    gang=Gang("scheduling.x-k8s.io", ("metadata", "labels", POD_GROUP_LABEL)),
 )
