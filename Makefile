@@ -22,7 +22,7 @@ SECONDS ?= 60
 TARGETS ?= reader quantity merge pipeline templates rewriting
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-run test-quick lint format golden schemas docs diagnostics conformance dist lock sbom audit test-bounds bench ceilings fuzz coverage mutants clean
+.PHONY: help setup demo test test-run test-quick lint format golden schemas docs diagnostics conformance dist lock sbom audit test-bounds bench ceilings fuzz coverage mutants site test-site clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,13 +47,13 @@ demo: $(INSTALLED) ## compile a realistic TrainJob of 16 nodes with 8 GPUs each,
 	@$(BIN)/trainc build tests/cases/torch-llm-pretrain.yaml --release 2.3
 
 test: lint $(READY) ## run every check and every test
-	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup -m 'not run'
+	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup -m 'not run and not site'
 
 test-run: $(READY) ## run jobs under the real torchrun, mpirun and JAX; what is missing is skipped by name
 	@$(BIN)/python -m pytest -q -m run
 
 test-quick: $(READY) ## run the tests that are neither slow nor about other programs, in a minute
-	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -q -n $(PROCESSES) --dist loadgroup -m 'not slow and not tools and not run'
+	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -q -n $(PROCESSES) --dist loadgroup -m 'not slow and not tools and not run and not site'
 
 lint: $(READY) ## check style and types
 	@$(BIN)/ruff check --quiet .
@@ -99,7 +99,7 @@ sbom: $(READY) ## write dist/trainc.cdx.json, the bill of materials of what comp
 lock: $(READY) ## bring locks/ in line with pyproject.toml; UPGRADE=1 takes the newest of everything
 	@$(COMPILE) --extra dev --output-file locks/development.txt pyproject.toml
 	@printf '%s\n' hatchling editables | $(COMPILE) --constraint locks/development.txt --output-file locks/runtime.txt pyproject.toml -
-	@for group in audit bench fuzz mutation release; do \
+	@for group in audit bench fuzz mutation release site; do \
 		$(COMPILE) --group $$group --constraint locks/development.txt --output-file locks/$$group.txt || exit 1; done
 
 bench: $(READY) ## measure trainc beside kubectl kustomize, and write docs/benchmarks.md
@@ -107,6 +107,14 @@ bench: $(READY) ## measure trainc beside kubectl kustomize, and write docs/bench
 	@$(UV) venv --quiet --clear --python $(BIN)/python build/bench
 	@$(UV) pip install --quiet --compile-bytecode --python build/bench --constraint locks/runtime.txt .
 	@$(BIN)/python -m benchmarks build/bench/bin/python $(BIN)/kubectl
+
+site: $(READY) ## build the site, its search and a page per rule into build/site
+	@$(UV) venv --quiet --clear --python $(BIN)/python build/site-tools
+	@$(UV) pip install --quiet --python build/site-tools --require-hashes --requirement locks/runtime.txt --requirement locks/site.txt
+	@PYTHONPATH=compiler:. build/site-tools/bin/python -m website build/site
+
+test-site: site ## look at the built site in a browser without a network
+	@TRAINC_SITE='$(CURDIR)/build/site' $(BIN)/python -m pytest -q -m site
 
 ceilings: $(READY) ## measure the time and memory that each command takes for hostile documents; some minutes
 	@PYTHONPATH=tests $(BIN)/python -m benchmarks.ceilings

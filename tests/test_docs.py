@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 from shown import PAGES, ROOT, Shown, agrees, anchors, follow, links, steps, trainc_commands
 
-from trainc.cli.command import COMMANDS, parsed, parser_of
+from trainc.cli.command import COMMANDS, build_parser, parse_arguments
 from trainc.cli.version import read_port
 from trainc.options import Delivery, SecretsMode
 from trainc.overlays.overlay import FIELDS
@@ -36,7 +36,7 @@ def test_every_command_of_a_page_exists_with_its_options(page: str) -> None:
     commands = {command.name: command for command in COMMANDS}
     for name, *words in trainc_commands(TEXTS[page]):
         if name not in ("help", "version", "--version", "COMMAND", "CODE") and not name.endswith(":"):
-            assert parsed(parser_of(commands[name]), words) is not None, words
+            assert parse_arguments(build_parser(commands[name]), words) is not None, words
 
 
 @pytest.mark.parametrize("page", TEXTS)

@@ -48,11 +48,13 @@ EDGES = {
     # Selectors of labels are Kueue's and the API server's alike.
     "policies": "startup diagnostics api options reading fits",
     "run": "startup diagnostics api ir plugins",
+    # Trials are counted from the picture of each job, and know which of their values stand in the sweep.
+    "sweeps": "startup diagnostics api options overlays reading graph",
     "integrations": "startup diagnostics api options compilation reading dialects overlays ir emit pipeline explain",
     "testing": "startup diagnostics api options compilation reading emit integrations",
-    "cli": "startup diagnostics api options compilation reading dialects overlays plugins admission emit pipeline batch output migration explain diff graph report fits policies run integrations",
+    "cli": "startup diagnostics api options compilation reading dialects overlays plugins admission emit pipeline batch output migration explain diff graph report fits policies run sweeps integrations",
     "__init__": "diagnostics options compilation admission migration fits integrations",
-    "kubeflow": "integrations",
+    "kubeflow": "integrations sweeps",
     "__main__": "cli",
 }
 # Arrows that point down the table, each with its reason above.
@@ -79,7 +81,7 @@ TOO_SMALL = {
     "plugins/mpi/search_domain.py",
     "plugins/mpi/slots.py",
     "plugins/mpi/ssh.py",
-    "reading/careful.py",
+    "reading/strict.py",
     "reading/event_parser.py",
     "reading/flattened.py",
 }

@@ -10,7 +10,7 @@ from commands import run
 
 from trainc.batch import workers
 from trainc.batch.context import Context, Shared, UnusualError
-from trainc.cli.batching import processes
+from trainc.cli.batching import process_count
 from trainc.explain import place
 from trainc.options import Options
 
@@ -90,8 +90,8 @@ def test_few_files_are_not_worth_a_process(jobs: Path, monkeypatch: pytest.Monke
 
 
 def test_zero_and_auto_mean_all_cores(capsys: pytest.CaptureFixture[str]) -> None:
-    assert processes(0) >= 1
-    assert processes(3) == 3
+    assert process_count(0) >= 1
+    assert process_count(3) == 3
     assert run("build", ".", "-j", "auto", "--help").status == 0
     assert run("build", ".", "--jobs=-1").status == 2
     assert "'-1' is not a number of processes" in capsys.readouterr().err

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from trainc import fits
 from trainc.fits.answer import Fits
-from trainc.fits.scheduling import Entry, Scheduler, idle
+from trainc.fits.scheduling import Entry, Scheduler, idle_state
 from trainc.fits.snapshot import read_cluster
 from trainc.fits.workload import workload_of
 
@@ -48,7 +48,9 @@ def test_a_job_without_a_queue_is_asked_of_the_nodes() -> None:
     assert (few.verdict, few.cause, few.diagnostics[0].code) == ("never", "too-few-nodes", "NoNodeFits")
     small = alone(jobset(gpus=16, to=None), [node("n0", "r0")])
     assert (small.verdict, small.cause) == ("never", "no-node")
-    assert small.diagnostics[0].message == "no node takes a pod of node (1 pod of 16 GPUs): 1 node: too little room"
+    assert (
+        small.diagnostics[0].message == "no node can run a pod of node (1 pod of 16 GPUs): 1 node: not enough resources"
+    )
 
 
 def test_the_default_queue_of_a_namespace_takes_jobs_without_one() -> None:
@@ -126,7 +128,7 @@ def test_pods_are_placed_where_there_is_room_for_them(pods: int, sizes: list[int
 def looks(count: int) -> int:
     """How often the scheduler looks for flavors when so many jobs come one after the other."""
     read, _ = read_cluster(cluster(queues=count // 20, nodes=count // 2))
-    scheduler = Scheduler(idle(read))
+    scheduler = Scheduler(idle_state(read))
     for order, job in enumerate(jobs(count, count // 20)):
         workload = workload_of(job, job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"], read)
         scheduler.submit(Entry(order, workload), read.cluster_queues[workload.queue])

@@ -139,7 +139,7 @@ def test_a_rank_that_fails_ends_the_job_with_the_status_of_its_launcher(tmp_path
         tmp_path, "torch-distributed", trainer, ALL_REDUCE, "--pods", "2", "--procs", "1", "--python", TORCH
     )
     assert result.status == 1
-    assert re.search(r"failed: node-0-\d ended with status 1", result.stderr)
+    assert re.search(r"failed: node-0-\d exited with status 1", result.stderr)
 
 
 @with_torch

@@ -8,9 +8,9 @@ import pytest
 from builders import compiled, container, job, runtime, trainjob
 
 from trainc.plugins.registry import PLUGINS
-from trainc.run.asked import Size, scaled
+from trainc.run.job_size import Size, scale_job
 from trainc.run.model import Machine, Plan, Program
-from trainc.run.places import Folders, Hosts, expanded
+from trainc.run.places import Folders, Hosts, expand_variables
 from trainc.run.plan import plan_of
 
 RUN = {"command": ["sh", "train.sh"]}
@@ -136,22 +136,22 @@ def test_steps_in_order_wait_for_each_other() -> None:
 
 def test_a_size_is_written_where_the_job_says_it() -> None:
     trainer = {"numNodes": 16, "numProcPerNode": 8, "resourcesPerNode": {"limits": {"nvidia.com/gpu": 8, "cpu": 4}}}
-    smaller, findings = scaled(trainjob(trainer), Size(2, 1))
+    smaller, findings = scale_job(trainjob(trainer), Size(2, 1))
     assert smaller["spec"]["trainer"] == {
         "numNodes": 2,
         "numProcPerNode": 1,
         "resourcesPerNode": {"limits": {"nvidia.com/gpu": 1, "cpu": 4}},
     }
     assert [finding.message for finding in findings] == [
-        "--pods 2: 2 here, in place of 16",
-        "--procs 1: 1 here, in place of 8",
-        "--procs 1: 1 here, in place of 8",
+        "--pods 2: this run uses 2 instead of 16",
+        "--procs 1: this run uses 1 instead of 8",
+        "--procs 1: this run uses 1 instead of 8",
     ]
-    assert scaled(smaller, Size(2, 1)) == (smaller, [])
+    assert scale_job(smaller, Size(2, 1)) == (smaller, [])
 
 
 @pytest.mark.parametrize(
     ("text", "value"), [("$(A)", "1"), ("$$(A)", "$(A)"), ("$$$(A)", "$1"), ("$(B)", "$(B)"), ("$A", "$A")]
 )
 def test_references_are_expanded_as_the_kubelet_does(text: str, value: str) -> None:
-    assert expanded(text, {"A": "1"}) == value
+    assert expand_variables(text, {"A": "1"}) == value

@@ -15,7 +15,16 @@ from trainc.api.names import JOBSET_API
 from trainc.api.releases import NEWEST_RELEASE
 from trainc.api.schema import check
 from trainc.compilation import Compilation, CompiledJob
-from trainc.diagnostics import CompileError, Diagnostic, Finding, Path, Severity, format_path, has_errors, in_order
+from trainc.diagnostics import (
+    CompileError,
+    Diagnostic,
+    Finding,
+    Path,
+    Severity,
+    format_path,
+    has_errors,
+    sort_diagnostics,
+)
 from trainc.ir.release import Release, release_facts
 from trainc.options import Options, Semantics
 from trainc.reading.document import Document, label_of
@@ -42,7 +51,7 @@ def admit(jobset: dict[str, Any], options: Options = Options()) -> Compilation:
         raise CompileError(diagnostics)
     metadata = stored["metadata"]
     job = CompiledJob(metadata.get("namespace", ""), metadata["name"], (stored,))
-    return Compilation((job,), in_order(diagnostics))
+    return Compilation((job,), sort_diagnostics(diagnostics))
 
 
 def validate_admission(
@@ -55,10 +64,10 @@ def validate_admission(
     # The webhook's defaults come before the CRD's validation, which may require what they fill in.
     baked = bake_defaults(jobset, release.jobset)
     stored, findings = check(baked, _KIND, release.minor, prune=True)
-    return stored, findings + _untold(admission_errors(baked, release.jobset, later), findings)
+    return stored, findings + _new_findings(admission_errors(baked, release.jobset, later), findings)
 
 
-def _untold(findings: Sequence[Finding], told: Sequence[Finding]) -> list[Finding]:
+def _new_findings(findings: Sequence[Finding], told: Sequence[Finding]) -> list[Finding]:
     """Those of `findings` that are about other values than what the schema has `told` of: a list's item, a field."""
     if not told:
         return list(findings)
@@ -81,7 +90,7 @@ def refusals(old: dict[str, Any], new: dict[str, Any], options: Options = Option
     after, findings = as_submitted(new, release)
     found = [f for f in findings if f.severity == "error"]
     found.extend(update_refusals(before, after, release_facts(release).jobset))
-    return in_order(_place(new, found))
+    return sort_diagnostics(_place(new, found))
 
 
 def as_submitted(jobset: dict[str, Any], release: str) -> tuple[Submitted, list[Finding]]:
@@ -90,15 +99,15 @@ def as_submitted(jobset: dict[str, Any], release: str) -> tuple[Submitted, list[
 
     typed, findings = check(jobset, _KIND, release, prune=True)
     unknown = [f.path for f in findings if f.code == _UNKNOWN_FIELD]
-    return Submitted(_completed(_without(jobset, unknown), typed), typed), findings
+    return Submitted(_fill_defaults(_without(jobset, unknown), typed), typed), findings
 
 
-def _completed(document: Any, typed: Any) -> Any:
+def _fill_defaults(document: Any, typed: Any) -> Any:
     """`document` with the defaults that its typed form has and it has not; zero values stay as written."""
     if isinstance(document, dict) and isinstance(typed, dict):
-        return {**typed, **{key: _completed(value, typed.get(key)) for key, value in document.items()}}
+        return {**typed, **{key: _fill_defaults(value, typed.get(key)) for key, value in document.items()}}
     if isinstance(document, list) and isinstance(typed, list) and len(document) == len(typed):
-        return [_completed(left, right) for left, right in zip(document, typed, strict=True)]
+        return [_fill_defaults(left, right) for left, right in zip(document, typed, strict=True)]
     return document
 
 
@@ -140,7 +149,7 @@ def admit_compiled(
     baked = bake_defaults(jobset, release.jobset)
     stored, findings = check(baked, _KIND, release.minor)
     gitops = semantics == "gitops"
-    findings += _untold(admission_errors(baked, release.jobset, "error" if gitops else "warning"), findings)
+    findings += _new_findings(admission_errors(baked, release.jobset, "error" if gitops else "warning"), findings)
     if gitops:
         return stored, findings
     return jobset, [replace(f, severity="warning") if f.severity == "error" else f for f in findings]

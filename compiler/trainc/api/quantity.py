@@ -140,10 +140,10 @@ def _is_plain(digits: str) -> bool:
 @lru_cache(maxsize=4096)
 def _canonical_text(text: str) -> str:
     quantity = parse_quantity(text)
-    return text if _kept_by_go(text) else str(quantity)
+    return text if _is_canonical_for_go(text) else str(quantity)
 
 
-def _kept_by_go(text: str) -> bool:
+def _is_canonical_for_go(text: str) -> bool:
     """Whether Go's parser takes a valid quantity's text for canonical and prints it again: "1.125", "+2", "1E3".
 
     ParseQuantity looks at the digits alone, so a sign, a leading zero or a fraction of thousandths stays.

@@ -28,8 +28,8 @@ from trainc.pipeline.valid_document import ValidDocument
 from trainc.reading import opening
 from trainc.reading.catalog import Catalog, find
 from trainc.reading.document import Document
+from trainc.reading.file_filter import Exclude
 from trainc.reading.files import Texts, read_file, read_paths
-from trainc.reading.foreign import Exclude
 from trainc.startup.records import dataclass
 
 

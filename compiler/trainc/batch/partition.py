@@ -50,14 +50,14 @@ def partition(paths: Sequence[str], walk: Walk, overlay_files: frozenset[str], l
     for path in paths:
         for file in walk.files(path):
             data = None if file == STDIN else read_bytes(file, limits)
-            if data is not None and walk.passes_over(file, path, data):
+            if data is not None and walk.skips(file, path, data):
                 continue
             if data is None or not seems_job_file(data) or (overlay_files and os.path.realpath(file) in overlay_files):
                 others.append(file)
             else:
                 job_files.append(JobFile(file, file_digest(file, data)))
             step("reading", len(job_files) + len(others), None)
-    return Partition(tuple(job_files), tuple(others), (*walk.diagnostics, *walk.passed_over(paths)))
+    return Partition(tuple(job_files), tuple(others), (*walk.diagnostics, *walk.skipped_files(paths)))
 
 
 def file_digest(file: str, data: bytes) -> bytes:

@@ -31,8 +31,8 @@ from trainc.pipeline.inputs import Step
 from trainc.pipeline.session import Place as PlaceFindings
 from trainc.pipeline.session import option_notes
 from trainc.reading.document import Document
+from trainc.reading.file_filter import Exclude
 from trainc.reading.files import Walk
-from trainc.reading.foreign import Exclude
 from trainc.startup.records import dataclass, field
 
 

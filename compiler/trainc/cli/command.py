@@ -122,7 +122,7 @@ class _Parser(ArgumentParser):
         stream.flush()
 
 
-def parser_of(command: Command) -> ArgumentParser:
+def build_parser(command: Command) -> ArgumentParser:
     """A parser whose help is the docstring of the command's module: its first paragraph, then the rest as examples."""
     module = command.load()
     head, _, examples = (module.__doc__ or "").strip().partition("\n\n")
@@ -150,18 +150,18 @@ def _formatter(prog: str) -> RawDescriptionHelpFormatter:
     return RawDescriptionHelpFormatter(prog, width=columns - 2)
 
 
-def parsed(parser: ArgumentParser, words: Sequence[str]) -> Arguments:
+def parse_arguments(parser: ArgumentParser, words: Sequence[str]) -> Arguments:
     """The arguments, with options wherever they stand: argparse itself wants all paths and fields in one place."""
     has_actions = parser._subparsers is not None  # noqa: SLF001 - as below
     parse = parser.parse_known_args if has_actions else parser.parse_known_intermixed_args
     arguments, unknown = parse(words, Arguments())
     if unknown:
-        parser.error(_unknown(parser, unknown))
+        parser.error(_unknown_argument(parser, unknown))
     assert isinstance(arguments, Arguments)
     return arguments
 
 
-def _unknown(parser: ArgumentParser, words: Sequence[str]) -> str:
+def _unknown_argument(parser: ArgumentParser, words: Sequence[str]) -> str:
     """What is wrong with words that the parser has no place for: the first option among them, if there is one."""
     option = next((word.partition("=")[0] for word in words if word.startswith("-")), None)
     if option is None:

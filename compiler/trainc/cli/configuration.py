@@ -14,8 +14,8 @@ from trainc.diagnostics.policy import Rule, read_rules
 from trainc.options import Delivery, Limits, SecretsMode, Semantics
 from trainc.reading.confinement import OUTSIDE_HINT, folders_upward, is_inside, root_around
 from trainc.reading.document import Document
-from trainc.reading.foreign import Exclude
-from trainc.reading.opening import read_file, reason_of
+from trainc.reading.file_filter import Exclude
+from trainc.reading.opening import error_reason, read_file
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.records import dataclass, field, replace
 
@@ -67,16 +67,16 @@ def read_configuration(paths: Sequence[str], named: str | None, limits: Limits =
     if problems:
         raise CompileError(problems)
     folder = os.path.dirname(file)
-    decided = _decided(document.data, folder)
+    decided = _read_settings(document.data, folder)
     found = Configuration(file, **decided)
     environments = {
-        name: replace(found, **_decided(own, folder, found), environment=name)
+        name: replace(found, **_read_settings(own, folder, found), environment=name)
         for name, own in document.data.get(ENVIRONMENTS, {}).items()
     }
     return replace(found, environments=environments)
 
 
-def _decided(data: Mapping[str, Any], folder: str, around: Configuration = Configuration()) -> dict[str, Any]:
+def _read_settings(data: Mapping[str, Any], folder: str, around: Configuration = Configuration()) -> dict[str, Any]:
     """Fields of a Configuration; `around` is what an environment stands in: its rules come on top of those."""
     values: dict[str, Any] = {_FIELDS.get(key, key): value for key, value in data.items() if key in BY_NAME}
     for key in _PATHS:
@@ -125,7 +125,7 @@ def _read(file: str, limits: Limits) -> Document:
     try:
         documents, problems = read_documents(read_file(file, limits.file_bytes), file, limits)
     except OSError as error:
-        message = f"{file} cannot be read: {reason_of(error)}"
+        message = f"{file} cannot be read: {error_reason(error)}"
         raise CompileError(
             [Diagnostic("InvalidConfiguration", "error", message, "check the path given to --config")]
         ) from None

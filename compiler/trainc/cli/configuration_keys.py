@@ -68,18 +68,18 @@ KEYS: tuple[Key, ...] = (
     ),
     Key(
         "secrets",
-        "Where the keys that pods mount come from.",
+        "Where the SSH keys that MPI pods mount come from.",
         {"enum": list(get_args(SecretsMode))},
         _one_of(*get_args(SecretsMode)),
     ),
-    Key("keygenImage", "The image that makes key pairs under `secrets: presync-job`.", _TEXT, _A_TEXT),
+    Key("keygenImage", "The image that generates keys with `secrets: presync-job`.", _TEXT, _A_TEXT),
     Key(
         "delivery",
         "The tool that applies the manifests.",
         {"enum": list(get_args(Delivery))},
         _one_of(*get_args(Delivery)),
     ),
-    Key("syncOptions", "What that tool should do with each job; see `trainc help sync-options`.", _TEXTS, _is_texts),
+    Key("syncOptions", "Sync options for each job; see `trainc help sync-options`.", _TEXTS, _is_texts),
     Key(
         "nameHash",
         "Whether names end in a hash of the job's content.",
@@ -93,14 +93,14 @@ KEYS: tuple[Key, ...] = (
     Key("exclude", "Globs, as in .gitignore, of files and folders that are not read.", _TEXTS, _is_texts),
     Key(
         "rules",
-        "What becomes of diagnostics, by code: error, warning, info or ignore.",
+        "The severity of diagnostics, by code: error, warning, info or ignore.",
         dict(RULES_SCHEMA),
         _A_TEXT,
     ),
 )
 BY_NAME: Mapping[str, Key] = {key.name: key for key in KEYS}
 ENVIRONMENTS = "environments"
-_ABOUT_ENVIRONMENTS = "Environments by name, each with the keys that differ there: any but this one."
+_ABOUT_ENVIRONMENTS = "Environments by name, each with the keys that differ from the top level."
 NAMES = (*BY_NAME, ENVIRONMENTS)
 
 
@@ -124,21 +124,25 @@ def problems_of(data: Mapping[str, Any], path: Path = ()) -> Iterator[Problem]:
 
 def _in_environments(value: Any) -> Iterator[Problem]:
     if not isinstance(value, Mapping) or not value:
-        yield (ENVIRONMENTS,), "environments are a mapping", "write `NAME: {overlay: DIR, output: DIR}`, one a line"
+        yield (
+            (ENVIRONMENTS,),
+            "environments must be a mapping",
+            "write `NAME: {overlay: DIR, output: DIR}`, one per line",
+        )
         return
     outputs: dict[str, str] = {}
     for name, settings in value.items():
         where = (ENVIRONMENTS, name)
         if not isinstance(settings, Mapping):
-            yield where, "an environment is a mapping", f"write `{name}: {{overlay: DIR, output: DIR}}`"
+            yield where, "an environment must be a mapping", f"write `{name}: {{overlay: DIR, output: DIR}}`"
             continue
         yield from problems_of(settings, where)
         output = str(settings.get("output", ""))
         if output and outputs.setdefault(output, name) != name:
             yield (
                 (*where, "output"),
-                f"{output} is the output of {outputs[output]} too",
-                "give each a folder of its own",
+                f"{output} is also the output of {outputs[output]}",
+                "use a different folder for each",
             )
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from trainc.cli.terminal import Paint
 from trainc.diagnostics import Diagnostic, Source
+from trainc.diagnostics.escaping import escape_line, escape_report
 from trainc.diagnostics.rulebook import rule_url
-from trainc.diagnostics.spelled_out import printable, unobeyed
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field, replace
 
@@ -131,7 +131,7 @@ def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *
         blocks.append(f"... and {len(shown) - len(some):,} more; fix these first")
     summary = summarize(shown)
     report = "".join(f"{block}\n" for block in (*blocks, *([summary] if summary else ())))
-    return unobeyed(report, coloured=True)
+    return escape_report(report, coloured=True)
 
 
 def _once(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
@@ -167,19 +167,19 @@ def _block(d: Diagnostic, files: Files, paint: Paint, *, linked: bool) -> Iterab
     place = str(d.source) if d.source else d.object or "trainc"
     # The path leads into an object that was compiled from the source, not into the source.
     inside = f"{d.object} " if d.source and d.object.startswith(_COMPILED) else ""
-    what = f"{inside}{d.path}: {told(d)}" if d.path else told(d)
-    place, what = printable(place), printable(what)
+    what = f"{inside}{d.path}: {full_message(d)}" if d.path else full_message(d)
+    place, what = escape_line(place), escape_line(what)
     yield f"{paint('place', place + ':')} {paint(d.severity, d.severity)}{paint('code', f'[{d.code}]')} {what}"
     if d.source and d.severity != "info":
         for line in excerpt(files, d.source, d.message):
             yield paint("excerpt", line)
     if d.hint:
-        yield f"  {paint('help', 'help:')} {printable(d.hint)}"
+        yield f"  {paint('help', 'help:')} {escape_line(d.hint)}"
     if linked:
         yield paint("faint", f"  rule: {rule_url(d.code)}")
 
 
-def told(d: Diagnostic) -> str:
+def full_message(d: Diagnostic) -> str:
     """The message, and the environments that it is about where it is not about all."""
     return f"{d.message} (in {', '.join(d.environments)})" if d.environments else d.message
 

@@ -4,7 +4,7 @@ Each pod is a process group with its compiled environment; pods meet on the
 loopback address. The job's commands run as you, outside any container: images
 are ignored, and programs and files are those of this machine. Volumes are
 folders below --workdir. Restarts and the end of the job follow backoffLimit and
-the failure and success policies. Ctrl-C ends all of it.
+the failure and success policies. Ctrl-C stops everything.
 
 Examples:
   trainc run jobs/llm.yaml --pods 2 --procs 2
@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 
 from trainc.api.documents import Json
-from trainc.cli.arguments import FILE, FOLDER, completed_by, refusal
+from trainc.cli.arguments import FILE, FOLDER, argument_error, set_completion
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.one_job import add_job, compiled_job
 from trainc.cli.report_text import Files, text_report
@@ -34,8 +34,8 @@ from trainc.diagnostics import Diagnostic, Finding, format_path, has_errors
 from trainc.explain.select_job import OneJob
 from trainc.plugins.plugin import Plugin
 from trainc.plugins.registry import enabled
-from trainc.run.asked import Size, programs_asked, scaled
-from trainc.run.environment import inherited
+from trainc.run.environment import inherited_variables
+from trainc.run.job_size import Size, requested_programs, scale_job
 from trainc.run.model import Machine, Plan, Pod, Program
 from trainc.run.plan import plan_of
 from trainc.run.processes import MARK, Reports, run_plan
@@ -52,19 +52,19 @@ def add_arguments(parser: ArgumentParser) -> None:
     """The job, its size here, and where things are."""
     add_job(parser)
     group = parser.add_argument_group("run")
-    group.add_argument("--pods", type=_positive, metavar="N", help="run this many nodes instead")
-    group.add_argument("--procs", type=_positive, metavar="N", help="run this many processes per node instead")
-    group.add_argument("--dry-run", action="store_true", help="print what would run")
-    group.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="end the job after this time")
-    group.add_argument("--no-restarts", action="store_true", help="end the job at the first failure")
-    help_text = "keep volumes here (default: a temporary folder)"
-    completed_by(group.add_argument("--workdir", metavar="DIR", help=help_text), FOLDER)
+    group.add_argument("--pods", type=_positive, metavar="N", help="number of nodes to start, instead of the job's")
+    group.add_argument("--procs", type=_positive, metavar="N", help="processes to start per node, instead of the job's")
+    group.add_argument("--dry-run", action="store_true", help="print the commands without running them")
+    group.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="stop the job after this time")
+    group.add_argument("--no-restarts", action="store_true", help="stop at the first failure")
+    help_text = "folder for volumes (default: a temporary one)"
+    set_completion(group.add_argument("--workdir", metavar="DIR", help=help_text), FOLDER)
     group.add_argument(
         "--map", type=_place, action="append", default=[], metavar="PATH=DIR",
-        help="use DIR for PATH of the image; repeatable",
+        help="use DIR in place of PATH in the image (repeatable)",
     )  # fmt: skip
-    help_text = "the interpreter for python, torchrun and tune"
-    completed_by(group.add_argument("--python", metavar="FILE", help=help_text), FILE)
+    help_text = "interpreter for python, torchrun and tune"
+    set_completion(group.add_argument("--python", metavar="FILE", help=help_text), FILE)
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
@@ -73,7 +73,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     changed: list[Finding] = []
 
     def smaller(job: Json) -> Json:
-        job, findings = scaled(job, Size(arguments.pods, arguments.procs))
+        job, findings = scale_job(job, Size(arguments.pods, arguments.procs))
         changed.extend(findings)
         return job
 
@@ -88,15 +88,19 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         machine = _machine(arguments, workdir, one)
         plugins = enabled(settings.options.plugins)
         plan = plan_of(one.compiled.manifests, machine, plugins)
-        diagnostics = [*one.diagnostics, *_placed(changed, one, "TrainJob"), *_placed(plan.findings, one, "JobSet")]
+        diagnostics = [
+            *one.diagnostics,
+            *_place_findings(changed, one, "TrainJob"),
+            *_place_findings(plan.findings, one, "JobSet"),
+        ]
         streams.err.write(text_report(diagnostics, Files(), paint, quiet=arguments.quiet))
         if arguments.dry_run:
-            streams.out.write(_printed(plan).encode("utf-8", "backslashreplace"))
+            streams.out.write(_format_plan(plan).encode("utf-8", "backslashreplace"))
         if has_errors(diagnostics):
             return Status.DIAGNOSED
         if plan.pods > _MOST_PODS:
             raise UsageError(
-                f"the job has {plan.pods:,} pods, and one machine runs {_MOST_PODS}; give it fewer: --pods 2"
+                f"the job has {plan.pods:,} pods, and trainc run starts at most {_MOST_PODS}; use --pods 2"
             )
         if arguments.dry_run:
             return Status.DONE
@@ -113,11 +117,11 @@ def _temporary() -> tempfile.TemporaryDirectory[str]:
 
 def _machine(arguments: Arguments, workdir: str, one: OneJob) -> Machine:
     places = dict(arguments.map)
-    asked = {*ASKED_ABOUT, *programs_asked(one.compiled.manifests, places)}
+    asked = {*ASKED_ABOUT, *requested_programs(one.compiled.manifests, places)}
     programs = {name: path for name in asked if (path := shutil.which(name))}
     python = os.path.abspath(arguments.python) if arguments.python else ""
     if python and not shutil.which(python):
-        raise UsageError(f"--python: {arguments.python} is not a program")
+        raise UsageError(f"--python: {arguments.python} is not an executable file")
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     ports = tuple(_EXAMPLE_PORTS) if arguments.dry_run else _free_ports(_PORTS)
     return Machine(workdir, os.environ, programs, ports, places, python, is_root)
@@ -142,7 +146,11 @@ def _environ(machine: Machine, plugins: Sequence[Plugin]) -> dict[str, str]:
         "LOCAL_RANK",
         "WORLD_SIZE",
     }
-    environ = {**dict(inherited(machine.environ, sorted(told))), **local_variables(machine), MARK: machine.workdir}
+    environ = {
+        **dict(inherited_variables(machine.environ, sorted(told))),
+        **local_variables(machine),
+        MARK: machine.workdir,
+    }
     return {**environ, "PATH": f"{machine.workdir}/bin{os.pathsep}{environ.get('PATH', os.defpath)}"}
 
 
@@ -157,7 +165,7 @@ def _make(plan: Plan) -> None:
             os.chmod(path, 0o700)
 
 
-def _placed(findings: Iterable[Finding], one: OneJob, kind: str) -> list[Diagnostic]:
+def _place_findings(findings: Iterable[Finding], one: OneJob, kind: str) -> list[Diagnostic]:
     label = f"{kind} {one.compiled.namespace}/{one.compiled.name}".replace(" /", " ")
     return [Diagnostic(f.code, f.severity, f.message, f.hint, label, format_path(f.path)) for f in findings]
 
@@ -182,12 +190,12 @@ def _reports(arguments: Arguments, streams: Streams, plan: Plan) -> Reports:
 
     event(
         plan.name,
-        f"{plan.pods} {'pod' if plan.pods == 1 else 'pods'} as processes of this machine; images are not used",
+        f"{plan.pods} {'pod' if plan.pods == 1 else 'pods'} as processes on this machine; images are not used",
     )
     return Reports(output, event)
 
 
-def _printed(plan: Plan) -> str:
+def _format_plan(plan: Plan) -> str:
     """The plan as commands: what each pod is told, and what it starts."""
     import shlex
 
@@ -219,12 +227,12 @@ def _number(text: str, what: str, is_right: Callable[[float], bool]) -> float:
     except ValueError:
         value = float("nan")
     if not (value < float("inf") and is_right(value)):
-        raise refusal(f"{text!r} is not {what}")
+        raise argument_error(f"{text!r} is not {what}")
     return value
 
 
 def _place(text: str) -> tuple[str, str]:
     path, separator, folder = text.partition("=")
     if not separator or not path.startswith("/") or path == "/":
-        raise refusal(f"{text!r} is not PATH=DIR, where PATH is absolute")
+        raise argument_error(f"{text!r} does not have the form PATH=DIR with an absolute PATH")
     return path, os.path.abspath(folder or ".")

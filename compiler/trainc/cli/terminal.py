@@ -69,7 +69,7 @@ def _automatic(stream: TextIO | BinaryIO) -> bool:
 _RUNNERS = ("CI", "TF_BUILD", "TEAMCITY_VERSION")
 
 
-def is_obeyed(stream: TextIO | BinaryIO) -> bool:
+def obeys_escapes(stream: TextIO | BinaryIO) -> bool:
     """Whether something may act on what is written to `stream`: a terminal, or a runner that reads all output of a job."""
     return stream.isatty() or any(os.environ.get(name) for name in _RUNNERS)
 

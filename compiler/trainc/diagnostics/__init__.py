@@ -102,14 +102,14 @@ class CompileError(Exception):
     """The input was refused. `diagnostics` holds every problem found, sorted; at least one is an error."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
-        self.diagnostics: list[Diagnostic] = in_order(diagnostics)
+        self.diagnostics: list[Diagnostic] = sort_diagnostics(diagnostics)
         super().__init__("\n".join(str(d) for d in self.diagnostics))
 
     def __reduce__(self) -> tuple[type[CompileError], tuple[list[Diagnostic]]]:
         return type(self), (self.diagnostics,)
 
 
-def in_order(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+def sort_diagnostics(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Diagnostics without repetitions and what is ignored, by file and position, then object, severity, path and code."""
     return sorted(dict.fromkeys(d for d in diagnostics if d.severity != "ignored"), key=_sort_key)
 

@@ -9,7 +9,7 @@ from trainc.diagnostics import Severity
 
 Stage: TypeAlias = Literal[
     "settings", "read", "template", "overlay", "dialect", "schema", "resolve", "validate",
-    "lint", "admission", "policy", "emit", "output", "migrate", "diff", "fits", "run"
+    "lint", "admission", "policy", "emit", "output", "migrate", "diff", "fits", "run", "sweep"
 ]  # fmt: skip
 
 
@@ -142,6 +142,11 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
         "error": "ContainersOnly NothingToStart ProgramNotHere",
         "warning": "ValueNotHere",
         "info": "CommandReplaced ScaledForRun",
+    },
+    "sweep": {
+        "error": "InvalidSweep OverBudget TooManyTrials UnknownParameter",
+        "warning": "ExcludesNothing",
+        "info": "SweepSize",
     },
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from trainc.api.documents import Json, take, value_at
+from trainc.api.documents import Json, value_at, without_path
 from trainc.api.schema.known_fields import known_in
 from trainc.diagnostics import Finding, Path, has_errors
 from trainc.startup.records import dataclass
@@ -36,9 +36,9 @@ def volcano_fields(document: Json, release: str, older_dialect: bool) -> Extende
     own = {name: policy[name] for name in _VOLCANO_FIELDS if policy.get(name) is not None}
     rest = document
     for name in own:
-        rest = take(rest, (*_VOLCANO, name))
+        rest = without_path(rest, (*_VOLCANO, name))
     if older_dialect and not known_in("TrainingRuntime", _VOLCANO, release):
-        rest = take(rest, _VOLCANO)
+        rest = without_path(rest, _VOLCANO)
     findings = tuple(_wrong_types(own))
     if own:
         message = f"{', '.join(own)}: Trainer has no such field; trainc adds it to the PodGroup, and the controller in a cluster would not"
@@ -72,7 +72,7 @@ def mpi_implementation(document: Json, release: str, older_dialect: bool) -> Ext
         hint="use mpiImplementation: OpenMPI if Trainer's controller has to run the runtime too",
         path=_IMPLEMENTATION,
     )
-    return Extended(take(document, _IMPLEMENTATION), ((_IMPLEMENTATION, chosen),), (warning,))
+    return Extended(without_path(document, _IMPLEMENTATION), ((_IMPLEMENTATION, chosen),), (warning,))
 
 
 EXTENSIONS: tuple[Extension, ...] = (volcano_fields, mpi_implementation)

@@ -26,7 +26,7 @@ _FATES = (
     _Fate(("immutable", "invalid", "needs-suspend"), "is refused", "are refused"),
     _Fate(("created",), "is new", "are new"),
     _Fate(("in-place",), "changes in place", "change in place"),
-    _Fate(("unknown",), "is not known to trainc", "are not known to trainc"),
+    _Fate(("unknown",), "is of a kind unknown to trainc", "are of kinds unknown to trainc"),
     _Fate(("nothing",), "stays as it is in the cluster", "stay as they are in the cluster"),
 )
 

@@ -15,7 +15,7 @@ from trainc.diagnostics import Finding, Path
 from trainc.diff.changes import Change, compare_manifests
 from trainc.diff.claims import lasting_claims
 from trainc.diff.delivery import DELIVERY_METHODS, Apply, DeliveryMethod, effective_method, is_left_alone, submitted
-from trainc.diff.normal import normal
+from trainc.diff.normalize import normalize
 from trainc.diff.outcomes import Outcome
 from trainc.diff.rules import ClusterRules, Stored, suspended
 from trainc.startup.records import dataclass
@@ -181,7 +181,7 @@ class JobSetUpdate:
         if refusals:
             paused = self._live.suspended()
             _, again = self._update(paused, submitted(apply, paused.document, self._before, suspended(self._after)))
-        effective, _ = compare_manifests(normal(self._live.document), normal(becomes.document))
+        effective, _ = compare_manifests(normalize(self._live.document), normalize(becomes.document))
         return Attempt(sent, tuple(refusals), tuple(again), effective)
 
     def is_forbidden(self, refusals: Sequence[Finding]) -> bool:
@@ -213,13 +213,13 @@ def kueue_refusals(stored: Manifest, jobset: Manifest) -> Iterator[Finding]:
         return
     was_suspended, is_suspended = _suspended(stored), _suspended(jobset)
     if not is_suspended and before.get(QUEUE_LABEL) != after.get(QUEUE_LABEL):
-        yield _immutable(QUEUE_LABEL, "Kueue moves a job to another queue only while it is suspended")
+        yield _immutable(QUEUE_LABEL, "Kueue moves a job to another queue only while the job is suspended")
     if not (was_suspended and is_suspended) and before.get(_TIME_LABEL) != after.get(_TIME_LABEL):
-        yield _immutable(_TIME_LABEL, "Kueue takes another time limit only while the job is suspended")
+        yield _immutable(_TIME_LABEL, "Kueue accepts a new time limit only while the job is suspended")
     if _PRIORITY_LABEL in after and _PRIORITY_LABEL not in before and not is_suspended:
-        yield _immutable(_PRIORITY_LABEL, "Kueue gives a job its first priority class only while it is suspended")
+        yield _immutable(_PRIORITY_LABEL, "Kueue accepts a first priority class only while the job is suspended")
     if _PRIORITY_LABEL in before and _PRIORITY_LABEL not in after:
-        yield _immutable(_PRIORITY_LABEL, "Kueue never takes a priority class away")
+        yield _immutable(_PRIORITY_LABEL, "Kueue does not allow the priority class to be removed")
 
 
 def _immutable(label: str, message: str) -> Finding:

@@ -40,7 +40,7 @@ def written_amount(name: str, count: int) -> str:
     return str(Quantity(count * 10**9, "binary" if family == "binary" else "decimal"))
 
 
-def exceeding(left: Mapping[str, int], right: Mapping[str, int]) -> list[str]:
+def exceeded_resources(left: Mapping[str, int], right: Mapping[str, int]) -> list[str]:
     """The resources of which `left` has more than `right`, among those that both name."""
     return sorted(name for name, count in left.items() if name in right and count > right[name])
 

@@ -33,7 +33,7 @@ _SEVERITY = ("", TOPOLOGY, QUOTA_TAKEN, TOO_MUCH, NO_MATCH)
 NOT_COVERED, NO_TOPOLOGY, SEVERAL = "resource-not-covered", "no-topology-flavor", "several-topologies"
 
 
-def graver(left: str, right: str) -> str:
+def more_severe(left: str, right: str) -> str:
     """The more severe of two causes."""
     return max(left, right, key=_SEVERITY.index)
 

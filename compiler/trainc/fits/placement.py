@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from trainc.fits.domain_request import NoPlace, Request, Taken, Wanted
 from trainc.fits.search import Search
-from trainc.fits.selectors import readable
+from trainc.fits.selectors import is_readable
 from trainc.fits.topology import Placement, Tree
 from trainc.fits.workload import TopologyRequest
 
@@ -23,8 +23,8 @@ def find_place(tree: Tree, request: Request, taken: Taken) -> Placements | NoPla
     wanted = _wanted(tree, request.workers.topology, request)
     if isinstance(wanted, NoPlace):
         return wanted
-    if not readable(request.workers.pod, selector=tree.by_hostname):
-        return NoPlace("its node selector or affinity cannot be read")
+    if not is_readable(request.workers.pod, selector=tree.by_hostname):
+        return NoPlace("its node selector or affinity is not valid")
     search = Search(tree, wanted)
     search.count(request, taken)
     chosen = search.choose(wanted.level)
@@ -57,7 +57,7 @@ def _wanted(tree: Tree, asked: TopologyRequest, request: Request) -> Wanted | No
     key = _level_key(tree, asked)
     if key is None:
         if not request.implied:
-            return NoPlace("it asks for no topology level")
+            return NoPlace("it requests no topology level")
         key = tree.levels[-1]
     outer, size = asked.slices[0] if asked.slices else (tree.levels[-1], 1)
     level, slice_level = tree.level(key), tree.level(outer)
@@ -65,7 +65,7 @@ def _wanted(tree: Tree, asked: TopologyRequest, request: Request) -> Wanted | No
     if level < 0 or slice_level < 0:
         return NoPlace(f"the topology has no level {missing}")
     if level > slice_level:
-        return NoPlace(f"slices on level {outer} are wider than the level {key} that is to hold them")
+        return NoPlace(f"slices on level {outer} cannot be placed within the narrower level {key}")
     inner = _inner_sizes(tree, asked, slice_level)
     if isinstance(inner, NoPlace):
         return inner
@@ -83,9 +83,9 @@ def _inner_sizes(tree: Tree, asked: TopologyRequest, level: int) -> dict[int, in
         if inner < 0:
             return NoPlace(f"the topology has no level {key}")
         if inner <= level:
-            return NoPlace(f"the inner slices on level {key} are not below {tree.levels[level]}")
+            return NoPlace(f"the inner slices are on level {key}, which is not below {tree.levels[level]}")
         if above % size:
-            return NoPlace(f"slices of {size} pods do not divide the {above} pods around them")
+            return NoPlace(f"{above} pods cannot be divided into slices of {size}")
         sizes |= dict.fromkeys(range(level + 1, inner + 1), size)
         above, level = size, inner
     return sizes

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from trainc.api.documents import Json
 from trainc.api.quantity import Quantity, parse_quantity, pod_requests
-from trainc.fits.amounts import Amounts, Written, amount, amounts, exceeding
+from trainc.fits.amounts import Amounts, Written, amount, amounts, exceeded_resources
 from trainc.startup.records import dataclass, field
 
 Place: TypeAlias = tuple[str | int, ...]
@@ -92,7 +92,7 @@ def pod_amounts(pod: Json) -> Amounts:
 def over_limit(pod: Json) -> Iterator[tuple[Place, list[str]]]:
     """Each place in a charged pod spec where a request is above its limit, with the resources."""
     for place, resources in _resources(pod):
-        names = exceeding(amounts(resources.get("requests")), amounts(resources.get("limits")))
+        names = exceeded_resources(amounts(resources.get("requests")), amounts(resources.get("limits")))
         if names:
             yield place, names
 
@@ -115,7 +115,10 @@ def out_of_range(pod: Json, limits: Mapping[str, Limits]) -> Iterator[tuple[Plac
 def _outside(
     place: Place, largest: Amounts, smallest: Amounts, bounds: Limits
 ) -> Iterator[tuple[Place, list[str], str]]:
-    above, below = exceeding(largest, amounts(bounds.highest)), exceeding(amounts(bounds.lowest), smallest)
+    above, below = (
+        exceeded_resources(largest, amounts(bounds.highest)),
+        exceeded_resources(amounts(bounds.lowest), smallest),
+    )
     if above:
         yield place, above, "max"
     if below:

@@ -20,7 +20,7 @@ def admitted(workload: Workload, queue: ClusterQueue, state: State) -> Entry:
     return entry
 
 
-def would_do(workload: Workload, queue: ClusterQueue, state: State) -> bool:
+def would_be_admitted(workload: Workload, queue: ClusterQueue, state: State) -> bool:
     """Whether a job would be admitted alone on the idle cluster."""
     return admitted(workload, queue, state).cause == ADMITTED
 
@@ -68,7 +68,7 @@ def most_pods(workload: Workload, name: str, queue: ClusterQueue, state: State) 
     fits, fails = 0, count
     while fails - fits > 1:
         middle = (fits + fails) // 2
-        if would_do(with_pods(workload, name, middle), queue, state):
+        if would_be_admitted(with_pods(workload, name, middle), queue, state):
             fits = middle
         else:
             fails = middle

@@ -108,10 +108,10 @@ def _dots(pods: int) -> tuple[int, int]:
 def _facts(step: Step) -> list[tuple[str, str]]:
     facts = [("image", step.image.rpartition("/")[2])] if step.image else []
     asked = [*filter(None, (devices(step), cpu_and_memory(step)))]
-    facts += [("" if i else "each", amounts) for i, amounts in enumerate(asked)]
+    facts += [("" if i else "per pod", amounts) for i, amounts in enumerate(asked)]
     if step.hosts:
         facts.append(("hosts", step.hosts))
-    facts += [("meets at", meeting.address) for meeting in step.rendezvous]
+    facts += [("rendezvous", meeting.address) for meeting in step.rendezvous]
     facts += [("" if i else "volumes", f"{v.name} · {v.source}") for i, v in enumerate(step.volumes[:4])]
     if len(step.volumes) > 4:
         facts.append(("", f"and {len(step.volumes) - 4} more"))
@@ -120,7 +120,7 @@ def _facts(step: Step) -> list[tuple[str, str]]:
 
 def _fitting(label: str, value: str) -> str:
     """A value that fits; of an address its own part and its port matter more than the domain."""
-    if len(value) > _VALUE_CHARACTERS and label in ("hosts", "meets at") and "." in value:
+    if len(value) > _VALUE_CHARACTERS and label in ("hosts", "rendezvous") and "." in value:
         host, _, domain = value.partition(".")
         port = f":{domain.rpartition(':')[2]}" if ":" in domain else ""
         return f"{shorten(host, _VALUE_CHARACTERS - 2 - len(port))}.…{port}"
@@ -132,8 +132,8 @@ def _frame(cards: list[Card]) -> Frame | None:
     left, right = min(c.x for c in members), max(c.x for c in members) + WIDTH
     top, bottom = min(c.y for c in members), max(c.y + c.height for c in members)
     for card in cards:
-        beside = card.x + WIDTH < left or card.x > right or card.y + card.height < top or card.y > bottom
-        if not card.step.in_gang and not beside:
+        is_clear = card.x + WIDTH < left or card.x > right or card.y + card.height < top or card.y > bottom
+        if not card.step.in_gang and not is_clear:
             return None
     return Frame(
         left - FRAME, top - FRAME - FRAME_TITLE, right - left + 2 * FRAME, bottom - top + 2 * FRAME + FRAME_TITLE

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING, Literal
 
-from trainc.diagnostics.spelled_out import well_formed
+from trainc.diagnostics.escaping import escape_xml
 from trainc.graph.cards import (
     DOT,
     DOT_GAP,
@@ -86,7 +86,7 @@ def graph_svg(graph: Graph, *, stacked: bool = False) -> str:
             *(element for card in drawing.cards for element in _card(card, framed=drawing.frame is not None)),
         ],
     )
-    return well_formed(str(picture).replace("><", ">\n<")) + "\n"
+    return escape_xml(str(picture).replace("><", ">\n<")) + "\n"
 
 
 def _text(x: int, y: int, text: str, *classes: str, anchor: Literal["start", "middle", "end"] = "start") -> svg.Text:

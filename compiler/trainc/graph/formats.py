@@ -45,7 +45,7 @@ def _lines(graph: Graph) -> Iterator[str]:
 
 
 def _node(step: Step) -> str:
-    lines = [step.name, size(step), step.hosts, *(f"meets at {m.address}" for m in step.rendezvous)]
+    lines = [step.name, size(step), step.hosts, *(f"rendezvous {m.address}" for m in step.rendezvous)]
     if step.volumes:
         lines.append("volumes: " + ", ".join(volume.name for volume in step.volumes))
     width = ", penwidth=2" if step.role == "trainer" else ""

@@ -27,7 +27,7 @@ def _facts(step: Step) -> Iterator[str]:
     yield size(step)
     if step.hosts:
         yield step.hosts
-    yield from (f"meets at {meeting.address}" for meeting in step.rendezvous)
+    yield from (f"rendezvous {meeting.address}" for meeting in step.rendezvous)
     if step.volumes:
         yield "volumes: " + ", ".join(volume.name for volume in step.volumes)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Literal, TypeAlias
 
-from trainc.diagnostics.spelled_out import printable
+from trainc.diagnostics.escaping import escape_line
 from trainc.graph.model import Graph, Step, gang, layers, per_pod, size, total
 
 Role: TypeAlias = Literal["heading", "step", "size", "faint", "address", "gang"]
@@ -45,7 +45,7 @@ def _step(step: Step, graph: Graph, width: int, paint: Paint) -> Iterator[str]:
     title = f"{paint(f'{step.name:<{width}}', 'step')}  {paint(size(step), 'size')}"
     yield f"{title}  {paint(', '.join(marks), 'faint')}"
     for name, value, role in _facts(step):
-        yield f"{paint(f'{name:<8}', 'faint')} {paint(printable(value), role)}"
+        yield f"{paint(f'{name:<10}', 'faint')} {paint(escape_line(value), role)}"
 
 
 def _facts(step: Step) -> Iterator[tuple[str, str, Role]]:
@@ -56,10 +56,10 @@ def _facts(step: Step) -> Iterator[tuple[str, str, Role]]:
     if step.runs:
         yield "runs", step.runs, "size"
     if step.requests:
-        yield "each", per_pod(step), "size"
+        yield "per pod", per_pod(step), "size"
     if step.hosts:
         yield "hosts", step.hosts, "address"
     for meeting in step.rendezvous:
-        yield "meets at", f"{meeting.address}  ({meeting.told_by})", "address"
+        yield "rendezvous", f"{meeting.address}  ({meeting.told_by})", "address"
     for i, volume in enumerate(step.volumes):
         yield "" if i else "volumes", f"{volume.name}  ({volume.source})", "faint"

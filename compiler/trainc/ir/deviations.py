@@ -31,8 +31,8 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "ancestor-label-injection",
-        "jobs that are plainly the trainer or an initializer get their ancestor label, and their pods too",
-        "without the label the controller configures nothing and says nothing",
+        "jobs that are clearly the trainer or an initializer get their ancestor label, and their pods too",
+        "without the label the controller configures nothing and reports no error",
         "MissingTrainerAncestor",
     ),
     Deviation(

@@ -31,12 +31,12 @@ class Rendered:
 def stale_names(jobset: Json, objects: Iterable[Json], plugins: Sequence[Plugin] = PLUGINS) -> list[Finding]:
     """Names inside `jobset` that lead nowhere, with paths inside it. `objects` are all manifests rendered with it."""
     namespace = _metadata(jobset).get("namespace", "")
-    beside = [o for o in objects if _metadata(o).get("namespace", "") == namespace]
+    siblings = [o for o in objects if _metadata(o).get("namespace", "") == namespace]
     rendered = Rendered(
         plugins=plugins,
         hosts=frozenset(endpoints(jobset)),
-        files={_metadata(o).get("name", ""): o.get("data") or {} for o in beside if o.get("kind") == "ConfigMap"},
-        groups=frozenset(_metadata(o).get("name", "") for o in beside if o.get("kind") == "PodGroup"),
+        files={_metadata(o).get("name", ""): o.get("data") or {} for o in siblings if o.get("kind") == "ConfigMap"},
+        groups=frozenset(_metadata(o).get("name", "") for o in siblings if o.get("kind") == "PodGroup"),
     )
     return [finding for path, pod in _pods(jobset) for finding in _pod_findings(path, pod, rendered)]
 

@@ -181,10 +181,11 @@ _T = TypeVar("_T")
 
 
 class TypedFields:
-    """Reads fields of one document and collects what is wrong with them, as errors `InvalidOverlay`."""
+    """Reads fields of one document and collects what is wrong with them, as errors of one code."""
 
-    def __init__(self, document: Document, label: str) -> None:
+    def __init__(self, document: Document, label: str, code: str = "InvalidOverlay") -> None:
         self.diagnostics: list[Diagnostic] = []
+        self._code = code
         self._document = document
         self._label = label
 
@@ -192,7 +193,7 @@ class TypedFields:
         """An error about the field at `path`."""
         where, place = format_path(path), self._document.locate(path)
         self.diagnostics.append(
-            Diagnostic("InvalidOverlay", "error", message, hint=hint, object=self._label, path=where, source=place)
+            Diagnostic(self._code, "error", message, hint=hint, object=self._label, path=where, source=place)
         )
 
     def text(self, data: Json, name: str, path: Path = ()) -> str | None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class Result:
     """How far one job came: what the stages made of it, and their findings. `objects` is None where it was refused.
 
-    `remarks` are findings in spite of which the job can be compiled, if somebody wants it so.
+    `overridable` are findings in spite of which the job can be compiled, if somebody wants it so.
     """
 
     job: ValidDocument
@@ -43,7 +43,7 @@ class Result:
     trainjob: TrainJob | None = None
     info: Info | None = None
     objects: CompiledObjects | None = None
-    remarks: list[Finding] = field(default_factory=list)
+    overridable: list[Finding] = field(default_factory=list)
 
     @property
     def object_findings(self) -> Sequence[tuple[str, Finding]]:
@@ -88,16 +88,16 @@ def compile_job(  # noqa: PLR0913, PLR0917 - the session passes what it is
     findings += engine.validate(trainjob, info)
     if not has_errors(findings):
         # What a lint would say of a job that is wrong elsewhere mostly follows from that.
-        result.remarks += lint(trainjob, info)
+        result.overridable += lint(trainjob, info)
     if not info.gitops:
-        result.remarks += lint(trainjob, info, "controller")
-    if has_errors(findings) or (has_errors(result.remarks) and has_errors(judged(result))):
+        result.overridable += lint(trainjob, info, "controller")
+    if has_errors(findings) or (has_errors(result.overridable) and has_errors(judged(result))):
         return result
 
     if observer is not None:
         observer.lowered(job, runtime, trainjob, info)
     result.objects = assemble(trainjob, info, index.others, options, observer)
-    result.remarks += result.objects.findings
+    result.overridable += result.objects.findings
     return result
 
 

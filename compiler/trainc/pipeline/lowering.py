@@ -215,11 +215,11 @@ def with_node_resources(pod_spec: Json, asked: Json, main: str, release: Release
     at = next((i for i, container in enumerate(containers) if container.get("name") == main), None)
     if at is None:
         return pod_spec
-    containers[at] = {**containers[at], "resources": _combined(containers[at], asked, release, semantics)}
+    containers[at] = {**containers[at], "resources": _combine(containers[at], asked, release, semantics)}
     return {**pod_spec, "containers": containers}
 
 
-def _combined(container: Json, asked: Json, release: Release, semantics: Semantics) -> Json:
+def _combine(container: Json, asked: Json, release: Release, semantics: Semantics) -> Json:
     written: Json = container.get("resources", {})
     if release.resources == "replace" and semantics == "controller":
         return asked

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from trainc.api.documents import Manifest
 from trainc.api.releases import NEWEST_RELEASE
 from trainc.compilation import Compilation, CompiledJob
-from trainc.diagnostics import CompileError, Diagnostic, Finding, has_errors, in_order
-from trainc.diagnostics.policy import Rules, as_found
+from trainc.diagnostics import CompileError, Diagnostic, Finding, has_errors, sort_diagnostics
+from trainc.diagnostics.policy import Rules, keep_severities
 from trainc.ir.release import Release, release_facts
 from trainc.lints.duplicate_subdomain import Services, claims_of
 from trainc.lints.registry import lint_all_jobs
@@ -52,7 +52,7 @@ class Session:
     index: InputIndex
     catalog: CatalogCache | None
     place: Place
-    rules: Rules = as_found
+    rules: Rules = keep_severities
     judge: Judge | None = None
 
     @classmethod
@@ -63,7 +63,7 @@ class Session:
         options: Options = Options(),
         catalog: Catalog | None = None,
         place: Place = place_at_home,
-        rules: Rules = as_found,
+        rules: Rules = keep_severities,
         judge: Judge | None = None,
     ) -> Session:
         """A session on `documents`. Runtimes come from them, then from each of `runtime_sources`, then `catalog`."""
@@ -93,8 +93,8 @@ class Session:
 
     def compile(self, job: ValidDocument, observer: Observer | None = None) -> Outcome:
         """One of the jobs through every stage; `observer` is notified of each step."""
-        result = compile_job(job, self.index, self.release, self.options, observer, self._judged)
-        diagnostics = self._judged(result)
+        result = compile_job(job, self.index, self.release, self.options, observer, self._apply_rules)
+        diagnostics = self._apply_rules(result)
         if self.judge is not None and result.objects is not None:
             found = (*result.objects.object_findings, *self.judge(result.objects.manifests))
             result.objects = replace(result.objects, object_findings=found)
@@ -112,11 +112,14 @@ class Session:
         )
         return compiled, diagnostics
 
-    def _judged(self, result: Result) -> list[Diagnostic]:
+    def _apply_rules(self, result: Result) -> list[Diagnostic]:
         """The findings about a job's documents: what is not needed to compile it can be ignored."""
-        if not result.findings and not result.remarks:
+        if not result.findings and not result.overridable:
             return []
-        return [*self.rules(result.placed(result.findings), True), *self.rules(result.placed(result.remarks), False)]
+        return [
+            *self.rules(result.placed(result.findings), True),
+            *self.rules(result.placed(result.overridable), False),
+        ]
 
     def compile_each(self) -> Iterator[Outcome]:
         """One outcome for what concerns all input, then one per TrainJob by (namespace, name)."""
@@ -140,7 +143,7 @@ class Session:
                 compiled.append(job)
         if has_errors(diagnostics):
             raise CompileError(diagnostics)
-        return Compilation(tuple(compiled), in_order(diagnostics))
+        return Compilation(tuple(compiled), sort_diagnostics(diagnostics))
 
 
 def option_notes(options: Options) -> list[Diagnostic]:

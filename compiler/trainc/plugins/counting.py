@@ -19,12 +19,12 @@ _POLICY: Path = ("spec", "mlPolicy")
 
 def devices(s: Situation) -> Iterator[Ref]:
     """GPUs per node."""
-    yield from amount(s, is_gpu) or (FixedRule("no GPU is asked for"),)
+    yield from amount(s, is_gpu) or (FixedRule("no GPU is requested"),)
 
 
 def cores(s: Situation) -> Iterator[Ref]:
     """CPUs per node."""
-    yield from amount(s, lambda name: name == "cpu") or (FixedRule("at least one, where no CPU is asked for"),)
+    yield from amount(s, lambda name: name == "cpu") or (FixedRule("at least one, because no CPU is requested"),)
 
 
 def requesters(s: Situation, policy: str, default: int | str = 1) -> Iterator[Ref]:
@@ -34,7 +34,7 @@ def requesters(s: Situation, policy: str, default: int | str = 1) -> Iterator[Re
     elif "numProcPerNode" in (s.info.policy(policy) or {}):
         yield RuntimeField((*_POLICY, policy, "numProcPerNode"))
     else:
-        yield FixedRule(f"numProcPerNode is set nowhere: {default}")
+        yield FixedRule(f"numProcPerNode is not set: {default}")
 
 
 def asked(s: Situation, policy: str, default: int | str = 1) -> int | str:

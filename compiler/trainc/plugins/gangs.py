@@ -27,7 +27,7 @@ def gang_amounts(s: Situation) -> Iterator[Ref]:
     """Every amount of one resource that a member's containers ask for, and how many members there are."""
     resource = str(s.path[-1])
     if resource == "minResources":
-        yield FixedRule("no container of the gang asks for anything")
+        yield FixedRule("no container of the gang has resource requests")
         return
     for pod_set in gang.members(s.info):
         if resource not in pod_set.requests:

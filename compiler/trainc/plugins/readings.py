@@ -67,13 +67,13 @@ def nodes(s: Situation) -> Iterator[Ref]:
     elif "numNodes" in (s.info.ml_policy or {}):
         yield RuntimeField((*_POLICY, "numNodes"))
     else:
-        yield FixedRule("one node, where numNodes is set nowhere")
+        yield FixedRule("one node, because numNodes is not set")
 
 
 def trainer_nodes(s: Situation) -> Iterator[Ref]:
     """As `nodes`; without a job labelled as trainer nobody can be sized, and it is one."""
     if s.info.trainer is None:
-        yield FixedRule("one node, where no job is labelled as trainer")
+        yield FixedRule("one node, because no job is labelled as the trainer")
     else:
         yield from nodes(s)
 

@@ -150,9 +150,13 @@ def _policy(document: Document) -> tuple[Policy | None, list[Finding]]:
         path: Path = ("spec", "validations", i)
         node = checked_expression(one["expression"], (*path, "expression"), set(policy.variables), findings)
         text = one.get("messageExpression")
-        said = checked_expression(text, (*path, "messageExpression"), set(policy.variables), findings) if text else None
+        message_node = (
+            checked_expression(text, (*path, "messageExpression"), set(policy.variables), findings) if text else None
+        )
         policy.validations.append(
-            Validation((*path, "expression"), one["expression"].strip(), node, one.get("message", "").strip(), said)
+            Validation(
+                (*path, "expression"), one["expression"].strip(), node, one.get("message", "").strip(), message_node
+            )
         )
     return (None if findings else policy), findings
 

@@ -144,11 +144,11 @@ class _Case:
 
     def _message(self, validation: Validation) -> str:
         read = self._evaluation.last_read
-        said = self._said(validation.message_node) if validation.message_node is not None else ""
+        text = self._message_text(validation.message_node) if validation.message_node is not None else ""
         self._evaluation.last_read = read
-        return said or validation.message or f"failed expression: {validation.text}"
+        return text or validation.message or f"failed expression: {validation.text}"
 
-    def _said(self, node: Node) -> str:
+    def _message_text(self, node: Node) -> str:
         """The text of a messageExpression, or nothing where the API server would fall back to the message."""
         try:
             text = self._evaluation.value(node, self._scope)

@@ -214,7 +214,7 @@ def _running(folder: str, arguments: Iterable[str], given: bytes = b"") -> Itera
                 _command(folder, arguments), stdin=asked, stdout=subprocess.PIPE, stderr=told, env=_environment()
             )
         except OSError as error:
-            raise _not_run(error) from None
+            raise _cannot_run_git(error) from None
         with git:
             assert git.stdout is not None
             try:
@@ -225,7 +225,7 @@ def _running(folder: str, arguments: Iterable[str], given: bytes = b"") -> Itera
                 raise
         if ended and git.returncode:
             told.seek(0)
-            raise _refused(_complaint(told.read(_BLOCK), git.returncode))
+            raise _refused(_error_message(told.read(_BLOCK), git.returncode))
 
 
 def _git(folder: str, arguments: Iterable[str]) -> bytes:
@@ -234,9 +234,9 @@ def _git(folder: str, arguments: Iterable[str]) -> bytes:
             _command(folder, arguments), stdin=subprocess.DEVNULL, capture_output=True, check=False, env=_environment()
         )
     except OSError as error:
-        raise _not_run(error) from None
+        raise _cannot_run_git(error) from None
     if done.returncode:
-        raise _refused(_complaint(done.stderr, done.returncode))
+        raise _refused(_error_message(done.stderr, done.returncode))
     return done.stdout
 
 
@@ -248,12 +248,12 @@ def _environment() -> dict[str, str]:
     return {**os.environ, **_ENVIRONMENT}
 
 
-def _complaint(stderr: bytes, status: int) -> str:
+def _error_message(stderr: bytes, status: int) -> str:
     first = stderr.decode(errors="replace").strip().removeprefix("fatal: ").partition("\n")[0]
     return first or f"git exited with status {status}"
 
 
-def _not_run(error: OSError) -> CompileError:
+def _cannot_run_git(error: OSError) -> CompileError:
     return _refused(f"git cannot be run: {(error.strerror or type(error).__name__).lower()}")
 
 

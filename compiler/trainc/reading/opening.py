@@ -61,6 +61,6 @@ def read_bounded(stream: BinaryIO, most: int, name: str = "-") -> bytes:
     return blocks[0] if len(blocks) == 1 else b"".join(blocks)
 
 
-def reason_of(error: OSError) -> str:
+def error_reason(error: OSError) -> str:
     """Why something could not be opened, as a part of a sentence."""
     return (error.strerror or type(error).__name__).lower()

@@ -12,7 +12,7 @@ LOOPBACK = "127.0.0.1"
 _TOKEN = re.compile(r"\$(?:(\$)|\(([^)]*)\))")
 
 
-def expanded(text: str, values: Mapping[str, str]) -> str:
+def expand_variables(text: str, values: Mapping[str, str]) -> str:
     """`text` with its `$(NAME)` replaced as the kubelet does it: `$$` is a dollar, an unknown name stays.
 
     Source: kubernetes third_party/forked/golang/expansion/expand.go.

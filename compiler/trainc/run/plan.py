@@ -10,10 +10,10 @@ from trainc.api.documents import Json
 from trainc.api.names import ANCESTOR_LABEL
 from trainc.diagnostics import Finding, Path, Severity
 from trainc.plugins.plugin import Plugin
-from trainc.run.asked import containers, pod_spec
 from trainc.run.environment import PodFacts, variables
+from trainc.run.job_size import containers, pod_spec
 from trainc.run.model import ExitRule, FailureRule, Machine, Outcome, Plan, Pod, Program, ProgramKind, Step
-from trainc.run.places import Folders, Hosts, expanded, rendezvous_ports
+from trainc.run.places import Folders, Hosts, expand_variables, rendezvous_ports
 from trainc.run.stand_ins import ALWAYS, stand_ins
 from trainc.run.volumes import Volumes
 from trainc.startup.records import replace
@@ -47,7 +47,7 @@ class _Planner:
 
     def plan(self) -> Plan:
         """Everything, step by step."""
-        self._findings += _contained(self._config_maps, self._plugins)
+        self._findings += _containers_only(self._config_maps, self._plugins)
         steps = [self._step(index, job) for index, job in enumerate(self._jobs)]
         spec = self._jobset["spec"]
         if (spec.get("startupPolicy") or {}).get("startupPolicyOrder") == "InOrder":
@@ -96,10 +96,14 @@ class _Planner:
             return False
         label = (job["template"].get("metadata") or {}).get("labels", {}).get(ANCESTOR_LABEL, "")
         initializes = label.endswith("-initializer")
-        message = f"{job['name']} has no command: what its image starts is not known here"
-        hint = "put what it would fetch into its volume below --workdir" if initializes else "give it a `command`"
+        message = f"{job['name']} has no command, and trainc does not know what its image runs"
+        hint = (
+            "put the data that it would download into its volume under --workdir"
+            if initializes
+            else "set `command` in its container"
+        )
         severity: Severity = "warning" if initializes else "error"
-        skipping = "; it is taken as done" if initializes else ""
+        skipping = "; it is treated as complete" if initializes else ""
         self._findings.append(Finding("NothingToStart", severity, message + skipping, hint, (*path, *bare[0])))
         return True
 
@@ -132,7 +136,7 @@ class _Planner:
         folders = Folders({**mounted, **self._machine.places})
         mapped = {name: str(port) for name, port in self._mapped_ports(env)}
         env = {**{name: folders.localized(self._text(value)) for name, value in env.items()}, **mapped}
-        words = [expanded(str(w), env) for w in (*container.get("command", ()), *container.get("args", ()))]
+        words = [expand_variables(str(w), env) for w in (*container.get("command", ()), *container.get("args", ()))]
         words = [folders.localized(self._text(word)) for word in words]
         if words:
             words[0] = self._found(words[0], path, findings)
@@ -157,12 +161,12 @@ class _Planner:
         is_path = "/" in program
         if name in ALWAYS or (is_path and known and program not in self._machine.programs):
             if is_path and name not in ALWAYS:
-                message = f"{program} is not on this machine; its {name} is started instead"
+                message = f"{program} does not exist on this machine; this machine's {name} is run instead"
                 findings.append(Finding("CommandReplaced", "info", message, path=(*path, "command", 0)))
             return name
         if not known and program not in self._machine.programs:
-            message = f"{program} is not on this machine"
-            hint = "install it, name the interpreter that has it with --python, or say with --map where the image's folder is"
+            message = f"{program} does not exist on this machine"
+            hint = "install it, pass the interpreter that has it with --python, or replace the image's folder with --map PATH=DIR"
             findings.append(Finding("ProgramNotHere", "error", message, hint, (*path, "command", 0)))
         return program
 
@@ -173,11 +177,11 @@ def _kind(at: Path, container: Json) -> str:
     return "sidecar" if container.get("restartPolicy") == "Always" else "init"
 
 
-def _contained(config_maps: Mapping[str, Json], plugins: Sequence[Plugin]) -> Iterator[Finding]:
+def _containers_only(config_maps: Mapping[str, Json], plugins: Sequence[Plugin]) -> Iterator[Finding]:
     for plugin in plugins:
         if plugin.contained and any(name.endswith(file.suffix) for name in config_maps for file in plugin.files):
-            hint = "`trainc check` and `trainc graph` look at it without starting it"
-            message = f"a {plugin.name} job does not run here: {plugin.contained}"
+            hint = "use `trainc check` and `trainc graph`, which start nothing"
+            message = f"a {plugin.name} job cannot run on this machine: {plugin.contained}"
             yield Finding("ContainersOnly", "error", message, hint, _JOBS)
 
 

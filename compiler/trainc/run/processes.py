@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from trainc.run.course import Action, Course, Finish, Start, Stop
+from trainc.run.lifecycle import Action, Finish, Lifecycle, Start, Stop
 from trainc.run.model import Plan, Pod, Program, Step
 from trainc.startup.records import dataclass
 
@@ -51,7 +51,7 @@ class _Run:
 
     def __init__(self, plan: Plan, environ: Mapping[str, str], reports: Reports, *, restarts: bool) -> None:
         self._plan, self._environ, self._reports = plan, environ, reports
-        self._course = Course(plan, restarts=restarts)
+        self._course = Lifecycle(plan, restarts=restarts)
         self._pods: dict[asyncio.Task[Any], Pod] = {}
         self._deadlines: dict[asyncio.Task[Any], Step] = {}
         self._started: set[str] = set()
@@ -67,7 +67,7 @@ class _Run:
                 return await self._until_finished()
         except TimeoutError:
             up = ", ".join(sorted(pod.short for pod in self._pods.values()))
-            self._reports.event("", f"not ended after {patience:g} s; still running: {up}")
+            self._reports.event("", f"not finished after {patience:g} s; still running: {up}")
             return _OVERDUE
         finally:
             await self._stop_all()
@@ -77,7 +77,8 @@ class _Run:
         while status is None:
             if not self._pods:
                 self._reports.event(
-                    "", "nothing runs and nothing can start: a step waits for one that never gets there"
+                    "",
+                    "nothing is running and nothing can start: a step waits for another that never becomes ready or complete",
                 )
                 return 1
             done, _ = await asyncio.wait([*self._pods, *self._deadlines], return_when=asyncio.FIRST_COMPLETED)
@@ -88,13 +89,13 @@ class _Run:
     async def _ended(self, task: asyncio.Task[Any]) -> int | None:
         if task in self._deadlines:
             step = self._deadlines.pop(task)
-            return None if self._course.is_complete(step) else await self._obey(self._course.overdue(step))
+            return None if self._course.is_complete(step) else await self._obey(self._course.deadline_passed(step))
         pod = self._pods.pop(task, None)
         if pod is None:
             return None  # Stopped since.
         status: int = task.result()
-        self._reports.event(pod.short, "done" if status == 0 else f"ended with status {status}")
-        return await self._obey(self._course.ended(pod, status))
+        self._reports.event(pod.short, "done" if status == 0 else f"exited with status {status}")
+        return await self._obey(self._course.pod_ended(pod, status))
 
     async def _obey(self, actions: list[Action]) -> int | None:
         """The exit status, if the job has one now."""
@@ -111,7 +112,7 @@ class _Run:
 
     def _start(self, action: Start) -> None:
         pod = action.pod
-        self._reports.event(pod.short, "starts again" if pod.name in self._started else "starts")
+        self._reports.event(pod.short, "restarts" if pod.name in self._started else "starts")
         step = next(step for step in self._plan.steps if step.name == pod.step)
         if step.deadline is not None and step not in self._deadlines.values():
             self._deadlines[asyncio.create_task(asyncio.sleep(step.deadline))] = step

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from trainc.api.releases import Since
 from trainc.api.schema.object_meta import jobset_metadata, object_metadata, trainjob_metadata
-from trainc.api.schema.scalars import shown
+from trainc.api.schema.scalars import quote
 from trainc.diagnostics import Finding, Path
 from trainc.startup.patterns import pattern
 
@@ -55,7 +55,7 @@ def torch_processes(torch: Struct) -> Iterator[Finding]:
     processes = torch.get("numProcPerNode")
     if processes is None or processes in _NPROC_WORDS or (not isinstance(processes, str) and processes > 0):
         return
-    message = f"{shown(str(processes))} is not a valid number of processes"
+    message = f"{quote(str(processes))} is not a valid number of processes"
     hint = f"write a number without quotes, such as 8, or one of {', '.join(_NPROC_WORDS)}"
     yield Finding("UnsupportedValue", "error", message, hint, ("numProcPerNode",))
 
@@ -65,7 +65,7 @@ def storage_uri(initializer: Struct) -> Iterator[Finding]:
     uri = initializer.get("storageUri")
     if uri and not _URI.match(uri):
         hint = f"add a scheme: write hf://{uri[:80]} for Hugging Face, or s3://bucket/path"
-        yield Finding("InvalidStorageUri", "error", f"{shown(uri)} is not a URI", hint, ("storageUri",))
+        yield Finding("InvalidStorageUri", "error", f"{quote(uri)} is not a URI", hint, ("storageUri",))
 
 
 def injection_targets(target: Struct) -> Iterator[Finding]:

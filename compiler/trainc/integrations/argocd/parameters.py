@@ -84,16 +84,16 @@ _BY_NAME = {parameter.name: parameter for parameter in PARAMETERS}
 
 
 @dataclass(slots=True)
-class Read:
+class ParsedParameters:
     """Arguments of `trainc build` that an Application sets, and what is wrong with others."""
 
     arguments: dict[str, Value] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
 
-def read_parameters(environment: Environment) -> Read:
+def read_parameters(environment: Environment) -> ParsedParameters:
     """What an Application's parameters and variables say. CompileError with everything that is wrong with them."""
-    read = Read()
+    read = ParsedParameters()
     for origin in (_from_json, _from_parameters, _from_variables):
         for parameter, raw in origin(environment, read.diagnostics):
             if parameter.argument in read.arguments or raw in ("", []):
@@ -109,41 +109,41 @@ def read_parameters(environment: Environment) -> Read:
     return read
 
 
-def _from_json(environment: Environment, said: list[Diagnostic]) -> Iterator[tuple[Parameter, Any]]:
+def _from_json(environment: Environment, findings: list[Diagnostic]) -> Iterator[tuple[Parameter, Any]]:
     try:
         entries = json.loads(environment.get(_JSON) or "[]")
     except ValueError:
         entries = None
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        said.append(_wrong(_JSON, "is not a JSON list of parameters", "set parameters under spec.source.plugin"))
+        findings.append(_wrong(_JSON, "is not a JSON list of parameters", "set parameters under spec.source.plugin"))
         return
     for entry in entries:
         name = str(entry.get("name"))
         if name not in _BY_NAME:
             hint = did_you_mean(name, _BY_NAME) or f"the parameters are {', '.join(_BY_NAME)}"
-            said.append(_wrong(name, "is not a parameter of trainc", hint))
+            findings.append(_wrong(name, "is not a parameter of trainc", hint))
             continue
         yield _BY_NAME[name], next((entry[key] for key in ("string", "array", "map") if entry.get(key)), "")
 
 
-def _from_parameters(environment: Environment, said: list[Diagnostic]) -> Iterator[tuple[Parameter, Any]]:
+def _from_parameters(environment: Environment, findings: list[Diagnostic]) -> Iterator[tuple[Parameter, Any]]:
     for parameter in PARAMETERS:
-        name = _PARAMETER + _shouted(parameter.name)
+        name = _PARAMETER + _upper_name(parameter.name)
         items: list[str] = []
         while f"{name}_{len(items)}" in environment:
             items.append(environment[f"{name}_{len(items)}"])
         yield parameter, items or environment.get(name, "")
 
 
-def _from_variables(environment: Environment, said: list[Diagnostic]) -> Iterator[tuple[Parameter, Any]]:
-    known = {_shouted(parameter.name): parameter for parameter in PARAMETERS}
+def _from_variables(environment: Environment, findings: list[Diagnostic]) -> Iterator[tuple[Parameter, Any]]:
+    known = {_upper_name(parameter.name): parameter for parameter in PARAMETERS}
     names = sorted(name.removeprefix(_VARIABLE) for name in environment if name.startswith(_VARIABLE))
     for name in names:
         if name in known:
             yield known[name], environment[_VARIABLE + name]
         else:
             hint = did_you_mean(name, known) or f"after {_VARIABLE}, trainc knows {', '.join(known)}"
-            said.append(_wrong(_VARIABLE + name, "is not a setting of trainc", hint, "warning"))
+            findings.append(_wrong(_VARIABLE + name, "is not a setting of trainc", hint, "warning"))
 
 
 def _value(parameter: Parameter, raw: Any, environment: Environment) -> Value | Diagnostic:
@@ -184,7 +184,7 @@ def _single(parameter: Parameter, text: str) -> Value | Diagnostic:
     return text
 
 
-def _place(read: Read, environment: Environment) -> None:
+def _place(read: ParsedParameters, environment: Environment) -> None:
     """Let the Application's destination be the namespace, where that is asked for."""
     if not read.arguments.pop(DESTINATION, False):
         return
@@ -198,7 +198,7 @@ def _place(read: Read, environment: Environment) -> None:
         read.arguments["namespace"] = namespace
 
 
-def _shouted(name: str) -> str:
+def _upper_name(name: str) -> str:
     return name.upper().replace("-", "_")
 
 

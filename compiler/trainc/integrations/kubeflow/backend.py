@@ -19,7 +19,7 @@ from kubeflow.trainer.types import types
 from trainc.api.documents import Manifest
 from trainc.api.releases import NEWEST_RELEASE
 from trainc.compilation import Compilation
-from trainc.diagnostics import CompileError, in_order
+from trainc.diagnostics import CompileError, sort_diagnostics
 from trainc.emit.yaml_writer import dump_yaml
 from trainc.integrations.kubeflow.cluster import OfflineObjects
 from trainc.integrations.python import catalog, compile_trainjob
@@ -76,8 +76,8 @@ class OfflineBackend(KubernetesBackend):
         """What they compile to."""
         every = [compilation for _, compilation, _ in self._jobs.values()]
         jobs = sorted((job for one in every for job in one.jobs), key=lambda job: (job.namespace, job.name))
-        said = dict.fromkeys(diagnostic for one in every for diagnostic in one.diagnostics)
-        return Compilation(tuple(jobs), in_order(list(said)))
+        diagnostics = dict.fromkeys(diagnostic for one in every for diagnostic in one.diagnostics)
+        return Compilation(tuple(jobs), sort_diagnostics(list(diagnostics)))
 
     def write(self, folder: str | os.PathLike[str]) -> list[str]:
         """Write each TrainJob to FOLDER/<name>.yaml and give back the paths.

@@ -26,7 +26,7 @@ def _setting(name: str) -> Reading:
             if trainer is not None and variable["name"] == name:
                 yield JobSetField(jobset_path(trainer, trainer.main, "env", name, "value"))
                 return
-        yield FixedRule(f"{name} is set nowhere")
+        yield FixedRule(f"{name} is not set")
 
     return read
 
@@ -40,7 +40,7 @@ def _word(s: Situation) -> Iterator[Ref]:
     words = [origin(path) for origin, path in _original_words(s)]
     if s.info.gitops:
         words = words[at : at + 1]
-    yield from words or (FixedRule("no command is known here"),)
+    yield from words or (FixedRule("the image's own command, which trainc cannot see"),)
 
 
 def _original_words(s: Situation) -> Iterator[tuple[Callable[[tuple[str | int, ...]], Ref], tuple[str | int, ...]]]:

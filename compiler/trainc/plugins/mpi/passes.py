@@ -93,7 +93,7 @@ def _no_nodes(job: TrainJob, info: Info, policy: Json) -> Iterator[Finding]:
 def _too_many_hosts(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     asked = job.trainer.num_nodes if job.trainer else None
     # Not those that were asked for: the controller does not always give them to the job that is listed.
-    sized = _sized(job, info, bool(policy.get("runLauncherAsNode")))
+    sized = _set_size(job, info, bool(policy.get("runLauncherAsNode")))
     if hostfile.is_too_large(job, sized):
         yield Finding(
             "HostfileTooLarge",
@@ -106,7 +106,7 @@ def _too_many_hosts(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding
 
 def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
     """Sizes the nodes, mounts keys and hostfile, and sets mpirun's variables on the launcher."""
-    info = _sized(job, info, bool(policy.get("runLauncherAsNode")))
+    info = _set_size(job, info, bool(policy.get("runLauncherAsNode")))
     slots = slots_per_node(job, info)
     for pod_set in info.pod_sets:
         if pod_set.role:
@@ -114,7 +114,7 @@ def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
     return info
 
 
-def _sized(job: TrainJob, info: Info, launcher_is_node: bool) -> Info:
+def _set_size(job: TrainJob, info: Info, launcher_is_node: bool) -> Info:
     node = info.pod_set_in_role(names.NODE)
     if info.gitops:
         return _sized_by_policy(job, info, launcher_is_node)

@@ -67,7 +67,7 @@ def _limits_then_requests(s: Situation, wanted: int | str) -> Iterator[Ref]:
         amounts = resources.get(kind)
         if amounts is None:
             if kind == "requests":
-                yield FixedRule("one process, where resourcesPerNode has no requests (Trainer 2.0)")
+                yield FixedRule("one process, because resourcesPerNode has no requests (Trainer 2.0)")
             continue
         by_cpu = (wanted == AUTO and not any(map(is_gpu, amounts))) or (wanted == "cpu" and "cpu" in amounts)
         if by_cpu or kind == "requests":

@@ -77,7 +77,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
     def __init__(self, budget: Budget) -> None:
         super().__init__(
             undefined=StrictUndefined,
-            finalize=self._written,
+            finalize=self._format_value,
             trim_blocks=True,
             lstrip_blocks=True,
             keep_trailing_newline=True,
@@ -94,11 +94,11 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
             "sum": self._sum,
         }
         filters: dict[str, Callable[..., Any]] = {**{name: FILTERS[name] for name in _FILTERS}, **own}
-        self.filters = {name: self._paid(name, function) for name, function in filters.items()}
+        self.filters = {name: self._charge(name, function) for name, function in filters.items()}
         self.filters |= {"counted": budget.counted, "made": self._made, "weighed": self._weighed, "spent": self._spent}
         self.filters |= {"key": key_of}
         tests: dict[str, Any] = {**TESTS}
-        self.tests = {name: self._paid("", test) for name, test in tests.items()}
+        self.tests = {name: self._charge("", test) for name, test in tests.items()}
         self.globals = {"range": self._range, "dict": dict_of, "namespace": namespace_of}
         self.concat = self._concat  # type: ignore[method-assign]
 
@@ -137,7 +137,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
     def wrap_str_format(self, value: Any) -> None:
         """`str.format` pads without bound, and is treated as every other method."""
 
-    def _paid(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _charge(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         """A filter or test that pays for what it is given, item by item where that is still to come, and for its result."""
         first = int(hasattr(function, "jinja_pass_arg"))  # Before it, the environment or the context is passed.
 
@@ -199,7 +199,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
             kept.append(part)
         return str(self._budget.made("".join(kept)))
 
-    def _written(self, value: Any) -> str:
+    def _format_value(self, value: Any) -> str:
         if isinstance(value, str):
             return value
         self._budget.weigh(value)
@@ -212,7 +212,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         return numbers
 
     def _join(self, items: Iterable[Any], by: str = "") -> str:
-        texts = [self._written(item) for item in items]
+        texts = [self._format_value(item) for item in items]
         self._budget.allow(sum(map(len, texts)) + len(by) * len(texts))
         return by.join(texts)
 

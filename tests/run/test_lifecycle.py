@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainc.run.course import Action, Course, Finish, Start, Stop
+from trainc.run.lifecycle import Action, Finish, Lifecycle, Start, Stop
 from trainc.run.model import ExitRule, FailureRule, Outcome, Plan, Pod, Step
 
 DONE = Outcome("All", (), 0, ())
@@ -34,48 +34,48 @@ def started(actions: Sequence[Action]) -> list[str]:
 
 def test_a_step_waits_until_the_one_before_is_complete() -> None:
     job = plan(step("data"), step("node", 2, ("data", "Complete")))
-    course = Course(job)
+    course = Lifecycle(job)
     assert started(course.begin()) == ["data-0-0"]
-    assert started(course.ended(pod(job, "data-0-0"), 0)) == ["node-0-0", "node-0-1"]
+    assert started(course.pod_ended(pod(job, "data-0-0"), 0)) == ["node-0-0", "node-0-1"]
 
 
 def test_ready_means_started() -> None:
     job = plan(step("node", 2), step("launcher", 1, ("node", "Ready")))
-    assert started(Course(job).begin()) == ["node-0-0", "node-0-1", "launcher-0-0"]
+    assert started(Lifecycle(job).begin()) == ["node-0-0", "node-0-1", "launcher-0-0"]
 
 
 def test_a_step_that_is_left_out_holds_nothing_up() -> None:
-    assert started(Course(plan(step("node", 1, ("gone", "Complete")))).begin()) == ["node-0-0"]
+    assert started(Lifecycle(plan(step("node", 1, ("gone", "Complete")))).begin()) == ["node-0-0"]
 
 
 def test_the_success_policy_decides_and_not_the_last_pod() -> None:
     job = plan(step("node"), step("launcher"), outcome=Outcome("All", ("launcher",), 0, ()))
-    course = Course(job)
+    course = Lifecycle(job)
     course.begin()
-    assert course.ended(pod(job, "launcher-0-0"), 0) == [Finish(0, "its success policy is met")]
+    assert course.pod_ended(pod(job, "launcher-0-0"), 0) == [Finish(0, "the success policy is met")]
 
 
 def test_any_asks_for_one_job_only() -> None:
     job = plan(step("node", replicas=2), outcome=Outcome("Any", (), 0, ()))
-    course = Course(job)
+    course = Lifecycle(job)
     course.begin()
-    assert course.ended(pod(job, "node-1-0"), 0) == [Finish(0, "its success policy is met")]
+    assert course.pod_ended(pod(job, "node-1-0"), 0) == [Finish(0, "the success policy is met")]
 
 
 def test_a_failure_is_tried_again_as_often_as_the_backoff_limit_says() -> None:
     job = plan(step("node", 2, limit=2))
-    course = Course(job)
+    course = Lifecycle(job)
     course.begin()
-    assert started(course.ended(pod(job, "node-0-0"), 1)) == ["node-0-0"]
-    assert started(course.ended(pod(job, "node-0-1"), 1)) == ["node-0-1"]
-    assert course.ended(pod(job, "node-0-0"), 7) == [Finish(7, "node-0-0 ended with status 7")]
+    assert started(course.pod_ended(pod(job, "node-0-0"), 1)) == ["node-0-0"]
+    assert started(course.pod_ended(pod(job, "node-0-1"), 1)) == ["node-0-1"]
+    assert course.pod_ended(pod(job, "node-0-0"), 7) == [Finish(7, "node-0-0 exited with status 7")]
 
 
 def test_without_restarts_the_first_failure_ends_the_job() -> None:
     job = plan(step("node", limit=6))
-    course = Course(job, restarts=False)
+    course = Lifecycle(job, restarts=False)
     course.begin()
-    assert course.ended(pod(job, "node-0-0"), 3) == [Finish(3, "node-0-0 ended with status 3")]
+    assert course.pod_ended(pod(job, "node-0-0"), 3) == [Finish(3, "node-0-0 exited with status 3")]
 
 
 def test_exit_codes_decide_before_the_limit_does() -> None:
@@ -84,40 +84,40 @@ def test_exit_codes_decide_before_the_limit_does() -> None:
         ExitRule("Ignore", among=True, codes=frozenset({9})),
     )
     job = plan(step("node", limit=0, exit_rules=rules))
-    course = Course(job)
+    course = Lifecycle(job)
     course.begin()
     for _ in range(5):
-        assert started(course.ended(pod(job, "node-0-0"), 9)) == ["node-0-0"]
-    assert course.ended(pod(job, "node-0-0"), 42) == [Finish(42, "node-0-0 ended with status 42")]
+        assert started(course.pod_ended(pod(job, "node-0-0"), 9)) == ["node-0-0"]
+    assert course.pod_ended(pod(job, "node-0-0"), 42) == [Finish(42, "node-0-0 exited with status 42")]
 
 
 def test_the_jobset_starts_anew_as_often_as_its_failure_policy_says() -> None:
     job = plan(step("data"), step("node", 1, ("data", "Complete")), outcome=Outcome("All", (), 1, ()))
-    course = Course(job)
+    course = Lifecycle(job)
     course.begin()
-    course.ended(pod(job, "data-0-0"), 0)
-    stop, *again = course.ended(pod(job, "node-0-0"), 1)
+    course.pod_ended(pod(job, "data-0-0"), 0)
+    stop, *again = course.pod_ended(pod(job, "node-0-0"), 1)
     assert isinstance(stop, Stop)
     assert started(again) == ["data-0-0"]
-    course.ended(pod(job, "data-0-0"), 0)
-    assert course.ended(pod(job, "node-0-0"), 1) == [Finish(1, "node-0-0 ended with status 1")]
+    course.pod_ended(pod(job, "data-0-0"), 0)
+    assert course.pod_ended(pod(job, "node-0-0"), 1) == [Finish(1, "node-0-0 exited with status 1")]
 
 
 def test_the_first_rule_for_the_step_and_reason_counts() -> None:
     rules = (FailureRule("FailJobSet", ("launcher",), ()), FailureRule("RestartJobSetAndIgnoreMaxRestarts", (), ()))
     job = plan(step("node"), step("launcher"), outcome=Outcome("All", (), 0, rules))
-    course = Course(job)
+    course = Lifecycle(job)
     course.begin()
     for _ in range(3):
-        assert isinstance(course.ended(pod(job, "node-0-0"), 1)[0], Stop)
-    assert isinstance(course.ended(pod(job, "launcher-0-0"), 5)[0], Finish)
+        assert isinstance(course.pod_ended(pod(job, "node-0-0"), 1)[0], Stop)
+    assert isinstance(course.pod_ended(pod(job, "launcher-0-0"), 5)[0], Finish)
 
 
 def test_a_deadline_fails_the_job() -> None:
     slow = step("node", limit=6, deadline=5)
-    course = Course(plan(slow))
+    course = Lifecycle(plan(slow))
     course.begin()
-    assert course.overdue(slow) == [Finish(1, "node ran for more than 5 s")]
+    assert course.deadline_passed(slow) == [Finish(1, "node ran longer than 5 s")]
 
 
 @given(st.integers(1, 6), st.integers(1, 6), st.lists(st.booleans(), max_size=40))
@@ -125,7 +125,7 @@ def test_never_more_pods_at_a_time_than_the_parallelism_and_each_done_once(
     pods: int, side: int, ends: list[bool]
 ) -> None:
     job = plan(step("node", pods, limit=1000, parallelism=side))
-    course = Course(job)
+    course = Lifecycle(job)
     running = started(course.begin())
     done: list[str] = []
     for fine in [*ends, *[True] * pods]:
@@ -134,6 +134,6 @@ def test_never_more_pods_at_a_time_than_the_parallelism_and_each_done_once(
             break
         ended = running.pop(0)
         done += [ended] if fine else []
-        actions = course.ended(pod(job, ended), 0 if fine else 1)
+        actions = course.pod_ended(pod(job, ended), 0 if fine else 1)
         running += started(actions)
     assert sorted(done) == sorted(each.short for each in job.steps[0].pods)

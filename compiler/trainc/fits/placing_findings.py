@@ -20,7 +20,7 @@ _TRAINER = (("trainer", "numNodes"), ("trainer", "resourcesPerNode"), ("trainer"
 _INITIALIZER = (("initializer",), ())
 
 
-def in_input(
+def place_in_input(
     found: Iterable[Diagnostic], homes: Mapping[str, Document], jobsets: Sequence[Any], snapshot: Sequence[Document]
 ) -> list[Diagnostic]:
     """Diagnostics about JobSets, at the lines of the documents that they come from: by `namespace/name`, TrainJob or JobSet.
@@ -45,7 +45,7 @@ def _line_of_queue(message: str, queues: Mapping[str, Document]) -> str:
         return ""
     part = next((key for key in ("stopPolicy", "namespaceSelector") if key in message), "resourceGroups")
     source = document.locate(("spec", part))
-    return f" ({label_of(document.data)} stands at {source.file}:{source.line})" if source else ""
+    return f" ({label_of(document.data)} is at {source.file}:{source.line})" if source else ""
 
 
 def _at(one: Diagnostic, home: Document, jobset: Any) -> Diagnostic:
@@ -80,7 +80,7 @@ def _has(data: Any, path: Path) -> bool:
     return True
 
 
-def in_snapshot(found: Iterable[Diagnostic], documents: Sequence[Document]) -> list[Diagnostic]:
+def place_in_snapshot(found: Iterable[Diagnostic], documents: Sequence[Document]) -> list[Diagnostic]:
     """Diagnostics about a snapshot, at the lines of its files."""
     known = _by_name(documents)
     return [

@@ -38,7 +38,7 @@ class _Reference:
     target: Json
 
 
-def not_following(
+def find_stale_references(
     items: Sequence[Json], manifests: Sequence[Manifest], kustomization: Kustomization | None, *, name_hash: bool
 ) -> Iterator[Diagnostic]:
     """An error for each name and image of `manifests` that would not be what the kustomization means by it.

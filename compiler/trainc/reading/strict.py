@@ -14,7 +14,7 @@ from trainc.reading.nodes import RefusedError, compose
 from trainc.reading.syntax_errors import syntax_error
 
 
-def read_carefully(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
+def read_strictly(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
     """The value of the one document in `chunk`, None where there is none, and what is wrong with it."""
     try:
         root = compose(chunk, limits)

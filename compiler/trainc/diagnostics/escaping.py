@@ -21,33 +21,35 @@ _OBEYED = pattern(rf"(?P<look>{_LOOK})|(?P<end>\r(?=\n))|[^\t\n -~]")
 _NOT_XML = pattern("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def printable(text: str) -> str:
+def escape_line(text: str) -> str:
     """A text on one line, with every character that is no character to look at spelled out."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def unobeyed(text: str, *, coloured: bool = False) -> str:
+def escape_report(text: str, *, coloured: bool = False) -> str:
     """A whole report; its lines stay lines, and colours stay where it is `coloured`."""
     if not text.replace("\n", "").isprintable():
-        text = _OBEYED.sub(lambda found: _spelled(found[0], bool(found["end"] or (coloured and found["look"]))), text)
+        text = _OBEYED.sub(
+            lambda found: _escape_characters(found[0], bool(found["end"] or (coloured and found["look"]))), text
+        )
     if "##" not in text and "::" not in text:
         return text
-    return _COMMAND.sub(_broken, text)
+    return _COMMAND.sub(_break_command, text)
 
 
-def well_formed(text: str) -> str:
+def escape_xml(text: str) -> str:
     """XML or HTML without the characters that XML cannot have."""
-    return _NOT_XML.sub(lambda found: printable(found[0]), text)
+    return _NOT_XML.sub(lambda found: escape_line(found[0]), text)
 
 
-def _broken(command: re.Match[str]) -> str:
+def _break_command(command: re.Match[str]) -> str:
     called = command["called"]
     return rf"{command['before']}\x3a:" if called is None else rf"#\x23{called}["
 
 
-def _spelled(found: str, kept: bool) -> str:
+def _escape_characters(found: str, kept: bool) -> str:
     if kept:
         return found
-    return printable(found) if not found.startswith("\x1b") else found.replace("\x1b", r"\x1b")
+    return escape_line(found) if not found.startswith("\x1b") else found.replace("\x1b", r"\x1b")

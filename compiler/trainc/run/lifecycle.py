@@ -40,7 +40,7 @@ Action: TypeAlias = Start | Stop | Finish
 _Job: TypeAlias = tuple[str, int]
 
 
-class Course:
+class Lifecycle:
     """A job under way. Each event gives back what is to be done about it."""
 
     def __init__(self, plan: Plan, *, restarts: bool = True) -> None:
@@ -55,19 +55,19 @@ class Course:
         """Start what waits for nothing."""
         return list(self._startable())
 
-    def ended(self, pod: Pod, status: int) -> list[Action]:
+    def pod_ended(self, pod: Pod, status: int) -> list[Action]:
         """A pod has ended, with 0 or with the status of the first of its programs that failed."""
         self._running.discard(pod.name)
         if status == 0:
             self._done.add(pod.name)
             if self._has_succeeded():
-                return [Finish(0, "its success policy is met")]
+                return [Finish(0, "the success policy is met")]
             return list(self._startable())
         return self._failed(pod, status)
 
-    def overdue(self, step: Step) -> list[Action]:
+    def deadline_passed(self, step: Step) -> list[Action]:
         """The Jobs of a step have run for longer than their deadline."""
-        return self._job_failed(step, "DeadlineExceeded", 1, f"{step.name} ran for more than {step.deadline} s")
+        return self._job_failed(step, "DeadlineExceeded", 1, f"{step.name} ran longer than {step.deadline} s")
 
     def is_complete(self, step: Step) -> bool:
         """Whether every pod of the step has succeeded."""
@@ -108,11 +108,11 @@ class Course:
         step = self._steps[pod.step]
         action = next((r.action for r in step.exit_rules if (status in r.codes) == r.among), "Count")
         if action == "FailJob":
-            return self._job_failed(step, "PodFailurePolicy", status, f"{pod.short} ended with status {status}")
+            return self._job_failed(step, "PodFailurePolicy", status, f"{pod.short} exited with status {status}")
         if action != "Ignore":
             self._failures[step.name, pod.replica] += 1
         if not self._restarts or self._failures[step.name, pod.replica] > step.backoff_limit:
-            return self._job_failed(step, "BackoffLimitExceeded", status, f"{pod.short} ended with status {status}")
+            return self._job_failed(step, "BackoffLimitExceeded", status, f"{pod.short} exited with status {status}")
         self._running.add(pod.name)
         return [Start(pod)]
 
@@ -132,7 +132,7 @@ class Course:
             return [Finish(status, why)]
         self._used += not free
         self._begin_anew()
-        return [Stop(f"{why}; the job starts anew"), *self._startable()]
+        return [Stop(f"{why}; the job restarts"), *self._startable()]
 
 
 def _jobs(step: Step) -> list[list[Pod]]:

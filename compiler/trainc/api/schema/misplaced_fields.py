@@ -41,7 +41,7 @@ _PATCHES = (
 _LONGEST = 120  # Characters of a user's own text that a hint repeats.
 
 
-def other_place(owner: str, field: str, value: Any, release: str) -> str:
+def placement_hint(owner: str, field: str, value: Any, release: str) -> str:
     """The help for `field`, which `owner`, a part of a TrainJob, does not have; empty where nothing else has it."""
     if owner not in _OWNERS:
         return ""

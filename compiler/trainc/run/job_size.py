@@ -6,7 +6,7 @@ import os.path
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.api.documents import Json, put, value_at
+from trainc.api.documents import Json, value_at, with_value
 from trainc.diagnostics import Finding, Path
 from trainc.ir.devices import is_gpu
 from trainc.run.places import Folders
@@ -23,7 +23,7 @@ class Size:
     procs: int | None = None
 
 
-def scaled(job: Json, size: Size) -> tuple[Json, list[Finding]]:
+def scale_job(job: Json, size: Size) -> tuple[Json, list[Finding]]:
     """A TrainJob of Trainer's own API in that size, and an info for each field that is changed.
 
     It is compiled anew in that size, so that every count, rank and address agrees with the others.
@@ -32,11 +32,11 @@ def scaled(job: Json, size: Size) -> tuple[Json, list[Finding]]:
     for path, value in _changes(job, size):
         old = value_at(job, path)
         if old != value:
-            before = "what the runtime says" if old is None else str(old)
+            before = "the runtime's value" if old is None else str(old)
             flag = f"--pods {size.pods}" if path[-1] == "numNodes" else f"--procs {size.procs}"
-            message = f"{flag}: {value} here, in place of {before}"
+            message = f"{flag}: this run uses {value} instead of {before}"
             findings.append(Finding("ScaledForRun", "info", message, path=path))
-            job = put(job, path, value)
+            job = with_value(job, path, value)
     return job, findings
 
 
@@ -66,7 +66,7 @@ def pod_spec(job: Json) -> Json:
     return spec
 
 
-def programs_asked(manifests: Sequence[Json], places: Mapping[str, str]) -> set[str]:
+def requested_programs(manifests: Sequence[Json], places: Mapping[str, str]) -> set[str]:
     """The first word of every command, as the image has it and as it is here, and what may stand in for it."""
     folders = Folders(places)
     jobset = next(manifest for manifest in manifests if manifest["kind"] == "JobSet")

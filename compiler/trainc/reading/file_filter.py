@@ -54,13 +54,13 @@ class Exclude:
         return any(matches(inside, glob) for glob in self.globs)
 
 
-def is_foreign(data: bytes, *, template: bool = False) -> bool:
+def is_unrelated(data: bytes, *, template: bool = False) -> bool:
     """Whether nothing in a file can be meant for trainc."""
     words = (*_WORDS, *_TAKEN_IN) if template else _WORDS
     return not (any(word in data for word in words) or b"\0" in data[:64] or data.startswith(_OTHER_ENCODINGS))
 
 
-def foreign_files(count: int, paths: Sequence[str]) -> Diagnostic:
+def unrelated_files(count: int, paths: Sequence[str]) -> Diagnostic:
     """The info that counts them."""
     files = f"{count:,} file{'' if count == 1 else 's'}"
     who = "it mentions" if count == 1 else "they mention"

@@ -18,7 +18,7 @@ _QUANTITY_MAPS = ("limits", "requests", "overhead", "minResources")
 _QUANTITIES = ("sizeLimit", "divisor")
 
 
-def stripped(manifest: Manifest) -> Manifest:
+def strip_server_fields(manifest: Manifest) -> Manifest:
     """`manifest` as its author applied it: no status, no metadata of the API server's, no nulls, no placeholders."""
     kept: Manifest = _without_nulls({key: value for key, value in manifest.items() if key != "status"})
     metadata = {key: value for key, value in kept.get("metadata", {}).items() if key not in _SERVER_METADATA}
@@ -30,7 +30,7 @@ def stripped(manifest: Manifest) -> Manifest:
     return {**kept, "metadata": metadata}
 
 
-def normal(manifest: Manifest) -> Manifest:
+def normalize(manifest: Manifest) -> Manifest:
     """A stripped manifest with its quantities in canonical form, so that `1024Mi` is `1Gi`."""
     return {key: _canonical(value) for key, value in manifest.items()}
 
