@@ -9,7 +9,7 @@ from typing import Any
 
 from trainc.api import names
 from trainc.api.documents import Json
-from trainc.api.quantity import pod_requests
+from trainc.api.quantity import POD_LEVEL, pod_requests
 from trainc.diagnostics import Finding
 from trainc.ir import gang
 from trainc.ir.info import Info
@@ -144,6 +144,7 @@ def _pod_set(replicated_job: Json, role: Role, setting: _Setting) -> PodSet:
     pod_spec = _pod_spec(replicated_job)
     requesting = _with_node_resources(pod_spec, ancestor, role, setting)
     gitops = setting.semantics == "gitops"
+    pod_level = POD_LEVEL if gitops else setting.release.pod_level_resources
     running = requesting if setting.release.resources == "merge" or gitops else pod_spec
     return PodSet(
         name=replicated_job["name"],
@@ -153,7 +154,7 @@ def _pod_set(replicated_job: Json, role: Role, setting: _Setting) -> PodSet:
         containers=tuple(Container(fields) for fields in running.get("containers", ())),
         init_containers=tuple(Container(fields) for fields in running.get("initContainers", ())),
         volumes=tuple(running.get("volumes", ())),
-        requests=pod_requests(requesting, limits_count=gitops),
+        requests=pod_requests(requesting, limits_count=gitops, pod_level=pod_level),
         role=role.role,
         main=role.main,
         # So that `kubectl logs -l` finds the pods of a step without knowing the job's name.
