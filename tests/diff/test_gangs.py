@@ -12,11 +12,11 @@ from trainc.diff.delivery import ARGOCD, FLUX_FORCE, KUBECTL
 from trainc.diff.model import JobDiff
 
 JUDGE = job("judge", None, spec={"parallelism": 2})
-READY = {"dependsOn": [{"name": "judge", "status": "Ready"}]}
+READY: dict[str, Any] = {"dependsOn": [{"name": "judge", "status": "Ready"}]}
 
 
 def rendered(nodes: int = 2, *, mode: str = "all", **fields: Any) -> list[dict[str, Any]]:
-    policy = {"workload": {"disruptionMode": {mode: {}}}}
+    policy: dict[str, Any] = {"workload": {"disruptionMode": {mode: {}}}}
     rt = runtime(JUDGE, job(**fields), policy={}, gang=policy)
     return compiled(trainjob({"numNodes": nodes}), rt, kubernetes="1.37").manifests
 
@@ -33,7 +33,10 @@ def outcomes(found: JobDiff, method: Any = KUBECTL) -> dict[str, str]:
 def test_a_larger_gang_is_an_update_of_its_objects_and_refused_for_the_jobset() -> None:
     found = changed(rendered(2), rendered(4))
     assert outcomes(found) == {"PodGroup llm": "in-place", "Workload llm": "in-place", "JobSet llm": "immutable"}
-    assert (found.totals.before.gang, found.totals.after.gang) == (4, 6)
+    before, after = found.totals.before, found.totals.after
+    assert before is not None
+    assert after is not None
+    assert (before.gang, after.gang) == (4, 6)
     assert any("requires 6 pods instead of 4" in note for note in found.notes)
 
 

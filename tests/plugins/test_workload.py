@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from builders import Json, compiled, container, job, one, pod, runtime, said, trainjob
+from builders import Json, compiled, container, diagnostics_of, job, one, pod, runtime, trainjob
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from kubernetes_schemas import refusals
@@ -87,8 +87,8 @@ def test_the_topology_that_a_pod_template_requires_is_asked_of_the_scheduler_unl
     document = trainjob()
     result = compiled(document, rt, **MODERN)
     assert groups(result)["llm"]["schedulingConstraints"] == {"topology": [{"key": "rack"}]}
-    assert not said("TopologyWithoutQueue", document, rt, **MODERN)
-    assert said("TopologyWithoutQueue", document, rt)
+    assert not diagnostics_of("TopologyWithoutQueue", document, rt, **MODERN)
+    assert diagnostics_of("TopologyWithoutQueue", document, rt)
     document["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "q"}
     assert "schedulingConstraints" not in groups(compiled(document, rt, **MODERN))["llm"]
 
@@ -96,21 +96,21 @@ def test_the_topology_that_a_pod_template_requires_is_asked_of_the_scheduler_unl
 def test_a_runtime_chooses_it_with_a_policy_of_its_own_and_needs_no_flag() -> None:
     rt = runtime(job(), gang={"workload": {}})
     assert set(groups(compiled(trainjob(), rt, kubernetes="1.37"))) == {"llm"}
-    assert said("WorkloadPolicyNotInTrainer", trainjob(), rt, kubernetes="1.37")
-    assert said("WorkloadAPIMissing", trainjob(), rt)
+    assert diagnostics_of("WorkloadPolicyNotInTrainer", trainjob(), rt, kubernetes="1.37")
+    assert diagnostics_of("WorkloadAPIMissing", trainjob(), rt)
 
 
 def test_without_a_policy_there_is_no_gang_and_a_note_where_several_pods_train() -> None:
     for nodes, notes in ((1, 0), (4, 1)):
         document = trainjob({"numNodes": nodes})
-        assert len(said("NoGangPolicy", document, runtime(job(), policy={}), **MODERN)) == notes
+        assert len(diagnostics_of("NoGangPolicy", document, runtime(job(), policy={}), **MODERN)) == notes
         assert not groups(compiled(document, runtime(job(), policy={}), **MODERN))
 
 
 def test_as_many_pods_as_volcano_was_to_wait_for() -> None:
     rt = runtime(job(), policy={}, gang={"volcano": {"minMember": 2}})
     assert groups(compiled(trainjob({"numNodes": 4}), rt, **MODERN))["llm"]["schedulingPolicy"]["gang"]["minCount"] == 2
-    assert said("GangMinMemberTooLarge", trainjob({"numNodes": 1}), rt, **MODERN)
+    assert diagnostics_of("GangMinMemberTooLarge", trainjob({"numNodes": 1}), rt, **MODERN)
 
 
 def test_what_the_controller_would_create_stays_as_it_is() -> None:
@@ -152,7 +152,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_a_group_cannot_say_is_refused_where_it_is_written(case: str) -> None:
     rt, field = REFUSED[case]
-    (refusal,) = said("GangNotPossible", trainjob(), rt, **MODERN)
+    (refusal,) = diagnostics_of("GangNotPossible", trainjob(), rt, **MODERN)
     assert refusal.severity == "error"
     assert field in refusal.path
 
@@ -171,7 +171,7 @@ def test_a_default_scheduler_is_the_same_with_and_without_its_name() -> None:
     ],
 )
 def test_what_is_lost_without_harm_is_a_warning(gang: Json, lost: int) -> None:
-    assert [d.severity for d in said("GangSettingLost", trainjob(), runtime(job(), gang=gang), **MODERN)] == [
+    assert [d.severity for d in diagnostics_of("GangSettingLost", trainjob(), runtime(job(), gang=gang), **MODERN)] == [
         "warning"
     ] * lost
 
@@ -185,7 +185,7 @@ def test_what_is_lost_without_harm_is_a_warning(gang: Json, lost: int) -> None:
     ],
 )
 def test_a_cluster_that_lacks_the_api_is_an_error_that_says_which_has_it(options: Json, what: str) -> None:
-    (missing,) = said("WorkloadAPIMissing", trainjob(), runtime(job(), gang={"coscheduling": {}}), **options)
+    (missing,) = diagnostics_of("WorkloadAPIMissing", trainjob(), runtime(job(), gang={"coscheduling": {}}), **options)
     assert what in missing.message
     assert "1.37" in missing.hint or "2.3" in missing.hint
 
@@ -204,14 +204,14 @@ def test_a_cluster_that_lacks_the_api_is_an_error_that_says_which_has_it(options
     ],
 )
 def test_a_policy_that_no_group_could_have_is_refused(policy: Any, code: str) -> None:
-    assert [d.severity for d in said(code, trainjob(), runtime(job(), gang={"workload": policy}), **MODERN)] == [
-        "error"
-    ]
+    assert [
+        d.severity for d in diagnostics_of(code, trainjob(), runtime(job(), gang={"workload": policy}), **MODERN)
+    ] == ["error"]
 
 
 def test_two_schedulers_are_one_too_many_unless_one_replaces_the_other() -> None:
     rt = runtime(job(), gang={"workload": {}, "coscheduling": {}})
-    assert said("MutuallyExclusivePolicies", trainjob(), rt, kubernetes="1.37")
+    assert diagnostics_of("MutuallyExclusivePolicies", trainjob(), rt, kubernetes="1.37")
     assert set(groups(compiled(trainjob(), rt, **MODERN))) == {"llm"}
 
 
@@ -271,7 +271,7 @@ def drawn(shapes: list[tuple[int, int]], gang: Json, waits: str, priority: bool)
     ]
     if waits in ("Ready", "Complete") and len(jobs) > 1:
         jobs[-1]["dependsOn"] = [{"name": "j0", "status": waits}]
-    spec = {"startupPolicy": {"startupPolicyOrder": "InOrder"}} if waits == "InOrder" else {}
+    spec: dict[str, Any] = {"startupPolicy": {"startupPolicyOrder": "InOrder"}} if waits == "InOrder" else {}
     return runtime(*jobs, gang=gang, **spec)
 
 

@@ -67,11 +67,11 @@ def validate_admission(
     return stored, findings + _new_findings(admission_errors(baked, release.jobset, later), findings)
 
 
-def _new_findings(findings: Sequence[Finding], told: Sequence[Finding]) -> list[Finding]:
-    """Those of `findings` that are about other values than what the schema has `told` of: a list's item, a field."""
-    if not told:
+def _new_findings(findings: Sequence[Finding], known: Sequence[Finding]) -> list[Finding]:
+    """Those of `findings` that are about other values than what the schema has `known` of: a list's item, a field."""
+    if not known:
         return list(findings)
-    places = {finding.path for finding in told}
+    places = {finding.path for finding in known}
     return [f for f in findings if f.path not in places and f.path[:-1] not in places]
 
 

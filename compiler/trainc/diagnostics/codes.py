@@ -65,7 +65,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     "resolve": {
         "error": """
             AmbiguousTrainerContainer AmbiguousTrainerJob DialectNeedsGitOps DuplicateRuntime DuplicateTrainJob
-            InitializerNotInRuntime RuntimeNotFound UnknownAPIVersion UnknownKind UnsupportedRuntimeRef
+            InitializerNotInRuntime RuntimeNotFound RuntimeNotStored UnknownAPIVersion UnknownKind UnsupportedRuntimeRef
         """,
         "warning": "DeprecatedRuntime Fragment ListReplaced RoleInferred RuntimeRefGroupMismatch",
         "info": "ManagedElsewhere NoGangPolicy ShadowedRuntime",
@@ -97,7 +97,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             TypographicCharacter UnexpandedShellVariable UnlikelyAmount UnlikelyResource UnnamedPortsLost
             ValueOverridden VolumeNotMounted
         """,
-        "info": "OutputDeletedWithJob QueuedBehindInitializer TopologyWithoutQueue",
+        "info": "OutputDeletedWithJob QueuedBehindInitializer RetainedClaim TopologyWithoutQueue",
     },
     "admission": {
         "error": """

@@ -22,6 +22,8 @@ DOT = 9
 DOT_GAP = 3
 DOTS_IN_ROW = 28
 _ROWS = 2
+# Where values begin, behind the longest of their labels.
+VALUES = 66
 _VALUE_CHARACTERS = 40
 
 
@@ -107,8 +109,8 @@ def _dots(pods: int) -> tuple[int, int]:
 
 def _facts(step: Step) -> list[tuple[str, str]]:
     facts = [("image", step.image.rpartition("/")[2])] if step.image else []
-    asked = [*filter(None, (devices(step), cpu_and_memory(step)))]
-    facts += [("" if i else "per pod", amounts) for i, amounts in enumerate(asked)]
+    requested = [*filter(None, (devices(step), cpu_and_memory(step)))]
+    facts += [("" if i else "per pod", amounts) for i, amounts in enumerate(requested)]
     if step.hosts:
         facts.append(("hosts", step.hosts))
     facts += [("rendezvous", meeting.address) for meeting in step.rendezvous]

@@ -15,6 +15,7 @@ from trainc.graph.cards import (
     LINE,
     MARGIN,
     PADDING,
+    VALUES,
     WIDTH,
     Card,
     Drawing,
@@ -201,4 +202,4 @@ def _card(card: Card, *, framed: bool) -> Iterator[svg.Element]:
     y += -(-card.dots // DOTS_IN_ROW) * (DOT + DOT_GAP) + 8
     for i, (label, value) in enumerate(card.facts):
         yield _text(left, y + i * LINE + 11, label, "label")
-        yield _text(left + 56, y + i * LINE + 11, value, "value")
+        yield _text(left + VALUES, y + i * LINE + 11, value, "value")

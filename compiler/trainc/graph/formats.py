@@ -89,5 +89,5 @@ def _step(step: Step) -> dict[str, Any]:
         "hosts": step.hosts,
         "dependsOn": [asdict(dependency) for dependency in step.depends_on],
         "volumes": [asdict(volume) for volume in step.volumes],
-        "rendezvous": [{"address": meeting.address, "toldBy": meeting.told_by} for meeting in step.rendezvous],
+        "rendezvous": [{"address": meeting.address, "toldBy": meeting.source} for meeting in step.rendezvous],
     }

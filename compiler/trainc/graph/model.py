@@ -32,7 +32,7 @@ class Rendezvous:
     """Where pods meet: the address, and the variable or file that tells them."""
 
     address: str
-    told_by: str
+    source: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,6 @@ def _facts(step: Step) -> Iterator[tuple[str, str, Role]]:
     if step.hosts:
         yield "hosts", step.hosts, "address"
     for meeting in step.rendezvous:
-        yield "rendezvous", f"{meeting.address}  ({meeting.told_by})", "address"
+        yield "rendezvous", f"{meeting.address}  ({meeting.source})", "address"
     for i, volume in enumerate(step.volumes):
         yield "" if i else "volumes", f"{volume.name}  ({volume.source})", "faint"

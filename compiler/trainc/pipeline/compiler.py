@@ -76,6 +76,8 @@ def compile_job(  # noqa: PLR0913, PLR0917 - the session passes what it is
         result.objects = CompiledObjects()
         return result
 
+    if release.runtime_snapshot and options.semantics == "controller":
+        findings += resolve.not_stored(runtime.data)
     info, found = prepare(trainjob, runtime, release, options)
     findings += found
     if options.gang != "runtime" and info.gitops and not info.pod_group_policy and has_several_pods(trainjob, info):

@@ -143,7 +143,7 @@ class Session:
                 compiled.append(job)
         if has_errors(diagnostics):
             raise CompileError(diagnostics)
-        return Compilation(tuple(compiled), sort_diagnostics(diagnostics))
+        return Compilation(tuple(compiled), sort_diagnostics(diagnostics), (self,))
 
 
 def option_notes(options: Options) -> list[Diagnostic]:
