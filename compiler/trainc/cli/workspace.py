@@ -143,7 +143,7 @@ class Workspace:
             own, problems = one.read(name, encode(text))
             opened = one if _is_settings(name) else one.with_file(name, own)
             rules = opened.settings.policy()
-            problems = rules([*problems, *opened.problems], True)
+            problems = rules(problems, True)
             result, more = opened.build(name)
             problems += more
             if thorough and result.compiled and (cluster := opened.settings.configuration.cluster):
