@@ -56,11 +56,11 @@ def overlay_schema(dialect: str) -> Schema:
         "runtimes": _about("Folders with more runtimes.", _TEXTS),
         "release": _about(f"The Trainer release: {', '.join(RELEASES)}; v2.3 and 2.3.1 mean 2.3.", _TEXT),
         "semantics": _about("Output semantics: gitops or controller.", {"enum": list(get_args(Semantics))}),
-        "secrets": _about("Where the keys that pods mount come from.", {"enum": list(get_args(SecretsMode))}),
+        "secrets": _about("Where the SSH keys that MPI pods mount come from.", {"enum": list(get_args(SecretsMode))}),
         "keygenImage": _about("The image that generates keys with secrets: presync-job.", _TEXT),
         "delivery": _about("The tool that applies the output.", {"enum": list(get_args(Delivery))}),
         "syncOptions": _about("Sync options for the delivery tool, per job.", _TEXTS),
-        "rules": _about("What becomes of diagnostics, by code: error, warning, info or ignore.", dict(RULES_SCHEMA)),
+        "rules": _about("The severity of diagnostics, by code: error, warning, info or ignore.", dict(RULES_SCHEMA)),
         "nameHash": _about("Whether names end in a hash of the content.", {"type": "boolean"}),
     }
     return {"$schema": dialect, "title": "trainc overlay", **_object(properties, required=["apiVersion", "kind"])}
