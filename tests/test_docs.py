@@ -71,8 +71,8 @@ def test_every_way_of_delivery_and_every_secrets_mode_is_documented(choice: str)
 @pytest.mark.parametrize("page", TEXTS)
 def test_a_code_that_a_page_names_has_a_rule(page: str) -> None:
     tables = re.findall(r"^\| `([A-Z][a-z]+[A-Z]\w+)` \|", TEXTS[page], re.MULTILINE)
-    asked = re.findall(r"trainc rule ([A-Z][a-z]\w+)", TEXTS[page])
-    assert {*tables, *asked} - RULES == set()
+    requested = re.findall(r"trainc rule ([A-Z][a-z]\w+)", TEXTS[page])
+    assert {*tables, *requested} - RULES == set()
 
 
 def test_the_table_of_versions_is_that_of_the_port() -> None:

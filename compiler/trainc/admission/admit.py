@@ -67,11 +67,11 @@ def validate_admission(
     return stored, findings + _new_findings(admission_errors(baked, release.jobset, later), findings)
 
 
-def _new_findings(findings: Sequence[Finding], told: Sequence[Finding]) -> list[Finding]:
-    """Those of `findings` that are about other values than what the schema has `told` of: a list's item, a field."""
-    if not told:
+def _new_findings(findings: Sequence[Finding], known: Sequence[Finding]) -> list[Finding]:
+    """Those of `findings` that are about other values than what the schema has `known` of: a list's item, a field."""
+    if not known:
         return list(findings)
-    places = {finding.path for finding in told}
+    places = {finding.path for finding in known}
     return [f for f in findings if f.path not in places and f.path[:-1] not in places]
 
 
@@ -99,15 +99,15 @@ def as_submitted(jobset: dict[str, Any], release: str) -> tuple[Submitted, list[
 
     typed, findings = check(jobset, _KIND, release, prune=True)
     unknown = [f.path for f in findings if f.code == _UNKNOWN_FIELD]
-    return Submitted(_completed(_without(jobset, unknown), typed), typed), findings
+    return Submitted(_fill_defaults(_without(jobset, unknown), typed), typed), findings
 
 
-def _completed(document: Any, typed: Any) -> Any:
+def _fill_defaults(document: Any, typed: Any) -> Any:
     """`document` with the defaults that its typed form has and it has not; zero values stay as written."""
     if isinstance(document, dict) and isinstance(typed, dict):
-        return {**typed, **{key: _completed(value, typed.get(key)) for key, value in document.items()}}
+        return {**typed, **{key: _fill_defaults(value, typed.get(key)) for key, value in document.items()}}
     if isinstance(document, list) and isinstance(typed, list) and len(document) == len(typed):
-        return [_completed(left, right) for left, right in zip(document, typed, strict=True)]
+        return [_fill_defaults(left, right) for left, right in zip(document, typed, strict=True)]
     return document
 
 

@@ -172,13 +172,13 @@ def _clean(value: Any, place: Path) -> Any:
     """A value that is new in the document: without nulls in its mappings, and without directives."""
     if isinstance(value, list):
         items = [_clean(item, (*place, i)) for i, item in enumerate(value)]
-        return [new for new, old in zip(items, value, strict=True) if not _deleted(old)]
+        return [new for new, old in zip(items, value, strict=True) if not _is_deleted(old)]
     if not isinstance(value, Mapping):
         return value
     _directive(value, place)
-    kept = {k: v for k, v in value.items() if v is not None and k != _DIRECTIVE and not _deleted(v)}
+    kept = {k: v for k, v in value.items() if v is not None and k != _DIRECTIVE and not _is_deleted(v)}
     return {name: _clean(item, (*place, name)) for name, item in kept.items()}
 
 
-def _deleted(value: Any) -> bool:
+def _is_deleted(value: Any) -> bool:
     return isinstance(value, Mapping) and value.get(_DIRECTIVE) == "delete"

@@ -46,7 +46,7 @@ def _spread(
 
     chunks = [files[at : at + _CHUNK] for at in range(0, len(files), _CHUNK)]
     with _safe_path():
-        pool = ProcessPoolExecutor(processes, _started(method), _prepare, (shared, context.digest, context.place))
+        pool = ProcessPoolExecutor(processes, _start_context(method), _prepare, (shared, context.digest, context.place))
         try:
             for made in pool.map(_compile_chunk, chunks):
                 yield from made
@@ -69,7 +69,7 @@ def _safe_path() -> Iterator[None]:
             os.environ[_SAFE_PATH] = before
 
 
-def _started(method: str | None) -> BaseContext:
+def _start_context(method: str | None) -> BaseContext:
     import multiprocessing
 
     return multiprocessing.get_context(method)

@@ -56,7 +56,7 @@ def write_folders(targets: Sequence[Target], progress: Progress, arguments: Argu
     refused = [_is_refused(target.compilation, arguments) for target in targets]
     if any(refused):
         return _refuse_all(targets, arguments, streams)
-    plans = _planned(targets, texts, arguments)
+    plans = _plan_all(targets, texts, arguments)
     for target, planned in zip(targets, plans, strict=True):
         target.compilation.diagnostics += _plan_diagnostics(planned, target.folder, arguments)
     if any(has_errors(target.compilation.diagnostics) for target in targets):
@@ -79,7 +79,7 @@ def _files(compilation: Run | BatchRun) -> dict[str, str]:
     }
 
 
-def _planned(targets: Sequence[Target], texts: Sequence[dict[str, str]], arguments: Arguments) -> list[Plan]:
+def _plan_all(targets: Sequence[Target], texts: Sequence[dict[str, str]], arguments: Arguments) -> list[Plan]:
     """What is to be done in each folder, and unless it is only looked at or one refuses, done."""
     from trainc.output.folder import apply_plan, plan
 
@@ -97,7 +97,7 @@ def _plan_diagnostics(planned: Plan, folder: str, arguments: Arguments) -> Itera
     if arguments.check:
         yield from planned.interrupted
     if planned.kept and not planned.refused:
-        yield _kept(planned.kept, folder, arguments)
+        yield _kept_files_info(planned.kept, folder, arguments)
 
 
 def _refuse_all(targets: Sequence[Target], arguments: Arguments, streams: Streams) -> Status:
@@ -116,7 +116,7 @@ def _show(planned: Plan, folder: str, arguments: Arguments, streams: Streams) ->
         _print_changes(list(planned.described()), folder, arguments, streams)
 
 
-def _kept(paths: Sequence[str], target: str, arguments: Arguments) -> Diagnostic:
+def _kept_files_info(paths: Sequence[str], target: str, arguments: Arguments) -> Diagnostic:
     """What a build of some jobs leaves alone; with --prune only files without trainc's first line are left."""
     some = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
     message = f"kept {counted_noun(len(paths), 'file')} of other jobs in {target}: {some}"

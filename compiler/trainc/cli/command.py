@@ -80,6 +80,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("sdk", "write the TrainJobs that a Kubeflow SDK script would submit", "sdk"),
     Command("report", "write an HTML page about all jobs", "report"),
     Command("migrate", "rewrite older APIs and dialects in the current one", "migrate"),
+    Command("lsp", "run as a language server for editors", "lsp"),
     Command("rule", "explain a diagnostic code", "rule"),
     Command("runtimes", "list or show the built-in runtimes", "runtimes"),
     Command("schema", "print the JSON Schema of TrainJobs and runtimes for editors", "schema"),
@@ -156,12 +157,12 @@ def parse_arguments(parser: ArgumentParser, words: Sequence[str]) -> Arguments:
     parse = parser.parse_known_args if has_actions else parser.parse_known_intermixed_args
     arguments, unknown = parse(words, Arguments())
     if unknown:
-        parser.error(_unknown(parser, unknown))
+        parser.error(_unknown_argument(parser, unknown))
     assert isinstance(arguments, Arguments)
     return arguments
 
 
-def _unknown(parser: ArgumentParser, words: Sequence[str]) -> str:
+def _unknown_argument(parser: ArgumentParser, words: Sequence[str]) -> str:
     """What is wrong with words that the parser has no place for: the first option among them, if there is one."""
     option = next((word.partition("=")[0] for word in words if word.startswith("-")), None)
     if option is None:

@@ -11,7 +11,7 @@ from typing import Any
 from trainc.cli.configuration_keys import BY_NAME, ENVIRONMENTS, problems_of
 from trainc.diagnostics import CompileError, Diagnostic, Path, format_path
 from trainc.diagnostics.policy import Rule, read_rules
-from trainc.options import Delivery, Limits, SecretsMode, Semantics
+from trainc.options import Delivery, Gang, Limits, SecretsMode, Semantics
 from trainc.reading.confinement import OUTSIDE_HINT, folders_upward, is_inside, root_around
 from trainc.reading.document import Document
 from trainc.reading.file_filter import Exclude
@@ -38,6 +38,8 @@ class Configuration:
     name_hash: bool | None = None
     sync_options: tuple[str, ...] | None = None
     plugins: tuple[str, ...] | None = None
+    gang: Gang | None = None
+    kubernetes: str | None = None
     output: str | None = None
     cluster: str | None = None
     policies: tuple[str, ...] = ()
@@ -67,16 +69,16 @@ def read_configuration(paths: Sequence[str], named: str | None, limits: Limits =
     if problems:
         raise CompileError(problems)
     folder = os.path.dirname(file)
-    decided = _decided(document.data, folder)
+    decided = _read_settings(document.data, folder)
     found = Configuration(file, **decided)
     environments = {
-        name: replace(found, **_decided(own, folder, found), environment=name)
+        name: replace(found, **_read_settings(own, folder, found), environment=name)
         for name, own in document.data.get(ENVIRONMENTS, {}).items()
     }
     return replace(found, environments=environments)
 
 
-def _decided(data: Mapping[str, Any], folder: str, around: Configuration = Configuration()) -> dict[str, Any]:
+def _read_settings(data: Mapping[str, Any], folder: str, around: Configuration = Configuration()) -> dict[str, Any]:
     """Fields of a Configuration; `around` is what an environment stands in: its rules come on top of those."""
     values: dict[str, Any] = {_FIELDS.get(key, key): value for key, value in data.items() if key in BY_NAME}
     for key in _PATHS:

@@ -88,10 +88,14 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         machine = _machine(arguments, workdir, one)
         plugins = enabled(settings.options.plugins)
         plan = plan_of(one.compiled.manifests, machine, plugins)
-        diagnostics = [*one.diagnostics, *_placed(changed, one, "TrainJob"), *_placed(plan.findings, one, "JobSet")]
+        diagnostics = [
+            *one.diagnostics,
+            *_place_findings(changed, one, "TrainJob"),
+            *_place_findings(plan.findings, one, "JobSet"),
+        ]
         streams.err.write(text_report(diagnostics, Files(), paint, quiet=arguments.quiet))
         if arguments.dry_run:
-            streams.out.write(_printed(plan).encode("utf-8", "backslashreplace"))
+            streams.out.write(_format_plan(plan).encode("utf-8", "backslashreplace"))
         if has_errors(diagnostics):
             return Status.DIAGNOSED
         if plan.pods > _MOST_PODS:
@@ -113,8 +117,8 @@ def _temporary() -> tempfile.TemporaryDirectory[str]:
 
 def _machine(arguments: Arguments, workdir: str, one: OneJob) -> Machine:
     places = dict(arguments.map)
-    asked = {*ASKED_ABOUT, *requested_programs(one.compiled.manifests, places)}
-    programs = {name: path for name in asked if (path := shutil.which(name))}
+    requested = {*ASKED_ABOUT, *requested_programs(one.compiled.manifests, places)}
+    programs = {name: path for name in requested if (path := shutil.which(name))}
     python = os.path.abspath(arguments.python) if arguments.python else ""
     if python and not shutil.which(python):
         raise UsageError(f"--python: {arguments.python} is not an executable file")
@@ -135,7 +139,7 @@ def _free_ports(count: int) -> tuple[int, ...]:
 def _environ(machine: Machine, plugins: Sequence[Plugin]) -> dict[str, str]:
     """This machine's variables, less those that a launcher around this one may have set, and what one machine needs."""
     known = [name for plugin in plugins for name in (*plugin.reserved, *plugin.shell_names)]
-    told = {
+    variables = {
         *known,
         *(value for plugin in plugins for value in plugin.shell_names.values()),
         "RANK",
@@ -143,7 +147,7 @@ def _environ(machine: Machine, plugins: Sequence[Plugin]) -> dict[str, str]:
         "WORLD_SIZE",
     }
     environ = {
-        **dict(inherited_variables(machine.environ, sorted(told))),
+        **dict(inherited_variables(machine.environ, sorted(variables))),
         **local_variables(machine),
         MARK: machine.workdir,
     }
@@ -161,7 +165,7 @@ def _make(plan: Plan) -> None:
             os.chmod(path, 0o700)
 
 
-def _placed(findings: Iterable[Finding], one: OneJob, kind: str) -> list[Diagnostic]:
+def _place_findings(findings: Iterable[Finding], one: OneJob, kind: str) -> list[Diagnostic]:
     label = f"{kind} {one.compiled.namespace}/{one.compiled.name}".replace(" /", " ")
     return [Diagnostic(f.code, f.severity, f.message, f.hint, label, format_path(f.path)) for f in findings]
 
@@ -191,7 +195,7 @@ def _reports(arguments: Arguments, streams: Streams, plan: Plan) -> Reports:
     return Reports(output, event)
 
 
-def _printed(plan: Plan) -> str:
+def _format_plan(plan: Plan) -> str:
     """The plan as commands: what each pod is told, and what it starts."""
     import shlex
 
@@ -204,8 +208,8 @@ def _printed(plan: Plan) -> str:
                 lines.append(
                     f"# pod {pod.short}, {program.name}{'' if program.kind == 'main' else f' ({program.kind})'}"
                 )
-                told = " ".join(f"{name}={shlex.quote(value)}" for name, value in program.env.items())
-                lines.append(f"{told} {shlex.join(program.words)}".strip())
+                variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in program.env.items())
+                lines.append(f"{variables} {shlex.join(program.words)}".strip())
     return "\n".join([*lines, ""])
 
 

@@ -75,9 +75,9 @@ class Policy:
 
     def __call__(self, found: Iterable[Diagnostic], fixed: bool = False) -> list[Diagnostic]:
         """The diagnostics with their severities as decided. Applied again, it changes nothing."""
-        return [self._judged(diagnostic, fixed=fixed) for diagnostic in found]
+        return [self._apply(diagnostic, fixed=fixed) for diagnostic in found]
 
-    def _judged(self, found: Diagnostic, *, fixed: bool) -> Diagnostic:
+    def _apply(self, found: Diagnostic, *, fixed: bool) -> Diagnostic:
         if found.severity == "ignored":
             return found
         source = found.source

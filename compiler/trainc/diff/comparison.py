@@ -82,11 +82,11 @@ def _object_diff(pair: Pair, rules: ClusterRules) -> ObjectDiff:
     changes, moves = compare_manifests(before, after)
     verdicts = verdict_on(pair.before, pair.after, changes, rules)
     status: Status = "changed" if changes or renamed else "unchanged"
-    shown = tuple(map(_hidden, changes)) if pair.key.kind == "Secret" else changes
+    shown = tuple(map(_hide_secret, changes)) if pair.key.kind == "Secret" else changes
     return ObjectDiff(pair.key, status, shown, moves, verdicts, renamed)
 
 
-def _hidden(change: Change) -> Change:
+def _hide_secret(change: Change) -> Change:
     """A change of a Secret without what it holds."""
     if change.path[0] == "metadata":
         return change

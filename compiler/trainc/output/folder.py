@@ -113,7 +113,7 @@ def apply_plan(planned: Plan) -> Plan:
                 replace_all(folder, current.new)
             return replace(current, interrupted=planned.interrupted)
     except DamagedJournalError:
-        return replace(planned, refused=(_damaged(folder),))
+        return replace(planned, refused=(_damaged_journal(folder),))
     finally:
         _remove_created(folder, existed)
 
@@ -166,7 +166,7 @@ def _interruption(folder: str) -> tuple[Diagnostic, ...]:
     )
 
 
-def _damaged(folder: str) -> Diagnostic:
+def _damaged_journal(folder: str) -> Diagnostic:
     message = f"{os.path.join(folder, STATE_FOLDER)} has the journal of an interrupted build, which cannot be read"
     hint = "remove `journal` and `staged` from it, compare the folder with git, and build again"
     return Diagnostic("InterruptedBuild", "error", message, hint=hint)
@@ -192,7 +192,7 @@ def locked(state: str) -> Iterator[None]:
         return
     path = os.path.join(state, _LOCK)
     while True:
-        descriptor = _opened(path)
+        descriptor = _open_lock(path)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             if _is_still_at(descriptor, path):
@@ -208,7 +208,7 @@ def locked(state: str) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _opened(path: str) -> int:
+def _open_lock(path: str) -> int:
     while True:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         # A build that failed may have removed the folder, being empty, before the file is there.

@@ -93,8 +93,8 @@ class Session:
 
     def compile(self, job: ValidDocument, observer: Observer | None = None) -> Outcome:
         """One of the jobs through every stage; `observer` is notified of each step."""
-        result = compile_job(job, self.index, self.release, self.options, observer, self._judged)
-        diagnostics = self._judged(result)
+        result = compile_job(job, self.index, self.release, self.options, observer, self._apply_rules)
+        diagnostics = self._apply_rules(result)
         if self.judge is not None and result.objects is not None:
             found = (*result.objects.object_findings, *self.judge(result.objects.manifests))
             result.objects = replace(result.objects, object_findings=found)
@@ -112,7 +112,7 @@ class Session:
         )
         return compiled, diagnostics
 
-    def _judged(self, result: Result) -> list[Diagnostic]:
+    def _apply_rules(self, result: Result) -> list[Diagnostic]:
         """The findings about a job's documents: what is not needed to compile it can be ignored."""
         if not result.findings and not result.overridable:
             return []
@@ -143,7 +143,7 @@ class Session:
                 compiled.append(job)
         if has_errors(diagnostics):
             raise CompileError(diagnostics)
-        return Compilation(tuple(compiled), sort_diagnostics(diagnostics))
+        return Compilation(tuple(compiled), sort_diagnostics(diagnostics), (self,))
 
 
 def option_notes(options: Options) -> list[Diagnostic]:
@@ -172,7 +172,7 @@ def _without_effect(options: Options) -> list[Diagnostic]:
     """What was chosen and shapes `gitops` output only."""
     if options.semantics == "gitops":
         return []
-    shaping, defaults = ("secrets", "keygen_image", "name_hash", "delivery", "sync_options"), Options()
+    shaping, defaults = ("secrets", "keygen_image", "name_hash", "delivery", "sync_options", "gang"), Options()
     chosen = [name for name in shaping if getattr(options, name) != getattr(defaults, name)]
     if not chosen:
         return []

@@ -49,10 +49,10 @@ class Judge:
             (label_of(manifest), finding)
             for manifest in manifests
             for binding in self.loaded.bindings
-            for finding in self._asked(binding, manifest)
+            for finding in self._evaluate(binding, manifest)
         ]
 
-    def _asked(self, binding: Binding, manifest: Mapping[str, Any]) -> Iterator[Finding]:
+    def _evaluate(self, binding: Binding, manifest: Mapping[str, Any]) -> Iterator[Finding]:
         policy = binding.policy
         try:
             yield from self._judged(binding, manifest)

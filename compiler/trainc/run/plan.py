@@ -47,7 +47,7 @@ class _Planner:
 
     def plan(self) -> Plan:
         """Everything, step by step."""
-        self._findings += _contained(self._config_maps, self._plugins)
+        self._findings += _containers_only(self._config_maps, self._plugins)
         steps = [self._step(index, job) for index, job in enumerate(self._jobs)]
         spec = self._jobset["spec"]
         if (spec.get("startupPolicy") or {}).get("startupPolicyOrder") == "InOrder":
@@ -177,7 +177,7 @@ def _kind(at: Path, container: Json) -> str:
     return "sidecar" if container.get("restartPolicy") == "Always" else "init"
 
 
-def _contained(config_maps: Mapping[str, Json], plugins: Sequence[Plugin]) -> Iterator[Finding]:
+def _containers_only(config_maps: Mapping[str, Json], plugins: Sequence[Plugin]) -> Iterator[Finding]:
     for plugin in plugins:
         if plugin.contained and any(name.endswith(file.suffix) for name in config_maps for file in plugin.files):
             hint = "use `trainc check` and `trainc graph`, which start nothing"

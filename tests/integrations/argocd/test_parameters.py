@@ -91,10 +91,10 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("environment", "said"), REFUSED)
-def test_a_parameter_that_makes_no_sense_is_refused(environment: dict[str, str], said: str) -> None:
+@pytest.mark.parametrize(("environment", "expected"), REFUSED)
+def test_a_parameter_that_makes_no_sense_is_refused(environment: dict[str, str], expected: str) -> None:
     (message,) = wrong(environment)
-    assert said in message
+    assert expected in message
 
 
 def test_paths_may_leave_the_application_and_not_the_repository() -> None:
@@ -109,9 +109,9 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
 
 def test_a_variable_that_means_nothing_is_named_and_its_value_is_not() -> None:
     read = read_parameters({"ARGOCD_ENV_RELASE": "s3cret"})
-    (said,) = read.diagnostics
-    assert (said.severity, said.hint) == ("warning", "did you mean RELEASE?")
-    assert "s3cret" not in str(said)
+    (expected,) = read.diagnostics
+    assert (expected.severity, expected.hint) == ("warning", "did you mean RELEASE?")
+    assert "s3cret" not in str(expected)
     assert read.arguments == {}
 
 

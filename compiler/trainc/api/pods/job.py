@@ -53,15 +53,17 @@ def _outline(job: Json) -> bytes | None:
     if spec.get("manualSelector"):
         return None
     try:
-        containers = {kind: [_drawn(container) for container in pod[kind]] for kind in _CONTAINERS if pod.get(kind)}
-        drawn = {"metadata": _labelled(template), "spec": {**pod, **containers}}
+        containers = {
+            kind: [_shape_of_container(container) for container in pod[kind]] for kind in _CONTAINERS if pod.get(kind)
+        }
+        drawn = {"metadata": _shape_of_metadata(template), "spec": {**pod, **containers}}
         # In version 2 equal objects have equal bytes, whether or not they share their parts.
-        return dumps({"metadata": _labelled(job), "spec": {**spec, "template": drawn}}, 2)
+        return dumps({"metadata": _shape_of_metadata(job), "spec": {**spec, "template": drawn}}, 2)
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
 
 
-def _labelled(template: Json) -> object:
+def _shape_of_metadata(template: Json) -> object:
     """Metadata whose labels have no values, where these are right."""
     metadata = template.get("metadata")
     if not metadata or any(labels(metadata.get("labels"), ())):
@@ -69,7 +71,7 @@ def _labelled(template: Json) -> object:
     return {**metadata, "labels": dict.fromkeys(metadata.get("labels") or (), "")}
 
 
-def _drawn(container: dict[str, Any]) -> dict[str, Any]:
+def _shape_of_container(container: dict[str, Any]) -> dict[str, Any]:
     """A container without its words; of its image and its variables' values is left whether there are any."""
     env = [{**variable, "value": bool(variable.get("value"))} for variable in container.get("env") or ()]
     return {**container, "command": None, "args": None, "image": bool(container.get("image")), "env": env}

@@ -55,8 +55,8 @@ def _launcher_multiplied(job: TrainJob, info: Info) -> Path | None:
 def _extra_host(job: TrainJob, info: Info) -> Path | None:
     as_node = (info.policy("mpi") or {}).get("runLauncherAsNode")
     both = info.pod_set_in_role(names.LAUNCHER) and info.pod_set_in_role(names.NODE)
-    asked = job.trainer.num_nodes if job.trainer else None
-    one = asked is not None and asked <= 1
+    requested = job.trainer.num_nodes if job.trainer else None
+    one = requested is not None and requested <= 1
     return ("spec", "trainer", "numNodes") if as_node and both and one else None
 
 

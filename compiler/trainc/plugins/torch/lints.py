@@ -73,13 +73,11 @@ def _subject(word: str) -> str:
 def _without_effect(entry: Entrypoint, before: Sequence[str], args: Sequence[str], *, built: bool) -> Iterator[Finding]:
     """Settings of LoRA for a recipe that trains the full model."""
     recipe = next((word for word in before if _RECIPE.fullmatch(word)), "")
-    asked = [arg for arg in args if arg.startswith(_LOW_RANK) and not arg.lower().endswith("=false")]
-    if not asked or not recipe.startswith("full"):
+    requested = [arg for arg in args if arg.startswith(_LOW_RANK) and not arg.lower().endswith("=false")]
+    if not requested or not recipe.startswith("full"):
         return
-    path, about = entry.place(len(entry.command) + args.index(asked[0]))
-    message = (
-        f"{recipe} trains the full model, and {', '.join(word.partition('=')[0] for word in asked)} has no effect there"
-    )
+    path, about = entry.place(len(entry.command) + args.index(requested[0]))
+    message = f"{recipe} trains the full model, and {', '.join(word.partition('=')[0] for word in requested)} has no effect there"
     hint = "add command: [tune, run] to spec.trainer to use the recipe in args"
     if built and not any(_DECIDES in arg for arg in args):
         hint = f"add {_DECIDES}=[q_proj,v_proj] to the args, which selects the LoRA recipe"
