@@ -41,7 +41,7 @@ EDGES = {
     "migration": "startup diagnostics api options reading dialects pipeline",
     "explain": "startup diagnostics api options compilation reading ir plugins emit pipeline",
     # Both draw flowcharts.
-    "diff": "startup diagnostics api options reading dialects ir admission emit pipeline explain graph",
+    "diff": "startup diagnostics api options reading dialects ir plugins admission emit pipeline explain graph",
     "graph": "startup diagnostics api ir plugins",
     "report": "startup diagnostics api explain graph",
     "fits": "startup diagnostics api reading",

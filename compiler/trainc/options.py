@@ -13,13 +13,14 @@ from trainc.api.name_forms import (
     is_dns1123_subdomain,
     length,
 )
-from trainc.api.releases import normalize_release
+from trainc.api.releases import DEFAULT_KUBERNETES, normalize_kubernetes, normalize_release
 from trainc.api.sync_options import normalize_sync_options
 from trainc.startup.records import dataclass, field
 
 Semantics: TypeAlias = Literal["gitops", "controller"]
 SecretsMode: TypeAlias = Literal["existing", "external-secrets", "sealed", "presync-job"]
 Delivery: TypeAlias = Literal["argocd", "flux", "kubectl"]
+Gang: TypeAlias = Literal["runtime", "workload"]
 
 
 def checked_namespace(text: str) -> str:
@@ -73,7 +74,9 @@ class Options:
     The rest shapes `gitops` output only: `secrets` says where key pairs come from, `keygen_image` is what makes them
     under "presync-job"; `delivery` is the tool that applies the output, `sync_options` what it is told
     (sync_options.SYNC_OPTIONS); `name_hash` appends a content hash to job names. `plugins` names those of other
-    distributions that take part, by their entry points of the group `trainc.plugins`.
+    distributions that take part, by their entry points of the group `trainc.plugins`. `gang` says who schedules the pods
+    of a runtime with a podGroupPolicy together: "runtime", the scheduler that the policy names, or "workload",
+    Kubernetes itself. `kubernetes` is the minor of the cluster that the output is for.
     """
 
     release: str | None = None
@@ -86,11 +89,15 @@ class Options:
     sync_options: tuple[str, ...] = ()
     cluster_domain: str = "cluster.local"
     plugins: tuple[str, ...] = ()
+    gang: Gang = "runtime"
+    kubernetes: str = DEFAULT_KUBERNETES
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
         if self.release is not None:
             object.__setattr__(self, "release", normalize_release(self.release))
+        if self.kubernetes != DEFAULT_KUBERNETES:
+            object.__setattr__(self, "kubernetes", normalize_kubernetes(self.kubernetes))
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
                 raise ValueError(f"unknown {name} {getattr(self, name)!r}; choose {' or '.join(choices)}")
@@ -121,4 +128,5 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "semantics": get_args(Semantics),
     "secrets": get_args(SecretsMode),
     "delivery": get_args(Delivery),
+    "gang": get_args(Gang),
 }

@@ -67,7 +67,7 @@ def excerpt(files: Files, source: Source, message: str = "") -> list[str]:
 _MOST_SHOWN = 1_000
 # Once it is known what to do, the rest are noise; --format json has them all.
 _SAID_ONCE = frozenset(("SecretNeeded",))
-_COMPILED = ("ConfigMap ", "JobSet ", "PodGroup ")
+_COMPILED = ("ConfigMap ", "JobSet ", "PodGroup ", "Workload ")
 
 
 def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *, quiet: bool = False) -> str:

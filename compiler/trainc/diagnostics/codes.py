@@ -50,7 +50,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
         "warning": """
             BaseModelNotFound CoercedType DeprecatedAPIVersion FieldWithoutCounterpart InitializerJobSplit
             MPIImplementationNotInTrainer OMEFieldIgnored OMEHyperParametersIgnored OMEMetadataPruned UnreleasedAPI
-            VolcanoFieldsNotInTrainer
+            VolcanoFieldsNotInTrainer WorkloadPolicyNotInTrainer
         """,
     },
     "schema": {
@@ -65,19 +65,19 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     "resolve": {
         "error": """
             AmbiguousTrainerContainer AmbiguousTrainerJob DialectNeedsGitOps DuplicateRuntime DuplicateTrainJob
-            InitializerNotInRuntime RuntimeNotFound UnknownAPIVersion UnknownKind UnsupportedRuntimeRef
+            InitializerNotInRuntime RuntimeNotFound RuntimeNotStored UnknownAPIVersion UnknownKind UnsupportedRuntimeRef
         """,
         "warning": "DeprecatedRuntime Fragment ListReplaced RoleInferred RuntimeRefGroupMismatch",
-        "info": "ManagedElsewhere ShadowedRuntime",
+        "info": "ManagedElsewhere NoGangPolicy ShadowedRuntime",
     },
     "validate": {
         "error": """
-            ControllerPanics ElasticRangeInvalid EmptyQueueName EnvInjectionTargetMissing HostfileTooLarge
-            InvalidManager InvalidNumProcPerNode MissingLauncher MultiNodeLoRA NamespaceMissing NoNodes
+            ControllerPanics ElasticRangeInvalid EmptyQueueName EnvInjectionTargetMissing GangNotPossible
+            HostfileTooLarge InvalidManager InvalidNumProcPerNode MissingLauncher MultiNodeLoRA NamespaceMissing NoNodes
             PatchedTrainerEnv RepeatedTargetJob ReservedArgument ReservedEnv ReservedInitContainer TooManyNodes
-            UnknownPatchedContainer UnknownPatchedJob UnsupportedModel UnsupportedQLoRA
+            UnknownPatchedContainer UnknownPatchedJob UnsupportedModel UnsupportedQLoRA WorkloadAPIMissing
         """,
-        "warning": "ElasticMaxRestartsConflict ElasticMetricsNotEmitted",
+        "warning": "ElasticMaxRestartsConflict ElasticMetricsNotEmitted GangSettingLost",
     },
     "lint": {
         "error": """
@@ -93,11 +93,11 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             LoRAIgnored MPIImagesDiffer MPINodesAwaited ManagedByNotPropagated MasterAddressWrong
             MetadataNotPropagated MisplacedTopologyRequest MissingTrainerAncestor MisspeltKueueName MisspeltVariable
             MoreProcessesThanDevices NoLauncher PatchCreatesTarget PlainToken RankEnvironmentMissing ResourceClaimsLost
-            ResourcesIgnored SchedulerNameMissing SharedOutput SuspendFightsKueue TTLRerun TorchrunArgOverridesPolicy
+            ResourcesIgnored SchedulerIgnoresGang SchedulerNameMissing SharedOutput SuspendFightsKueue TTLRerun TorchrunArgOverridesPolicy
             TypographicCharacter UnexpandedShellVariable UnlikelyAmount UnlikelyResource UnnamedPortsLost
             ValueOverridden VolumeNotMounted
         """,
-        "info": "OutputDeletedWithJob QueuedBehindInitializer TopologyWithoutQueue",
+        "info": "OutputDeletedWithJob QueuedBehindInitializer RetainedClaim TopologyWithoutQueue",
     },
     "admission": {
         "error": """

@@ -172,6 +172,11 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "ElasticPolicyIgnored",
     ),
     Deviation(
+        "gang-by-kubernetes",
+        "with --gang workload the gang is a Workload and PodGroups of scheduling.k8s.io/v1beta1",
+        "Kubernetes 1.37 schedules gangs itself; no Trainer release makes these objects",
+    ),
+    Deviation(
         "volcano-scheduler-name",
         "pods of a Volcano gang without a schedulerName get volcano",
         "the controller leaves schedulerName empty, and the default scheduler ignores the gang",

@@ -14,6 +14,7 @@ from trainc.api.name_forms import LABEL_LIMIT, is_dns1123_subdomain, is_qualifie
 from trainc.diagnostics import Finding, Path, Severity
 from trainc.ir.entrypoints import JOBS
 from trainc.ir.info import Info
+from trainc.plugins.registry import enabled
 
 _DOMAIN = "kueue.x-k8s.io/"
 REQUIRED, PREFERRED, _UNCONSTRAINED, _SLICE, _SLICE_SIZE, _LEVELS, _GROUP = TOPOLOGY = tuple(
@@ -30,6 +31,8 @@ def topology_requests(info: Info, queued: bool) -> Iterator[Finding]:
     """The topology requests of every pod template, and the groups that they form."""
     severity: Severity = "error" if queued else "warning"
     groups: dict[str, list[tuple[int, Json, Path]]] = {}
+    gangs = (p.gang for p in enabled(info.plugins) if p.gang is not None and info.gang(p.policy) is not None)
+    honoured = {gang.topology for gang in gangs}
     for index, (replicated, pod_set) in enumerate(
         zip(info.template.get("replicatedJobs", ()), info.pod_sets, strict=True)
     ):
@@ -43,7 +46,7 @@ def topology_requests(info: Info, queued: bool) -> Iterator[Finding]:
             yield Finding("InvalidTopologyRequest", severity, message, hint=hint, path=(*path, key), about="runtime")
         if _GROUP in requested:
             groups.setdefault(requested[_GROUP], []).append((pods, requested, (*path, _GROUP)))
-        if not queued:
+        if not queued and not requested.keys() & honoured:
             key = next(iter(requested))
             message = f"{key} has no effect: only Kueue reads it, and the job has no queue"
             yield Finding(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from trainc.api.releases import RELEASES
+from trainc.api.releases import KUBERNETES, RELEASES
 from trainc.diagnostics.policy import RULES_SCHEMA
-from trainc.options import Delivery, SecretsMode, Semantics
+from trainc.options import Delivery, Gang, SecretsMode, Semantics
 from trainc.overlays.overlay import API, KIND
 from trainc.overlays.selectors import TARGET_FIELDS
 
@@ -62,5 +62,7 @@ def overlay_schema(dialect: str) -> Schema:
         "syncOptions": _about("Sync options for the delivery tool, per job.", _TEXTS),
         "rules": _about("What becomes of diagnostics, by code: error, warning, info or ignore.", dict(RULES_SCHEMA)),
         "nameHash": _about("Whether names end in a hash of the content.", {"type": "boolean"}),
+        "gang": _about("Who schedules a gang: the runtime's scheduler, or Kubernetes.", {"enum": list(get_args(Gang))}),
+        "kubernetes": _about(f"The Kubernetes minor of the cluster: {', '.join(KUBERNETES)}.", _TEXT),
     }
     return {"$schema": dialect, "title": "trainc overlay", **_object(properties, required=["apiVersion", "kind"])}

@@ -9,8 +9,9 @@ from typing import Any
 
 from trainc.api import names
 from trainc.api.documents import Json
-from trainc.api.quantity import pod_requests
+from trainc.api.quantity import POD_LEVEL, pod_requests
 from trainc.diagnostics import Finding
+from trainc.ir import gang
 from trainc.ir.info import Info
 from trainc.ir.podset import Container, PodSet
 from trainc.ir.release import Release
@@ -87,16 +88,31 @@ def lower(job: TrainJob, runtime: Json, template: Template, release: Release, op
         semantics=options.semantics,
         cluster_domain=options.cluster_domain,
         plugins=options.plugins,
+        kubernetes=options.kubernetes,
         template=template.spec,
         pod_sets=pod_sets,
         runtime_jobs=_containers_by_job(spec.get("template", {}).get("spec") or {}),
         ml_policy=ml_policy,
-        pod_group_policy=spec.get("podGroupPolicy"),
+        pod_group_policy=_gang_policy(spec.get("podGroupPolicy"), options),
         labels=labels,
         annotations=annotations,
         command=job.trainer.command if job.trainer else None,
         args=job.trainer.args if job.trainer else None,
     )
+
+
+def _gang_policy(written: Json | None, options: Options) -> Json | None:
+    """The runtime's podGroupPolicy, with the schedulers that `gang` replaces inside the policy that replaces them."""
+    if not written or options.gang == "runtime" or options.semantics == "controller":
+        return written
+    replaced = {name: policy for name, policy in written.items() if name != options.gang}
+    return {options.gang: {**(written.get(options.gang) or {}), **replaced}}
+
+
+def has_several_pods(job: TrainJob, info: Info) -> bool:
+    """Whether more than one pod will train, as far as is known before the plugins count them."""
+    nodes = job.trainer.num_nodes if job.trainer else None
+    return (nodes or 0) > 1 or sum(pod_set.count * pod_set.replicas for pod_set in gang.members(info)) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +144,7 @@ def _pod_set(replicated_job: Json, role: Role, setting: _Setting) -> PodSet:
     pod_spec = _pod_spec(replicated_job)
     requesting = _with_node_resources(pod_spec, ancestor, role, setting)
     gitops = setting.semantics == "gitops"
+    pod_level = POD_LEVEL if gitops else setting.release.pod_level_resources
     running = requesting if setting.release.resources == "merge" or gitops else pod_spec
     return PodSet(
         name=replicated_job["name"],
@@ -137,7 +154,7 @@ def _pod_set(replicated_job: Json, role: Role, setting: _Setting) -> PodSet:
         containers=tuple(Container(fields) for fields in running.get("containers", ())),
         init_containers=tuple(Container(fields) for fields in running.get("initContainers", ())),
         volumes=tuple(running.get("volumes", ())),
-        requests=pod_requests(requesting, limits_count=gitops),
+        requests=pod_requests(requesting, limits_count=gitops, pod_level=pod_level),
         role=role.role,
         main=role.main,
         # So that `kubectl logs -l` finds the pods of a step without knowing the job's name.

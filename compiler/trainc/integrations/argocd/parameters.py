@@ -12,10 +12,10 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, TypeAlias, get_args
 
-from trainc.api.releases import RELEASES, normalize_release
+from trainc.api.releases import KUBERNETES, RELEASES, normalize_kubernetes, normalize_release
 from trainc.diagnostics import CompileError, Diagnostic
 from trainc.diagnostics.near_names import did_you_mean
-from trainc.options import SecretsMode, Semantics, checked_cluster_domain, checked_image, checked_namespace
+from trainc.options import Gang, SecretsMode, Semantics, checked_cluster_domain, checked_image, checked_namespace
 from trainc.reading.confinement import is_inside
 from trainc.startup.records import dataclass, field
 
@@ -71,11 +71,16 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter("keygen-image", "Key generator", "the image that generates keys with presync-job", "keygen_image"),
     Parameter("name-hash", "Name hash", "a changed job becomes a new job", "name_hash", "truth"),
     Parameter("sync-options", "Sync options", "Argo CD sync options for each job", "sync_option", "list"),
+    Parameter("gang", "Gang scheduler", "runtime or workload", "gang", choices=get_args(Gang)),
+    Parameter(
+        "kubernetes", "Kubernetes", "the cluster's Kubernetes minor, such as 1.37", "kubernetes", choices=KUBERNETES
+    ),
     Parameter("allow-empty", "Allow empty", "do not fail if there are no TrainJobs", "allow_empty", "truth"),
 )
 # What options.py checks by more than a list of choices.
 _CHECKS: Mapping[str, Callable[[str], str]] = {
     "release": normalize_release,
+    "kubernetes": normalize_kubernetes,
     "namespace": checked_namespace,
     "cluster-domain": checked_cluster_domain,
     "keygen-image": checked_image,
