@@ -11,6 +11,8 @@ from trainc.diagnostics.codes import CODES
 from trainc.diagnostics.rulebook import codes, page, summary_of
 
 _TOP = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+# What the site's first page takes the place of.
+_FIRST_PAGE = ("README.md", "docs/README.md")
 # `[words](target)`, where the target is in the repository.
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?![a-z]+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 _FENCE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
@@ -19,7 +21,8 @@ _HOME = Path(__file__).parent / "home.md"
 
 def lay_out(repository: Path, source: Path, demo: str) -> None:
     """Write everything below `source` with the repository's own layout, so that relative links hold."""
-    names = [*_TOP, *sorted(str(path.relative_to(repository)) for path in repository.glob("docs/*.md"))]
+    pages = sorted(str(path.relative_to(repository)) for path in repository.glob("docs/*.md"))
+    names = [*_TOP, *(page for page in pages if page not in _FIRST_PAGE)]
     for name in names:
         (source / name).parent.mkdir(exist_ok=True)
         text = (repository / name).read_text(encoding="utf-8")
@@ -40,7 +43,7 @@ def _with_links(text: str, name: Path, repository: Path, pages: set[str]) -> str
         path = (repository / name.parent / target).resolve()
         assert path.exists(), f"{name}: {target}"
         inside = path.relative_to(repository.resolve()).as_posix()
-        if inside == "README.md":
+        if inside in _FIRST_PAGE:
             return f"[{words}]({'../' * len(name.parent.parts)}index.md)"
         return found[0] if inside in pages else f"{words} (`{inside}`)"
 
