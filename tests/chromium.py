@@ -23,7 +23,7 @@ FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--proxy-server=http://127.0.0.1:9",
     "--proxy-bypass-list=127.0.0.1",
 )  # fmt: skip
-PATIENCE = 90.0
+PATIENCE = 60.0
 
 
 class Page:
@@ -46,6 +46,7 @@ class Page:
         self.requests: list[str] = []
         self.messages: list[str] = []
         self._session = ""
+        self._loaded = False
         targets = self.send("Target.getTargets")["targetInfos"]
         target = next(one["targetId"] for one in targets if one["type"] == "page")
         self._session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -106,14 +107,20 @@ class Page:
         elif event == "Target.attachedToTarget":
             for method in ("Network.enable", "Runtime.enable", "Runtime.runIfWaitingForDebugger"):
                 self._post(method, params["sessionId"])
+        elif event == "Page.loadEventFired":
+            self._loaded = True
         elif event == "Runtime.exceptionThrown":
             self.messages.append(json.dumps(params["exceptionDetails"])[:2000])
         elif event == "Log.entryAdded" and params["entry"]["level"] == "error":
             self.messages.append(params["entry"]["text"])
 
     def open(self, address: str) -> None:
-        """Go to an address."""
+        """Go to an address, and wait until its page has loaded."""
+        self._loaded = False
         self.send("Page.navigate", url=address)
+        deadline = time.monotonic() + PATIENCE
+        while not self._loaded:
+            self._receive(deadline)
 
     def evaluate(self, script: str) -> Any:
         """The value of an expression in the page; promises are awaited."""
@@ -123,11 +130,12 @@ class Page:
         return found["result"].get("value")
 
     def wait_for(self, script: str) -> Any:
-        """The value of an expression once it is true. TimeoutError if it does not become so."""
+        """The value of an expression once it is true, True for an element. TimeoutError if it does not become so."""
         deadline = time.monotonic() + PATIENCE
-        while not (value := self.evaluate(script)):
+        found = f"Promise.resolve({script}).then((value) => value instanceof Node || value)"
+        while not (value := self.evaluate(found)):
             if time.monotonic() > deadline:
-                raise TimeoutError(f"{script}\n{self.evaluate('document.body.innerText')}\n{self.messages}")
+                raise TimeoutError(f"{script}\n{self.evaluate('document.body.innerText')[-1000:]}\n{self.messages}")
             time.sleep(0.05)
         return value
 
@@ -169,8 +177,6 @@ class Page:
 
 class _Files(SimpleHTTPRequestHandler):
     """Files, and nothing on the terminal."""
-
-    extensions_map = {**SimpleHTTPRequestHandler.extensions_map, ".mjs": "text/javascript", ".wasm": "application/wasm"}
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the name is the library's
         pass
