@@ -97,7 +97,7 @@ playground: $(READY) ## build the page that compiles in the browser into build/p
 	@$(BIN)/python playground/build.py build/wheel/*.whl build/playground
 
 test-playground: playground ## drive the playground in headless Chromium, without a network
-	@$(BIN)/python -m pytest -q -m browser
+	@$(BIN)/python -m pytest -q -m browser tests/playground
 
 sbom: $(READY) ## write dist/trainc.cdx.json, the bill of materials of what compiling needs
 	@$(LOCKED) locks/release.txt
