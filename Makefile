@@ -73,6 +73,7 @@ golden: $(READY) ## write golden/ anew; read the diff before you commit it
 
 schemas: $(READY) ## generate the API schemas anew from the published packages
 	@$(BIN)/python scripts/generate_schemas.py
+	@$(BIN)/python scripts/generate_kubernetes.py
 
 docs: $(READY) ## write docs/reference.md, and into each page what its commands print; read the diff
 	@$(BIN)/python scripts/generate_reference.py

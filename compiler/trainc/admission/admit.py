@@ -183,4 +183,8 @@ def check_rendered(documents: Sequence[Document], options: Options) -> Iterator[
         )
         if not has_errors(findings):
             findings += lint_rendered(stored, objects, options)
+        if options.kubernetes is not None:
+            from trainc.api.schema.kubernetes import kubernetes_findings
+
+            findings += kubernetes_findings(stored, options.kubernetes, release.minor)
         yield from map(document.place, findings)
