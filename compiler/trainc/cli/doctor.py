@@ -1,18 +1,14 @@
 """Check whether a cluster has what the compiled jobs need, in the right versions.
 
 kubectl is asked, with calls that only read: versions of Kubernetes, JobSet,
-Trainer, Kueue, coscheduling and Volcano, and the queues that jobs name. With
---from, nothing is asked; the folder holds what kubectl printed:
-
-  kubectl version -o yaml > cluster/version.yaml
-  kubectl get nodes,crd,deployments,localqueues -A -o yaml > cluster/all.yaml
+Trainer, Kueue, coscheduling and Volcano, and the queues that jobs name.
 
 Examples:
-  trainc doctor
-  trainc doctor --context staging --format json
-  trainc doctor --from cluster/
+  trainc doctor --context staging
+  kubectl get nodes,crd,deployments,localqueues -A -o yaml > cluster.yaml
+  trainc doctor --from cluster.yaml
 
-Exit code: 0 the jobs can run there, 1 something is missing or too different, or nobody answers.
+Exit code: 0 the jobs can run there, 1 something is missing or too old.
 """
 
 from __future__ import annotations
@@ -47,7 +43,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     help_text = "kubeconfig file (default: kubectl's own)"
     set_completion(group.add_argument("--kubeconfig", metavar="FILE", help=help_text), FILE)
     group.add_argument("--timeout", metavar="SECONDS", type=int, default=10, help="for each call (default: 10)")
-    help_text = "file or folder with what kubectl printed; no cluster is asked"
+    help_text = "read what kubectl printed; no cluster is asked"
     set_completion(group.add_argument("--from", dest="snapshot", metavar="DIR", help=help_text), FOLDER)
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
     add_limits(parser)
@@ -77,10 +73,9 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 def _wanted(settings: Settings, stdin: bytes) -> tuple[Wanted, list[Diagnostic]]:
     """What the jobs of the input need, or without a job what the release alone does; and the errors of the input."""
-    from trainc.api.releases import NEWEST_RELEASE, RELEASES
+    from trainc.api.releases import JOBSETS, NEWEST_RELEASE, RELEASES
     from trainc.cli.version import read_port
     from trainc.doctor.comparison import Wanted
-    from trainc.ir.release import release_facts
 
     compiling = start(settings, stdin)
     manifests = [manifest for job in compiling.jobs() for manifest in job.manifests]
@@ -88,7 +83,7 @@ def _wanted(settings: Settings, stdin: bytes) -> tuple[Wanted, list[Diagnostic]]
     pins = read_port()["releases"][release]
     wanted = Wanted(
         release,
-        {minor: release_facts(minor).jobset for minor in RELEASES},
+        dict(zip(RELEASES, JOBSETS, strict=True)),
         tuple(pins["kueue"]),
         tuple(pins["kubernetes"]),
         frozenset(str(m["apiVersion"]).partition("/")[0] for m in manifests if m["kind"] == "PodGroup"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from trainc.api.documents import Json, mapping, objects, value_at
+from trainc.api.releases import JOBSETS, RELEASES, Columns
 from trainc.diagnostics import Path
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
@@ -24,19 +25,32 @@ _CRDS = {
     "coscheduling": "podgroups.scheduling.x-k8s.io",
     "Volcano": "podgroups.scheduling.volcano.sh",
 }
-# Fields that a minor was the first to have, oldest first: what tells minors apart where no image does.
-_TELLTALES: dict[str, tuple[tuple[str, str, str], ...]] = {
-    "Trainer": (
-        ("2.0", "trainjobs.trainer.kubeflow.org", "spec.runtimeRef"),
-        ("2.1", "trainjobs.trainer.kubeflow.org", "spec.podTemplateOverrides"),
-        ("2.2", "trainjobs.trainer.kubeflow.org", "spec.runtimePatches"),
-        ("2.3", "clustertrainingruntimes.trainer.kubeflow.org", "spec.mlPolicy.torch.envInjection"),
+# A field of a CRD that each minor was the first to have: what tells minors apart where no image does.
+_POD = "spec.replicatedJobs.template.spec.template.spec"
+_TELLTALES = {
+    "Trainer": Columns(
+        RELEASES,
+        {
+            "crd": (*["trainjobs.trainer.kubeflow.org"] * 3, "clustertrainingruntimes.trainer.kubeflow.org"),
+            "field": (
+                "spec.runtimeRef",
+                "spec.podTemplateOverrides",
+                "spec.runtimePatches",
+                "spec.mlPolicy.torch.envInjection",
+            ),
+        },
     ),
-    "JobSet": (
-        ("0.8", "jobsets.jobset.x-k8s.io", "spec.replicatedJobs"),
-        ("0.10", "jobsets.jobset.x-k8s.io", "spec.replicatedJobs.groupName"),
-        ("0.11", "jobsets.jobset.x-k8s.io", "spec.volumeClaimPolicies"),
-        ("0.12", "jobsets.jobset.x-k8s.io", "spec.replicatedJobs.template.spec.template.spec.schedulingGroup"),
+    "JobSet": Columns(
+        JOBSETS,
+        {
+            "crd": ("jobsets.jobset.x-k8s.io",),
+            "field": (
+                "spec.replicatedJobs",
+                "spec.replicatedJobs.groupName",
+                "spec.volumeClaimPolicies",
+                f"{_POD}.schedulingGroup",
+            ),
+        },
     ),
 }
 _MINOR = pattern(r"v?(\d+)\.(\d+)")
@@ -133,9 +147,20 @@ def _by_image(name: str, image: str) -> Component | None:
 def _by_definition(name: str, definitions: Mapping[str, Json]) -> Component | None:
     if _CRDS[name] not in definitions:
         return None
-    known = [minor for minor, crd, field in _TELLTALES.get(name, ()) if _has_field(definitions.get(crd, {}), field)]
-    seen = "fields of its custom resource definition" if known else "its custom resource definition"
-    return Component(name, known[-1] if known else "", seen)
+    minor = _newest_known(_TELLTALES[name], definitions) if name in _TELLTALES else ""
+    return Component(name, minor, f"{'fields of ' * bool(minor)}its custom resource definition")
+
+
+def _newest_known(telltales: Columns, definitions: Mapping[str, Json]) -> str:
+    """The newest minor whose field is there; a minor without a field of its own is not told from the one before."""
+    newest = ""
+    before: Mapping[str, str] = {}
+    for minor in telltales.axis:
+        told = telltales.at(minor)
+        if told != before and _has_field(definitions.get(told["crd"], {}), told["field"]):
+            newest = minor
+        before = told
+    return newest
 
 
 def _has_field(definition: Json, field: str) -> bool:
