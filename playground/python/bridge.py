@@ -139,4 +139,10 @@ def _described(
             yield from _described(inner, schema.get("items", {}), definitions, (*path, index))
 
 
-_CALLS: Mapping[str, Callable[..., Any]] = {"run": run, "compiled": compiled, "pictures": pictures, "origins": origins, "meanings": meanings}
+_CALLS: Mapping[str, Callable[..., Any]] = {
+    "run": run,
+    "compiled": compiled,
+    "pictures": pictures,
+    "origins": origins,
+    "meanings": meanings,
+}
