@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import Json, compiled, container, job, one, runtime, said, trainjob
+from builders import Json, compiled, container, diagnostics_of, job, one, runtime, trainjob
 from kubernetes_schemas import definitions, refusals
 
 from trainc import CompileError, Options, compile_trainjob
@@ -64,7 +64,7 @@ def test_the_committed_tables_are_what_the_published_schemas_say(tmp_path: Path)
 @pytest.mark.parametrize("field", PODS)
 def test_a_field_is_refused_exactly_where_the_strict_schema_of_the_minor_refuses_it(field: str, minor: str) -> None:
     jobset = one(compiled(trainjob(), with_pod(PODS[field])), "JobSet")
-    found = said("FieldNotInKubernetes", trainjob(), with_pod(PODS[field]), kubernetes=minor)
+    found = diagnostics_of("FieldNotInKubernetes", trainjob(), with_pod(PODS[field]), kubernetes=minor)
     assert bool(found) == bool(refusals(jobset, minor)) == (field in FIELDS and minor not in FIELDS[field])
     assert all(d.severity == "error" and d.path.endswith(field.rpartition(".")[2]) for d in found)
     assert all(f"--kubernetes {FIELDS[field].first}" in d.hint for d in found)
@@ -74,7 +74,10 @@ def test_a_field_is_told_from_the_struct_that_it_is_in() -> None:
     projected = {"sources": [{"podCertificate": {**CERTIFICATE, "userAnnotations": {"example.com/a": "b"}}}]}
     pod = {"volumes": [{"name": "cert", "projected": projected}]}
     found = {
-        m: [d.path.rpartition(".")[2] for d in said("FieldNotInKubernetes", trainjob(), with_pod(pod), kubernetes=m)]
+        m: [
+            d.path.rpartition(".")[2]
+            for d in diagnostics_of("FieldNotInKubernetes", trainjob(), with_pod(pod), kubernetes=m)
+        ]
         for m in KUBERNETES
     }
     assert found == {
@@ -89,7 +92,7 @@ def test_a_field_is_told_from_the_struct_that_it_is_in() -> None:
 
 def test_a_field_that_leads_to_unknown_ones_is_reported_alone() -> None:
     pod = PODS["core.VolumeProjection.podCertificate"]
-    assert len(said("FieldNotInKubernetes", trainjob(), with_pod(pod), kubernetes="1.32")) == 1
+    assert len(diagnostics_of("FieldNotInKubernetes", trainjob(), with_pod(pod), kubernetes="1.32")) == 1
 
 
 @pytest.mark.parametrize(
@@ -103,15 +106,15 @@ def test_a_field_that_leads_to_unknown_ones_is_reported_alone() -> None:
 )
 def test_a_deprecated_field_is_a_warning_where_the_cluster_is_named(pod: Json, hint: str) -> None:
     for minor in KUBERNETES:
-        (found,) = said("DeprecatedInKubernetes", trainjob(), with_pod(pod), kubernetes=minor)
+        (found,) = diagnostics_of("DeprecatedInKubernetes", trainjob(), with_pod(pod), kubernetes=minor)
         assert found.severity == "warning"
         assert hint in found.hint
-    assert not said("DeprecatedInKubernetes", trainjob(), with_pod(pod))
+    assert not diagnostics_of("DeprecatedInKubernetes", trainjob(), with_pod(pod))
 
 
 def test_what_the_controller_would_do_is_never_refused() -> None:
     pod = PODS["core.PodSpec.hostnameOverride"]
-    found = said("FieldNotInKubernetes", trainjob(), with_pod(pod), semantics="controller", kubernetes="1.32")
+    found = diagnostics_of("FieldNotInKubernetes", trainjob(), with_pod(pod), semantics="controller", kubernetes="1.32")
     assert [d.severity for d in found] == ["warning"]
 
 
