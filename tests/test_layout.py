@@ -45,6 +45,7 @@ EDGES = {
     "graph": "startup diagnostics api ir plugins",
     "report": "startup diagnostics api explain graph",
     "fits": "startup diagnostics api reading",
+    "doctor": "startup diagnostics api",
     # Selectors of labels are Kueue's and the API server's alike.
     "policies": "startup diagnostics api options reading fits",
     "run": "startup diagnostics api ir plugins",
@@ -54,7 +55,7 @@ EDGES = {
     "notebook": "startup diagnostics api options compilation emit pipeline explain diff graph",
     "integrations": "startup diagnostics api options compilation reading dialects overlays ir emit pipeline explain",
     "testing": "startup diagnostics api options compilation reading emit integrations",
-    "cli": "startup diagnostics api options compilation reading dialects overlays plugins admission emit pipeline batch output migration explain diff graph report fits policies run sweeps integrations",
+    "cli": "startup diagnostics api options compilation reading dialects overlays plugins admission emit pipeline batch output migration explain diff graph report fits doctor policies run sweeps integrations",
     "__init__": "diagnostics options compilation admission migration fits integrations",
     "kubeflow": "integrations sweeps",
     "__main__": "cli",

@@ -26,7 +26,7 @@ Gang: TypeAlias = Literal["runtime", "workload"]
 def checked_namespace(text: str) -> str:
     """`text`, if a namespace can have that name. ValueError if not."""
     if not is_dns1123_label(text) or length(text) > LABEL_LIMIT:
-        form = f"at most {LABEL_LIMIT} lower-case letters, digits and '-', with a letter or digit first and last"
+        form = f"at most {LABEL_LIMIT} lowercase letters, digits and '-', with a letter or digit first and last"
         raise ValueError(f"no namespace can be called {text!r}; write {form}")
     return text
 

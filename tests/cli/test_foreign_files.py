@@ -21,7 +21,7 @@ FOREIGN = {
     "playbook.yml": "- hosts: all\n  tasks: []\n",
     "motd.yaml.j2": "{% for host in hosts %}{{ host }}{% endfor\n",
 }
-COUNTED = "info[SkippedDocument] skipped 5 files in .: they mention no API group that trainc reads\n"
+COUNTED = "info[SkippedDocument] skipped 5 files in .: they mention none of the API groups that trainc reads\n"
 
 
 @pytest.fixture(autouse=True)
@@ -99,7 +99,7 @@ def test_excluded_files_are_not_looked_at() -> None:
 def test_a_job_under_a_name_that_is_not_read_is_named(name: str) -> None:
     write(f"jobs/{name}", JOB)
     expected = run("build").stderr
-    assert f"info[OtherExtension] jobs/{name} holds a TrainJob and was not read" in expected
+    assert f"info[OtherExtension] jobs/{name} contains a TrainJob, but was not read" in expected
 
 
 def test_a_note_that_is_no_document_of_ours_is_not_named() -> None:

@@ -9,7 +9,7 @@ from trainc.diagnostics import Severity
 
 Stage: TypeAlias = Literal[
     "settings", "read", "template", "overlay", "dialect", "schema", "resolve", "validate",
-    "lint", "admission", "policy", "emit", "output", "migrate", "diff", "fits", "run", "sweep"
+    "lint", "admission", "policy", "emit", "output", "migrate", "diff", "fits", "doctor", "run", "sweep"
 ]  # fmt: skip
 
 
@@ -139,6 +139,9 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             NeverFits NoNodeFits QueueInactive RefusedByKueue SnapshotIncomplete SnapshotTwice SnapshotUnreadable
         """,
         "info": "AdmissionCheckUnknown",
+    },
+    "doctor": {
+        "error": "ClusterUnreachable",
     },
     "run": {
         "error": "ContainersOnly NothingToStart ProgramNotHere",

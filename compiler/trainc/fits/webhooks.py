@@ -208,7 +208,7 @@ def _groups(jobs: list[Json]) -> Iterator[tuple[Place, str]]:
             yield place, f"one of the two replicated jobs of group {name!r} must have a single pod"
         first, second = (_wanted(workload.pod_annotations(jobs[i])) for i in members)
         if first != second:
-            yield place, f"both replicated jobs of group {name!r} must ask for the same topology"
+            yield place, f"both replicated jobs of group {name!r} must request the same topology"
 
 
 def _wanted(written: Annotations) -> tuple[str | None, str | None]:

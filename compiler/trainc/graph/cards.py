@@ -29,7 +29,7 @@ _VALUE_CHARACTERS = 40
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A step's place. `dots` stand for `pods_per_dot` pods each; `facts` are label and value, one a line."""
+    """A step's place. `dots` stand for `pods_per_dot` pods each; `facts` are label and value, one per line."""
 
     step: Step
     x: int

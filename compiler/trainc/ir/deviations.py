@@ -86,7 +86,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
     Deviation(
         "mpi-nodes-size-the-nodes",
         "mlPolicy.numNodes sizes the MPI node job, never the launcher",
-        "the controller applies the number to the labelled job, and starts several launchers",
+        "the controller applies the number to the labeled job, and starts several launchers",
         "LauncherMultiplied",
     ),
     Deviation(
@@ -122,7 +122,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
     Deviation(
         "flux-gpus-per-task",
         "the tasks of a Flux node share its GPUs",
-        "the controller asks for all GPUs of the node for each task, and a job with several tasks per node never starts",
+        "the controller requests all GPUs of the node for each task, and a job with several tasks per node never starts",
         "FluxTasksWantAllGPUs",
     ),
     Deviation(

@@ -133,7 +133,7 @@ def _group_problem(name: str, members: list[tuple[int, Json, Path]]) -> str:
     if all(pods != 1 for pods, _, _ in members):
         return f"one of the two pod sets of group {name!r} must have one pod"
     first, second = ({key: requested.get(key) for key in (REQUIRED, PREFERRED)} for _, requested, _ in members)
-    return "" if first == second else f"the pod sets of group {name!r} ask for different topologies"
+    return "" if first == second else f"the pod sets of group {name!r} request different topologies"
 
 
 def _is_label_name(value: str) -> bool:

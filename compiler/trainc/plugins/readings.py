@@ -73,7 +73,7 @@ def nodes(s: Situation) -> Iterator[Ref]:
 def trainer_nodes(s: Situation) -> Iterator[Ref]:
     """As `nodes`; without a job labelled as trainer nobody can be sized, and it is one."""
     if s.info.trainer is None:
-        yield FixedRule("one node, because no job is labelled as the trainer")
+        yield FixedRule("one node, because no job is labeled as the trainer")
     else:
         yield from nodes(s)
 

@@ -160,7 +160,7 @@ class _Case:
 
 def _not_evaluated(policy: Policy, why: str) -> Finding:
     message = f"policy {policy.name} was not evaluated: {why}"
-    hint = "add the missing object to a folder listed under `policies:`, or expect the cluster to have the last word"
+    hint = "add the missing object to a folder listed under `policies:`; the cluster evaluates the policy in any case"
     return Finding("PolicyNotEvaluated", "warning", message, hint)
 
 

@@ -53,7 +53,7 @@ def repository_of(folder: str) -> Repository:
     except CompileError as error:
         if "not a git repository" not in error.diagnostics[0].message:
             raise
-        raise _refused("this folder is in no git repository, so that it has no revisions", _OUTSIDE_HINT) from None
+        raise _refused("this folder is not in a git repository, so it has no revisions", _OUTSIDE_HINT) from None
     lines = output.decode(errors="surrogateescape").split("\n")
     return Repository(lines[0], lines[1].rstrip("/"))
 
@@ -156,7 +156,7 @@ def _check_places(entries: Sequence[_Entry]) -> None:
         if any("/".join(parts[:end]) in links for end in range(1, len(parts))):
             raise _unreadable(entry.path, "a parent folder is a symbolic link in the same revision")
         if entry.path in met:
-            raise _unreadable(entry.path, "the revision has it twice")
+            raise _unreadable(entry.path, "the revision contains it twice")
         met.add(entry.path)
 
 
@@ -209,7 +209,7 @@ def _contents(top: str, entries: Sequence[_Entry], limits: Limits) -> Iterator[t
             if entry.mode == _LINK and size > _LONGEST_LINK:
                 raise _unreadable(entry.path, "the symbolic link's target is too long")
             if left < 0:
-                reason = f"it would bring the bytes to read above {limits.file_bytes:,} (see --max-file-bytes)"
+                reason = f"reading it would exceed the limit of bytes, {limits.file_bytes:,} (see --max-file-bytes)"
                 raise _unreadable(entry.path, reason)
     with _running(top, ["cat-file", "--batch"], requested) as git:
         for entry in entries:
@@ -281,14 +281,14 @@ def _cannot_run_git(error: OSError) -> CompileError:
 
 def _unreadable(path: str, reason: str) -> CompileError:
     what = f"{path!r} of the revision" if path else "the revision"
-    hint = "name a smaller part of it, as in git:main:jobs, or fix the revision"
+    hint = "use a smaller part of it, as in git:main:jobs, or fix the revision"
     return CompileError([Diagnostic("UnreadableFile", "error", f"{what} cannot be read: {reason}", hint)])
 
 
-_REVISION_HINT = "name a commit, tag or branch of the current repository, as in git:HEAD~1 or git:main:jobs"
+_REVISION_HINT = "use a commit, tag or branch of the current repository, as in git:HEAD~1 or git:main:jobs"
 _OUTSIDE_HINT = "run it inside the repository, or name two files or folders, as in `trainc diff old/ new/`"
 _SHALLOW_HINT = (
-    "this clone is shallow and has only its newest commits: in GitHub Actions give actions/checkout `fetch-depth: 0`, "
+    "this clone is shallow and has only its newest commits: in GitHub Actions set `fetch-depth: 0` for actions/checkout, "
     "elsewhere run `git fetch --unshallow`"
 )
 

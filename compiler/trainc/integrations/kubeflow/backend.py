@@ -154,7 +154,7 @@ class OfflineBackend(KubernetesBackend):
         metadata["name"] = self._name(body)
         job = {**body, "metadata": {**metadata, "namespace": namespace}}
         if metadata["name"] in self._jobs:
-            raise ValueError(f"there is a TrainJob {metadata['name']} already")
+            raise ValueError(f"TrainJob {metadata['name']} already exists")
         self._jobs[metadata["name"]] = (job, compile_trainjob(job, self._runtimes, self._options), _caller())
         return job
 

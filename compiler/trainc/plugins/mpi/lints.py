@@ -42,7 +42,7 @@ def mpi_images_differ(job: TrainJob, info: Info) -> Iterator[Finding]:
             "MPIImagesDiffer",
             "warning",
             f"only the launcher gets this image, but mpirun starts the program on the nodes, which keep {there}",
-            f"write a runtime of your own whose job {node.name!r} has the image too, and refer to it",
+            f"use a runtime whose job {node.name!r} has this image, too",
             ("spec", "trainer", "image"),
         )
 

@@ -98,7 +98,7 @@ def _too_many_hosts(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding
         yield Finding(
             "HostfileTooLarge",
             "error",
-            f"a hostfile with {hostfile.count(sized)} hosts is larger than the 1 MiB that fits into a ConfigMap",
+            f"a hostfile with {hostfile.count(sized)} hosts is larger than the 1 MiB that a ConfigMap can hold",
             "use fewer and larger nodes, or split the job",
             ("spec", "trainer", "numNodes") if requested is not None else ("spec", "runtimeRef"),
         )
