@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CompiledJob:
-    """The objects of one TrainJob: ConfigMaps, then the PodGroup, then the JobSet.
+    """The objects of one TrainJob: ConfigMaps, then the Workload and PodGroups of its gang, then the JobSet.
 
     `name` is the TrainJob's own; `secrets` names the Secrets that its pods mount and that somebody must provide; `file`
     is where the TrainJob was read, empty where it was handed over as data.

@@ -168,5 +168,5 @@ def _children(place: str, shape: Shape, release: str) -> Iterator[tuple[str, Sha
             yield (f"{dot}[]", inner.item) if isinstance(inner, ListOf) else (dot, inner)
 
 
-def _fields(shape: Struct, release: str) -> dict[str, Shape]:
+def _fields(shape: Struct, release: str) -> Mapping[str, Shape]:
     return definition(release, shape.definition).fields

@@ -106,13 +106,13 @@ class OfflineBackend(KubernetesBackend):
         self._base = None if named else _base_name(trainer)
         before = set(self._jobs)
         try:
-            asked: str = super().train(runtime, initializer, trainer, options)
+            requested: str = super().train(runtime, initializer, trainer, options)
         except RuntimeError as error:
             # The SDK puts its own words around whatever a request raises.
             if isinstance(error.__cause__, CompileError):
                 raise error.__cause__ from None
             raise
-        return next((name for name in self._jobs if name not in before), asked)
+        return next((name for name in self._jobs if name not in before), requested)
 
     def get_job(self, name: str) -> types.TrainJob:
         """A job that has been submitted, complete."""
@@ -154,7 +154,7 @@ class OfflineBackend(KubernetesBackend):
         metadata["name"] = self._name(body)
         job = {**body, "metadata": {**metadata, "namespace": namespace}}
         if metadata["name"] in self._jobs:
-            raise ValueError(f"there is a TrainJob {metadata['name']} already")
+            raise ValueError(f"TrainJob {metadata['name']} already exists")
         self._jobs[metadata["name"]] = (job, compile_trainjob(job, self._runtimes, self._options), _caller())
         return job
 
