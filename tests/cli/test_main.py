@@ -78,7 +78,7 @@ def test_the_version_names_what_is_followed() -> None:
     assert shown.startswith(f"trainc {__version__}\n")
     assert all(f"\n  {release}  Trainer v{release}." in shown for release in RELEASES)
     assert all(f"\n  {deviation.id}: " in shown for deviation in DEVIATIONS)
-    assert all(f"\n  {plugin.ports}: " in shown and plugin.name in shown for plugin in PLUGINS)
+    assert all(f"\n  {plugin.ports or '(none: trainc only)'}: " in shown and plugin.name in shown for plugin in PLUGINS)
 
 
 def test_the_port_lists_the_releases_and_deviations_that_there_are() -> None:
@@ -90,7 +90,7 @@ def test_the_port_lists_the_releases_and_deviations_that_there_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected"),
     [
         (["bulid"], "unknown command 'bulid'; did you mean build?"),
         (["lint"], "unknown command 'lint'; did you mean check?"),
@@ -129,11 +129,11 @@ def test_the_port_lists_the_releases_and_deviations_that_there_are() -> None:
         (["runtimes"], "ACTION"),
     ],
 )
-def test_wrong_usage_ends_with_two(words: list[str], said: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage_ends_with_two(words: list[str], expected: str, capfd: pytest.CaptureFixture[str]) -> None:
     result = run(*words)
     assert result.status == 2
     assert result.stdout == ""
-    assert said in result.stderr + capfd.readouterr().err
+    assert expected in result.stderr + capfd.readouterr().err
 
 
 def test_a_defect_ends_with_three_and_asks_for_a_report(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,11 +93,11 @@ def _judged(
     return stored, findings + _new_findings(admission_errors(baked, version, later), findings)
 
 
-def _new_findings(findings: Sequence[Finding], told: Sequence[Finding]) -> list[Finding]:
-    """Those of `findings` that are about other values than what the schema has `told` of: a list's item, a field."""
-    if not told:
+def _new_findings(findings: Sequence[Finding], known: Sequence[Finding]) -> list[Finding]:
+    """Those of `findings` that are about other values than what the schema has `known` of: a list's item, a field."""
+    if not known:
         return list(findings)
-    places = {finding.path for finding in told}
+    places = {finding.path for finding in known}
     return [f for f in findings if f.path not in places and f.path[:-1] not in places]
 
 
@@ -207,4 +207,8 @@ def check_rendered(documents: Sequence[Document], options: Options) -> Iterator[
         )
         if not has_errors(findings):
             findings += lint_rendered(stored, objects, options)
+        if options.kubernetes is not None:
+            from trainc.api.schema.kubernetes import kubernetes_findings
+
+            findings += kubernetes_findings(stored, options.kubernetes, release.minor)
         yield from map(document.place, findings)

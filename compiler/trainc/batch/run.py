@@ -112,10 +112,10 @@ def run_batch(request: Request, spool: Spool, step: Step, place: PlaceFindings, 
 
     UnusualError as the module says.
     """
-    brought = frozenset(os.path.realpath(file) for overlay in request.overlays for file in overlay.resource_files)
+    overlay_files = frozenset(os.path.realpath(file) for overlay in request.overlays for file in overlay.resource_files)
     walk = Walk(request.skip, request.options.limits, request.exclude)
-    remembered = Remembered() if request.memory is None or brought else request.memory.input
-    parts = partition(request.paths, walk, brought, request.options.limits, step, remembered)
+    remembered = Remembered() if request.memory is None or overlay_files else request.memory.input
+    parts = partition(request.paths, walk, overlay_files, request.options.limits, step, remembered)
     overlays = tuple(overlay.overlay.document.file for overlay in request.overlays)
     shared = Shared(
         parts.others, request.stdin, tuple(request.runtimes), overlays, request.options, request.form,

@@ -9,9 +9,10 @@ from argparse import ArgumentParser
 from collections.abc import Callable
 from typing import Any, get_args
 
-from trainc.api.releases import RELEASES, normalize_release
+from trainc.api.releases import DEFAULT_KUBERNETES, KUBERNETES, RELEASES, normalize_kubernetes, normalize_release
 from trainc.options import (
     Delivery,
+    Gang,
     Limits,
     SecretsMode,
     Semantics,
@@ -68,7 +69,7 @@ def add_input(parser: ArgumentParser, *, paths: bool = True) -> None:
 def add_matrix(parser: ArgumentParser) -> None:
     """`--matrix`, for commands that compile all of the input."""
     group: Any = next(group for group in parser._action_groups if group.title == "input")  # noqa: SLF001 - as in command.py
-    help_text = "compile a sweep: the trials of the TrainJob that FILE names (`trainc help sweeps`)"
+    help_text = "compile the trials of the sweep in FILE (`trainc help sweeps`)"
     set_completion(group.add_argument("--matrix", metavar="FILE", help=help_text), FILE)
 
 
@@ -78,6 +79,19 @@ def _add_rare_input(parser: ArgumentParser) -> None:
         "--semantics",
         choices=get_args(Semantics),
         help="gitops (default): what belongs in git; controller: exactly what Trainer's controller would create",
+    )
+    group.add_argument(
+        "--kubernetes",
+        type=_checked_type(normalize_kubernetes),
+        choices=KUBERNETES,
+        metavar="MINOR",
+        help=f"Kubernetes minor of the cluster: {KUBERNETES[0]} to {KUBERNETES[-1]} (default: {DEFAULT_KUBERNETES})",
+    )
+    group.add_argument(
+        "--gang",
+        choices=get_args(Gang),
+        help="what schedules the pods of a gang together: runtime (default), the scheduler in the runtime's "
+        "podGroupPolicy; workload, Kubernetes 1.37 itself",
     )
     group.add_argument(
         "--plugin",

@@ -35,7 +35,7 @@ from trainc.cli.compiling import Run, read_stdin, start
 from trainc.cli.environments import environment_name, environments_of
 from trainc.cli.report_text import STDIN, Files
 from trainc.cli.settings import Settings, settings_of
-from trainc.cli.sweeping import Asked, read_matrix_option
+from trainc.cli.sweeping import MatrixInput, read_matrix_option
 from trainc.cli.terminal import Progress
 from trainc.diagnostics import CompileError
 
@@ -182,7 +182,7 @@ def _compilation(  # noqa: PLR0913, PLR0917 - what a build has decided so far
     streams: Streams,
     target: str,
     progress: Progress,
-    matrix: Asked | None,
+    matrix: MatrixInput | None,
     memory: Memory | None,
 ) -> Run | BatchRun:
     """Job files apart where that was asked for, and where they can be; else the input as a whole."""

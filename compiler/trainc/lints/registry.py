@@ -57,6 +57,10 @@ def _empty(job: TrainJob, info: Info) -> bool:
     return job.trainer is not None and job.trainer.num_nodes == 0
 
 
+def _claims(job: TrainJob, info: Info) -> bool:
+    return "volumeClaimPolicies" in info.template
+
+
 def _heredoc(entry: Entrypoint) -> bool:
     return any("<<" in str(word) for word in entry.words)
 
@@ -77,6 +81,7 @@ LINTS: tuple[Lint, ...] = (
     Lint("lowered", "trainc.lints.shell_variables", "unexpanded_shell_variables", per="container"),
     Lint("lowered", "trainc.lints.gpu_limits", "gpu_without_limit", per="container"),
     Lint("lowered", "trainc.lints.gang_scheduler", "scheduler_name_missing", _gang),
+    Lint("lowered", "trainc.lints.gang_scheduler", "foreign_schedulers", _gang),
     Lint("lowered", "trainc.lints.ignored_values", "processes_ignored", _processes),
     Lint("controller", "trainc.lints.controller_defects", "controller_defects"),
     Lint("sized", "trainc.lints.launch_options", "launch_options", per="training", when=_options_given),
@@ -96,6 +101,7 @@ LINTS: tuple[Lint, ...] = (
     Lint("sized", "trainc.lints.kueue", "kueue", _named),
     Lint("sized", "trainc.lints.ignored_values", "values_overridden"),
     Lint("built", "trainc.lints.ttl_rerun", "ttl_rerun"),
+    Lint("built", "trainc.lints.retained_claims", "retained_claims", _claims),
     Lint("built", "trainc.lints.duplicate_subdomain", "subdomain_of_every_run"),
     Lint("all_jobs", "trainc.lints.duplicate_subdomain", "duplicate_subdomain"),
     Lint("rendered", "trainc.lints.rendered", "stale_names"),

@@ -75,6 +75,8 @@ def apply_patches(template: Json, patches: tuple[Patch, ...], release: Release) 
     for patch in patches:
         jobs = _patch_jobs(jobs, patch, release)
     jobs = [_without_blank_account(job) for job in jobs]
+    if any(_has_empty_list(patched.template) for patch in patches for patched in patch.jobs):
+        jobs = _without_empty_lists(jobs)
     # A job that only a patch knows sorts as if it were the first: the controller looks up a missing key.
     return {**template, "replicatedJobs": sorted(jobs, key=lambda job: order.get(job["name"], 0))}
 
@@ -89,6 +91,19 @@ def _without_blank_account(job: Json) -> Json:
         return job
     kept = {field: value for field, value in pod_spec.items() if field != "serviceAccountName"}
     return {**job, "template": {**template, "spec": {**job_spec, "template": {**pod_template, "spec": kept}}}}
+
+
+def _has_empty_list(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(map(_has_empty_list, value.values()))
+    return isinstance(value, list) and (not value or any(map(_has_empty_list, value)))
+
+
+def _without_empty_lists(value: Any) -> Any:
+    """A patch may replace a required list by an empty one, which Go's apply configurations do not write."""
+    if isinstance(value, Mapping):
+        return {name: _without_empty_lists(item) for name, item in value.items() if item != []}
+    return [_without_empty_lists(item) for item in value] if isinstance(value, list) else value
 
 
 def _patch_jobs(jobs: list[Any], patch: Patch, release: Release) -> list[Any]:
@@ -157,7 +172,7 @@ def _lost_items(before: list[Any], value: list[Any], path: Path, key: str) -> It
     lost = [item for item in before if item not in value]
     if lost:
         message = f"a patch replaces {key} whole: {len(lost)} of the runtime's {len(before)} are gone: {_shown(lost)}"
-        yield Finding("ListReplaced", "warning", message, hint="repeat in the patch what is to stay", path=path)
+        yield Finding("ListReplaced", "warning", message, hint="repeat in the patch the items to keep", path=path)
 
 
 def _shown(items: list[Any]) -> str:

@@ -50,13 +50,13 @@ class Cost:
         """What all trials cost together, and an error where that is more than the budget or cannot be known."""
         if not self.trials:
             return
-        limit, told = self.budget.gpu_hours, None not in self.hours
+        limit, is_known = self.budget.gpu_hours, None not in self.hours
         about = f"{counted(self.trials, 'trial')} {self._sizes()}"
         if not any(self.gpus):
             yield Finding("SweepSize", "info", about)
-        elif not told:
-            hint = "say how long a trial runs: activeDeadlineSeconds in the job, or hoursPerTrial under `budget`"
-            together = f"{about}: {sum(self.gpus):,} GPUs together, for a time that is not given"
+        elif not is_known:
+            hint = "set how long a trial runs: activeDeadlineSeconds in the job, or hoursPerTrial under `budget`"
+            together = f"{about}: {sum(self.gpus):,} GPUs together, for an unknown time"
             yield (
                 Finding("SweepSize", "info", together, hint)
                 if limit is None
@@ -73,7 +73,7 @@ class Cost:
             yield Finding("SweepSize", "info", f"{total}, of {_number(limit)}", path=("budget", "gpuHours"))
         else:
             each = self.gpu_hours / self.trials
-            hint = f"that is enough for {int(limit // each):,} of them; give the parameters fewer values, or write gpuHours: {self.gpu_hours:g}"
+            hint = f"this is enough for {int(limit // each):,} of them; list fewer values, or write gpuHours: {self.gpu_hours:g}"
             message = f"{total}, which is more than {_number(limit)}"
             yield Finding("OverBudget", "error", message, hint, ("budget", "gpuHours"))
 
