@@ -129,7 +129,7 @@ SPEAKS_OF = (
     ("ElasticWithNumNodes", r"elasticPolicy"),
     ("FieldIgnored", r"^metadata\.ownerReferences\."),
     ("MetadataNotPropagated", r"^metadata\.(labels|annotations)\."),
-    ("MissingRequired", r"volumes\.0\.projected\."),
+    ("MissingRequired", r"volumes\.projected\."),
     ("MissingAncestorContainer", r"containers\.name$"),
     ("OutOfRange", r"^spec\.(trainer|mlPolicy)\.numNodes$"),
     ("ResourceClaimsLost", r"resourcesPerNode\.claims"),
