@@ -20,7 +20,6 @@ from ruamel.yaml import YAML
 from syrupy.assertion import SnapshotAssertion
 
 from trainc import Options
-from trainc.api.releases import DEFAULT_KUBERNETES
 from trainc.compilation import Compilation
 from trainc.integrations.python import compile_documents
 from trainc.options import Limits
@@ -38,7 +37,7 @@ def options_of(case: str) -> Options:
     parser.add_argument("--release", required=True)
     parser.add_argument("--semantics", default="gitops")
     parser.add_argument("--gang", default="runtime")
-    parser.add_argument("--kubernetes", default=DEFAULT_KUBERNETES)
+    parser.add_argument("--kubernetes")
     first_line = CASES[case].read_text(encoding="utf-8").partition("\n")[0]
     return Options(**vars(parser.parse_args(shlex.split(first_line.removeprefix("# trainc:")))))
 

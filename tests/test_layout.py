@@ -45,6 +45,7 @@ EDGES = {
     "graph": "startup diagnostics api ir plugins",
     "report": "startup diagnostics api explain graph",
     "fits": "startup diagnostics api reading",
+    "doctor": "startup diagnostics api",
     # Selectors of labels are Kueue's and the API server's alike.
     "policies": "startup diagnostics api options reading fits",
     "run": "startup diagnostics api ir plugins",
@@ -54,7 +55,7 @@ EDGES = {
     "notebook": "startup diagnostics api options compilation emit pipeline explain diff graph",
     "integrations": "startup diagnostics api options compilation reading dialects overlays ir emit pipeline explain",
     "testing": "startup diagnostics api options compilation reading emit integrations",
-    "cli": "startup diagnostics api options compilation reading dialects overlays plugins admission emit pipeline batch output migration explain diff graph report fits policies run sweeps integrations",
+    "cli": "startup diagnostics api options compilation reading dialects overlays plugins admission emit pipeline batch output migration explain diff graph report fits doctor policies run sweeps integrations",
     "__init__": "diagnostics options compilation admission migration fits integrations",
     "kubeflow": "integrations sweeps",
     "__main__": "cli",
@@ -87,6 +88,8 @@ TOO_SMALL = {
     "reading/event_parser.py",
     "reading/flattened.py",
 }
+# As long as what it is generated from has to say.
+GENERATED = {"api/schema/kubernetes_fields.py"}
 TOO_LONG = {"startup/records.py"}
 VAGUE = {"base", "common", "core", "helper", "helpers", "misc", "shared", "tools", "util", "utils"}
 
@@ -172,7 +175,7 @@ def test_a_module_earns_its_file() -> None:
         if not module.endswith("__init__.py") and lines(module) < FEWEST_LINES and importers[module] < FEWEST_IMPORTERS
         if not NAMED_BY_A_REGISTRY.fullmatch(module)
     }
-    assert small == LOADED_BY_NAME | TOO_SMALL
+    assert small == LOADED_BY_NAME | TOO_SMALL | GENERATED
 
 
 def test_no_module_is_longer_than_a_few_screens() -> None:

@@ -13,7 +13,7 @@ from trainc.api.name_forms import (
     is_dns1123_subdomain,
     length,
 )
-from trainc.api.releases import DEFAULT_KUBERNETES, normalize_kubernetes, normalize_release
+from trainc.api.releases import normalize_kubernetes, normalize_release
 from trainc.api.sync_options import normalize_sync_options
 from trainc.startup.records import dataclass, field
 
@@ -76,7 +76,8 @@ class Options:
     (sync_options.SYNC_OPTIONS); `name_hash` appends a content hash to job names. `plugins` names those of other
     distributions that take part, by their entry points of the group `trainc.plugins`. `gang` says who schedules the pods
     of a runtime with a podGroupPolicy together: "runtime", the scheduler that the policy names, or "workload",
-    Kubernetes itself. `kubernetes` is the minor of the cluster that the output is for.
+    Kubernetes itself. `kubernetes` is the minor of the cluster that the output is for; None means 1.36, without a
+    look at fields that other minors lack or have deprecated.
     """
 
     release: str | None = None
@@ -90,13 +91,13 @@ class Options:
     cluster_domain: str = "cluster.local"
     plugins: tuple[str, ...] = ()
     gang: Gang = "runtime"
-    kubernetes: str = DEFAULT_KUBERNETES
+    kubernetes: str | None = None
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
         if self.release is not None:
             object.__setattr__(self, "release", normalize_release(self.release))
-        if self.kubernetes != DEFAULT_KUBERNETES:
+        if self.kubernetes is not None:
             object.__setattr__(self, "kubernetes", normalize_kubernetes(self.kubernetes))
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:

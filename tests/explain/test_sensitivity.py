@@ -17,7 +17,6 @@ from sensitivity import insensitive
 
 from trainc import CompileError, Options
 from trainc.api.field_path import leaves, value_at_index
-from trainc.api.releases import DEFAULT_KUBERNETES
 from trainc.explain.select_job import compile_one
 from trainc.options import Limits
 from trainc.pipeline.inputs import Inputs
@@ -41,7 +40,7 @@ def read_case(case: str) -> tuple[Explained, Options]:
     parser.add_argument("--release")
     parser.add_argument("--semantics", default="gitops")
     parser.add_argument("--gang", default="runtime")
-    parser.add_argument("--kubernetes", default=DEFAULT_KUBERNETES)
+    parser.add_argument("--kubernetes")
     first_line = text.decode().partition("\n")[0]
     arguments, _ = parser.parse_known_args(shlex.split(first_line.removeprefix("# trainc:")))
     options = Options(**vars(arguments))

@@ -50,7 +50,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "cluster.yaml").write_text(CLUSTER % (TEXT, TEXT), encoding="utf-8")
     (tmp_path / "v1.yaml").write_text(V1 % TEXT, encoding="utf-8")
     (tmp_path / "trainc.yaml").write_text(
-        "release: '2.3'\nsemantics: controller\nsources: [jobs]\noutput: out\n", encoding="utf-8"
+        "release: '2.2'\nsemantics: controller\nsources: [jobs]\noutput: out\n", encoding="utf-8"
     )
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -18,7 +18,7 @@ from website.links import problems
 
 from trainc.diagnostics.rulebook import RULES_URL, codes
 
-pytestmark = pytest.mark.site
+pytestmark = pytest.mark.browser
 
 SITE = Path(os.environ.get("TRAINC_SITE", ""))
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

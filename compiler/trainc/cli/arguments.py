@@ -195,11 +195,12 @@ _BOUNDED = {
 def add_limits(parser: ArgumentParser) -> None:
     """Bounds on input."""
     group = topic_group(parser, "limits")
+    defaults = Limits()
     for limit in fields(Limits):
         if limit.name == _OUTSIDE:
             continue
         what = _BOUNDED.get(limit.name, limit.name.replace("_", " "))
-        default = f"{getattr(Limits(), limit.name):,}"
+        default = f"{getattr(defaults, limit.name):,}"
         group.add_argument(
             f"--max-{limit.name.replace('_', '-')}",
             dest=limit.name,

@@ -74,6 +74,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("check", "validate and lint without writing anything", "check"),
     Command("diff", "show what changes, and what the cluster will do about it", "diff"),
     Command("fits", "check whether Kueue's queues can ever admit each job", "fits"),
+    Command("doctor", "check whether a cluster has what the jobs need", "doctor"),
     Command("explain", "show which file, patch or plugin set each output field", "explain"),
     Command("graph", "draw the steps, pods, addresses and GPUs of a job", "graph"),
     Command("run", "run a job as processes on this machine, to see its ranks meet", "run"),

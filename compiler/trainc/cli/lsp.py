@@ -11,6 +11,7 @@ Example:
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,9 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     from trainc.lsp.features import make_server
 
     arguments.paths = []
-    make_server(lambda root: _workspace(arguments, root)).start_io(streams.stdin, streams.out)
+    # A stream of its own: it is closed when the session ends.
+    with os.fdopen(os.dup(streams.out.fileno()), "wb") as out:
+        make_server(lambda root: _workspace(arguments, root)).start_io(streams.stdin, out)
     return Status.DONE
 
 

@@ -46,12 +46,11 @@ class Opened:
         overlays, limits = settings.overlays, settings.options.limits
         self._values: Mapping[str, Any] = values_of(overlays) if overlays else {}
         exclude = settings.configuration.exclude
-        documents, self.problems = read_paths(settings.paths, limits, values=self._values, exclude=exclude)
+        documents, _ = read_paths(settings.paths, limits, values=self._values, exclude=exclude)
         self._sources: list[list[Document]] = []
         for folder in (*settings.runtimes, *(path for overlay in overlays for path in overlay.all_runtimes)):
-            found, problems = read_paths([folder], limits, values=self._values, exclude=exclude)
+            found, _ = read_paths([folder], limits, values=self._values, exclude=exclude)
             self._sources.append(found)
-            self.problems += problems
         brought = {os.path.realpath(file) for overlay in overlays for file in overlay.resource_files}
         self._documents = [document for document in documents if os.path.realpath(document.file) not in brought]
         self._shared: tuple[Session, Stack | None] | None = None

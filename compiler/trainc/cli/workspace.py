@@ -46,6 +46,8 @@ class Workspace:
         self._opened: list[Opened] | None = None
         self._refused: list[Diagnostic] = []
         self._queues: list[str] | None = None
+        # The texts with which the environments were read, or that were taken in since.
+        self._known: dict[str, str] = {}
         self._heads: dict[object, list[tuple[CompiledJob, ...]]] = {}
 
     def changed(self) -> None:
@@ -57,7 +59,7 @@ class Workspace:
         """One file, by its real path; `texts` are those of all open files. `thorough` asks the cluster, too."""
         with self._open(texts):
             name, text = shown_path(os.path.relpath(file)), texts[file]
-            environments = self._environments(file)
+            environments = self._environments(file, texts)
             if not self._concerns(file, name, encode(text), environments):
                 return Snapshot(self.root, name, text)
             return self._snapshot(name, text, environments, thorough=thorough)
@@ -65,7 +67,7 @@ class Workspace:
     def at_head(self, file: str, texts: Mapping[str, str]) -> Sequence[Sequence[CompiledJob]] | None:
         """What the jobs of a file were in git's HEAD, for each environment; None where there is no HEAD."""
         with self._open(texts):
-            environments = self._environments(file)
+            environments = self._environments(file, texts)
             try:
                 repository = repository_of(self.root)
                 commit = commit_of(repository, "HEAD")
@@ -92,25 +94,40 @@ class Workspace:
         with chdir(self.root), unsaved({path: encode(text) for path, text in texts.items()}):
             yield
 
-    def _environments(self, file: str) -> list[Opened]:
-        """Every environment, read anew where the file is one of those that say what to read."""
-        settings = os.path.basename(file) == FILE_NAME
-        if self._opened is None or settings or any(file in opened.files_of_overlays for opened in self._opened):
-            self._refused = []
+    def _environments(self, file: str, texts: Mapping[str, str]) -> list[Opened]:
+        """Every environment, with what has been typed in other files; read anew where one of those says what to read."""
+        typed = [path for path, text in texts.items() if self._known.get(path) != text]
+        says = any(_is_settings(path) or self._is_overlaid(path) for path in typed)
+        if self._opened is not None and not says:
+            for path in typed:
+                if path != file:
+                    self._type(path, texts[path])
+        else:
+            self._refused, self._known = [], dict(texts)
             try:
                 every = environments_of(self._arguments)
                 self._opened = [Opened(environment_name(each), settings_of(each)) for each in every]
-            except CompileError as error:
-                self._opened, self._refused = [], error.diagnostics
+            except CompileError as error:  # Until the settings are right again, those before count.
+                self._refused = error.diagnostics
             except UsageError:
-                self._opened = []
-        return self._opened
+                pass
+        return self._opened or []
+
+    def _type(self, path: str, text: str) -> None:
+        """Take in a file as it is now."""
+        name = shown_path(os.path.relpath(path))
+        self._known[path] = text
+        if self._opened and self._concerns(path, name, encode(text), self._opened):
+            self._opened = [one.with_file(name, one.read(name, encode(text))[0]) for one in self._opened]
+
+    def _is_overlaid(self, path: str) -> bool:
+        return any(path in opened.files_of_overlays for opened in self._opened or ())
 
     def _concerns(self, file: str, name: str, data: bytes, environments: Sequence[Opened]) -> bool:
         """Whether `trainc check` reads a file; one that no source has counts as named, unless it is meant to be left out."""
         if os.path.basename(file) in (FILE_NAME, OVERLAY_FILE) or not environments:
             return os.path.basename(file) in (FILE_NAME, OVERLAY_FILE) or not is_unrelated(data)
-        if any(file in opened.files_of_overlays for opened in environments):
+        if self._is_overlaid(file) or not data.strip():
             return True
         hidden = any(part.startswith(".") for part in name.split("/"))
         excluded = any(opened.settings.configuration.exclude(name) for opened in environments)
@@ -124,9 +141,9 @@ class Workspace:
         found: dict[str, list[Diagnostic]] = {"": []} if not environments else {}
         for one in environments:
             own, problems = one.read(name, encode(text))
-            opened = one if _is_ours(name) else one.with_file(name, own)
+            opened = one if _is_settings(name) else one.with_file(name, own)
             rules = opened.settings.policy()
-            problems = rules([*problems, *opened.problems], True)
+            problems = rules(problems, True)
             result, more = opened.build(name)
             problems += more
             if thorough and result.compiled and (cluster := opened.settings.configuration.cluster):
@@ -189,12 +206,12 @@ def _compiled_with(opened: Opened, before: Mapping[str, bytes | None], file: str
     """The jobs of a file as they were when files had other texts, or none."""
     for path, data in before.items():
         name = shown_path(os.path.relpath(path))
-        if not _is_ours(name):
+        if not _is_settings(name):
             opened = opened.with_file(name, opened.read(name, data)[0] if data else [])
     return opened.build(shown_path(os.path.relpath(file)))[0].compiled
 
 
-def _is_ours(name: str) -> bool:
+def _is_settings(name: str) -> bool:
     """Whether a file says what to read, and is no input itself."""
     return name.rpartition("/")[2] in (FILE_NAME, OVERLAY_FILE)
 

@@ -9,7 +9,7 @@ from trainc.diagnostics import Severity
 
 Stage: TypeAlias = Literal[
     "settings", "read", "template", "overlay", "dialect", "schema", "resolve", "validate",
-    "lint", "admission", "policy", "emit", "output", "migrate", "diff", "fits", "run", "sweep"
+    "lint", "admission", "policy", "emit", "output", "migrate", "diff", "fits", "doctor", "run", "sweep"
 ]  # fmt: skip
 
 
@@ -97,13 +97,14 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             TypographicCharacter UnexpandedShellVariable UnlikelyAmount UnlikelyResource UnnamedPortsLost
             ValueOverridden VolumeNotMounted
         """,
-        "info": "OutputDeletedWithJob QueuedBehindInitializer RetainedClaim TopologyWithoutQueue",
+        "info": "OutputDeletedWithJob QueuedBehindInitializer RetainedClaim TopologyNeedsGate TopologyWithoutQueue",
     },
     "admission": {
         "error": """
             BackoffLimitPerIndexNeedsIndexed CompletionsMissing ConflictingFields CoordinatorNotIndexed DependsOnEmpty
             DependsOnFirstJob DependsOnSelf DependsOnUnknown DerivedNameTooLong DuplicateFailureRule DuplicateItem
             DuplicateVolumeClaim ExtendedResourceNotInteger ExtendedResourceUnequal FeatureGateOff FieldImmutable
+            FieldNotInKubernetes
             InvalidAddress InvalidAnnotation InvalidCoordinatorIndex InvalidCoordinatorLabel InvalidFailureRuleName
             InvalidGroupName InvalidJobName InvalidJobPolicy InvalidLabel InvalidManagedBy InvalidMessagePattern
             InvalidName InvalidPath InvalidResources InvalidRestartPolicy InvalidSelector InvalidSubdomain
@@ -112,6 +113,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             TwoVolumeSources UnknownFailureReason UnknownResource UnknownTargetJob UnsupportedValue ValueAndValueFrom
             VolumeClaimNameTooLong VolumeClaimNotMounted VolumeClaimShadowsVolume WebhookDefaultMissing
         """,
+        "warning": "DeprecatedInKubernetes",
     },
     "policy": {
         "error": "PolicyDenied PolicyInvalid PolicyNeedsExtra",
@@ -138,9 +140,12 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
         """,
         "info": "AdmissionCheckUnknown",
     },
+    "doctor": {
+        "error": "ClusterUnreachable",
+    },
     "run": {
         "error": "ContainersOnly NothingToStart ProgramNotHere",
-        "warning": "ValueNotHere",
+        "warning": "RecipeReplaced ValueNotHere",
         "info": "CommandReplaced ScaledForRun",
     },
     "sweep": {

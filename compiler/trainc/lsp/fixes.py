@@ -69,7 +69,8 @@ def fixes(snapshot: Snapshot, asked: Range, look: Callable[[str], Sequence[Diagn
     """
     found = [one for one in _marked(snapshot) if _meets(one.range, asked)]
     hinted = [fix for one in found for fix in _hinted(one) if _helps(fix, snapshot, look)]
-    return [*hinted, *(fix for one in found for fix in _ignoring(one))]
+    ignoring = (fix for one in found for fix in _ignoring(one) if _helps(fix, snapshot, look))
+    return [*hinted, *ignoring]
 
 
 def applied(text: str, edits: Sequence[Edit]) -> str:
@@ -82,10 +83,18 @@ def applied(text: str, edits: Sequence[Edit]) -> str:
 
 
 def _helps(fix: Fix, snapshot: Snapshot, look: Callable[[str], Sequence[Diagnostic]]) -> bool:
-    """Whether the diagnostic is gone afterwards, and no error has come."""
+    """Whether the diagnostic is gone afterwards, and no error has come in its place; others it may have hidden."""
     after = look(applied(_plain(snapshot), fix.edits))
     gone = _alike(fix.diagnostic, snapshot.diagnostics) > _alike(fix.diagnostic, after)
-    return gone and all(_alike(d, snapshot.diagnostics) for d in after if d.severity == "error")
+    here = [d for d in after if d.severity == "error" and _is_near(d.path, fix.diagnostic.path)]
+    return gone and all(_alike(d, snapshot.diagnostics) for d in here)
+
+
+def _is_near(path: str, other: str) -> bool:
+    """Whether one of two fields holds the other."""
+    if not path or not other:
+        return path == other
+    return path.startswith(other) or other.startswith(path)
 
 
 def _alike(one: Diagnostic, found: Sequence[Diagnostic]) -> int:
@@ -176,13 +185,14 @@ def _removed(found: re.Match[str], one: _Marked) -> Iterator[tuple[str, Edit]]:
     field, tree = one.field, one.tree
     if field is None or tree is None:
         return
+    name = field.text or str(field.path[-1])
     if found[1].startswith(("the ", "this ")) and any(isinstance(step, int) for step in field.path[-2:-1]):
         field = tree.field(field.path[:-1]) or field  # The item that has the name which is marked.
     last = field.path[-1]
     if found[1] in ("it", "the field", last) or isinstance(last, int):
         edit = _without_lines(field, one.lines) or _without_comma(field, one.lines)
         if edit is not None:
-            yield f"Remove {last if isinstance(last, str) else field.text or 'the item'}", edit
+            yield f"Remove {last if isinstance(last, str) else name}", edit
 
 
 def _without_lines(field: Field, lines: Sequence[str]) -> Edit | None:
@@ -263,7 +273,7 @@ _READINGS: tuple[tuple[re.Pattern[str], _Reading], ...] = (
 def _ignoring(one: _Marked) -> Iterator[Fix]:
     """The comment above the line, with its reason still to be written; not for what no comment can ignore."""
     source = one.diagnostic.source
-    if source is None or one.diagnostic.code in _ABOUT_COMMENTS or "cannot be ignored" in one.diagnostic.hint:
+    if source is None or one.diagnostic.code in _ABOUT_COMMENTS or source.line > len(one.lines):
         return
     line = one.lines[source.line - 1]
     indent = line[: len(line) - len(line.lstrip())]
@@ -272,11 +282,4 @@ def _ignoring(one: _Marked) -> Iterator[Fix]:
     yield Fix(f"Ignore {one.diagnostic.code} here", one.diagnostic, (Edit(Range(place, place), text),))
 
 
-_ABOUT_COMMENTS = (
-    "UnknownCode",
-    "UnusedIgnore",
-    "IgnoreWithoutReason",
-    "YAMLSyntax",
-    "InvalidEncoding",
-    "FlattenedYAML",
-)
+_ABOUT_COMMENTS = ("UnknownCode", "UnusedIgnore", "IgnoreWithoutReason")

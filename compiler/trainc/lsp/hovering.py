@@ -101,7 +101,8 @@ def _fate_in(built: Built, found: Found) -> str:
         return ""
     rows = list(_rows(explained, found))
     if not rows:
-        says = found.field.kind == "scalar" and found.field.path[:1] == ("spec",)
+        path = found.field.path
+        says = found.field.kind == "scalar" and path[:1] == ("spec",) and path[:2] != ("spec", "runtimeRef")
         return "Nothing in the output is taken from this field." if says else ""
     more = f"\n\n... and {len(rows) - _MOST_SHOWN} more" if len(rows) > _MOST_SHOWN else ""
     by = f" in {explained.job}" if found.document.data.get("kind") not in _JOB_KINDS else ""

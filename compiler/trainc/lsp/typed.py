@@ -48,6 +48,8 @@ def typing_at(lines: Sequence[str], position: Position) -> Typing | None:
     first = _start_of_document(lines, position.line)
     indent, content = indent + skipped, content[skipped:]
     above = _above(lines, position.line, first, indent - skipped if skipped else indent, dashed=bool(skipped))
+    if content[:1] in ("{", "["):
+        return _in_brackets(above, content, position, indent, first)
     key = _KEY.match(content)
     if key is None:
         siblings = frozenset(_siblings(lines, position.line, first, indent))

@@ -10,6 +10,7 @@ from typing import Any
 from trainc.api import names
 from trainc.api.documents import Json
 from trainc.api.quantity import POD_LEVEL, pod_requests
+from trainc.api.releases import DEFAULT_KUBERNETES
 from trainc.diagnostics import Finding
 from trainc.ir import gang
 from trainc.ir.info import Info
@@ -88,7 +89,7 @@ def lower(job: TrainJob, runtime: Json, template: Template, release: Release, op
         semantics=options.semantics,
         cluster_domain=options.cluster_domain,
         plugins=options.plugins,
-        kubernetes=options.kubernetes,
+        kubernetes=options.kubernetes or DEFAULT_KUBERNETES,
         template=template.spec,
         pod_sets=pod_sets,
         runtime_jobs=_containers_by_job(spec.get("template", {}).get("spec") or {}),
