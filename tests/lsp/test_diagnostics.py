@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from commands import run
 from editor import JOB, RUNTIME, Editor, editing
+
 from trainc.cli.workspace import Workspace
 from trainc.diagnostics.rulebook import rule_url
 
