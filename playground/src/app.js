@@ -53,6 +53,9 @@ async function refresh() {
 
 async function round() {
   const { release } = state;
+  if (state.text.length > MOST_CHARACTERS) {
+    throw new Error(`the text has more than ${MOST_CHARACTERS.toLocaleString("en")} characters, which is for the command line`);
+  }
   const { answer, took } = await ask("compiled", { release });
   if (stale) return;
   showCompiled(answer, took);
@@ -74,7 +77,7 @@ async function changes() {
 // What is typed, chosen, or found in the address.
 let pause;
 function onText(text) {
-  state.text = text.slice(0, MOST_CHARACTERS);
+  state.text = text;
   at("example").value = "";
   changed(PAUSE);
 }
