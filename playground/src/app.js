@@ -77,6 +77,7 @@ async function changes() {
 // What is typed, chosen, or found in the address.
 let pause;
 function onText(text) {
+  if (text === state.text) return;
   state.text = text;
   at("example").value = "";
   changed(PAUSE);
@@ -100,7 +101,8 @@ function choose(tab) {
 }
 
 async function restore() {
-  const fragment = location.hash.slice(1);
+  kept = location.hash;
+  const fragment = kept.slice(1);
   const found = fragment && (await decode(fragment, allowed));
   if (fragment && !found) toast("This link is damaged: showing the page as it was.");
   Object.assign(state, found || {});
@@ -109,7 +111,7 @@ async function restore() {
   setInput(state.text);
   const example = Object.entries(EXAMPLES).find(([, text]) => text === state.text);
   at("example").value = example ? example[0] : "";
-  changed();
+  answers = new Map();
   choose(state.tab);
 }
 
@@ -119,9 +121,12 @@ function setInput(text) {
   goTo(input, text.split("\n").findIndex((line) => line.includes("numNodes:")) + 1, 1, { focus: false });
 }
 
+// What the page has put into the address itself.
 let kept = "";
 async function keepInAddress() {
-  kept = `#${await encode(state)}`;
+  const next = `#${await encode(state)}`;
+  if (location.hash !== kept) return; // Another link has just been opened.
+  kept = next;
   history.replaceState(null, "", kept);
 }
 
