@@ -22,7 +22,7 @@ SECONDS ?= 60
 TARGETS ?= reader quantity merge pipeline templates rewriting
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-run test-quick lint format golden schemas docs diagnostics conformance dist playground test-playground lock sbom audit test-bounds bench ceilings fuzz coverage mutants clean
+.PHONY: help setup demo test test-run e2e test-quick lint format golden schemas docs diagnostics conformance dist playground test-playground lock sbom audit test-bounds bench ceilings fuzz coverage mutants site test-site clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,13 +47,16 @@ demo: $(INSTALLED) ## compile a realistic TrainJob of 16 nodes with 8 GPUs each,
 	@$(BIN)/trainc build tests/cases/torch-llm-pretrain.yaml --release 2.3
 
 test: lint $(READY) ## run every check and every test
-	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup -m 'not run and not browser'
+	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup -m 'not run and not browser and not e2e'
 
 test-run: $(READY) ## run jobs under the real torchrun, mpirun and JAX; what is missing is skipped by name
 	@$(BIN)/python -m pytest -q -m run
 
+e2e: $(READY) ## ask the API server of KUBECONFIG about every golden; what is not there is skipped by name
+	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pytest -q -m e2e
+
 test-quick: $(READY) ## run the tests that are neither slow nor about other programs, in a minute
-	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -q -n $(PROCESSES) --dist loadgroup -m 'not slow and not tools and not run and not browser'
+	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -q -n $(PROCESSES) --dist loadgroup -m 'not slow and not tools and not run and not browser and not e2e'
 
 lint: $(READY) ## check style and types
 	@$(BIN)/ruff check --quiet .
@@ -73,6 +76,7 @@ golden: $(READY) ## write golden/ anew; read the diff before you commit it
 
 schemas: $(READY) ## generate the API schemas anew from the published packages
 	@$(BIN)/python scripts/generate_schemas.py
+	@$(BIN)/python scripts/generate_kubernetes.py
 
 docs: $(READY) ## write docs/reference.md, and into each page what its commands print; read the diff
 	@$(BIN)/python scripts/generate_reference.py
@@ -96,7 +100,7 @@ playground: $(READY) ## build the page that compiles in the browser into build/p
 	@$(BIN)/python playground/build.py build/wheel/*.whl build/playground
 
 test-playground: playground ## drive the playground in headless Chromium, without a network
-	@$(BIN)/python -m pytest -q -m browser
+	@$(BIN)/python -m pytest -q -m browser tests/playground
 
 sbom: $(READY) ## write dist/trainc.cdx.json, the bill of materials of what compiling needs
 	@$(LOCKED) locks/release.txt
@@ -109,7 +113,7 @@ sbom: $(READY) ## write dist/trainc.cdx.json, the bill of materials of what comp
 lock: $(READY) ## bring locks/ in line with pyproject.toml; UPGRADE=1 takes the newest of everything
 	@$(COMPILE) --extra dev --output-file locks/development.txt pyproject.toml
 	@printf '%s\n' hatchling editables | $(COMPILE) --constraint locks/development.txt --output-file locks/runtime.txt pyproject.toml -
-	@for group in audit bench fuzz mutation release; do \
+	@for group in audit bench fuzz mutation release site; do \
 		$(COMPILE) --group $$group --constraint locks/development.txt --output-file locks/$$group.txt || exit 1; done
 
 bench: $(READY) ## measure trainc beside kubectl kustomize, and write docs/benchmarks.md
@@ -117,6 +121,14 @@ bench: $(READY) ## measure trainc beside kubectl kustomize, and write docs/bench
 	@$(UV) venv --quiet --clear --python $(BIN)/python build/bench
 	@$(UV) pip install --quiet --compile-bytecode --python build/bench --constraint locks/runtime.txt .
 	@$(BIN)/python -m benchmarks build/bench/bin/python $(BIN)/kubectl
+
+site: $(READY) ## build the site, its search and a page per rule into build/site
+	@$(UV) venv --quiet --clear --python $(BIN)/python build/site-tools
+	@$(UV) pip install --quiet --python build/site-tools --require-hashes --requirement locks/runtime.txt --requirement locks/site.txt
+	@PYTHONPATH=compiler:. build/site-tools/bin/python -m website build/site
+
+test-site: site ## look at the built site in a browser without a network
+	@TRAINC_SITE='$(CURDIR)/build/site' $(BIN)/python -m pytest -q -m browser tests/website
 
 ceilings: $(READY) ## measure the time and memory that each command takes for hostile documents; some minutes
 	@PYTHONPATH=tests $(BIN)/python -m benchmarks.ceilings

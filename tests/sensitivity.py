@@ -10,7 +10,7 @@ from explained import Explained
 from perturb import Json, changed, others, renamed
 
 from trainc import CompileError, Options, compile_trainjob
-from trainc.api.field_path import FieldPath, at, exists, format_field, is_item_name, leaves
+from trainc.api.field_path import FieldPath, format_field, is_item_name, leaves, path_exists, value_at_index
 from trainc.api.names import ANCESTOR_LABEL
 from trainc.explain.model import ExplainedField, Input
 
@@ -65,7 +65,7 @@ def _shows(subject: Explained, given: Input, field: ExplainedField) -> bool:
 
 def at_either(subject: Explained, given: Input) -> Any:
     in_job = given.object.partition(" ")[0] == subject.job["kind"]
-    return at(subject.job if in_job else subject.runtime, given.index)
+    return value_at_index(subject.job if in_job else subject.runtime, given.index)
 
 
 def _hashable(given: Input) -> Input:
@@ -85,7 +85,7 @@ def _variants(subject: Explained, given: Input) -> Iterator[tuple[Any, Json, Jso
     job, runtime, index = subject.job, subject.runtime, given.index
     in_job = at_either(subject, given) is not None and given.object.partition(" ")[0] == job["kind"]
     document = job if in_job else runtime
-    value = at(document, index)
+    value = value_at_index(document, index)
     for other in others(index, value):
         for given_value, variant in _documents(document, index, other):
             if index == ("spec", "runtimeRef", "name") and other is not None:
@@ -101,7 +101,7 @@ def _documents(document: Json, index: tuple[str | int, ...], other: Any) -> Iter
     yield other, changed(document, index, other)
     if index[-2:-1] and index[-2] in ("limits", "requests") and other is not None:
         twin = (*index[:-2], "limits" if index[-2] == "requests" else "requests", index[-1])
-        if exists(document, twin[:-1]):
+        if path_exists(document, twin[:-1]):
             yield other, changed(changed(document, index, other), twin, other)
         if "gpu" in str(index[-1]):
             yield "0", _without_gpus(document, index[:-2])
@@ -109,7 +109,7 @@ def _documents(document: Json, index: tuple[str | int, ...], other: Any) -> Iter
 
 def _without_gpus(document: Json, block: tuple[str | int, ...]) -> Json:
     for kind in ("limits", "requests"):
-        for name in at(document, (*block, kind)) or {}:
+        for name in value_at_index(document, (*block, kind)) or {}:
             if "gpu" in name:
                 document = changed(document, (*block, kind, name), "0")
     return document

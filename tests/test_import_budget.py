@@ -52,10 +52,7 @@ UNCONCERNED = {
     # The record of each, in its `__init__`, is light: others read it for every job.
     *(f"trainc.plugins.{folder}.{name}" for folder in FOLDERS for name in BEHIND if (folder, name) not in CONCERNED),
     *(f"trainc.plugins.{name}" for name in ("rows", "readings", "counting", "gangs", "entry_points")),
-    *(
-        f"trainc.reading.{name}"
-        for name in ("careful", "construct", "flattened", "json_text", "nodes", "syntax_errors")
-    ),
+    *(f"trainc.reading.{name}" for name in ("strict", "construct", "flattened", "json_text", "nodes", "syntax_errors")),
     *(f"trainc.lints.{name}" for name in ("controller_defects", "gang_scheduler")),
     *(f"trainc.emit.{name}" for name in ("name_hash", "secrets.mode")),
     *("trainc.api.re2", "trainc.diagnostics.near_names", "trainc.dialects.ome", "trainc.dialects.v2alpha1"),

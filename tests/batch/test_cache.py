@@ -326,7 +326,7 @@ def test_a_cache_that_cannot_be_written_changes_nothing_but_is_mentioned(begun: 
     plain = run("build", "jobs", "--release", "2.3")
     result = run("build", "jobs", "--release", "2.3", "--cache", "cache")
     assert (result.status, result.stdout) == (0, plain.stdout)
-    assert result.stderr.startswith("trainc: the cache was not written: cache: ")
+    assert result.stderr.startswith("trainc: could not write the cache: cache: ")
     assert result.stderr.endswith(plain.stderr)
 
 

@@ -10,7 +10,7 @@ from commands import run
 
 from trainc.batch import workers
 from trainc.batch.context import Context, Shared, UnusualError
-from trainc.cli.batching import processes
+from trainc.cli.batching import process_count
 from trainc.explain import place
 from trainc.options import Options
 
@@ -76,7 +76,7 @@ def test_an_input_that_changes_meanwhile_is_compiled_as_a_whole(jobs: Path) -> N
     shared = Shared((str(jobs / "rt.yaml"),), b"", (), (), Options(release="2.3"), "yaml")
     context = Context(shared, place)
     (jobs / "rt.yaml").write_text(RUNTIME + "# changed\n")
-    with pytest.raises(UnusualError, match="changes while it is read"):
+    with pytest.raises(UnusualError, match="changed while it was being read"):
         list(workers.compile_files([str(jobs / f"{n}.yaml") for n in range(1, 10)], shared, context, 2))
 
 
@@ -90,8 +90,8 @@ def test_few_files_are_not_worth_a_process(jobs: Path, monkeypatch: pytest.Monke
 
 
 def test_zero_and_auto_mean_all_cores(capsys: pytest.CaptureFixture[str]) -> None:
-    assert processes(0) >= 1
-    assert processes(3) == 3
+    assert process_count(0) >= 1
+    assert process_count(3) == 3
     assert run("build", ".", "-j", "auto", "--help").status == 0
     assert run("build", ".", "--jobs=-1").status == 2
     assert "'-1' is not a number of processes" in capsys.readouterr().err

@@ -46,21 +46,21 @@ def test_json_holds_every_field_of_every_object() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "said"),
+    ("words", "status", "expected"),
     [
         ((JOB, "PET_NNODE"), 1, "no such field: PET_NNODE; did you mean env[PET_NNODES]"),
         ((JOB, "numNodes"), 1, "no such field: numNodes; FIELD is a field of the output; this input sets "),
         ((JOB, "numNodes"), 1, "completions, parallelism, env[PET_NNODES].value"),
-        ((JOB, "spec[x"), 2, "cannot read '[x'"),
-        ((f"{JOB}#other",), 2, "the input has no TrainJob other; it has team-a/llm-pretrain"),
+        ((JOB, "spec[x"), 2, "cannot parse '[x'"),
+        ((f"{JOB}#other",), 2, "there is no TrainJob other in the input; it has team-a/llm-pretrain"),
         ((f"{JOB}#team-b/llm-pretrain",), 2, "did you mean team-a/llm-pretrain?"),
         ((str(CASES / "absent.yaml"),), 1, "absent.yaml"),
     ],
 )
-def test_a_miss_says_what_there_is(words: tuple[str, ...], status: int, said: str) -> None:
+def test_a_miss_says_what_there_is(words: tuple[str, ...], status: int, expected: str) -> None:
     result = run("explain", *words, *PINNED)
     assert (result.status, result.stdout) == (status, "")
-    assert said in result.stderr
+    assert expected in result.stderr
 
 
 @pytest.mark.parametrize("name", ["llm-pretrain", "team-a/llm-pretrain"])
@@ -69,7 +69,10 @@ def test_one_of_several_jobs_is_named_after_a_hash(name: str, tmp_path: Path) ->
     second = first.partition("---\n")[0].replace("name: llm-pretrain", "name: other")
     (tmp_path / "jobs.yaml").write_text(f"{first}---\n{second}")
     refused = run("explain", str(tmp_path), *PINNED)
-    assert (refused.status, "name one as PATH#NAME: team-a/llm-pretrain, team-a/other" in refused.stderr) == (2, True)
+    assert (refused.status, "choose one with PATH#NAME: team-a/llm-pretrain, team-a/other" in refused.stderr) == (
+        2,
+        True,
+    )
     assert run("explain", f"{tmp_path}#{name}", *PINNED).stdout.startswith("TrainJob team-a/llm-pretrain  ")
 
 

@@ -166,7 +166,7 @@ def test_a_file_where_a_folder_should_be_is_said(tmp_path: Path) -> None:
     (tmp_path / "training").touch()
     result = run("init", str(tmp_path / "training"))
     assert result.status == 2
-    assert "training is a file; name a folder" in result.stderr
+    assert "training is a file; use a folder" in result.stderr
 
 
 def test_the_repository_is_written_where_the_tool_reads_it(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from commands import run
 from trainc import __version__
 from trainc.api.releases import RELEASES
 from trainc.cli import rule
-from trainc.cli.command import COMMANDS, Command, parser_of
+from trainc.cli.command import COMMANDS, Command, build_parser
 from trainc.cli.topics import TOPICS
 from trainc.cli.version import read_port
 from trainc.ir.deviations import DEVIATIONS
@@ -53,7 +53,7 @@ def test_an_option_is_in_the_help_of_its_command_or_in_a_topic_that_it_names() -
     for command in COMMANDS:
         shown = run("help", command.name).stdout
         shown += "".join(text for topic, text in topics.items() if f"trainc help {topic}" in shown)
-        flags = {action.option_strings[-1] for action in parser_of(command)._actions if action.option_strings}
+        flags = {action.option_strings[-1] for action in build_parser(command)._actions if action.option_strings}
         assert {flag for flag in flags if not re.search(rf"{flag}\b", shown)} == set()
 
 
@@ -78,7 +78,7 @@ def test_the_version_names_what_is_followed() -> None:
     assert shown.startswith(f"trainc {__version__}\n")
     assert all(f"\n  {release}  Trainer v{release}." in shown for release in RELEASES)
     assert all(f"\n  {deviation.id}: " in shown for deviation in DEVIATIONS)
-    assert all(f"\n  {plugin.ports}: " in shown and plugin.name in shown for plugin in PLUGINS)
+    assert all(f"\n  {plugin.ports or '(none: trainc only)'}: " in shown and plugin.name in shown for plugin in PLUGINS)
 
 
 def test_the_port_lists_the_releases_and_deviations_that_there_are() -> None:
@@ -90,7 +90,7 @@ def test_the_port_lists_the_releases_and_deviations_that_there_are() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected"),
     [
         (["bulid"], "unknown command 'bulid'; did you mean build?"),
         (["lint"], "unknown command 'lint'; did you mean check?"),
@@ -108,7 +108,7 @@ def test_the_port_lists_the_releases_and_deviations_that_there_are() -> None:
         (["check", "--release=2.3", "--fix=all"], "unknown option --fix; see `trainc check --help`"),
         (["init", "a", "b"], "unexpected argument b"),
         (["runtimes", "list", "--relase", "2.3"], "unknown option --relase; see `trainc runtimes --help`"),
-        (["build", "jobs", "-o", __file__], "is a file; name a folder, or redirect stdout instead"),
+        (["build", "jobs", "-o", __file__], "is a file; use a folder, or redirect stdout"),
         (["build", "jobs", "-o", "./jobs/"], "./jobs/ is both the input and the output folder"),
         (["build", "--release", "1.0"], "unknown Trainer release '1.0'"),
         (["build", "--release", "2.3.x"], "unknown Trainer release '2.3.x'; choose one of 2.0, "),
@@ -129,11 +129,11 @@ def test_the_port_lists_the_releases_and_deviations_that_there_are() -> None:
         (["runtimes"], "ACTION"),
     ],
 )
-def test_wrong_usage_ends_with_two(words: list[str], said: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage_ends_with_two(words: list[str], expected: str, capfd: pytest.CaptureFixture[str]) -> None:
     result = run(*words)
     assert result.status == 2
     assert result.stdout == ""
-    assert said in result.stderr + capfd.readouterr().err
+    assert expected in result.stderr + capfd.readouterr().err
 
 
 def test_a_defect_ends_with_three_and_asks_for_a_report(monkeypatch: pytest.MonkeyPatch) -> None:

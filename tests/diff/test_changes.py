@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from trainc.api.field_path import format_field
 from trainc.diff.changes import compare_manifests
 from trainc.diff.comparison import with_change
-from trainc.diff.normal import normal, stripped
+from trainc.diff.normalize import normalize, strip_server_fields
 
 Json = dict[str, Any]
 
@@ -104,7 +104,7 @@ SAME = {
 
 @pytest.mark.parametrize(("before", "after"), SAME.values(), ids=SAME)
 def test_what_only_looks_different_is_no_change(before: Json, after: Json) -> None:
-    assert compare_manifests(normal(stripped(before)), normal(stripped(after))) == ((), ())
+    assert compare_manifests(normalize(strip_server_fields(before)), normalize(strip_server_fields(after))) == ((), ())
 
 
 DIFFERENT = {
@@ -117,7 +117,7 @@ DIFFERENT = {
 
 @pytest.mark.parametrize(("before", "after"), DIFFERENT.values(), ids=DIFFERENT)
 def test_what_means_something_else_is_a_change(before: Json, after: Json) -> None:
-    assert len(compare_manifests(normal(stripped(before)), normal(stripped(after)))[0]) == 1
+    assert len(compare_manifests(normalize(strip_server_fields(before)), normalize(strip_server_fields(after)))[0]) == 1
 
 
 def test_a_move_is_told_apart_from_a_change() -> None:

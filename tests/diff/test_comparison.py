@@ -40,7 +40,7 @@ def test_added_and_removed_jobs_are_told_apart() -> None:
     diff = diff_of(manifests("old"), manifests("new"))
     assert [(job.label, job.status) for job in diff.jobs] == [("team-a/new", "added"), ("team-a/old", "removed")]
     assert diff.jobs[1].outcomes[KUBECTL.id] == "nothing"
-    assert any("until somebody deletes it" in note for note in diff.jobs[1].notes)
+    assert any("until you delete it" in note for note in diff.jobs[1].notes)
 
 
 def test_a_refused_job_keeps_its_other_objects_from_flux_and_from_flux_alone() -> None:
@@ -55,7 +55,7 @@ def test_a_refused_job_keeps_its_other_objects_from_flux_and_from_flux_alone() -
 
 def test_a_gang_that_changes_without_its_pods_is_pointed_out() -> None:
     (first, *_) = only(diff_of(manifests(), manifests(numNodes=4))).notes
-    assert "asks for 4 pods where 2 were meant" in first
+    assert "requires 4 pods instead of 2" in first
 
 
 def test_under_a_content_hash_the_whole_job_is_new() -> None:
@@ -77,7 +77,7 @@ def test_another_order_of_variables_is_no_change_but_is_pointed_out_where_it_is_
     job = only(diff)
     assert not diff.has_changes
     assert (job.status, job.outcomes[KUBECTL.id]) == ("unchanged", "immutable")
-    assert any("in another order" in note and "refuses" in note for note in job.notes)
+    assert any("in a different order" in note and "refuses" in note for note in job.notes)
 
 
 def test_an_amount_written_differently_is_not_worth_a_word() -> None:
@@ -97,15 +97,15 @@ def test_unchanged_jobs_are_in_danger_too() -> None:
 
 
 NOTES = {
-    "suspension": (lambda m: m["spec"].update(suspend=True), "Suspending deletes the running pods"),
-    "a time to live": (lambda m: m["spec"].update(ttlSecondsAfterFinished=60), "the training runs again"),
+    "suspension": (lambda m: m["spec"].update(suspend=True), "Suspending the job deletes its running pods"),
+    "a time to live": (lambda m: m["spec"].update(ttlSecondsAfterFinished=60), "training runs a second time"),
     "Kueue's queue": (
         lambda m: m["metadata"].update(labels={"kueue.x-k8s.io/queue-name": "q"}),
-        "Kueue moves a job to another queue only while it is suspended",
+        "Kueue moves a job to another queue only while the job is suspended",
     ),
     "an invalid manifest": (
         lambda m: m["spec"].update(startupPolicy={"startupPolicyOrder": "InOrder"}),
-        "ends the training and starts nothing",
+        "ends the training and cannot start the new one",
     ),
     "defaults left to the webhook": (
         lambda m: m["spec"]["replicatedJobs"][0]["template"]["spec"].pop("completionMode"),

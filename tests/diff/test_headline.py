@@ -57,8 +57,8 @@ def test_other_deliveries_are_shown_when_asked_for() -> None:
     mine = diff_text(diff_of(before, after, everything=False), plain)
     assert "--all-deliveries" in mine
     for other in ("Flux", "Force+Replace", "name hash"):
-        assert other not in mine.partition("asks for")[0]
-        assert other not in diff_markdown(diff_of(before, after, everything=False)).partition("asks for")[0]
+        assert other not in mine.partition("requires")[0]
+        assert other not in diff_markdown(diff_of(before, after, everything=False)).partition("requires")[0]
 
 
 def owning(manifest: Json, retention: str | None) -> Json:
@@ -97,4 +97,4 @@ def test_ephemeral_volumes_go_with_the_pods() -> None:
 
     before = [bent(m, edit) if m["kind"] == "JobSet" else m for m in manifests()]
     (found,) = diff_of(before, [], everything=False).jobs
-    assert "Data goes with the old pods: the ephemeral volume scratch." in found.notes
+    assert "Data is lost with the old pods: that of the ephemeral volume scratch." in found.notes

@@ -67,7 +67,7 @@ def test_a_jobset_that_cannot_be_judged_is_refused(fields: Json, code: str) -> N
 
 
 def test_annotations_that_are_none_are_refused() -> None:
-    with pytest.raises(CompileError, match="annotations are a mapping"):
+    with pytest.raises(CompileError, match="annotations must be a mapping"):
         kinds({**CONFIG, "metadata": {"name": "c", "annotations": ["a"]}})
 
 

@@ -10,7 +10,7 @@ from builders import compiled, job, runtime, trainjob
 from comparing import bent, diff_of, manifests, trainer
 
 from trainc import Options, compile_trainjob
-from trainc.diff.objects import by_job, match, plain_names, under_plain_names
+from trainc.diff.objects import group_by_job, pair_objects, plain_names, replace_hashed_names
 
 Json = dict[str, Any]
 MPI = runtime(job("launcher"), job("node", None), policy={"mpi": {}}, gang={"volcano": {}})
@@ -28,25 +28,25 @@ def test_objects_are_the_same_by_version_kind_namespace_and_name() -> None:
 
     others = [thing(apiVersion="v2"), thing(kind="Secret"), thing(namespace="team-b"), thing(name="y")]
     for other in others:
-        pairs = match([thing()], [other])
+        pairs = pair_objects([thing()], [other])
         assert [(pair.before is None, pair.after is None) for pair in pairs].count((False, False)) == 0
-    (pair,) = match([thing(data={"a": "b"})], [thing()])
+    (pair,) = pair_objects([thing(data={"a": "b"})], [thing()])
     assert (pair.before, pair.after) == (thing(data={"a": "b"}), thing())
 
 
 def test_of_two_objects_with_one_name_the_later_counts() -> None:
     first, second = manifests()[-1], manifests(numNodes=4)[-1]
-    (pair,) = match([first, second], [second])
+    (pair,) = pair_objects([first, second], [second])
     assert pair.before == pair.after
     diff = diff_of([first, second], [second])
     assert diff.jobs == ()
-    assert diff.notes == ("before has JobSet team-a/llm more than once; the last one counts.",)
+    assert diff.notes == ("before contains JobSet team-a/llm more than once; the last one is used.",)
 
 
 def test_a_hashed_name_is_matched_by_its_plain_one() -> None:
     before, after = hashed(2), hashed(3)
     assert {m["metadata"]["name"] for m in before}.isdisjoint(m["metadata"]["name"] for m in after)
-    pairs = match(before, after)
+    pairs = pair_objects(before, after)
     assert all(pair.before and pair.after and pair.is_renamed for pair in pairs)
     assert {(pair.key.kind, pair.key.name) for pair in pairs} == {
         ("JobSet", "llm"),
@@ -89,7 +89,7 @@ def test_a_plain_name_needs_one_job_on_both_sides(before: list[str], after: list
 def test_names_are_made_plain_where_they_are_names() -> None:
     plain = {"a-bcdfgh": "a", "a-bcdfgh-bcdfgh": "b"}
     values = ["a-bcdfgh", "a-bcdfgh-node-0-0.a-bcdfgh", "x-a-bcdfgh", "a-bcdfghi", "a-bcdfgh-bcdfgh"]
-    assert under_plain_names({"v": values}, plain) == {"v": ["a", "a-node-0-0.a", "x-a-bcdfgh", "a-bcdfghi", "b"]}
+    assert replace_hashed_names({"v": values}, plain) == {"v": ["a", "a-node-0-0.a", "x-a-bcdfgh", "a-bcdfghi", "b"]}
 
 
 def test_objects_go_with_the_job_that_mounts_them() -> None:
@@ -100,7 +100,7 @@ def test_objects_go_with_the_job_that_mounts_them() -> None:
         "kind": "ExternalSecret",
         "metadata": {"name": "llm-mpi-ssh-auth", "namespace": "team-a"},
     }
-    groups = by_job(match([], [*mpi, stranger, secret]))
+    groups = group_by_job(pair_objects([], [*mpi, stranger, secret]))
     assert [[(pair.key.kind, pair.key.name) for pair in group.pairs] for group in groups] == [
         [
             ("ConfigMap", "llm-mpi-hostfile"),

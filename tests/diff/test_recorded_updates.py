@@ -11,7 +11,7 @@ import pytest
 
 from trainc.diff.changes import compare_manifests
 from trainc.diff.jobset_rules import JobSetRules
-from trainc.diff.normal import normal, stripped
+from trainc.diff.normalize import normalize, strip_server_fields
 from trainc.diff.outcomes import Outcome
 from trainc.diff.verdicts import verdict_on
 
@@ -27,8 +27,8 @@ def test_refused_updates_are_classed_as_refused_and_no_others(vectors: Path, way
     with gzip.open(vectors / "updates.jsonl.gz", "rt", encoding="utf-8") as recorded:
         for line in recorded:
             case = json.loads(line)
-            old, new = stripped(case["old"]), stripped(case["new"])
-            changes, _ = compare_manifests(normal(old), normal(new))
+            old, new = strip_server_fields(case["old"]), strip_server_fields(case["new"])
+            changes, _ = compare_manifests(normalize(old), normalize(new))
             verdict = verdict_on(old, new, changes, JobSetRules(case["release"]))[way]
             assert (verdict.outcome in REFUSED) == case["refused"], case["id"]
             assert any(outcome in REFUSED for outcome in verdict.per_change) == case["refused"], case["id"]

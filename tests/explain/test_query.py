@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trainc.api.field_path import FieldPath, format_field, leaves
-from trainc.explain.query import QueryError, matches, near, parse
+from trainc.explain.query import QueryError, matches, parse, suggest_paths
 
 DOCUMENT = {
     "metadata": {"labels": {"app.kubernetes.io/name": "x", "plain": "y"}},
@@ -80,7 +80,7 @@ def test_every_leaf_is_found_by_its_own_path() -> None:
 
 
 def test_an_expression_that_cannot_be_read_is_an_error() -> None:
-    with pytest.raises(QueryError, match=r"cannot read '\[node' of"):
+    with pytest.raises(QueryError, match=r"cannot parse '\[node' in"):
         parse("spec.replicatedJobs[node")
 
 
@@ -94,7 +94,7 @@ def test_an_expression_that_cannot_be_read_is_an_error() -> None:
 )
 def test_a_miss_offers_what_reads_alike(expression: str, offered: str) -> None:
     paths: list[FieldPath] = list(LEAVES)
-    assert offered in near(expression, paths)
+    assert offered in suggest_paths(expression, paths)
 
 
 def test_items_without_names_of_their_own_are_numbered() -> None:

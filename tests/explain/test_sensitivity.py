@@ -16,7 +16,7 @@ from explained import Explained, explain_documents, explained
 from sensitivity import insensitive
 
 from trainc import CompileError, Options
-from trainc.api.field_path import at, leaves
+from trainc.api.field_path import leaves, value_at_index
 from trainc.explain.select_job import compile_one
 from trainc.options import Limits
 from trainc.pipeline.inputs import Inputs
@@ -39,6 +39,8 @@ def read_case(case: str) -> tuple[Explained, Options]:
     parser = argparse.ArgumentParser()
     parser.add_argument("--release")
     parser.add_argument("--semantics", default="gitops")
+    parser.add_argument("--gang", default="runtime")
+    parser.add_argument("--kubernetes")
     first_line = text.decode().partition("\n")[0]
     arguments, _ = parser.parse_known_args(shlex.split(first_line.removeprefix("# trainc:")))
     options = Options(**vars(arguments))
@@ -213,7 +215,7 @@ def test_what_is_sealed_is_taken_from_the_sealed_document() -> None:
     for path in ("spec.encryptedData.ssh-privatekey", f'spec.template.metadata.annotations["{next(iter(scope))}"]'):
         (given,) = subject.origin(path, "SealedSecret").inputs
         assert given.object == "SealedSecret team-a/llm-mpi-ssh-auth"
-        assert at(sealed, given.index) == subject.field(path, "SealedSecret").value
+        assert value_at_index(sealed, given.index) == subject.field(path, "SealedSecret").value
     assert subject.origin("spec.template.metadata.name", "SealedSecret").inputs[0].path == ("metadata", "name")
 
 
@@ -242,4 +244,4 @@ def test_the_value_of_an_input_is_what_is_written_there() -> None:
         for field in described.fields:
             for given in field.origin.inputs:
                 document = subject.job if given.object.startswith("TrainJob") else subject.runtime
-                assert at(document, given.index) == given.value
+                assert value_at_index(document, given.index) == given.value

@@ -7,9 +7,9 @@ from typing import Any
 from builders import container, job, runtime, trainjob
 from explained import explained
 
-from trainc.explain.choice import Nothing, choose
+from trainc.explain.choice import NoMatch, choose
 from trainc.explain.model import Explanation
-from trainc.explain.phrases import shown
+from trainc.explain.phrases import shorten_value
 from trainc.explain.text import explanation_text
 
 JOB = trainjob({"numNodes": 4, "command": ["torchrun", "train.py"], "image": "mine:1"})
@@ -70,7 +70,7 @@ def test_a_field_that_the_jobset_lacks_is_looked_for_in_the_other_objects() -> N
 
 def test_a_miss_is_no_explanation() -> None:
     found = choose(explained(JOB, RUNTIME).explanation, "minMembers")
-    assert isinstance(found, Nothing)
+    assert isinstance(found, NoMatch)
     assert "PodGroup:minMember" in [name.replace("spec.", "") for name in found.near]
 
 
@@ -87,9 +87,9 @@ def test_colour_is_added_by_role_and_changes_no_word() -> None:
 
 def test_values_that_could_be_taken_for_others_are_quoted_and_long_ones_shortened() -> None:
     values: list[Any] = ["4", "true", "", "a b", " a", 4, True, {}, None]
-    assert [shown(value) for value in values] == [
+    assert [shorten_value(value) for value in values] == [
         '"4"', '"true"', '""', "a b", '" a"', "4", "true", "{}", "null",
     ]  # fmt: skip
-    assert shown("x" * 100, 20) == "x" * 13 + "…" + "x" * 6
-    assert shown("one\ntwo\n") == "one (2 lines)"
-    assert shown(["a", "4"]) == '[a, "4"]'
+    assert shorten_value("x" * 100, 20) == "x" * 13 + "…" + "x" * 6
+    assert shorten_value("one\ntwo\n") == "one (2 lines)"
+    assert shorten_value(["a", "4"]) == '[a, "4"]'

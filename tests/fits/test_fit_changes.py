@@ -9,46 +9,46 @@ from trainc.fits.changes import fit_changes
 BASICS = [namespace(), flavor(), local("a")]
 
 
-def said(before: list[Json], after: list[Json], *jobs: Json) -> list[str]:
+def changes_of(before: list[Json], after: list[Json], *jobs: Json) -> list[str]:
     """The sentences about queues that change under the same jobs."""
     return fit_changes((jobs, [*BASICS, *before]), (jobs, [*BASICS, *after]))
 
 
 def test_less_quota_and_what_it_costs() -> None:
     jobs = [jobset(f"j{number}", pods=5 + number) for number in range(4)]
-    assert said([queue("a", 64)], [queue("a", 48)], *jobs)[-1] == (
-        "quota of a: 64 -> 48 GPUs; 2 jobs can never be admitted any more (team-a/j2, team-a/j3)."
+    assert changes_of([queue("a", 64)], [queue("a", 48)], *jobs)[-1] == (
+        "quota of a: 64 -> 48 GPUs; 2 jobs can no longer be admitted (team-a/j2, team-a/j3)."
     )
 
 
 def test_more_quota_and_what_it_brings() -> None:
-    assert said([queue("a", 8)], [queue("a", 16)], jobset(pods=2)) == [
-        "team-a/llm can be admitted now; it could not before.",
+    assert changes_of([queue("a", 8)], [queue("a", 16)], jobset(pods=2)) == [
+        "team-a/llm can now be admitted, which was impossible before.",
         "quota of a: 8 -> 16 GPUs.",
     ]
 
 
 def test_a_queue_that_is_stopped_or_removed() -> None:
-    stopped = said([queue("a", 8)], [queue("a", 8, stopPolicy="Hold")], jobset())
-    assert stopped[-1] == "ClusterQueue a is stopped; 1 job can never be admitted any more (team-a/llm)."
-    removed = said([queue("a", 8), queue("b", 8)], [queue("b", 8)], jobset())
-    assert removed[-1] == "ClusterQueue a is removed; 1 job can never be admitted any more (team-a/llm)."
+    stopped = changes_of([queue("a", 8)], [queue("a", 8, stopPolicy="Hold")], jobset())
+    assert stopped[-1] == "ClusterQueue a was stopped; 1 job can no longer be admitted (team-a/llm)."
+    removed = changes_of([queue("a", 8), queue("b", 8)], [queue("b", 8)], jobset())
+    assert removed[-1] == "ClusterQueue a was removed; 1 job can no longer be admitted (team-a/llm)."
 
 
 def test_a_job_that_grows_beyond_its_queue() -> None:
     cluster = [*BASICS, queue("a", 8)]
     assert fit_changes(([jobset()], cluster), ([jobset(pods=2)], cluster)) == [
         (
-            "team-a/llm can never be admitted any more: 16 GPUs asked, 8 is the most that ClusterQueue a can get: "
-            "all of it its own; 8 would fit: numNodes 1."
+            "team-a/llm can no longer be admitted: the job requests 16 GPUs, and ClusterQueue a can provide at most 8: "
+            "all from its own quota; 8 would fit: numNodes 1."
         )
     ]
 
 
 def test_nothing_changes_nothing_is_said() -> None:
-    assert said([queue("a", 8)], [queue("a", 8)], jobset(), jobset("big", pods=2)) == []
+    assert changes_of([queue("a", 8)], [queue("a", 8)], jobset(), jobset("big", pods=2)) == []
 
 
 def test_half_a_snapshot_says_so() -> None:
-    (sentence,) = said([queue("a", 8)], [], jobset())
-    assert sentence.startswith("The snapshot of the cluster is not whole")
+    (sentence,) = changes_of([queue("a", 8)], [], jobset())
+    assert sentence.startswith("The snapshot of the cluster is incomplete")

@@ -33,7 +33,7 @@ RACKS = [
 def test_more_than_the_queue_and_its_cohort_have() -> None:
     cluster = [queue("a", 96, cohortName="x"), queue("b", 32, cohortName="x"), local("a")]
     assert why(jobset(pods=17), cluster) == (
-        "136 GPUs asked, 128 is the most that ClusterQueue a can get: 96 of its own, 32 borrowed from cohort x; "
+        "the job requests 136 GPUs, and ClusterQueue a can provide at most 128: 96 of its own, 32 borrowed from cohort x; "
         "128 would fit: numNodes 16\n"
         "help: write numNodes: 16, or raise the nominalQuota of ClusterQueue a for nvidia.com/gpu in flavor h100 by 8"
     )
@@ -41,8 +41,8 @@ def test_more_than_the_queue_and_its_cohort_have() -> None:
 
 def test_a_rack_that_is_too_small() -> None:
     assert why(jobset(pods=8, annotations={REQUIRED: RACK}), RACKS) == (
-        "no rack holds 8 pods of 8 GPUs: the largest holds 4; preferred-topology would fit\n"
-        f"help: annotate the pods with kueue.x-k8s.io/podset-preferred-topology: {RACK}"
+        "no rack has room for 8 pods of 8 GPUs; the largest has room for 4; preferred-topology would fit\n"
+        f"help: use this annotation on the pods instead: kueue.x-k8s.io/podset-preferred-topology: {RACK}"
     )
 
 
@@ -61,7 +61,7 @@ def test_what_the_hint_says_would_do() -> None:
             jobset(pods=3),
             [queue("a", 8), local("a")],
             (
-                "24 GPUs asked, 8 is the most that ClusterQueue a can get: all of it its own; 8 would fit: numNodes 1\n"
+                "the job requests 24 GPUs, and ClusterQueue a can provide at most 8: all from its own quota; 8 would fit: numNodes 1\n"
                 "help: write numNodes: 1, or raise the nominalQuota of ClusterQueue a for nvidia.com/gpu in flavor h100 by 16"
             ),
         ),
@@ -69,15 +69,15 @@ def test_what_the_hint_says_would_do() -> None:
             jobset(annotations={REQUIRED: HOST}, gpus=16),
             RACKS,
             (
-                "no node holds 1 pod of 16 GPUs: the largest holds 0\n"
-                "help: the nodes of the flavor have no room for such a pod"
+                "no node has room for 1 pod of 16 GPUs; the largest has room for 0\n"
+                "help: request less per pod, or add larger nodes to the flavor"
             ),
         ),
         (
             jobset(pods=9, annotations={"kueue.x-k8s.io/podset-unconstrained-topology": "true"}),
             [*RACKS[:2], queue("a", 99), *RACKS[3:]],
             (
-                "the nodes of flavor h100 do not hold 9 pods of 8 GPUs: all together hold 8; 8 pods would fit: numNodes 8\n"
+                "the nodes of flavor h100 do not have room for 9 pods of 8 GPUs; together they have room for 8; 8 pods would fit: numNodes 8\n"
                 "help: write numNodes: 8"
             ),
         ),
@@ -85,15 +85,15 @@ def test_what_the_hint_says_would_do() -> None:
             jobset(),
             [queue("a", 8), local("a"), flavor(nodeTaints=[{"key": "spot", "effect": "NoSchedule"}])],
             (
-                "no flavor of ClusterQueue a takes the pods of node: h100: its taint spot:NoSchedule is not tolerated\n"
-                "help: this would do: tolerations: [{key: spot, operator: Exists, effect: NoSchedule}] on the pods"
+                "no flavor of ClusterQueue a accepts the pods of node: h100: its taint spot:NoSchedule is not tolerated\n"
+                "help: add to the pod spec: tolerations: [{key: spot, operator: Exists, effect: NoSchedule}]"
             ),
         ),
         (
             jobset(),
             [queue("a", 8, namespaceSelector={"matchLabels": {"team": "a"}}), local("a")],
             (
-                "ClusterQueue a does not take jobs of namespace team-a (its namespaceSelector)\n"
+                "ClusterQueue a does not accept jobs from namespace team-a (see its namespaceSelector)\n"
                 "help: label the namespace with team: a"
             ),
         ),
@@ -101,19 +101,19 @@ def test_what_the_hint_says_would_do() -> None:
             jobset(spec={"containers": [{"name": "node", "resources": {"requests": {"cpu": 1}}}]}),
             [queue("a", 8), local("a")],
             (
-                "ClusterQueue a has no quota for cpu, which the pods of node ask for\n"
-                "help: remove the request, or add cpu to coveredResources"
+                "ClusterQueue a has no quota for cpu, which the pods of node request\n"
+                "help: remove the request, or add cpu to coveredResources of the ClusterQueue"
             ),
         ),
         (
             jobset(to="b"),
             [queue("a", 8), local("a")],
-            "there is no LocalQueue b in namespace team-a\nhelp: its LocalQueues are a",
+            "there is no LocalQueue b in namespace team-a\nhelp: the namespace has the LocalQueues a",
         ),
         (
             jobset(),
             [queue("a", 8, stopPolicy="Hold"), local("a")],
-            "ClusterQueue a is inactive: it is stopped (stopPolicy)\nhelp: nothing is admitted by it until that is put right",
+            "ClusterQueue a is inactive: it is stopped (stopPolicy)\nhelp: fix this first: an inactive ClusterQueue admits nothing",
         ),
     ],
 )
@@ -125,7 +125,7 @@ def test_a_limit_below_the_request() -> None:
     resources = {"requests": {GPU: 8}, "limits": {GPU: 4}}
     job = jobset(spec={"containers": [{"name": "node", "resources": resources}]})
     assert why(job, [queue("a", 8), local("a")]).startswith(
-        "container node of node asks for more nvidia.com/gpu than its limit"
+        "container node of node requests more nvidia.com/gpu than its limit"
     )
 
 
@@ -160,4 +160,4 @@ def test_the_namespace_of_a_job_is_not_there() -> None:
 def test_a_job_without_a_namespace_has_no_queue() -> None:
     job = jobset()
     del job["metadata"]["namespace"]
-    assert why(job, [queue("a", 8), local("a")]).startswith("a LocalQueue belongs to a namespace")
+    assert why(job, [queue("a", 8), local("a")]).startswith("the job has no namespace")

@@ -55,7 +55,7 @@ def test_everything_is_read_from_the_manifests() -> None:
         depends_on=(Dependency("dataset-initializer", "Complete"),),
         hosts="llm-node-0-[0-3].llm",
         rendezvous=(Rendezvous("llm-node-0-0.llm:29500", "PET_MASTER_ADDR"),),
-        in_gang=True,
+        gang="llm",
     )
 
 
@@ -99,16 +99,16 @@ def test_the_tree_names_every_step_and_its_facts() -> None:
         "│  gang llm: 4 pods together (coscheduling)",
         "│",
         "├─ dataset-initializer  1 pod",
-        "│     image    example.com/train:1",
-        "│     hosts    llm-dataset-initializer-0-0.llm",
-        "│     volumes  work  (PVC data)",
+        "│     image      example.com/train:1",
+        "│     hosts      llm-dataset-initializer-0-0.llm",
+        "│     volumes    work  (PVC data)",
         "│",
         "└─ node                 4 pods \N{MULTIPLICATION SIGN} 8 GPUs  trainer, in the gang",
-        "      after    dataset-initializer is Complete",
-        "      image    example.com/train:1",
-        "      each     8 nvidia.com/gpu",
-        "      hosts    llm-node-0-[0-3].llm",
-        "      meets at llm-node-0-0.llm:29500  (PET_MASTER_ADDR)",
+        "      after      dataset-initializer is Complete",
+        "      image      example.com/train:1",
+        "      per pod    8 nvidia.com/gpu",
+        "      hosts      llm-node-0-[0-3].llm",
+        "      rendezvous llm-node-0-0.llm:29500  (PET_MASTER_ADDR)",
     ]
 
 

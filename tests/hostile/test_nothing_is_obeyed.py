@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from commands import run
 
-from trainc.diagnostics.spelled_out import printable, unobeyed, well_formed
+from trainc.diagnostics.escaping import escape_line, escape_report, escape_xml
 
 HEAD = "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: "
 JOB = (
@@ -50,7 +50,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "cluster.yaml").write_text(CLUSTER % (TEXT, TEXT), encoding="utf-8")
     (tmp_path / "v1.yaml").write_text(V1 % TEXT, encoding="utf-8")
     (tmp_path / "trainc.yaml").write_text(
-        "release: '2.3'\nsemantics: controller\nsources: [jobs]\noutput: out\n", encoding="utf-8"
+        "release: '2.2'\nsemantics: controller\nsources: [jobs]\noutput: out\n", encoding="utf-8"
     )
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -84,15 +84,16 @@ def test_the_name_of_a_file_is_no_command(command: str, repository: Path) -> Non
 
 def test_colours_stay_and_nothing_else() -> None:
     assert (
-        unobeyed("\x1b[31ma\x1b[0m\x1b[2J\x1b]0;x\x07\n", coloured=True) == "\x1b[31ma\x1b[0m\\x1b[2J\\x1b]0;x\\x07\n"
+        escape_report("\x1b[31ma\x1b[0m\x1b[2J\x1b]0;x\x07\n", coloured=True)
+        == "\x1b[31ma\x1b[0m\\x1b[2J\\x1b]0;x\\x07\n"
     )
-    assert unobeyed("\x1b[31m::error::\n", coloured=True) == "\x1b[31m\\x3a:error::\n"
-    assert unobeyed("\x1b[31ma") == "\\x1b[31ma"
-    assert unobeyed("a\r\nb\rc\t→ é\n") == "a\r\nb\\rc\t→ é\n"
-    assert unobeyed("a::b\n  ::c ##[d]\n") == "a::b\n  \\x3a:c #\\x23[d]\n"
-    assert unobeyed("## a ##vso[task.x]y ##teamcity[z") == "## a #\\x23vso[task.x]y #\\x23teamcity[z"
-    assert printable("a\u202e\n") == "a\\u202e\\n"
-    assert well_formed("<a>\x1b\ufffe é\n</a>") == "<a>\\x1b\\ufffe é\n</a>"
+    assert escape_report("\x1b[31m::error::\n", coloured=True) == "\x1b[31m\\x3a:error::\n"
+    assert escape_report("\x1b[31ma") == "\\x1b[31ma"
+    assert escape_report("a\r\nb\rc\t→ é\n") == "a\r\nb\\rc\t→ é\n"
+    assert escape_report("a::b\n  ::c ##[d]\n") == "a::b\n  \\x3a:c #\\x23[d]\n"
+    assert escape_report("## a ##vso[task.x]y ##teamcity[z") == "## a #\\x23vso[task.x]y #\\x23teamcity[z"
+    assert escape_line("a\u202e\n") == "a\\u202e\\n"
+    assert escape_xml("<a>\x1b\ufffe é\n</a>") == "<a>\\x1b\\ufffe é\n</a>"
 
 
 def test_a_report_needs_no_extra(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from trainc.cli.shells.kubectl import completed
+from trainc.cli.shells.kubectl import complete
 
 TOP = Path(__file__).parents[2]
 CASE = TOP / "tests" / "cases" / "torch-distributed.yaml"
@@ -67,7 +67,7 @@ def test_kubectl_completes_the_words_of_the_plugin(kubectl: list[str], tmp_path:
     ],
 )
 def test_candidates(words: list[str], offered: list[str], directive: int) -> None:
-    *lines, last = completed(words).splitlines()
+    *lines, last = complete(words).splitlines()
     assert last == f":{directive}"
     found = [line.partition("\t")[0] for line in lines]
     assert set(offered) <= set(found)

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from trainc.output.folder import carry_out, plan
+from trainc.output.folder import apply_plan, plan
 
 DONE, FAILED, UNDISTURBED = 0, 1, 2
 # The events that Python's own hook sees, each before it happens, and which of them take room on a disk.
@@ -57,7 +57,7 @@ def main() -> None:
         if not child:
             struck = strike(how, number, folder)
             try:
-                carry_out(plan(folder, wanted, prune=True))
+                apply_plan(plan(folder, wanted, prune=True))
             except OSError:
                 os._exit(FAILED)
             os._exit(DONE if struck() else UNDISTURBED)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from trainc.output.folder import carry_out, first_line, plan
+from trainc.output.folder import apply_plan, first_line, plan
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +38,7 @@ FAILING = Path(__file__).with_name("failing.py")
 def folder(tmp_path: Path) -> Path:
     """A folder with an old output and files that somebody wrote by hand."""
     out = tmp_path / "out"
-    carry_out(plan(str(out), OLD, prune=True))
+    apply_plan(plan(str(out), OLD, prune=True))
     for name, text in BY_HAND.items():
         (out / name).write_text(text, encoding="utf-8")
     return out
@@ -72,7 +72,7 @@ def ends(how: str, folder: Path) -> Iterator[int]:
 
 
 def build(folder: Path, wanted: dict[str, str]) -> None:
-    assert carry_out(plan(str(folder), wanted, prune=True)).refused == ()
+    assert apply_plan(plan(str(folder), wanted, prune=True)).refused == ()
 
 
 @pytest.mark.parametrize("how", ["kill", "once", "full"])
@@ -105,7 +105,7 @@ def test_a_build_that_ends_leaves_the_files_of_its_jobs_and_nothing_else(folder:
 
 
 def test_a_build_of_some_jobs_keeps_the_files_of_the_others(folder: Path) -> None:
-    planned = carry_out(plan(str(folder), {"a/one.yaml": NEW["a/one.yaml"]}, prune=False))
+    planned = apply_plan(plan(str(folder), {"a/one.yaml": NEW["a/one.yaml"]}, prune=False))
     assert list(planned.described()) == [("changed", "a/one.yaml")]
     assert planned.kept == ("a/two.yaml", "b/three.yaml", "same.yaml")
 
@@ -114,7 +114,7 @@ def test_who_deletes_the_first_line_takes_the_file_over(folder: Path) -> None:
     (folder / "a" / "two.yaml").write_text("mine now\n", encoding="utf-8")
     build(folder, NEW)
     assert (folder / "a" / "two.yaml").read_text(encoding="utf-8") == "mine now\n"
-    refused = carry_out(plan(str(folder), {"a/two.yaml": MARK}, prune=True)).refused
+    refused = apply_plan(plan(str(folder), {"a/two.yaml": MARK}, prune=True)).refused
     assert [diagnostic.code for diagnostic in refused] == ["FileInTheWay"]
 
 
@@ -123,7 +123,7 @@ def test_the_list_of_an_older_trainc_gives_files_over_to_their_jobs_and_goes(fol
     (folder / "a" / "gone.yaml").write_text("without a mark\n", encoding="utf-8")
     (folder / ".trainc").mkdir()
     (folder / ".trainc" / "owned").write_text("a/gone.yaml\na/one.yaml\n", encoding="utf-8")
-    planned = carry_out(plan(str(folder), NEW, prune=True))
+    planned = apply_plan(plan(str(folder), NEW, prune=True))
     assert planned.kept == ("a/gone.yaml",)
     assert (folder / "a" / "one.yaml").read_text(encoding="utf-8") == NEW["a/one.yaml"]
     assert not (folder / ".trainc").exists()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from trainc.output.folder import Plan, carry_out, first_line, plan
+from trainc.output.folder import Plan, apply_plan, first_line, plan
 
 MARK = first_line("jobs.yaml")
 WANTED = {"a/one.yaml": f"{MARK}one\n"}
@@ -29,7 +29,7 @@ def victim(folder: Path) -> str:
 
 
 def build(folder: Path, wanted: dict[str, str] = WANTED) -> Plan:
-    return carry_out(plan(str(folder), wanted, prune=True))
+    return apply_plan(plan(str(folder), wanted, prune=True))
 
 
 def codes(done: Plan) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from trainc.api.field_path import FieldPath, Item, lasting, located
+from trainc.api.field_path import FieldPath, Item, resolve_path, stable_path
 from trainc.diagnostics import Path, Source
 from trainc.overlays.edited import Edited, Origin, identity
 from trainc.reading.document import Document
@@ -36,13 +36,13 @@ def where(edited: Edited, *path: str | int) -> str:
     ],
 )
 def test_items_of_keyed_lists_are_known_by_their_key(path: Path, steps: FieldPath) -> None:
-    assert lasting(path, ENV) == steps
+    assert stable_path(path, ENV) == steps
 
 
 def test_a_key_that_is_no_name_keeps_its_index() -> None:
-    assert lasting(("env", 0), {"env": [{"name": ["x"]}]}) == ("env", 0)
-    assert lasting(("ports", 0), {"ports": [{"containerPort": 80}]}) == ("ports", Item(80, "containerPort"))
-    assert lasting(("runtimePatches", 0), {"runtimePatches": [{"manager": "m"}]}) == (
+    assert stable_path(("env", 0), {"env": [{"name": ["x"]}]}) == ("env", 0)
+    assert stable_path(("ports", 0), {"ports": [{"containerPort": 80}]}) == ("ports", Item(80, "containerPort"))
+    assert stable_path(("runtimePatches", 0), {"runtimePatches": [{"manager": "m"}]}) == (
         "runtimePatches",
         Item("m", "manager"),
     )
@@ -58,7 +58,7 @@ def test_a_key_that_is_no_name_keeps_its_index() -> None:
     ],
 )
 def test_a_key_leads_to_where_its_item_stands(steps: FieldPath, path: Path) -> None:
-    assert located(steps, ENV) == path
+    assert resolve_path(steps, ENV) == path
 
 
 def test_a_value_is_found_where_it_was_written_last() -> None:

@@ -1,4 +1,4 @@
-"""The quick reader beside the careful one: what it reads, it reads the same; what it does not, it leaves alone."""
+"""The quick reader and the strict one: what it reads, it reads the same; what it does not, it leaves alone."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from kubectl import HEAD, Kubectl, as_json_numbers, body_of
 import trainc
 from trainc.options import Limits
 from trainc.reading.block_lines import read_lines
-from trainc.reading.careful import read_carefully
 from trainc.reading.chunk import Chunk
+from trainc.reading.strict import read_strictly
 
 REPOSITORY = Path(trainc.__file__).parents[2]
 VALUES = (
@@ -149,7 +149,7 @@ TEXTS = st.lists(LINES | st.sampled_from(("", "  ", "# c", "   # c", "...", "---
 
 
 def carefully(text: str, depth: int = 100) -> Any:
-    value, problems = read_carefully(Chunk(text, "jobs.yaml"), Limits(depth=depth))
+    value, problems = read_strictly(Chunk(text, "jobs.yaml"), Limits(depth=depth))
     assert problems == []
     return value
 

@@ -105,11 +105,16 @@ def _job_and_pod(jobset: JobSet, job: ReplicatedJob) -> Iterator[Finding]:
 
 def _too_long(code: str, jobset: JobSet, name: DerivedName) -> Finding:
     return Finding(
-        code, "error", str(name), hint=shorter_name(jobset), path=name.path, source_path=to_shorten(jobset, name)
+        code,
+        "error",
+        str(name),
+        hint=shortening_hint(jobset),
+        path=name.path,
+        source_path=name_to_shorten(jobset, name),
     )
 
 
-def shorter_name(jobset: JobSet) -> str:
+def shortening_hint(jobset: JobSet) -> str:
     """How to shorten a derived name that is too long."""
     longest = longest_name(jobset)
     if longest < 1:
@@ -117,7 +122,7 @@ def shorter_name(jobset: JobSet) -> str:
     return f"shorten the name of the job to at most {longest} characters; it has {length(jobset.name)}"
 
 
-def to_shorten(jobset: JobSet, name: DerivedName) -> Path:
+def name_to_shorten(jobset: JobSet, name: DerivedName) -> Path:
     """Where a derived name that is too long is shortened: at the JobSet's own name, unless none is short enough."""
     return ("metadata", "name") if name.repeats and longest_name(jobset) > 0 else name.path
 
@@ -145,12 +150,12 @@ def check_volume_claims(jobset: JobSet) -> Iterator[Finding]:
             message = f"{name!r} is not a valid name for a claim template"
             yield Finding("InvalidVolumeClaimName", "error", message, hint=f"use {DNS_1123_FORM}", path=name_path)
         if (claim := claim_name(jobset, path, template)).spare < 0:
-            place = to_shorten(jobset, claim)
+            place = name_to_shorten(jobset, claim)
             yield Finding(
                 "VolumeClaimNameTooLong",
                 "error",
                 str(claim),
-                hint=shorter_name(jobset),
+                hint=shortening_hint(jobset),
                 path=name_path,
                 source_path=place,
             )
@@ -168,7 +173,7 @@ def _mounts(jobset: JobSet, name: str, path: Path) -> Iterator[Finding]:
                     hint="remove the volume, or rename it together with its mounts",
                     path=(*job.pod_path, "volumes", i, "name"),
                 )
-    if not any(_mounted(job, name) for job in jobset.jobs):
+    if not any(_is_mounted(job, name) for job in jobset.jobs):
         message = f"no container mounts the volume {name!r}, so the claim would not be used"
         yield Finding(
             "VolumeClaimNotMounted",
@@ -179,7 +184,7 @@ def _mounts(jobset: JobSet, name: str, path: Path) -> Iterator[Finding]:
         )
 
 
-def _mounted(job: ReplicatedJob, name: str) -> bool:
+def _is_mounted(job: ReplicatedJob, name: str) -> bool:
     return any(mapping(m).get("name") == name for _, c in containers(job) for m in items(c.get("volumeMounts")))
 
 
@@ -229,12 +234,12 @@ def coordinator_label_problem(jobset: JobSet, severity: Severity) -> Iterator[Fi
     label = coordinator_label(jobset)
     # Its characters are those of names, each of which is judged on its own.
     if label is not None and label.spare < 0:
-        place = to_shorten(jobset, label)
+        place = name_to_shorten(jobset, label)
         yield Finding(
             "InvalidCoordinatorLabel",
             severity,
             str(label),
-            hint=shorter_name(jobset),
+            hint=shortening_hint(jobset),
             path=label.path,
             source_path=place,
         )

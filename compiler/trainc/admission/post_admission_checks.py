@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trainc.admission.creation import coordinator_label_problem, shorter_name, to_shorten
+from trainc.admission.creation import coordinator_label_problem, name_to_shorten, shortening_hint
 from trainc.admission.jobset import JobSet, ReplicatedJob, claim_templates, text, too_long_in_pod_template
 from trainc.admission.versions import JobSetVersion
 from trainc.api.documents import Json, items, mapping
@@ -55,12 +55,12 @@ def _message_patterns(jobset: JobSet, severity: Severity) -> Iterator[Finding]:
 def _pod_template(jobset: JobSet, job: ReplicatedJob, severity: Severity) -> Iterator[Finding]:
     too_long = too_long_in_pod_template(jobset, job)
     for name in too_long:
-        hint = shorter_name(jobset) if name.repeats else f"shorten it by at least {-name.spare} characters"
-        place = to_shorten(jobset, name)
+        hint = shortening_hint(jobset) if name.repeats else f"shorten it by at least {-name.spare} characters"
+        place = name_to_shorten(jobset, name)
         yield Finding("DerivedNameTooLong", severity, str(name), hint=hint, path=name.path, source_path=place)
-    told = {name.path for name in too_long}
+    reported = {name.path for name in too_long}
     for finding in validate_job(_child_job(jobset, job), (*job.path, "template")):
-        if finding.path not in told:
+        if finding.path not in reported:
             yield finding if severity == "error" else replace(finding, severity=severity)
 
 

@@ -156,6 +156,7 @@ _QUANTITIES = ("sizeLimit", "divisor")
 # Any other empty object is behind a pointer, and differs from an absent one.
 _STRUCTS = ("metadata", "resources", "spec", "template", "status")
 _MAPS = ("annotations", "labels", "matchLabels", "nodeSelector", "volumeAttributes", *_QUANTITY_MAPS)
+_POD_RESOURCES = ("template", "spec", "template", "spec", "resources")  # A pointer, unlike a container's.
 _WHEN_ABSENT: dict[str, Any] = {**{key: {} for key in (*_STRUCTS, *_MAPS)}, "divisor": "0"}
 
 
@@ -164,7 +165,7 @@ def differences(old: Any, new: Any, path: Path = ()) -> Iterator[Path]:
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys((*old, *new)):
             left, right = old.get(key), new.get(key)
-            absent = _WHEN_ABSENT.get(key)
+            absent = _WHEN_ABSENT.get(key) if (*path, key) != _POD_RESOURCES else None
             left, right = absent if left is None else left, absent if right is None else right
             yield from differences(left, right, (*path, key))
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):

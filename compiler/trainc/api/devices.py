@@ -59,10 +59,12 @@ _SHARES = ("nvidia.com/gpumem", "nvidia.com/gpucores")
 def accelerators(resources: Mapping[str, Any]) -> dict[str, int]:
     """Whole accelerators of a container by resource name, from its limits, else its requests."""
     amounts = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
-    return {name: count for name, value in amounts.items() if name in ACCELERATORS and (count := units(value)) > 0}
+    return {
+        name: count for name, value in amounts.items() if name in ACCELERATORS and (count := whole_units(value)) > 0
+    }
 
 
-def units(amount: Any) -> int:
+def whole_units(amount: Any) -> int:
     """A quantity in whole units, rounded up; 0 for what is none."""
     try:
         return parse_quantity(str(amount)).units

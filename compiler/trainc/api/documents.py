@@ -21,20 +21,20 @@ def value_at(document: Any, path: Path) -> Any:
     return document
 
 
-def take(document: Json, path: Path) -> dict[str, Any]:
+def without_path(document: Json, path: Path) -> dict[str, Any]:
     """`document` without what is at `path`, which exists."""
     key = str(path[0])
     rest = {name: value for name, value in document.items() if name != key}
-    return rest if len(path) == 1 else {**document, key: take(document[key], path[1:])}
+    return rest if len(path) == 1 else {**document, key: without_path(document[key], path[1:])}
 
 
-def put(document: Json, path: Path, value: Any) -> dict[str, Any]:
+def with_value(document: Json, path: Path, value: Any) -> dict[str, Any]:
     """`document` with `value` at `path`, which need not exist."""
     key = str(path[0])
     if len(path) == 1:
         return {**document, key: value}
     inner = document.get(key)
-    return {**document, key: put(inner if isinstance(inner, Mapping) else {}, path[1:], value)}
+    return {**document, key: with_value(inner if isinstance(inner, Mapping) else {}, path[1:], value)}
 
 
 def mapping(value: object) -> Json:

@@ -69,7 +69,7 @@ def is_item_name(path: FieldPath) -> bool:
     return len(path) > 2 and isinstance(path[-2], Item) and ITEM_KEYS.get(str(path[-3])) == path[-1]
 
 
-def at(tree: Any, index: Path) -> Any:
+def value_at_index(tree: Any, index: Path) -> Any:
     """The value at a path of indexes; None where there is none."""
     for step in index:
         try:
@@ -79,15 +79,15 @@ def at(tree: Any, index: Path) -> Any:
     return tree
 
 
-def exists(tree: Any, index: Path) -> bool:
+def path_exists(tree: Any, index: Path) -> bool:
     """Whether a document says anything at a path, null included."""
-    parent = at(tree, index[:-1])
+    parent = value_at_index(tree, index[:-1])
     if isinstance(parent, Mapping):
         return not index or index[-1] in parent
     return isinstance(parent, list) and isinstance(index[-1], int) and 0 <= index[-1] < len(parent)
 
 
-def named(tree: Any, index: Path) -> FieldPath:
+def with_item_names(tree: Any, index: Path) -> FieldPath:
     """A path of indexes with items called by name, as far as `tree` knows them."""
     path: FieldPath = ()
     for step in index:
@@ -95,29 +95,29 @@ def named(tree: Any, index: Path) -> FieldPath:
             path = (*path, _items(path, tree)[step])
         else:
             path = (*path, step)
-        tree = at(tree, (step,))
+        tree = value_at_index(tree, (step,))
     return path
 
 
-def lasting(path: Path, data: Any) -> FieldPath:
+def stable_path(path: Path, data: Any) -> FieldPath:
     """The path through `data` with the indexes of keyed lists replaced by their items' keys; edits do not move it."""
     steps: FieldPath = ()
     for step in path:
         key = ITEM_KEYS.get(str(steps[-1])) if steps and not isinstance(steps[-1], int | Item) else None
-        data = at(data, (step,))
+        data = value_at_index(data, (step,))
         name = data.get(key) if key and isinstance(step, int) and isinstance(data, Mapping) else None
         steps = (*steps, Item(name, key or "") if isinstance(name, str | int) else step)
     return steps
 
 
-def located(path: FieldPath, data: Any) -> Path:
+def resolve_path(path: FieldPath, data: Any) -> Path:
     """Where a lasting path leads in `data`, with plain indexes; it ends where `data` goes no further."""
     steps: Path = ()
     for step in path:
         plain = _index(step, data) if isinstance(step, Item) else step
         if plain is None:
             break
-        data = at(data, (plain,))
+        data = value_at_index(data, (plain,))
         steps = (*steps, plain)
     return steps
 

@@ -23,10 +23,17 @@ class PatchFailedError(Exception):
         super().__init__(message)
         self.path = path
 
+    def at(self, path: Path) -> PatchFailedError:
+        """The same failure, of a patch that is part of a larger document: `path` is the place in that."""
+        return PatchFailedError(str(self), path)
+
 
 def strategic_merge(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """`base` with `patch` merged in; neither is changed. Both are plain mappings without nulls or directives."""
-    merged: dict[str, Any] = _Merge(MERGE_KEYS, Copies()).mapping(base, patch, (), ())
+    """`base` with `patch` merged in; neither is changed. Both are plain mappings without nulls or directives.
+
+    PatchFailedError where two lists meet that are merged by a key, and an item of either has none.
+    """
+    merged: dict[str, Any] = _Merge(MERGE_KEYS, Copies(), all_named=True).mapping(base, patch, (), ())
     return merged
 
 
@@ -46,13 +53,16 @@ def merge_overlay(
 class _Merge:
     """One merge. `at` is a field's path in the result, `place` its path in the patch; `written` pairs those that were set.
 
-    With `names_items` an item of a keyed list has to have its key.
+    With `names_items` an item of a patch's keyed list has to have its key, with `all_named` one of the base's too.
     """
 
-    def __init__(self, keys: Mapping[str, str], copies: Copies, *, names_items: bool = False) -> None:
+    def __init__(
+        self, keys: Mapping[str, str], copies: Copies, *, names_items: bool = False, all_named: bool = False
+    ) -> None:
         self.keys = keys
         self.copies = copies
-        self.names_items = names_items
+        self.names_items = names_items or all_named
+        self.all_named = all_named
         self.written: list[tuple[FieldPath, Path]] = []
 
     def mapping(self, before: Mapping[str, Any], change: Mapping[str, Any], at: FieldPath, place: Path) -> Any:
@@ -103,7 +113,7 @@ class _Merge:
         for index, item in enumerate(change):
             name, inner = _name(item, key), (*place, index)
             if name is None and self.names_items:
-                raise PatchFailedError(f"an item of this list has no {key!r}, which says which one is meant", inner)
+                raise PatchFailedError(f"an item of this list has no {key!r}, which identifies it", inner)
             item_at = (*at, Item(name, key))
             if _directive(item, inner) == "delete":
                 deleted.add(name)
@@ -111,6 +121,8 @@ class _Merge:
                 merged[name] = self._value(merged.get(name, known.get(name)), item, item_at, inner)
             else:
                 merged[name] = self._set(None, item, item_at, inner)
+        if self.all_named and any(_name(item, key) is None for item in before):
+            raise PatchFailedError(f"an item of the runtime's {place[-1]} has no {key!r}", place)
         untouched = [item for item in before if _name(item, key) not in {None, *merged, *deleted}]
         nameless = [item for item in before if _name(item, key) is None and None not in merged]
         order = in_merge_order(list(merged), [_name(item, key) for item in untouched], list(known))
@@ -160,13 +172,13 @@ def _clean(value: Any, place: Path) -> Any:
     """A value that is new in the document: without nulls in its mappings, and without directives."""
     if isinstance(value, list):
         items = [_clean(item, (*place, i)) for i, item in enumerate(value)]
-        return [new for new, old in zip(items, value, strict=True) if not _deleted(old)]
+        return [new for new, old in zip(items, value, strict=True) if not _is_deleted(old)]
     if not isinstance(value, Mapping):
         return value
     _directive(value, place)
-    kept = {k: v for k, v in value.items() if v is not None and k != _DIRECTIVE and not _deleted(v)}
+    kept = {k: v for k, v in value.items() if v is not None and k != _DIRECTIVE and not _is_deleted(v)}
     return {name: _clean(item, (*place, name)) for name, item in kept.items()}
 
 
-def _deleted(value: Any) -> bool:
+def _is_deleted(value: Any) -> bool:
     return isinstance(value, Mapping) and value.get(_DIRECTIVE) == "delete"

@@ -41,7 +41,7 @@ class Pack:
         self._folder = folder
         self._digest = digest
         self._path = os.path.join(folder, digest.hex() + SUFFIX)
-        self._stream = _opened(self._path)
+        self._stream = _open_pack(self._path)
         self._places = dict(_places(self._stream))
         self._believed: dict[bytes, bytes] = {}
 
@@ -75,19 +75,19 @@ class Pack:
         os.makedirs(self._folder, exist_ok=True)
         _write_once(os.path.join(self._folder, "CACHEDIR.TAG"), _TAG)
         _write_once(os.path.join(self._folder, ".gitignore"), "*\n")
-        descriptor, beside = tempfile.mkstemp(dir=self._folder, prefix=".new-", suffix=SUFFIX)
+        descriptor, staged = tempfile.mkstemp(dir=self._folder, prefix=".new-", suffix=SUFFIX)
         try:
             with os.fdopen(descriptor, "wb", _BUFFER) as stream:
                 stream.write(_MAGIC)
                 for address, content in self._kept(records):
                     checksum = self._believed.get(address) or self._checksum(address, content)
                     stream.write(_HEAD.pack(address, checksum, len(content)) + content)
-            os.chmod(beside, 0o666 & ~_umask())
+            os.chmod(staged, 0o666 & ~_umask())
             self.close()  # Windows replaces no file that is open.
-            os.replace(beside, self._path)
+            os.replace(staged, self._path)
         except BaseException:
             with suppress(OSError):
-                os.unlink(beside)
+                os.unlink(staged)
             raise
         _prune(self._folder)
 
@@ -136,7 +136,7 @@ def _git_folder(top: str) -> str:
     return os.path.join(top, text.removeprefix("gitdir: ").strip())
 
 
-def _opened(path: str) -> BinaryIO:
+def _open_pack(path: str) -> BinaryIO:
     try:
         raw: Any = open_file(path, links=False)
         return BufferedReader(raw, _BUFFER)

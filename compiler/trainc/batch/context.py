@@ -28,8 +28,8 @@ from trainc.pipeline.valid_document import ValidDocument
 from trainc.reading import opening
 from trainc.reading.catalog import Catalog, find
 from trainc.reading.document import Document
+from trainc.reading.file_filter import Exclude
 from trainc.reading.files import Texts, read_file, read_paths
-from trainc.reading.foreign import Exclude
 from trainc.startup.records import dataclass
 
 
@@ -96,8 +96,8 @@ class Context:
         self.stack: Stack | None = None
         catalog: Catalog = find
         if overlays:
-            brought = {os.path.realpath(file) for overlay in overlays for file in overlay.resource_files}
-            documents = [d for d in documents if os.path.realpath(d.file) not in brought]
+            overlay_files = {os.path.realpath(file) for overlay in overlays for file in overlay.resource_files}
+            documents = [d for d in documents if os.path.realpath(d.file) not in overlay_files]
             self.stack = Stack(overlays, documents, sources, find, self.options.release or NEWEST_RELEASE)
             documents, sources, catalog = self.stack.documents, self.stack.sources, self.stack.catalog
         self.documents = documents

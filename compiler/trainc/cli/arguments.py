@@ -9,9 +9,10 @@ from argparse import ArgumentParser
 from collections.abc import Callable
 from typing import Any, get_args
 
-from trainc.api.releases import RELEASES, normalize_release
+from trainc.api.releases import DEFAULT_KUBERNETES, KUBERNETES, RELEASES, normalize_kubernetes, normalize_release
 from trainc.options import (
     Delivery,
+    Gang,
     Limits,
     SecretsMode,
     Semantics,
@@ -29,12 +30,12 @@ _OUTSIDE = "allow_outside"
 FOLDER, FILE, RUNTIME, CODE, TOPIC = "folder", "file", "runtime", "code", "topic"
 
 
-def completed_by(argument: Any, what: str) -> None:
+def set_completion(argument: Any, what: str) -> None:
     """Say what values an argument takes, for the shell's completion."""
     argument.completes = what
 
 
-def rare_group(parser: ArgumentParser, topic: str) -> Any:
+def topic_group(parser: ArgumentParser, topic: str) -> Any:
     """A group of options that `trainc help TOPIC` explains, and that a command's own help leaves out."""
     group: Any = parser.add_argument_group(f"{topic} options")
     group.topic = topic
@@ -46,33 +47,51 @@ def add_input(parser: ArgumentParser, *, paths: bool = True) -> None:
     group = parser.add_argument_group("input")
     if paths:
         help_text = "file, folder, or - for stdin (default: `sources` in trainc.yaml, else .)"
-        completed_by(group.add_argument("paths", metavar="PATH", nargs="*", help=help_text), FILE)
-    completed_by(
-        group.add_argument(
-            "--runtimes", metavar="DIR", action="append", help="more runtimes, for those not in the input (repeatable)"
-        ),
+        set_completion(group.add_argument("paths", metavar="PATH", nargs="*", help=help_text), FILE)
+    set_completion(
+        group.add_argument("--runtimes", metavar="DIR", action="append", help="folder with more runtimes (repeatable)"),
         FOLDER,
     )
-    completed_by(
+    set_completion(
         group.add_argument("--overlay", metavar="DIR", action="append", help="apply DIR/overlay.yaml (repeatable)"),
         FOLDER,
     )
     add_release(group.add_argument)
     group.add_argument(
         "--namespace",
-        type=_checked_by(checked_namespace),
+        type=_checked_type(checked_namespace),
         metavar="NAME",
         help="namespace for documents that set none",
     )
     _add_rare_input(parser)
 
 
+def add_matrix(parser: ArgumentParser) -> None:
+    """`--matrix`, for commands that compile all of the input."""
+    group: Any = next(group for group in parser._action_groups if group.title == "input")  # noqa: SLF001 - as in command.py
+    help_text = "compile the trials of the sweep in FILE (`trainc help sweeps`)"
+    set_completion(group.add_argument("--matrix", metavar="FILE", help=help_text), FILE)
+
+
 def _add_rare_input(parser: ArgumentParser) -> None:
-    group = rare_group(parser, "input")
+    group = topic_group(parser, "input")
     group.add_argument(
         "--semantics",
         choices=get_args(Semantics),
         help="gitops (default): what belongs in git; controller: exactly what Trainer's controller would create",
+    )
+    group.add_argument(
+        "--kubernetes",
+        type=_checked_type(normalize_kubernetes),
+        choices=KUBERNETES,
+        metavar="MINOR",
+        help=f"Kubernetes minor of the cluster: {KUBERNETES[0]} to {KUBERNETES[-1]} (default: {DEFAULT_KUBERNETES})",
+    )
+    group.add_argument(
+        "--gang",
+        choices=get_args(Gang),
+        help="what schedules the pods of a gang together: runtime (default), the scheduler in the runtime's "
+        "podGroupPolicy; workload, Kubernetes 1.37 itself",
     )
     group.add_argument(
         "--plugin",
@@ -95,7 +114,7 @@ def _add_rare_input(parser: ArgumentParser) -> None:
         action="append",
         help="an environment of trainc.yaml; repeatable (default without PATH: all of them)",
     )
-    completed_by(
+    set_completion(
         group.add_argument(
             "--config", metavar="FILE", help="settings file (default: trainc.yaml here or in a parent folder)"
         ),
@@ -107,7 +126,7 @@ def add_release(add_argument: Callable[..., Any]) -> None:
     """`--release`, which names a Trainer minor in any of its spellings."""
     add_argument(
         "--release",
-        type=_checked_by(_one_release),
+        type=_checked_type(_one_release),
         choices=RELEASES,
         metavar="MINOR",
         help=f"Trainer release to compile for: {', '.join(RELEASES)}",
@@ -124,7 +143,7 @@ def _one_release(text: str) -> str:
 
 def add_shaping(parser: ArgumentParser) -> None:
     """How the output is meant to travel to the cluster; for gitops semantics only."""
-    group = rare_group(parser, "delivery")
+    group = topic_group(parser, "delivery")
     group.add_argument(
         "--delivery", choices=get_args(Delivery), help="the tool that applies the output (default: argocd)"
     )
@@ -141,7 +160,7 @@ def add_shaping(parser: ArgumentParser) -> None:
     )
     group.add_argument(
         "--keygen-image",
-        type=_checked_by(checked_image),
+        type=_checked_type(checked_image),
         metavar="IMAGE",
         help="image of the Job that generates the keys with --secrets presync-job",
     )
@@ -153,7 +172,7 @@ def add_shaping(parser: ArgumentParser) -> None:
     )
     group.add_argument(
         "--cluster-domain",
-        type=_checked_by(checked_cluster_domain),
+        type=_checked_type(checked_cluster_domain),
         metavar="DOMAIN",
         help="DNS domain of the cluster (default: cluster.local)",
     )
@@ -175,12 +194,13 @@ _BOUNDED = {
 
 def add_limits(parser: ArgumentParser) -> None:
     """Bounds on input."""
-    group = rare_group(parser, "limits")
+    group = topic_group(parser, "limits")
+    defaults = Limits()
     for limit in fields(Limits):
         if limit.name == _OUTSIDE:
             continue
         what = _BOUNDED.get(limit.name, limit.name.replace("_", " "))
-        default = f"{getattr(Limits(), limit.name):,}"
+        default = f"{getattr(defaults, limit.name):,}"
         group.add_argument(
             f"--max-{limit.name.replace('_', '-')}",
             dest=limit.name,
@@ -194,35 +214,35 @@ def add_reporting(parser: ArgumentParser) -> None:
     """How diagnostics are shown."""
     loudness = parser.add_mutually_exclusive_group()
     loudness.add_argument("-q", "--quiet", action="store_true", help="show errors only")
-    loudness.add_argument("-v", "--verbose", action="store_true", help="also say what was read and written")
+    loudness.add_argument("-v", "--verbose", action="store_true", help="also report what was read and written")
     parser.add_argument("--color", choices=COLOURS, metavar="WHEN", default="auto", help=COLOR_HELP)
 
 
 def add_strict(parser: ArgumentParser) -> None:
     """For commands that refuse input."""
-    parser.add_argument("--strict", action="store_true", help="treat warnings as errors do: exit 1")
+    parser.add_argument("--strict", action="store_true", help="exit 1 if there are warnings, too")
 
 
-def refusal(reason: str) -> Exception:
+def argument_error(reason: str) -> Exception:
     """What the type of an argument raises about a word that is none of its values."""
     from argparse import ArgumentTypeError
 
     return ArgumentTypeError(reason)
 
 
-def _checked_by(check: Callable[[str], str]) -> Callable[[str], str]:
+def _checked_type(check: Callable[[str], str]) -> Callable[[str], str]:
     """The type of an argument whose words a function of options.py checks."""
 
     def accepted(text: str) -> str:
         try:
             return check(text)
         except ValueError as error:
-            raise refusal(str(error)) from None
+            raise argument_error(str(error)) from None
 
     return accepted
 
 
 def _positive(text: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise refusal(f"{text!r} is not a positive integer")
+        raise argument_error(f"{text!r} is not a positive integer")
     return int(text)

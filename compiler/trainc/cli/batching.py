@@ -57,7 +57,7 @@ class BatchRun:
         return self.batch.texts()
 
 
-def run_apart(request: Request, settings: Settings, progress: Progress) -> BatchRun:
+def run_in_batches(request: Request, settings: Settings, progress: Progress) -> BatchRun:
     """Build as `request` says. UnusualError where the input is to be compiled as a whole."""
     with ExitStack() as unless_done:
         rules = settings.policy(request.stdin)
@@ -67,11 +67,11 @@ def run_apart(request: Request, settings: Settings, progress: Progress) -> Batch
     return BatchRun(settings, batch, Files(request.stdin), [*batch.diagnostics, *others])
 
 
-def processes(requested: int) -> int:
+def process_count(requested: int) -> int:
     """How many processes `-j` stands for: 0 is one for each core that trainc may use."""
     if requested:
         return requested
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-__all__ = ["BatchRun", "Request", "UnusualError", "processes", "run_apart"]
+__all__ = ["BatchRun", "Request", "UnusualError", "process_count", "run_in_batches"]

@@ -5,6 +5,7 @@ Examples:
   trainc build jobs/ --runtimes platform/runtimes -o rendered/
   trainc build jobs/ -o rendered/ --check
   trainc build --overlay overlays/prod -o rendered/prod
+  trainc build --matrix sweep.yaml -o rendered/sweep
   trainc build - < train.yaml | kubectl diff -f -
 
 `trainc help output` explains which files are replaced or deleted.
@@ -21,22 +22,25 @@ from trainc.cli.arguments import (
     FOLDER,
     add_input,
     add_limits,
+    add_matrix,
     add_reporting,
     add_shaping,
     add_strict,
-    completed_by,
-    refusal,
+    argument_error,
+    set_completion,
 )
-from trainc.cli.build_output import Target, refuse, to_folders, to_stdout
+from trainc.cli.build_output import Target, report_refusal, write_folders, write_stdout
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.compiling import Run, read_stdin, start
-from trainc.cli.environments import environments_of, name_of
+from trainc.cli.environments import environment_name, environments_of
 from trainc.cli.report_text import STDIN, Files
 from trainc.cli.settings import Settings, settings_of
+from trainc.cli.sweeping import MatrixInput, read_matrix_option
 from trainc.cli.terminal import Progress
 from trainc.diagnostics import CompileError
 
 if TYPE_CHECKING:
+    from trainc.batch.run import Memory
     from trainc.cli.batching import BatchRun
 
 STDOUT = "-"
@@ -45,6 +49,7 @@ STDOUT = "-"
 def add_arguments(parser: ArgumentParser) -> None:
     """Input, output, and how the two relate."""
     add_input(parser)
+    add_matrix(parser)
     output = parser.add_argument_group("output")
     where = output.add_argument(
         "-o",
@@ -52,7 +57,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="DIR",
         help="write a file per TrainJob to DIR (default: -, stdout)",
     )
-    completed_by(where, FOLDER)
+    set_completion(where, FOLDER)
     output.add_argument(
         "--prune",
         action="store_true",
@@ -89,14 +94,14 @@ def _add_speed(parser: ArgumentParser) -> None:
         metavar="DIR",
         help="keep results in DIR and compile only what has changed",
     )
-    completed_by(where, FOLDER)
+    set_completion(where, FOLDER)
 
 
 def _processes(text: str) -> int:
     if text == "auto":
         return 0
     if not text.isascii() or not text.isdigit():
-        raise refusal(f"{text!r} is not a number of processes")
+        raise argument_error(f"{text!r} is not a number of processes")
     return int(text)
 
 
@@ -104,13 +109,17 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile everything, and write it if nothing is wrong."""
     if not arguments.watch:
         return build(arguments, streams)
+    if arguments.matrix:
+        raise UsageError("--watch and --matrix cannot be combined")
     try:
         every = environments_of(arguments)
         settings = settings_of(every[0])
     except CompileError as error:
-        return refuse(error.diagnostics, Files(), arguments, streams)
+        return report_refusal(error.diagnostics, Files(), arguments, streams)
     if len(every) > 1:
-        raise UsageError(f"--watch is for one environment: name one of {', '.join(map(name_of, every))} with --env")
+        raise UsageError(
+            f"--watch works on one environment: choose one of {', '.join(map(environment_name, every))} with --env"
+        )
     target = _target(arguments, settings)
     if target == STDOUT or STDIN in settings.paths or arguments.check or arguments.exit_code:
         raise UsageError(
@@ -121,26 +130,27 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     return watch(arguments, settings, target, streams, build)
 
 
-def build(arguments: Arguments, streams: Streams) -> Status:
-    """One build, from the settings to the output."""
+def build(arguments: Arguments, streams: Streams, memory: Memory | None = None) -> Status:
+    """One build, from the settings to the output. `memory` is for builds of one input again and again."""
     try:
+        matrix = read_matrix_option(arguments)
         every = environments_of(arguments)
         settings = [settings_of(each) for each in every]
     except CompileError as error:
-        return refuse(error.diagnostics, Files(), arguments, streams)
+        return report_refusal(error.diagnostics, Files(), arguments, streams)
     folders, progress = [_target(arguments, each) for each in settings], Progress(streams.err)
     if len(every) > 1 and (STDOUT in folders or len(set(folders)) < len(folders)):
-        names = ", ".join(map(name_of, every))
-        raise UsageError(f"each environment needs an `output` of its own; name one of {names} with --env")
+        names = ", ".join(map(environment_name, every))
+        raise UsageError(f"each environment needs an `output` of its own; choose one of {names} with --env")
     with ExitStack() as stack:
         targets: list[Target] = []
         for which, each, folder in zip(every, settings, folders, strict=True):
-            compilation = _compilation(each, arguments, streams, folder, progress)
+            compilation = _compilation(each, arguments, streams, folder, progress, matrix, memory)
             stack.push(compilation.__exit__)
-            targets.append(Target(compilation, folder, name_of(which)))
+            targets.append(Target(compilation, folder, environment_name(which)))
         if folders == [STDOUT]:
-            return to_stdout(targets[0].compilation, progress, arguments, streams)
-        return to_folders(targets, progress, arguments, streams)
+            return write_stdout(targets[0].compilation, progress, arguments, streams)
+        return write_folders(targets, progress, arguments, streams, None if memory is None else memory.output)
 
 
 def _target(arguments: Arguments, settings: Settings) -> str:
@@ -156,9 +166,9 @@ def _target(arguments: Arguments, settings: Settings) -> str:
     if target != STDOUT and arguments.format == "json":
         raise UsageError("--format json works on stdout only; files in an output folder are YAML")
     if target != STDOUT and os.path.isfile(target):
-        raise UsageError(f"the output folder {target} is a file; name a folder, or redirect stdout instead")
+        raise UsageError(f"the output folder {target} is a file; use a folder, or redirect stdout")
     if target != STDOUT and settings.paths and all(_is_same(path, target) for path in settings.paths):
-        raise UsageError(f"{target} is both the input and the output folder; choose another output folder")
+        raise UsageError(f"{target} is both the input and the output folder; use another output folder")
     return target
 
 
@@ -166,22 +176,29 @@ def _is_same(path: str, other: str) -> bool:
     return os.path.realpath(path) == os.path.realpath(other)
 
 
-def _compilation(
-    settings: Settings, arguments: Arguments, streams: Streams, target: str, progress: Progress
+def _compilation(  # noqa: PLR0913, PLR0917 - what a build has decided so far
+    settings: Settings,
+    arguments: Arguments,
+    streams: Streams,
+    target: str,
+    progress: Progress,
+    matrix: MatrixInput | None,
+    memory: Memory | None,
 ) -> Run | BatchRun:
     """Job files apart where that was asked for, and where they can be; else the input as a whole."""
     skip = settings.output if target == STDOUT else target
     stdin = read_stdin(settings, streams)
-    # Policies look at the objects of a job, which a cache does not hold.
-    if (arguments.jobs != 1 or arguments.cache is not None) and not settings.configuration.policies:
-        from trainc.cli.batching import Request, UnusualError, processes, run_apart
+    # Policies look at the objects of a job, which a cache does not hold; the trials of a sweep stand in no file.
+    can_be_apart = matrix is None and not settings.configuration.policies
+    if can_be_apart and (arguments.jobs != 1 or arguments.cache is not None or memory is not None):
+        from trainc.cli.batching import Request, UnusualError, process_count, run_in_batches
 
         request = Request(
             settings.paths, settings.runtimes, settings.overlays, settings.options, arguments.format,
-            skip, stdin, processes(arguments.jobs), arguments.cache, settings.configuration.exclude,
+            skip, stdin, process_count(arguments.jobs), arguments.cache, settings.configuration.exclude, memory,
         )  # fmt: skip
         try:
-            compilation = run_apart(request, settings, progress)
+            compilation = run_in_batches(request, settings, progress)
         except UnusualError as reason:
             progress.clear()
             if arguments.verbose:
@@ -189,6 +206,6 @@ def _compilation(
         else:
             progress.clear()
             if compilation.unsaved:
-                streams.err.write(f"trainc: the cache was not written: {compilation.unsaved}\n")
+                streams.err.write(f"trainc: could not write the cache: {compilation.unsaved}\n")
             return compilation
-    return start(settings, stdin, skip, step=progress.step)
+    return start(settings, stdin, skip, step=progress.step, matrix=matrix)

@@ -7,25 +7,26 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, BinaryIO, Self
 
 from trainc.cli.command import Arguments, Status, Streams
-from trainc.cli.compiling import Run, fails, nothing_found, paint_for
-from trainc.cli.environments import together
+from trainc.cli.compiling import Run, diagnostics_paint, is_failure, nothing_found
+from trainc.cli.environments import merge_diagnostics
 from trainc.cli.report_text import STDIN, Files, counted_noun, text_report
 from trainc.cli.terminal import Progress
-from trainc.diagnostics import Diagnostic, has_errors, in_order
-from trainc.diagnostics.spelled_out import unobeyed
+from trainc.diagnostics import Diagnostic, has_errors, sort_diagnostics
+from trainc.diagnostics.escaping import escape_report
 from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:
     from trainc.cli.batching import BatchRun
     from trainc.cli.settings import Settings
     from trainc.output.folder import Plan
+    from trainc.reading.remembered import Remembered
 
 _IN_MEMORY = 8_000_000
 _AT_A_TIME = 1_000_000
 _UNENDED = "\\ No newline at end of file\n"
 
 
-def to_stdout(compilation: Run | BatchRun, progress: Progress, arguments: Arguments, streams: Streams) -> Status:
+def write_stdout(compilation: Run | BatchRun, progress: Progress, arguments: Arguments, streams: Streams) -> Status:
     """One stream of all jobs, copied to stdout after the last of them, or what is wrong with any."""
     from trainc.emit.yaml_writer import joined
 
@@ -34,7 +35,7 @@ def to_stdout(compilation: Run | BatchRun, progress: Progress, arguments: Argume
             held.write(piece)
         progress.clear()
         if _is_refused(compilation, arguments):
-            return refuse(compilation.diagnostics, compilation.files, arguments, streams)
+            return report_refusal(compilation.diagnostics, compilation.files, arguments, streams)
         _report([Target(compilation, "-")], arguments, streams)
         held.copy_to(streams.out)
     return Status.DONE
@@ -49,16 +50,22 @@ class Target:
     environment: str = ""
 
 
-def to_folders(targets: Sequence[Target], progress: Progress, arguments: Arguments, streams: Streams) -> Status:
+def write_folders(
+    targets: Sequence[Target],
+    progress: Progress,
+    arguments: Arguments,
+    streams: Streams,
+    remembered: Remembered | None = None,
+) -> Status:
     """A file for each job in each folder, or with --check what would change there; nothing where anything is wrong."""
     texts = [_files(target.compilation) for target in targets]
     progress.clear()
     refused = [_is_refused(target.compilation, arguments) for target in targets]
     if any(refused):
         return _refuse_all(targets, arguments, streams)
-    plans = _planned(targets, texts, arguments)
+    plans = _plan_all(targets, texts, arguments, remembered)
     for target, planned in zip(targets, plans, strict=True):
-        target.compilation.diagnostics += _about_plan(planned, target.folder, arguments)
+        target.compilation.diagnostics += _plan_diagnostics(planned, target.folder, arguments)
     if any(has_errors(target.compilation.diagnostics) for target in targets):
         return _refuse_all(targets, arguments, streams)
     _report(targets, arguments, streams)
@@ -72,57 +79,67 @@ def _files(compilation: Run | BatchRun) -> dict[str, str]:
     """The text of every file that the jobs make, by its path in the folder."""
     from trainc.output.folder import file_name, first_line
 
-    home = _home_of(compilation.settings)
+    home, folders = _home_of(compilation.settings), _Folders()
     return {
-        file_name(namespace, name): first_line(_source(file, home)) + text.decode()
+        file_name(namespace, name): first_line(_source(file, home, folders)) + text.decode()
         for namespace, name, text, file in compilation.texts("yaml")
     }
 
 
-def _planned(targets: Sequence[Target], texts: Sequence[dict[str, str]], arguments: Arguments) -> list[Plan]:
+def _plan_all(
+    targets: Sequence[Target],
+    texts: Sequence[dict[str, str]],
+    arguments: Arguments,
+    remembered: Remembered | None,
+) -> list[Plan]:
     """What is to be done in each folder, and unless it is only looked at or one refuses, done."""
-    from trainc.output.folder import carry_out, plan
+    from trainc.output.folder import apply_plan, plan
 
     plans = [
-        plan(target.folder, files, prune=arguments.prune or target.compilation.settings.whole)
+        plan(
+            target.folder,
+            files,
+            prune=arguments.prune or target.compilation.settings.whole,
+            remembered=remembered,
+        )
         for target, files in zip(targets, texts, strict=True)
     ]
     if arguments.check or any(planned.refused for planned in plans):
         return plans
-    return [carry_out(planned) for planned in plans]
+    return [apply_plan(planned) for planned in plans]
 
 
-def _about_plan(planned: Plan, folder: str, arguments: Arguments) -> Iterator[Diagnostic]:
+def _plan_diagnostics(planned: Plan, folder: str, arguments: Arguments) -> Iterator[Diagnostic]:
     yield from planned.refused
     if arguments.check:
         yield from planned.interrupted
     if planned.kept and not planned.refused:
-        yield _kept(planned.kept, folder, arguments)
+        yield _kept_files_info(planned.kept, folder, arguments)
 
 
 def _refuse_all(targets: Sequence[Target], arguments: Arguments, streams: Streams) -> Status:
-    return refuse(_told(targets), targets[0].compilation.files, arguments, streams)
+    return report_refusal(_all_diagnostics(targets), targets[0].compilation.files, arguments, streams)
 
 
-def _told(targets: Sequence[Target]) -> list[Diagnostic]:
-    return together({target.environment: target.compilation.diagnostics for target in targets})
+def _all_diagnostics(targets: Sequence[Target]) -> list[Diagnostic]:
+    return merge_diagnostics({target.environment: target.compilation.diagnostics for target in targets})
 
 
 def _show(planned: Plan, folder: str, arguments: Arguments, streams: Streams) -> None:
     for path, text in planned.new.items() if arguments.check else ():
-        shown = unobeyed(_difference(f"{folder}/{path}", planned.old[path], text))
+        shown = escape_report(_difference(f"{folder}/{path}", planned.old[path], text))
         streams.out.write(shown.encode("utf-8", "backslashreplace"))
     if not arguments.quiet:
         _print_changes(list(planned.described()), folder, arguments, streams)
 
 
-def _kept(paths: Sequence[str], target: str, arguments: Arguments) -> Diagnostic:
+def _kept_files_info(paths: Sequence[str], target: str, arguments: Arguments) -> Diagnostic:
     """What a build of some jobs leaves alone; with --prune only files without trainc's first line are left."""
     some = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
     message = f"kept {counted_noun(len(paths), 'file')} of other jobs in {target}: {some}"
     hint = "to delete files of jobs that are not in this build, add --prune"
     if arguments.prune:
-        hint = "trainc 0.1.0 wrote them; delete the ones whose job no longer exists"
+        hint = "they were written by trainc 0.1.0; delete those whose job no longer exists"
     return Diagnostic("FilesKept", "info", message, hint)
 
 
@@ -135,13 +152,22 @@ def _home_of(settings: Settings) -> str:
     return repository_above(folder) or (os.path.realpath(folder) if configured else "")
 
 
-def _source(file: str, home: str) -> str:
+class _Folders(dict[str, str]):
+    """The real path of each folder that is asked for, found once."""
+
+    def __missing__(self, folder: str) -> str:
+        self[folder] = found = os.path.realpath(folder)
+        return found
+
+
+def _source(file: str, home: str, folders: _Folders) -> str:
     """What the first line of a file calls its source: the same text on any machine."""
     if file == STDIN:
         return "stdin"
-    real = os.path.realpath(file)
+    folder, name = os.path.split(file)
+    real = os.path.realpath(file) if os.path.islink(file) else os.path.join(folders[folder], name)
     if home and real.startswith(home + os.sep):
-        return os.path.relpath(real, home).replace(os.sep, "/")
+        return real.removeprefix(home + os.sep).replace(os.sep, "/")
     return os.path.basename(file)
 
 
@@ -158,12 +184,12 @@ def _is_refused(compilation: Run | BatchRun, arguments: Arguments) -> bool:
     """Whether anything is wrong; no TrainJob at all is wrong too, since a GitOps tool would prune everything."""
     if not compilation.compiled and not arguments.allow_empty:
         compilation.diagnostics += nothing_found(compilation.settings, compilation.diagnostics)
-    return fails(compilation.diagnostics, arguments)
+    return is_failure(compilation.diagnostics, arguments)
 
 
 def _report(targets: Sequence[Target], arguments: Arguments, streams: Streams) -> None:
-    paint, files = paint_for(arguments, streams), targets[0].compilation.files
-    streams.err.write(text_report(_told(targets), files, paint, quiet=arguments.quiet))
+    paint, files = diagnostics_paint(arguments, streams), targets[0].compilation.files
+    streams.err.write(text_report(_all_diagnostics(targets), files, paint, quiet=arguments.quiet))
     for target in targets if arguments.verbose else ():
         about = f"{target.environment}: " if target.environment else ""
         documents = counted_noun(target.compilation.documents, "document")
@@ -171,9 +197,11 @@ def _report(targets: Sequence[Target], arguments: Arguments, streams: Streams) -
         streams.err.write(f"{about}{documents} read, {compiled} compiled\n")
 
 
-def refuse(diagnostics: Iterable[Diagnostic], files: Files, arguments: Arguments, streams: Streams) -> Status:
+def report_refusal(diagnostics: Iterable[Diagnostic], files: Files, arguments: Arguments, streams: Streams) -> Status:
     """Say what is wrong, and write nothing else."""
-    report = text_report(in_order(diagnostics), files, paint_for(arguments, streams), quiet=arguments.quiet)
+    report = text_report(
+        sort_diagnostics(diagnostics), files, diagnostics_paint(arguments, streams), quiet=arguments.quiet
+    )
     streams.err.write(report)
     return Status.DIAGNOSED
 

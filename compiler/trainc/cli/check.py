@@ -20,15 +20,16 @@ from collections.abc import Iterator, Sequence
 
 from trainc.admission.admit import check_rendered
 from trainc.api.documents import Manifest
-from trainc.cli.arguments import add_input, add_limits, add_reporting, add_shaping, add_strict
+from trainc.cli.arguments import add_input, add_limits, add_matrix, add_reporting, add_shaping, add_strict
 from trainc.cli.command import Arguments, Status, Streams
-from trainc.cli.compiling import Run, fails, is_checked, nothing_found, paint_for, read_stdin, start
-from trainc.cli.environments import environments_of, name_of, together
+from trainc.cli.compiling import Run, diagnostics_paint, is_checked, is_failure, nothing_found, read_stdin, start
+from trainc.cli.environments import environment_name, environments_of, merge_diagnostics
 from trainc.cli.report_text import Files, counted_noun, text_report
 from trainc.cli.settings import Settings, settings_of
+from trainc.cli.sweeping import MatrixInput, read_matrix_option
 from trainc.cli.terminal import Progress
 from trainc.compilation import CompiledJob
-from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
+from trainc.diagnostics import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.pipeline.dry_run import check_fragments, check_unused_runtimes
 from trainc.startup.records import dataclass
 
@@ -38,11 +39,12 @@ FORMATS = ("text", "json", "github", "sarif")
 def add_arguments(parser: ArgumentParser) -> None:
     """Input, and the form of the report."""
     add_input(parser)
+    add_matrix(parser)
     add_shaping(parser)
     add_limits(parser)
     add_reporting(parser)
     add_strict(parser)
-    parser.add_argument("--allow-empty", action="store_true", help="finding nothing to check is fine")
+    parser.add_argument("--allow-empty", action="store_true", help="succeed even if there is nothing to check")
     parser.add_argument(
         "--format", choices=FORMATS, default="text", help="text (default) goes to stderr, the others to stdout"
     )
@@ -51,14 +53,15 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile, throw the manifests away, and report."""
     try:
-        every = [(name_of(each), settings_of(each)) for each in environments_of(arguments)]
+        matrix = read_matrix_option(arguments)
+        every = [(environment_name(each), settings_of(each)) for each in environments_of(arguments)]
     except CompileError as error:
         return _report(error.diagnostics, Files(), arguments, streams)
     stdin, progress = read_stdin(every[0][1], streams), Progress(streams.err)
-    checked = {name: _check(settings, stdin, progress, arguments) for name, settings in every}
+    checked = {name: _check(settings, stdin, progress, arguments, matrix) for name, settings in every}
     progress.clear()
-    remarks = _remarks_on_comments([each.checking for each in checked.values()])
-    found = together({name: [*each.checking.diagnostics, *remarks] for name, each in checked.items()})
+    findings = _check_ignore_comments([each.checking for each in checked.values()])
+    found = merge_diagnostics({name: [*each.checking.diagnostics, *findings] for name, each in checked.items()})
     status = _report(found, Files(stdin), arguments, streams)
     for name, each in checked.items():
         lines = [*each.runs, *([] if arguments.quiet or has_errors(found) else [each.counted])]
@@ -76,8 +79,10 @@ class _Checked:
     counted: str
 
 
-def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Arguments) -> _Checked:
-    checking = start(settings, stdin, checks_fragments=True, step=progress.step)
+def _check(
+    settings: Settings, stdin: bytes, progress: Progress, arguments: Arguments, matrix: MatrixInput | None
+) -> _Checked:
+    checking = start(settings, stdin, checks_fragments=True, step=progress.step, matrix=matrix)
     cluster = settings.configuration.cluster
     manifests: list[Manifest] = []
     runs: list[str] = []
@@ -91,9 +96,9 @@ def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Argu
     checking.diagnostics += rules(check_fragments(inputs.documents, settings.options), False)
     checking.diagnostics += rules(check_rendered(inputs.documents, settings.options), False)
     if cluster and not has_errors(checking.diagnostics):
-        from trainc.cli.cluster import judged
+        from trainc.cli.cluster import judge_jobs
 
-        found = judged(manifests, inputs.documents, cluster, settings.options)
+        found = judge_jobs(manifests, inputs.documents, cluster, settings.options)
         checking.diagnostics += rules(found.diagnostics, found.answers is None)
     if not arguments.allow_empty and not any(map(is_checked, inputs.documents)):
         checking.diagnostics += nothing_found(settings, checking.diagnostics)
@@ -105,9 +110,9 @@ def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Argu
     return _Checked(checking, runs, ", ".join(counts if tried else counts[:2]))
 
 
-def _remarks_on_comments(every: Sequence[Run]) -> list[Diagnostic]:
+def _check_ignore_comments(every: Sequence[Run]) -> list[Diagnostic]:
     """What there is to say of ignore comments, once everything else is known: one may be for one environment only."""
-    from trainc.reading.ignores import Comments, remarks_on
+    from trainc.reading.ignores import Comments, check_ignores
 
     found = [diagnostic for checking in every for diagnostic in checking.diagnostics]
     if has_errors(found):
@@ -116,7 +121,7 @@ def _remarks_on_comments(every: Sequence[Run]) -> list[Diagnostic]:
     read += [file for checking in every for overlay in checking.settings.overlays for file, _ in overlay.texts]
     comments = Comments(every[0].files.stdin)
     ignores = [ignore for file in dict.fromkeys(read) for ignore in comments(file)]
-    return every[0].session.rules(remarks_on(ignores, found), True)
+    return every[0].session.rules(check_ignores(ignores, found), True)
 
 
 def _runs(job: CompiledJob) -> Iterator[str]:
@@ -131,15 +136,15 @@ def _runs(job: CompiledJob) -> Iterator[str]:
 
 
 def _report(diagnostics: Sequence[Diagnostic], files: Files, arguments: Arguments, streams: Streams) -> Status:
-    found = in_order(diagnostics)
+    found = sort_diagnostics(diagnostics)
     if arguments.format == "text":
-        streams.err.write(text_report(found, files, paint_for(arguments, streams), quiet=arguments.quiet))
+        streams.err.write(text_report(found, files, diagnostics_paint(arguments, streams), quiet=arguments.quiet))
     else:
-        streams.out.write(_formatted(found, arguments.format).encode("utf-8", "backslashreplace"))
-    return Status.DIAGNOSED if fails(found, arguments) else Status.DONE
+        streams.out.write(_format(found, arguments.format).encode("utf-8", "backslashreplace"))
+    return Status.DIAGNOSED if is_failure(found, arguments) else Status.DONE
 
 
-def _formatted(diagnostics: Sequence[Diagnostic], form: str) -> str:
+def _format(diagnostics: Sequence[Diagnostic], form: str) -> str:
     if form == "json":
         from trainc.cli.report_formats import json_report
 

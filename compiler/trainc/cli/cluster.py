@@ -18,22 +18,22 @@ _JOB_KINDS = ("TrainJob", "TrainingJob")
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ClusterVerdicts:
     """The answers, None where the snapshot allows none, and what there is to say, at its place in the files."""
 
     answers: Fits | None
     diagnostics: list[Diagnostic]
 
 
-def judged(
+def judge_jobs(
     manifests: Sequence[Mapping[str, Any]], documents: Sequence[Document], cluster: str, options: Options
-) -> Judged:
+) -> ClusterVerdicts:
     """Whether the JobSets of `manifests`, and those among `documents`, can be admitted by the cluster in a folder.
 
     A JobSet of a name that is compiled, too, is the one that was compiled before.
     """
     from trainc.fits.answer import fits
-    from trainc.fits.located import in_input, in_snapshot
+    from trainc.fits.placing_findings import place_in_input, place_in_snapshot
     from trainc.fits.workload import job_name, place
 
     snapshot, problems = read_paths([cluster], options.limits, everything=True)
@@ -49,8 +49,8 @@ def judged(
             homes.setdefault(job, document)
     ordered = [jobsets[job] for job in sorted(jobsets)]
     found = fits(ordered, [document.data for document in snapshot])
-    problems += in_snapshot(found.diagnostics, snapshot)
+    problems += place_in_snapshot(found.diagnostics, snapshot)
     if has_errors(problems):
-        return Judged(None, problems)
-    remarks = [one for fit in found.alone for one in fit.diagnostics]
-    return Judged(found, [*problems, *in_input(remarks, homes, ordered, snapshot)])
+        return ClusterVerdicts(None, problems)
+    findings = [one for fit in found.alone for one in fit.diagnostics]
+    return ClusterVerdicts(found, [*problems, *place_in_input(findings, homes, ordered, snapshot)])

@@ -54,12 +54,12 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 def _generate(arguments: Arguments, streams: Streams) -> Status:
     """`trainc build` with the Application's arguments."""
     from trainc.cli.build import run as build
-    from trainc.cli.command import parsed, parser_of
+    from trainc.cli.command import build_parser, parse_arguments
 
     (command,) = (command for command in COMMANDS if command.name == "build")
     read = read_parameters(os.environ)
     _report(read.diagnostics, arguments, streams)
-    settled = parsed(parser_of(command), ["--output", "-", "--color", arguments.color])
+    settled = parse_arguments(build_parser(command), ["--output", "-", "--color", arguments.color])
     if "overlay" not in read.arguments and is_overlay_folder(os.curdir):
         settled.paths = [os.curdir]
     reporting = {"quiet": arguments.quiet, "verbose": arguments.verbose}

@@ -74,12 +74,14 @@ COMMANDS: tuple[Command, ...] = (
     Command("check", "validate and lint without writing anything", "check"),
     Command("diff", "show what changes, and what the cluster will do about it", "diff"),
     Command("fits", "check whether Kueue's queues can ever admit each job", "fits"),
+    Command("doctor", "check whether a cluster has what the jobs need", "doctor"),
     Command("explain", "show which file, patch or plugin set each output field", "explain"),
     Command("graph", "draw the steps, pods, addresses and GPUs of a job", "graph"),
     Command("run", "run a job as processes on this machine, to see its ranks meet", "run"),
     Command("sdk", "write the TrainJobs that a Kubeflow SDK script would submit", "sdk"),
     Command("report", "write an HTML page about all jobs", "report"),
     Command("migrate", "rewrite older APIs and dialects in the current one", "migrate"),
+    Command("lsp", "run as a language server for editors", "lsp"),
     Command("rule", "explain a diagnostic code", "rule"),
     Command("runtimes", "list or show the built-in runtimes", "runtimes"),
     Command("schema", "print the JSON Schema of TrainJobs and runtimes for editors", "schema"),
@@ -122,7 +124,7 @@ class _Parser(ArgumentParser):
         stream.flush()
 
 
-def parser_of(command: Command) -> ArgumentParser:
+def build_parser(command: Command) -> ArgumentParser:
     """A parser whose help is the docstring of the command's module: its first paragraph, then the rest as examples."""
     module = command.load()
     head, _, examples = (module.__doc__ or "").strip().partition("\n\n")
@@ -150,18 +152,18 @@ def _formatter(prog: str) -> RawDescriptionHelpFormatter:
     return RawDescriptionHelpFormatter(prog, width=columns - 2)
 
 
-def parsed(parser: ArgumentParser, words: Sequence[str]) -> Arguments:
+def parse_arguments(parser: ArgumentParser, words: Sequence[str]) -> Arguments:
     """The arguments, with options wherever they stand: argparse itself wants all paths and fields in one place."""
     has_actions = parser._subparsers is not None  # noqa: SLF001 - as below
     parse = parser.parse_known_args if has_actions else parser.parse_known_intermixed_args
     arguments, unknown = parse(words, Arguments())
     if unknown:
-        parser.error(_unknown(parser, unknown))
+        parser.error(_unknown_argument(parser, unknown))
     assert isinstance(arguments, Arguments)
     return arguments
 
 
-def _unknown(parser: ArgumentParser, words: Sequence[str]) -> str:
+def _unknown_argument(parser: ArgumentParser, words: Sequence[str]) -> str:
     """What is wrong with words that the parser has no place for: the first option among them, if there is one."""
     option = next((word.partition("=")[0] for word in words if word.startswith("-")), None)
     if option is None:

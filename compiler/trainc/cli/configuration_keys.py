@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias, get_args
 
-from trainc.api.releases import RELEASES, normalize_release
+from trainc.api.releases import KUBERNETES, RELEASES, normalize_kubernetes, normalize_release
 from trainc.diagnostics import Path
 from trainc.diagnostics.policy import RULES_SCHEMA, Problem, read_rules
-from trainc.options import Delivery, SecretsMode, Semantics
+from trainc.options import Delivery, Gang, SecretsMode, Semantics
 from trainc.startup.records import dataclass
 
 Schema: TypeAlias = dict[str, Any]
@@ -31,12 +31,15 @@ def _one_of(*choices: str) -> Callable[[Any], tuple[str, str] | None]:
     return lambda value: None if value in choices else (f"invalid value {value!r}", f"choose {' or '.join(choices)}")
 
 
-def _is_release(value: Any) -> tuple[str, str] | None:
-    try:
-        normalize_release(value if isinstance(value, str) else repr(value))
-    except ValueError as error:
-        return f"invalid value {value!r}", str(error)
-    return None if isinstance(value, str) else (f"invalid value {value!r}", f'write it in quotes: "{value}"')
+def _is_minor(normalize: Callable[[str], str]) -> Callable[[Any], tuple[str, str] | None]:
+    def check(value: Any) -> tuple[str, str] | None:
+        try:
+            normalize(value if isinstance(value, str) else repr(value))
+        except ValueError as error:
+            return f"invalid value {value!r}", str(error)
+        return None if isinstance(value, str) else (f"invalid value {value!r}", f'write it in quotes: "{value}"')
+
+    return check
 
 
 def _is(kind: type, hint: str) -> Callable[[Any], tuple[str, str] | None]:
@@ -59,7 +62,7 @@ KEYS: tuple[Key, ...] = (
     Key("sources", "Files and folders with TrainJobs: what is compiled when no PATH is given.", _TEXTS, _is_texts),
     Key("runtimes", "Folders with runtimes; they come before the built-in ones.", _TEXTS, _is_texts),
     Key("overlay", "The overlay to apply, or several in order.", _OR_TEXTS, _is_overlay),
-    Key("release", f"The Trainer release, in quotes: {', '.join(RELEASES)}.", _TEXT, _is_release),
+    Key("release", f"The Trainer release, in quotes: {', '.join(RELEASES)}.", _TEXT, _is_minor(normalize_release)),
     Key(
         "semantics",
         "What to compile: what belongs in git, or exactly what the controller creates.",
@@ -68,23 +71,35 @@ KEYS: tuple[Key, ...] = (
     ),
     Key(
         "secrets",
-        "Where the keys that pods mount come from.",
+        "Where the SSH keys that MPI pods mount come from.",
         {"enum": list(get_args(SecretsMode))},
         _one_of(*get_args(SecretsMode)),
     ),
-    Key("keygenImage", "The image that makes key pairs under `secrets: presync-job`.", _TEXT, _A_TEXT),
+    Key("keygenImage", "The image that generates keys with `secrets: presync-job`.", _TEXT, _A_TEXT),
     Key(
         "delivery",
         "The tool that applies the manifests.",
         {"enum": list(get_args(Delivery))},
         _one_of(*get_args(Delivery)),
     ),
-    Key("syncOptions", "What that tool should do with each job; see `trainc help sync-options`.", _TEXTS, _is_texts),
+    Key("syncOptions", "Sync options for each job; see `trainc help sync-options`.", _TEXTS, _is_texts),
     Key(
         "nameHash",
         "Whether names end in a hash of the job's content.",
         {"type": "boolean"},
         _is(bool, "write true or false, without quotes"),
+    ),
+    Key(
+        "gang",
+        "What schedules the pods of a gang together: the runtime's scheduler, or Kubernetes 1.37 itself.",
+        {"enum": list(get_args(Gang))},
+        _one_of(*get_args(Gang)),
+    ),
+    Key(
+        "kubernetes",
+        f"The Kubernetes minor of the cluster, in quotes: {', '.join(KUBERNETES)}.",
+        _TEXT,
+        _is_minor(normalize_kubernetes),
     ),
     Key("policies", "Folders with the cluster's ValidatingAdmissionPolicies and their bindings.", _TEXTS, _is_texts),
     Key("plugins", "Plugins of other distributions to use, by name.", _TEXTS, _is_texts),
@@ -93,14 +108,14 @@ KEYS: tuple[Key, ...] = (
     Key("exclude", "Globs, as in .gitignore, of files and folders that are not read.", _TEXTS, _is_texts),
     Key(
         "rules",
-        "What becomes of diagnostics, by code: error, warning, info or ignore.",
+        "The severity of diagnostics, by code: error, warning, info or ignore.",
         dict(RULES_SCHEMA),
         _A_TEXT,
     ),
 )
 BY_NAME: Mapping[str, Key] = {key.name: key for key in KEYS}
 ENVIRONMENTS = "environments"
-_ABOUT_ENVIRONMENTS = "Environments by name, each with the keys that differ there: any but this one."
+_ABOUT_ENVIRONMENTS = "Environments by name, each with the keys that differ from the top level."
 NAMES = (*BY_NAME, ENVIRONMENTS)
 
 
@@ -124,21 +139,25 @@ def problems_of(data: Mapping[str, Any], path: Path = ()) -> Iterator[Problem]:
 
 def _in_environments(value: Any) -> Iterator[Problem]:
     if not isinstance(value, Mapping) or not value:
-        yield (ENVIRONMENTS,), "environments are a mapping", "write `NAME: {overlay: DIR, output: DIR}`, one a line"
+        yield (
+            (ENVIRONMENTS,),
+            "environments must be a mapping",
+            "write `NAME: {overlay: DIR, output: DIR}`, one per line",
+        )
         return
     outputs: dict[str, str] = {}
     for name, settings in value.items():
         where = (ENVIRONMENTS, name)
         if not isinstance(settings, Mapping):
-            yield where, "an environment is a mapping", f"write `{name}: {{overlay: DIR, output: DIR}}`"
+            yield where, "an environment must be a mapping", f"write `{name}: {{overlay: DIR, output: DIR}}`"
             continue
         yield from problems_of(settings, where)
         output = str(settings.get("output", ""))
         if output and outputs.setdefault(output, name) != name:
             yield (
                 (*where, "output"),
-                f"{output} is the output of {outputs[output]} too",
-                "give each a folder of its own",
+                f"{output} is also the output of {outputs[output]}",
+                "use a different folder for each",
             )
 
 

@@ -22,14 +22,14 @@ from argparse import ArgumentParser
 from collections.abc import Mapping
 from io import BytesIO
 
-from trainc.cli.arguments import FILE, add_input, add_limits, add_reporting, add_shaping, completed_by
+from trainc.cli.arguments import FILE, add_input, add_limits, add_reporting, add_shaping, set_completion
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.diff_sides import ReadSide, Side, look_up, new_diagnostics, read_side, sides_of
-from trainc.cli.environments import environments_of_sides, name_of
+from trainc.cli.environments import environment_name, environments_of_sides
 from trainc.cli.report_text import Files, text_report
 from trainc.cli.terminal import Paint, Part
 from trainc.diagnostics import CompileError, Diagnostic
-from trainc.diagnostics.spelled_out import unobeyed
+from trainc.diagnostics.escaping import escape_report
 from trainc.diff.model import Diff
 from trainc.startup.patterns import pattern
 from trainc.startup.records import replace
@@ -51,7 +51,7 @@ _COLOURS: dict[str, Part] = {
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Two sides, or one and what to vary about it."""
-    completed_by(
+    set_completion(
         parser.add_argument(
             "sides", metavar="A B", nargs="*", help="before and after: file, folder, - or git:REV[:PATH]"
         ),
@@ -59,7 +59,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--releases", metavar="OLD..NEW", help="compile the input for two Trainer releases")
     parser.add_argument("--runtime", metavar="NAME=FILE", help="compile the input with one runtime replaced")
-    parser.add_argument("--all-deliveries", action="store_true", help="show what each delivery does, not only yours")
+    parser.add_argument("--all-deliveries", action="store_true", help="show the outcome for every delivery mode")
     parser.add_argument("--format", choices=FORMATS, default="text", help="markdown is for pull request comments")
     parser.add_argument("--exit-code", action="store_true", help="exit 1 if anything changes, like git diff")
     add_input(parser, paths=False)
@@ -83,12 +83,12 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     for each in every:
         out = BytesIO()
         statuses.append(_run(each, Streams(streams.stdin, out, streams.err)))
-        shown[name_of(each)] = out.getvalue()
-    streams.out.write(_all_shown(shown, arguments.format))
+        shown[environment_name(each)] = out.getvalue()
+    streams.out.write(_format_all(shown, arguments.format))
     return max(statuses)
 
 
-def _all_shown(shown: Mapping[str, bytes], form: str) -> bytes:
+def _format_all(shown: Mapping[str, bytes], form: str) -> bytes:
     """What was shown of each environment, under its name; of those that could be read."""
     if form == "json":
         import json
@@ -106,8 +106,8 @@ def _run(arguments: Arguments, streams: Streams) -> Status:
         report = text_report(diagnostics, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
         streams.err.write(report)
         return Status.DIAGNOSED
-    diff = _compared(before, after, arguments)
-    streams.out.write(_shown(diff, arguments, streams).encode("utf-8", "backslashreplace"))
+    diff = _compare_sides(before, after, arguments)
+    streams.out.write(_format_diff(diff, arguments, streams).encode("utf-8", "backslashreplace"))
     _report_new_warnings(before, after, arguments, streams)
     return Status.DIAGNOSED if arguments.exit_code and diff.has_changes else Status.DONE
 
@@ -138,7 +138,7 @@ def _against_output(
         return given, _read(second, arguments, streams, diagnostics), diagnostics
     if given.output is None:
         raise UsageError(
-            f"{given.label} holds sources, and no trainc.yaml says where their output is; "
+            f"{given.label} contains sources, and no trainc.yaml says where their output is; "
             f"name both sides, as in `trainc diff git:HEAD:{given.label} {given.label}`"
         )
     output = _read(Side(given.output, given.output), arguments, streams, diagnostics)
@@ -153,7 +153,7 @@ def _read(side: Side, arguments: Arguments, streams: Streams, diagnostics: list[
         return None
 
 
-def _compared(before: ReadSide, after: ReadSide, arguments: Arguments) -> Diff:
+def _compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments) -> Diff:
     from trainc.api.releases import NEWEST_RELEASE
     from trainc.diff.comparison import compare
     from trainc.diff.delivery import DELIVERY_METHODS, chosen_method
@@ -180,7 +180,7 @@ def _dropped_fields(before: ReadSide, after: ReadSide) -> list[str]:
             used.setdefault(pattern(r"\[\d+\]").sub("[]", d.path), []).append(d.object)
     return [
         f"Trainer {after.options.release} has no {path}, which {_some(list(dict.fromkeys(objects)))} "
-        f"{'uses' if len(objects) == 1 else 'use'}; trainc still reads it, and `trainc migrate` rewrites it."
+        f"{'uses' if len(objects) == 1 else 'use'}; trainc still accepts it, and `trainc migrate` replaces it."
         for path, objects in used.items()
     ]
 
@@ -208,7 +208,7 @@ def _label(side: ReadSide, other: ReadSide) -> str:
     return side.label + named if differ and not side.label.endswith(named) else side.label
 
 
-def _shown(diff: Diff, arguments: Arguments, streams: Streams) -> str:
+def _format_diff(diff: Diff, arguments: Arguments, streams: Streams) -> str:
     if arguments.format == "json":
         from trainc.diff.json_form import diff_json
 
@@ -216,11 +216,11 @@ def _shown(diff: Diff, arguments: Arguments, streams: Streams) -> str:
     if arguments.format == "markdown":
         from trainc.diff.markdown import diff_markdown
 
-        return unobeyed(diff_markdown(diff))
+        return escape_report(diff_markdown(diff))
     from trainc.diff.text import diff_text
 
     paint = Paint(arguments.color, streams.out)
-    return unobeyed(diff_text(diff, lambda part, text: paint(_COLOURS[part], text)), coloured=paint.is_on)
+    return escape_report(diff_text(diff, lambda part, text: paint(_COLOURS[part], text)), coloured=paint.is_on)
 
 
 def _report_new_warnings(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> None:

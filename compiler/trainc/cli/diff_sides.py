@@ -61,12 +61,12 @@ def sides_of(arguments: Arguments) -> tuple[Side, Side]:
     given = [_side(word) for word in arguments.sides]
     if arguments.releases or arguments.runtime:
         if len(given) > 1:
-            raise UsageError("--releases and --runtime compare one input with itself; name one input")
+            raise UsageError("--releases and --runtime compare an input with itself; name only one")
         return _variants(given[0] if given else Side(WORKING_TREE), arguments)
     if len(given) > 2:
-        raise UsageError("name two inputs at most")
+        raise UsageError("at most two inputs can be compared")
     if [side.path for side in given].count(STDIN) > 1:
-        raise UsageError("- can be one of the sides only")
+        raise UsageError("only one side can be -")
     if len(given) == 2:
         return given[0], given[1]
     before = given[0] if given else Side(f"{_GIT}HEAD", revision="HEAD")
@@ -81,7 +81,7 @@ def releases_of(text: str) -> tuple[str, str]:
     old, dots, new = text.partition("..")
     if not dots:
         raise UsageError(
-            f"argument --releases: {text!r} is not of the form OLD..NEW, such as {RELEASES[0]}..{RELEASES[-1]}"
+            f"argument --releases: {text!r} does not have the form OLD..NEW, such as {RELEASES[0]}..{RELEASES[-1]}"
         )
     try:
         return normalize_release(old), normalize_release(new)
@@ -122,7 +122,7 @@ def _variants(side: Side, arguments: Arguments) -> tuple[Side, Side]:
     if arguments.runtime:
         name, equals, file = arguments.runtime.partition("=")
         if not (name and equals and file):
-            raise UsageError(f"argument --runtime: {arguments.runtime!r} is not of the form NAME=FILE")
+            raise UsageError(f"argument --runtime: {arguments.runtime!r} does not have the form NAME=FILE")
         after = replace(after, runtime=(name, os.path.abspath(file)))
         labels[1] += f", {name} from {file}"
     return replace(before, label=before.label + labels[0]), replace(after, label=after.label + labels[1])
@@ -155,7 +155,7 @@ def _inside(revision: str, arguments: Arguments, path: str | None) -> Iterator[t
         # Marks the top of the repository, as it does in the working tree.
         os.mkdir(os.path.join(tree, ".git"))
         limits = limits_of(arguments)
-        only = [] if path is None else _asked_for(_from_top(path, repository))
+        only = [] if path is None else _requested_paths(_from_top(path, repository))
         links = write_revision(repository, revision, tree, limits, only)
         moved = Arguments(**vars(arguments))
         moved.paths = [] if path is None else [os.path.relpath(_from_top(path, repository), repository.prefix or ".")]
@@ -168,7 +168,7 @@ def _inside(revision: str, arguments: Arguments, path: str | None) -> Iterator[t
             yield moved, repository.prefix
 
 
-def _asked_for(path: str) -> list[str]:
+def _requested_paths(path: str) -> list[str]:
     """A path from the top, and the settings that may hold for it."""
     if os.path.isabs(path) or path.split(os.sep, maxsplit=1)[0] == os.pardir:
         return [FILE_NAME]  # The path is no part of the revision, which is said later.
@@ -263,7 +263,7 @@ def _one_runtime(file: str, options: Options) -> Document:
         raise CompileError(problems)
     runtimes = [document for document in documents if is_runtime(document)]
     if len(runtimes) != 1:
-        raise UsageError(f"{file} has {len(runtimes)} runtimes; --runtime takes exactly one")
+        raise UsageError(f"{file} contains {len(runtimes)} runtimes; --runtime needs a file with exactly one")
     return runtimes[0]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from trainc.cli.command import Arguments, UsageError
 from trainc.cli.configuration import read_configuration
 from trainc.cli.settings import limits_of
-from trainc.diagnostics import Diagnostic, in_order
+from trainc.diagnostics import Diagnostic, sort_diagnostics
 from trainc.reading.files import is_overlay_folder
 from trainc.startup.records import replace
 
@@ -24,7 +24,7 @@ def environments_of(arguments: Arguments) -> list[Arguments]:
         if name not in known:
             from trainc.diagnostics.near_names import did_you_mean
 
-            hint = did_you_mean(name, known) or f"there is {', '.join(known) or 'none'}"
+            hint = did_you_mean(name, known) or f"known environments: {', '.join(known) or 'none'}"
             raise UsageError(f"trainc.yaml has no environment {name!r}; {hint}")
     chosen = arguments.env or (() if arguments.paths or arguments.overlay else known)
     return [Arguments(**{**vars(arguments), "env": [name]}) for name in dict.fromkeys(chosen)] or [arguments]
@@ -57,12 +57,12 @@ def _is_below(path: str, folder: str) -> bool:
     return real == above or real.startswith(above + os.sep)
 
 
-def name_of(arguments: Arguments) -> str:
+def environment_name(arguments: Arguments) -> str:
     """The environment that arguments are about; empty where that is none."""
     return arguments.env[0] if arguments.env else ""
 
 
-def together(found: Mapping[str, Sequence[Diagnostic]]) -> list[Diagnostic]:
+def merge_diagnostics(found: Mapping[str, Sequence[Diagnostic]]) -> list[Diagnostic]:
     """The diagnostics of several environments, in order: what is true of all of them is told once, as of none.
 
     A line of a file is one, under whatever name and in whatever namespace an overlay makes an object of it.
@@ -70,12 +70,12 @@ def together(found: Mapping[str, Sequence[Diagnostic]]) -> list[Diagnostic]:
     first: dict[object, Diagnostic] = {}
     where: dict[object, list[str]] = {}
     for name, diagnostics in found.items():
-        for d in in_order(diagnostics):
+        for d in sort_diagnostics(diagnostics):
             key = (d.code, d.severity, d.message, d.hint, d.path, d.source, "" if d.source else d.object)
             first.setdefault(key, d)
             names = where.setdefault(key, [])
             if name not in names:
                 names.append(name)
-    return in_order(
+    return sort_diagnostics(
         d if len(where[key]) == len(found) else replace(d, environments=tuple(where[key])) for key, d in first.items()
     )

@@ -21,8 +21,8 @@ from trainc.cli.arguments import add_shaping
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.one_job import add_job, compiled_job
 from trainc.cli.terminal import Paint, Part
-from trainc.diagnostics.spelled_out import unobeyed
-from trainc.explain.choice import Nothing, choose
+from trainc.diagnostics.escaping import escape_report
+from trainc.explain.choice import NoMatch, choose
 from trainc.explain.explanation import explanation
 from trainc.explain.model import Explanation
 from trainc.explain.query import QueryError
@@ -60,21 +60,21 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     except QueryError as error:
         streams.err.write(f"trainc explain: {error}\n")
         return Status.USAGE
-    if isinstance(chosen, Nothing):
+    if isinstance(chosen, NoMatch):
         streams.err.write(f"trainc explain: no such field: {arguments.field}; {_hint(chosen)}\n")
         return Status.DIAGNOSED
-    streams.out.write(_shown(chosen, arguments, streams).encode("utf-8", "backslashreplace"))
+    streams.out.write(_format(chosen, arguments, streams).encode("utf-8", "backslashreplace"))
     return Status.DONE
 
 
-def _hint(nothing: Nothing) -> str:
+def _hint(nothing: NoMatch) -> str:
     if nothing.made:
         more = "" if len(nothing.made) <= _MOST_MADE else " and others"
         return f"FIELD is a field of the output; this input sets {', '.join(nothing.made[:_MOST_MADE])}{more}"
     return f"did you mean {' or '.join(nothing.near)}?" if nothing.near else "omit FIELD to see all fields"
 
 
-def _shown(chosen: Explanation, arguments: Arguments, streams: Streams) -> str:
+def _format(chosen: Explanation, arguments: Arguments, streams: Streams) -> str:
     if arguments.format == "json":
         from trainc.explain.as_json import explanation_json
 
@@ -84,4 +84,4 @@ def _shown(chosen: Explanation, arguments: Arguments, streams: Streams) -> str:
     def look(text: str, role: Role) -> str:
         return paint(_LOOKS[role], text) if role in _LOOKS else text
 
-    return unobeyed(explanation_text(chosen, look), coloured=paint.is_on)
+    return escape_report(explanation_text(chosen, look), coloured=paint.is_on)

@@ -3,7 +3,7 @@
 Each job is tried alone on the idle cluster, then all jobs together, in order.
 Jobs without a queue are matched against the nodes, as kube-scheduler does. The
 answer is never "yes, now": running workloads, preemption, fair sharing and
-admission checks are unknown. --cluster holds the output of
+admission checks are unknown. --cluster expects the output of
 
   kubectl get clusterqueues,localqueues,cohorts,resourceflavors,topologies,nodes,namespaces,limitranges,runtimeclasses -A -o yaml > cluster/all.yaml
 
@@ -20,15 +20,15 @@ from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from trainc.cli.arguments import FOLDER, add_input, add_limits, add_reporting, add_shaping, add_strict, completed_by
-from trainc.cli.cluster import judged
+from trainc.cli.arguments import FOLDER, add_input, add_limits, add_reporting, add_shaping, add_strict, set_completion
+from trainc.cli.cluster import judge_jobs
 from trainc.cli.command import Arguments, Status, Streams, UsageError
-from trainc.cli.compiling import fails, paint_for, read_stdin, start
-from trainc.cli.environments import environments_of, name_of, together
+from trainc.cli.compiling import diagnostics_paint, is_failure, read_stdin, start
+from trainc.cli.environments import environment_name, environments_of, merge_diagnostics
 from trainc.cli.report_text import Files, text_report
 from trainc.cli.settings import Settings, settings_of
 from trainc.diagnostics import CompileError, Diagnostic, has_errors
-from trainc.diagnostics.spelled_out import unobeyed
+from trainc.diagnostics.escaping import escape_report
 
 if TYPE_CHECKING:
     from trainc.fits.answer import Fits
@@ -40,7 +40,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Input, the cluster, and the form of the answer."""
     add_input(parser)
     help_text = "file or folder with the cluster's objects (default: `cluster` in trainc.yaml)"
-    completed_by(parser.add_argument("--cluster", metavar="DIR", help=help_text), FOLDER)
+    set_completion(parser.add_argument("--cluster", metavar="DIR", help=help_text), FOLDER)
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
     add_shaping(parser)
     add_limits(parser)
@@ -51,25 +51,25 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile, ask, and print the answers; what is wrong goes to stderr."""
     try:
-        every = {name_of(each): settings_of(each) for each in environments_of(arguments)}
+        every = {environment_name(each): settings_of(each) for each in environments_of(arguments)}
     except CompileError as error:
         return _refused({"": error.diagnostics}, Files(), arguments, streams)
     clusters = {name: arguments.cluster or settings.configuration.cluster for name, settings in every.items()}
     if not any(clusters.values()):
         raise UsageError("--cluster DIR is missing, and trainc.yaml has no `cluster:`")
     stdin = read_stdin(next(iter(every.values())), streams)
-    asked = {name: _asked(every[name], cluster, stdin) for name, cluster in clusters.items() if cluster}
-    _print({name: answers for name, (answers, _) in asked.items() if answers}, arguments, streams)
-    return _refused({name: found for name, (_, found) in asked.items()}, Files(stdin), arguments, streams)
+    requested = {name: _judge(every[name], cluster, stdin) for name, cluster in clusters.items() if cluster}
+    _print({name: answers for name, (answers, _) in requested.items() if answers}, arguments, streams)
+    return _refused({name: found for name, (_, found) in requested.items()}, Files(stdin), arguments, streams)
 
 
-def _asked(settings: Settings, cluster: str, stdin: bytes) -> tuple[Fits | None, list[Diagnostic]]:
+def _judge(settings: Settings, cluster: str, stdin: bytes) -> tuple[Fits | None, list[Diagnostic]]:
     """The answers for one environment, None where there are none, and what there is to say."""
     compiling = start(settings, stdin)
     manifests = [manifest for job in compiling.jobs() for manifest in job.manifests]
     if has_errors(compiling.diagnostics):
         return None, compiling.diagnostics
-    found = judged(manifests, compiling.inputs.documents, cluster, settings.options)
+    found = judge_jobs(manifests, compiling.inputs.documents, cluster, settings.options)
     return found.answers, compiling.session.rules(found.diagnostics, found.answers is None)
 
 
@@ -79,7 +79,7 @@ def _print(answers: Mapping[str, Fits], arguments: Arguments, streams: Streams) 
 
     if arguments.format == "text":
         for name, found in answers.items():
-            text = (f"{name}:\n" if name else "") + unobeyed(fits_text(found))
+            text = (f"{name}:\n" if name else "") + escape_report(fits_text(found))
             streams.out.write(text.encode("utf-8", "backslashreplace"))
     elif arguments.format == "json" and answers:
         import json
@@ -93,11 +93,11 @@ def _refused(
     diagnostics: Mapping[str, Sequence[Diagnostic]], files: Files, arguments: Arguments, streams: Streams
 ) -> Status:
     """Show what there is to say; the status is that of its errors."""
-    found = together(diagnostics)
+    found = merge_diagnostics(diagnostics)
     if arguments.format == "github":
         from trainc.cli.report_formats import github_report
 
         streams.out.write(github_report(found).encode("utf-8", "backslashreplace"))
     else:
-        streams.err.write(text_report(found, files, paint_for(arguments, streams), quiet=arguments.quiet))
-    return Status.DIAGNOSED if fails(found, arguments) else Status.DONE
+        streams.err.write(text_report(found, files, diagnostics_paint(arguments, streams), quiet=arguments.quiet))
+    return Status.DIAGNOSED if is_failure(found, arguments) else Status.DONE

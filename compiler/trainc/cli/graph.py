@@ -17,7 +17,7 @@ from argparse import ArgumentParser
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.one_job import add_job, compiled_job
 from trainc.cli.terminal import Paint, Part
-from trainc.diagnostics.spelled_out import unobeyed
+from trainc.diagnostics.escaping import escape_report
 from trainc.graph.model import Graph
 from trainc.graph.reading import read_graph
 from trainc.graph.text import Role
@@ -48,7 +48,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     one, settings = found
     graph = read_graph(one.compiled.manifests, enabled(settings.options.plugins))
     try:
-        drawn = _drawn(graph, arguments, streams)
+        drawn = _format(graph, arguments, streams)
     except ModuleNotFoundError as missing:
         if missing.name != "svg":
             raise
@@ -58,7 +58,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     return Status.DONE
 
 
-def _drawn(graph: Graph, arguments: Arguments, streams: Streams) -> str:
+def _format(graph: Graph, arguments: Arguments, streams: Streams) -> str:
     match arguments.format:
         case "mermaid":
             from trainc.graph.mermaid import graph_mermaid
@@ -83,4 +83,4 @@ def _drawn(graph: Graph, arguments: Arguments, streams: Streams) -> str:
 def _text(graph: Graph, paint: Paint) -> str:
     from trainc.graph.text import graph_text
 
-    return unobeyed(graph_text(graph, lambda text, role: paint(_LOOKS[role], text)), coloured=paint.is_on)
+    return escape_report(graph_text(graph, lambda text, role: paint(_LOOKS[role], text)), coloured=paint.is_on)

@@ -12,8 +12,8 @@ import os
 from argparse import ArgumentParser
 from collections.abc import Iterable, Sequence
 
-from trainc.cli.arguments import TOPIC, completed_by
-from trainc.cli.command import COMMANDS, Arguments, Status, Streams, UsageError, parser_of
+from trainc.cli.arguments import TOPIC, set_completion
+from trainc.cli.command import COMMANDS, Arguments, Status, Streams, UsageError, build_parser
 from trainc.cli.topics import TOPICS, topic_text
 
 _HEAD = """\
@@ -81,7 +81,7 @@ _FILES = (".yaml", ".yml", ".json")
 
 def add_arguments(parser: ArgumentParser) -> None:
     """What to explain."""
-    completed_by(parser.add_argument("topic", metavar="TOPIC", nargs="?", help="a command or a topic"), TOPIC)
+    set_completion(parser.add_argument("topic", metavar="TOPIC", nargs="?", help="a command or a topic"), TOPIC)
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
@@ -95,7 +95,7 @@ def _page(topic: str | None) -> str:
         return overview()
     for command in COMMANDS:
         if command.name == topic:
-            return parser_of(command).format_help()
+            return build_parser(command).format_help()
     if topic not in TOPICS:
         from trainc.diagnostics.near_names import did_you_mean
 
@@ -105,7 +105,7 @@ def _page(topic: str | None) -> str:
 
 
 def overview() -> str:
-    """The commands and topics, one a line, and where to start."""
+    """The commands and topics, one per line, and where to start."""
     return f"{_HEAD}{_table((c.name, c.summary) for c in COMMANDS)}\nTopics:\n{_table(TOPICS.items())}{_TAIL}"
 
 

@@ -26,7 +26,7 @@ from argparse import ArgumentParser
 from collections.abc import Iterable, Mapping
 from typing import get_args
 
-from trainc.cli.arguments import COLOR_HELP, COLOURS, FOLDER, completed_by
+from trainc.cli.arguments import COLOR_HELP, COLOURS, FOLDER, set_completion
 from trainc.cli.command import COMMANDS, Arguments, Status, Streams, UsageError
 from trainc.cli.report_text import Files, text_report
 from trainc.cli.terminal import Paint
@@ -56,7 +56,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     folder = parser.add_argument(
         "folder", metavar="DIR", nargs="?", default=".", help="where to create it (default: .)"
     )
-    completed_by(folder, FOLDER)
+    set_completion(folder, FOLDER)
     parser.add_argument(
         "--gitops",
         choices=get_args(GitOps),
@@ -69,8 +69,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         default=_REPOSITORY,
         help="URL that the tool clones (default: a placeholder)",
     )
-    parser.add_argument("--only", choices=PARTS, action="append", help="write this part (repeatable)")
-    parser.add_argument("--kustomize", action="store_true", help="write a kustomization that compiles the jobs, too")
+    parser.add_argument("--only", choices=PARTS, action="append", help="write only this part (repeatable)")
+    parser.add_argument("--kustomize", action="store_true", help="also write a kustomization that compiles the jobs")
     parser.add_argument("--print", action="store_true", help="print the files, and write nothing")
     parser.add_argument(
         "--requirement",
@@ -86,11 +86,11 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     requirement = Requirement(arguments.requirement) if arguments.requirement else _own_requirement()
     texts = _texts(arguments, requirement)
     if arguments.print:
-        streams.out.write(_printed(texts).encode("utf-8", "backslashreplace"))
+        streams.out.write(_format_files(texts).encode("utf-8", "backslashreplace"))
         return Status.DONE
     if os.path.isfile(folder):
-        raise UsageError(f"{folder} is a file; name a folder (it is created if missing)")
-    merged, in_the_way = _beside_what_is_there(folder, texts)
+        raise UsageError(f"{folder} is a file; use a folder (it is created if missing)")
+    merged, in_the_way = _merge_with_existing(folder, texts)
     builds = "trainc.yaml" in texts
     if builds and os.path.lexists(os.path.join(folder, RENDERED)):
         in_the_way.append(RENDERED)
@@ -103,7 +103,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         _vendor(folder, requirement.wheel)
     if builds and (status := _build(folder, arguments, streams)) is not Status.DONE:
         return status
-    streams.err.write(_told(folder, merged, requirement, arguments))
+    streams.err.write(_next_steps(folder, merged, requirement, arguments))
     return Status.DONE
 
 
@@ -127,7 +127,7 @@ def _texts(arguments: Arguments, requirement: Requirement) -> dict[str, str]:
     for name in ("repository", "requirement"):
         given = getattr(arguments, name)
         if given is not None and not given.isprintable():
-            raise UsageError(f"argument --{name}: {given!r} cannot be written on a line")
+            raise UsageError(f"argument --{name}: {given!r} must contain printable characters only")
     usual = [part for part in PARTS if part != "kustomize"]
     parts = [*(arguments.only or usual), *(["kustomize"] if arguments.kustomize else [])]
     texts = scaffold(parts, arguments.gitops, arguments.repository, __version__, requirement.line)
@@ -147,7 +147,7 @@ def _schemas() -> dict[str, str]:
     return {f".vscode/{name}.schema.json": json.dumps(schema) + "\n" for name, schema in schemas.items()}
 
 
-def _printed(texts: Mapping[str, str]) -> str:
+def _format_files(texts: Mapping[str, str]) -> str:
     """One file as it is, several under their names, as head and tail print them."""
     shown = {path: text for path, text in texts.items() if len(texts) == 1 or path != REQUIREMENTS} or texts
     if len(shown) == 1:
@@ -155,7 +155,7 @@ def _printed(texts: Mapping[str, str]) -> str:
     return "\n".join(f"==> {path} <==\n{text}" for path, text in sorted(shown.items()))
 
 
-def _beside_what_is_there(folder: str, texts: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+def _merge_with_existing(folder: str, texts: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """What to write, with what is added to files that exist, and the files that are in the way."""
     merged: dict[str, str] = {}
     in_the_way: list[str] = []
@@ -164,7 +164,7 @@ def _beside_what_is_there(folder: str, texts: Mapping[str, str]) -> tuple[dict[s
         if not os.path.lexists(target):
             merged[path] = text
         elif path not in _LEFT_ALONE:
-            whole = _added(target, path, text)
+            whole = _add_to_existing(target, path, text)
             if whole is None:
                 in_the_way.append(path)
             else:
@@ -172,7 +172,7 @@ def _beside_what_is_there(folder: str, texts: Mapping[str, str]) -> tuple[dict[s
     return merged, in_the_way
 
 
-def _added(target: str, path: str, text: str) -> str | None:
+def _add_to_existing(target: str, path: str, text: str) -> str | None:
     if path not in _ADDED_TO:
         return None
     try:
@@ -205,14 +205,14 @@ def _vendor(folder: str, wheel: str) -> None:
 def _build(folder: str, arguments: Arguments, streams: Streams) -> Status:
     """`trainc build` for every environment of the new repository."""
     from trainc.cli.build import run as build
-    from trainc.cli.command import parsed, parser_of
+    from trainc.cli.command import build_parser, parse_arguments
 
     (command,) = (command for command in COMMANDS if command.name == "build")
     words = ["--config", os.path.join(folder, "trainc.yaml"), "--quiet", "--color", arguments.color]
-    return build(parsed(parser_of(command), words), streams)
+    return build(parse_arguments(build_parser(command), words), streams)
 
 
-def _told(folder: str, paths: Iterable[str], requirement: Requirement, arguments: Arguments) -> str:
+def _next_steps(folder: str, paths: Iterable[str], requirement: Requirement, arguments: Arguments) -> str:
     builds = "trainc.yaml" in paths
     lines = [f"created in {folder}:", *(f"  {path}" for path in sorted(paths)), *([f"  {RENDERED}/"] if builds else [])]
     lines += ["", "next:", *([] if folder == "." else [f"  cd {folder}"])]

@@ -22,7 +22,7 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 
 from trainc.api.documents import Manifest
-from trainc.cli.arguments import FILE, add_reporting, completed_by
+from trainc.cli.arguments import FILE, add_reporting, set_completion
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.report_text import Files, text_report
 from trainc.cli.terminal import Paint
@@ -33,7 +33,7 @@ from trainc.integrations.krm.kustomize_config import FILE_NAME, kustomize_config
 from trainc.integrations.krm.transform import Transformed, transform
 from trainc.options import Limits
 from trainc.reading.document import Document
-from trainc.reading.opening import read_bounded, read_file, reason_of
+from trainc.reading.opening import error_reason, read_bounded, read_file
 
 _STDIN = "-"
 
@@ -43,8 +43,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     configuration = parser.add_argument(
         "configuration", metavar="CONFIG", nargs="?", help="overlay file; kustomize passes it to exec plugins"
     )
-    completed_by(configuration, FILE)
-    parser.add_argument("--print", choices=(FILE_NAME,), help="print a file that kustomize needs, and do nothing else")
+    set_completion(configuration, FILE)
+    parser.add_argument("--print", choices=(FILE_NAME,), help="print a file that kustomize needs, and exit")
     parser.add_argument("--allow-empty", action="store_true", help="succeed even if there is no TrainJob")
     add_reporting(parser)
 
@@ -66,7 +66,7 @@ def _function(text: bytes, arguments: Arguments, streams: Streams) -> Status:
     from trainc.integrations.krm.resource_list import answer, read_resource_list, results_of
 
     request = read_resource_list(text)
-    done = _transformed(request.items, request.configuration, arguments)
+    done = _transform(request.items, request.configuration, arguments)
     results = results_of(done.diagnostics, [*request.items, *done.items])
     streams.out.write(dump_yaml([answer(request, done.items, results)]).encode("utf-8", "backslashreplace"))
     return _report(done.diagnostics, Files(text), arguments, streams)
@@ -79,14 +79,14 @@ def _plugin(text: bytes, arguments: Arguments, streams: Streams) -> Status:
     documents, problems = read_documents(text, _STDIN, Limits())
     if has_errors(problems):
         raise CompileError(problems)
-    done = _transformed([document.data for document in documents], configuration, arguments)
+    done = _transform([document.data for document in documents], configuration, arguments)
     status = _report([*problems, *done.diagnostics], Files(text), arguments, streams)
     if status is Status.DONE:
         streams.out.write(dump_yaml(done.items).encode("utf-8", "backslashreplace"))
     return status
 
 
-def _transformed(items: Sequence[Manifest], configuration: Document | None, arguments: Arguments) -> Transformed:
+def _transform(items: Sequence[Manifest], configuration: Document | None, arguments: Arguments) -> Transformed:
     folder = os.curdir
     refused = used_as_validator(folder, configuration)
     if refused:
@@ -100,7 +100,7 @@ def _configuration(path: str) -> Document:
     try:
         found, problems = read_documents(read_file(path, Limits().file_bytes), path, Limits())
     except OSError as error:
-        message = f"{path} cannot be read: {reason_of(error)}"
+        message = f"{path} cannot be read: {error_reason(error)}"
         raise CompileError([Diagnostic("UnreadableFile", "error", message, "name an overlay file")]) from None
     if not problems and len(found) != 1:
         message = f"{path} has {len(found)} documents; an overlay file has exactly one"

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from io import BytesIO, RawIOBase, StringIO
 from typing import Any, BinaryIO, NoReturn
 
-from trainc.cli.command import COMMANDS, Command, Status, Streams, UsageError, parsed, parser_of
+from trainc.cli.command import COMMANDS, Command, Status, Streams, UsageError, build_parser, parse_arguments
 
 # The name that kustomize gives to the program of a plugin: the kind of its configuration.
 KUSTOMIZE_PLUGIN = "Overlay"
@@ -50,12 +50,12 @@ def main(words: Sequence[str] | None = None, streams: Streams | None = None) -> 
         return _NO_READER
     except OSError as error:
         # The disk or the permissions, not the input and not trainc: inputs that cannot be read are diagnosed before.
-        from trainc.diagnostics.spelled_out import printable, unobeyed
+        from trainc.diagnostics.escaping import escape_line, escape_report
 
         # Nothing that is written to can be missing: without a name, that is the folder that trainc was started in.
         nameless = "the current folder" if isinstance(error, FileNotFoundError) else "standard output"
         where = error.filename if isinstance(error.filename, str) else nameless
-        streams.err.write(unobeyed(f"trainc: {printable(where)}: {error.strerror or error}\n"))
+        streams.err.write(escape_report(f"trainc: {escape_line(where)}: {error.strerror or error}\n"))
         _discard_output(streams)
         return Status.DIAGNOSED
     except (MemoryError, RecursionError) as error:
@@ -113,9 +113,9 @@ def _dispatch(words: list[str], streams: Streams) -> int:
 
 
 def _run(command: Command, words: list[str], streams: Streams) -> int:
-    parser = parser_of(command)
+    parser = build_parser(command)
     try:
-        return command.load().run(parsed(parser, words), streams)
+        return command.load().run(parse_arguments(parser, words), streams)
     except UsageError as error:
         parser.print_usage(streams.err)
         streams.err.write(f"trainc {command.name}: error: {error}\n")

@@ -24,13 +24,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from trainc.api.releases import NEWEST_RELEASE
-from trainc.cli.arguments import FILE, add_limits, add_reporting, completed_by
+from trainc.cli.arguments import FILE, add_limits, add_reporting, set_completion
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.report_text import Files, counted_noun, text_report
 from trainc.cli.settings import limits_of
-from trainc.cli.terminal import Paint, is_obeyed
-from trainc.diagnostics import Diagnostic, Severity, in_order
-from trainc.diagnostics.spelled_out import printable, unobeyed
+from trainc.cli.terminal import Paint, obeys_escapes
+from trainc.diagnostics import Diagnostic, Severity, sort_diagnostics
+from trainc.diagnostics.escaping import escape_line, escape_report
 from trainc.migration.files import MigratedFile, migrate_text
 from trainc.migration.newest import around_of
 from trainc.migration.v1.batch import Batch
@@ -46,7 +46,7 @@ _NOT_MIGRATED = ("CannotMigrate",)
 def add_arguments(parser: ArgumentParser) -> None:
     """Files, and whether to write."""
     help_text = "file, folder, or - for stdin to stdout"
-    completed_by(parser.add_argument("paths", metavar="PATH", nargs="+", help=help_text), FILE)
+    set_completion(parser.add_argument("paths", metavar="PATH", nargs="+", help=help_text), FILE)
     writing = parser.add_mutually_exclusive_group()
     writing.add_argument("--diff", action="store_true", help="print a diff and write nothing")
     writing.add_argument("--check", action="store_true", help="write nothing; exit 1 if any file would change")
@@ -78,7 +78,9 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         diagnostics += migrated.diagnostics
         changed += migrated.text != text
         _deliver(file, text, migrated, arguments, streams)
-    report = text_report(in_order(diagnostics), Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
+    report = text_report(
+        sort_diagnostics(diagnostics), Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet
+    )
     streams.err.write(report)
     if not arguments.quiet:
         verb = "would change" if arguments.diff or arguments.check else "changed"
@@ -95,8 +97,10 @@ def _report(
     from trainc.migration.v1.report import format_report, rows_of
 
     rows = rows_of(documents, batch)
-    streams.out.write(unobeyed(format_report(rows)).encode("utf-8", "backslashreplace"))
-    report = text_report(in_order(diagnostics), Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
+    streams.out.write(escape_report(format_report(rows)).encode("utf-8", "backslashreplace"))
+    report = text_report(
+        sort_diagnostics(diagnostics), Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet
+    )
     streams.err.write(report)
     stuck = any(row.is_stuck for row in rows) or any(d.severity == "error" for d in diagnostics)
     return Status.DIAGNOSED if stuck else Status.DONE
@@ -112,7 +116,7 @@ def _texts(
             if file.endswith(TEMPLATE_SUFFIXES):
                 hint = "change it by hand; pipe the rendered template to `trainc migrate - --diff` to see what has to change"
                 diagnostics.append(_skipped(f"{shown_path(file)} is a template", hint, is_named=file == path))
-            elif (data := walk.read(file, streams.stdin)) is not None and not walk.passes_over(file, path, data):
+            elif (data := walk.read(file, streams.stdin)) is not None and not walk.skips(file, path, data):
                 yield file, decode(data)
     overlays = map(shown_path, walk.overlays)
     diagnostics += (
@@ -130,10 +134,10 @@ def _deliver(file: str, text: str, migrated: MigratedFile, arguments: Arguments,
     if arguments.diff:
         from trainc.cli.build_output import difference
 
-        name = printable(file)
+        name = escape_line(file)
         patch = difference(text, migrated.text, f"{name} (now)", f"{name} (migrated)")
-        if is_obeyed(streams.out):
-            patch = unobeyed(patch)
+        if obeys_escapes(streams.out):
+            patch = escape_report(patch)
         streams.out.write(patch.encode("utf-8", "backslashreplace"))
     elif file == STDIN and not arguments.check:
         streams.out.write(migrated.text.encode("utf-8", "backslashreplace"))

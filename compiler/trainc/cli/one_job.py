@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from io import BytesIO
 
-from trainc.cli.arguments import FILE, add_input, add_limits, add_reporting, completed_by
+from trainc.cli.arguments import FILE, add_input, add_limits, add_reporting, set_completion
 from trainc.cli.command import Arguments, Streams, UsageError
 from trainc.cli.report_text import STDIN, Files, text_report
 from trainc.cli.settings import Settings, limits_of, settings_of
@@ -18,7 +18,7 @@ from trainc.reading.opening import read_bounded
 def add_job(parser: ArgumentParser) -> None:
     """JOB, and everything that says how to compile it."""
     job = parser.add_argument("job", metavar="JOB", help="PATH[#[NAMESPACE/]NAME] of the TrainJob")
-    completed_by(job, FILE)
+    set_completion(job, FILE)
     add_input(parser, paths=False)
     add_limits(parser)
     add_reporting(parser)

@@ -15,14 +15,14 @@ import os
 from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 
-from trainc.cli.arguments import FILE, add_input, add_limits, add_reporting, add_shaping, completed_by
+from trainc.cli.arguments import FILE, add_input, add_limits, add_reporting, add_shaping, set_completion
 from trainc.cli.command import Arguments, Status, Streams, UsageError
-from trainc.cli.environments import environments_of, name_of, together
+from trainc.cli.environments import environment_name, environments_of, merge_diagnostics
 from trainc.cli.report_text import Files, counted_noun, text_report
 from trainc.cli.settings import Settings, settings_of
 from trainc.cli.terminal import Paint
 from trainc.diagnostics import CompileError, Diagnostic
-from trainc.diagnostics.spelled_out import well_formed
+from trainc.diagnostics.escaping import escape_xml
 from trainc.emit.yaml_writer import dump_yaml
 from trainc.explain.explanation import explanation
 from trainc.explain.select_job import OneJob, compile_every
@@ -48,12 +48,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         default="report.html",
         help="output file, or - for stdout (default: report.html)",
     )
-    completed_by(where, FILE)
+    set_completion(where, FILE)
     parser.add_argument(
         "--source-url",
         metavar="URL",
         default="",
-        help="link sources below this URL, as #L lines (default: to the files, as seen from the page)",
+        help="base URL for links to source lines (default: relative paths)",
     )
     parser.add_argument("--title", default="Training jobs", help="heading of the page (default: Training jobs)")
     add_shaping(parser)
@@ -67,16 +67,16 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         raise UsageError(f"argument --source-url: {arguments.source_url!r} does not start with https://")
     link = link_into(arguments.source_url, "" if arguments.output == "-" else os.path.dirname(arguments.output))
     try:
-        every = {name_of(each): settings_of(each) for each in environments_of(arguments)}
+        every = {environment_name(each): settings_of(each) for each in environments_of(arguments)}
     except CompileError as error:
         return _refused({"": error.diagnostics}, arguments, streams)
     jobs: list[Job] = []
-    remarks: dict[str, list[Diagnostic]] = {}
+    diagnostics: dict[str, list[Diagnostic]] = {}
     refused: dict[str, list[Diagnostic]] = {}
     for name, settings in every.items():
         try:
             inputs = settings.read(streams.stdin)
-            compiled, remarks[name] = compile_every(inputs, settings.options, settings.policy())
+            compiled, diagnostics[name] = compile_every(inputs, settings.options, settings.policy())
         except CompileError as error:
             refused[name] = error.diagnostics
             continue
@@ -85,7 +85,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         jobs += [replace(job, environment=name) for job in made]
     if refused:
         return _refused({name: refused.get(name, ()) for name in every}, arguments, streams)
-    text = well_formed(page(jobs, together(remarks), _printable(arguments.title), link))
+    text = escape_xml(page(jobs, merge_diagnostics(diagnostics), _printable(arguments.title), link))
     if arguments.output == "-":
         streams.out.write(text.encode("utf-8", "backslashreplace"))
         return Status.DONE
@@ -98,7 +98,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 def _refused(found: Mapping[str, Sequence[Diagnostic]], arguments: Arguments, streams: Streams) -> Status:
     paint = Paint(arguments.color, streams.err)
-    streams.err.write(text_report(together(found), Files(), paint, quiet=arguments.quiet))
+    streams.err.write(text_report(merge_diagnostics(found), Files(), paint, quiet=arguments.quiet))
     return Status.DIAGNOSED
 
 
@@ -107,11 +107,11 @@ def _fits(compiled: Sequence[OneJob], documents: Sequence[Document], settings: S
     cluster = settings.configuration.cluster
     if cluster is None:
         return {}
-    from trainc.cli.cluster import judged
+    from trainc.cli.cluster import judge_jobs
     from trainc.fits.forms import fits_by_job
 
     manifests = [manifest for one in compiled for manifest in one.compiled.manifests]
-    found = judged(manifests, documents, cluster, settings.options)
+    found = judge_jobs(manifests, documents, cluster, settings.options)
     return {} if found.answers is None else fits_by_job(found.answers)
 
 

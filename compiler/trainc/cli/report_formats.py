@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from trainc import __version__
-from trainc.cli.report_text import told
+from trainc.cli.report_text import full_message
 from trainc.diagnostics import Diagnostic
 from trainc.diagnostics.codes import CODES
 from trainc.diagnostics.rulebook import page, rule_url, summary_of
@@ -83,7 +83,7 @@ _FENCES = pattern(r"^```\w*\n", re.MULTILINE)
 
 
 def _sarif_result(d: Diagnostic, rule: int) -> dict[str, Any]:
-    what = f"{d.path}: {told(d)}" if d.path else told(d)
+    what = f"{d.path}: {full_message(d)}" if d.path else full_message(d)
     text = f"{what}. Help: {d.hint}" if d.hint else what
     result = {"ruleId": d.code, "ruleIndex": rule, "level": _SARIF_LEVELS[d.severity], "message": {"text": text}}
     if d.environments:
@@ -116,7 +116,7 @@ def _github_command(d: Diagnostic) -> str:
     if d.source is not None:
         properties = {"file": d.source.file, "line": str(d.source.line), "col": str(d.source.column)}
     properties["title"] = f"{d.code} ({d.object})" if d.object else d.code
-    what = f"{d.path}: {told(d)}" if d.path else told(d)
+    what = f"{d.path}: {full_message(d)}" if d.path else full_message(d)
     text = "\n".join(filter(None, (what, d.hint, rule_url(d.code))))
     written = ",".join(f"{name}={_escaped(value, ':,')}" for name, value in properties.items())
     return f"::{_GITHUB_LEVELS[d.severity]} {written}::{_escaped(text, '')}\n"

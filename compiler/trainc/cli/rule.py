@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from trainc.cli.arguments import CODE, completed_by
+from trainc.cli.arguments import CODE, set_completion
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.diagnostics.near_names import did_you_mean
 from trainc.diagnostics.rulebook import codes, page, summary_of
@@ -17,7 +17,7 @@ from trainc.diagnostics.rulebook import codes, page, summary_of
 
 def add_arguments(parser: ArgumentParser) -> None:
     """A code, or all."""
-    completed_by(
+    set_completion(
         parser.add_argument("code", metavar="CODE", nargs="?", help="the code in brackets in a diagnostic"), CODE
     )
     parser.add_argument("--all", action="store_true", help="list all codes")
@@ -35,14 +35,14 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         return Status.DONE
     text = page(arguments.code)
     if text is None:
-        near = did_you_mean(_as_written(arguments.code), codes())
+        near = did_you_mean(_to_code(arguments.code), codes())
         streams.err.write(f"trainc rule: unknown code {arguments.code!r}; {near or '`trainc rule --all` lists them'}\n")
         return Status.DIAGNOSED
     streams.out.write(text.encode("utf-8", "backslashreplace"))
     return Status.DONE
 
 
-def _as_written(code: str) -> str:
+def _to_code(code: str) -> str:
     """`unknown-field` as UnknownField, so that near names are found however a code is typed."""
     words = code.replace("_", "-").split("-")
     return "".join(word[:1].upper() + word[1:] for word in words)

@@ -4,7 +4,7 @@ Each pod is a process group with its compiled environment; pods meet on the
 loopback address. The job's commands run as you, outside any container: images
 are ignored, and programs and files are those of this machine. Volumes are
 folders below --workdir. Restarts and the end of the job follow backoffLimit and
-the failure and success policies. Ctrl-C ends all of it.
+the failure and success policies. Ctrl-C stops everything.
 
 Examples:
   trainc run jobs/llm.yaml --pods 2 --procs 2
@@ -19,29 +19,32 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import subprocess
 import tempfile
+import time
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 
 from trainc.api.documents import Json
-from trainc.cli.arguments import FILE, FOLDER, completed_by, refusal
+from trainc.cli.arguments import FILE, FOLDER, argument_error, set_completion
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.one_job import add_job, compiled_job
 from trainc.cli.report_text import Files, text_report
-from trainc.cli.terminal import Paint, Part
+from trainc.cli.terminal import Paint, Part, Progress
 from trainc.diagnostics import Diagnostic, Finding, format_path, has_errors
 from trainc.explain.select_job import OneJob
 from trainc.plugins.plugin import Plugin
 from trainc.plugins.registry import enabled
-from trainc.run.asked import Size, programs_asked, scaled
-from trainc.run.environment import inherited
+from trainc.run.environment import inherited_variables
+from trainc.run.job_size import Size, requested_programs, scale_job
 from trainc.run.model import Machine, Plan, Pod, Program
 from trainc.run.plan import plan_of
 from trainc.run.processes import MARK, Reports, run_plan
-from trainc.run.stand_ins import ASKED_ABOUT, local_variables
+from trainc.run.stand_ins import ASKED_ABOUT, MODULES_ASKED_ABOUT, local_variables
 
 _MOST_PODS = 64
+_SILENT = 5.0
 _PORTS = 64
 # What a dry run prints, so that it prints the same each time.
 _EXAMPLE, _EXAMPLE_PORTS = "/tmp/trainc-run", range(29500, 29500 + _PORTS)  # noqa: S108 - nothing is written there
@@ -52,19 +55,19 @@ def add_arguments(parser: ArgumentParser) -> None:
     """The job, its size here, and where things are."""
     add_job(parser)
     group = parser.add_argument_group("run")
-    group.add_argument("--pods", type=_positive, metavar="N", help="run this many nodes instead")
-    group.add_argument("--procs", type=_positive, metavar="N", help="run this many processes per node instead")
-    group.add_argument("--dry-run", action="store_true", help="print what would run")
-    group.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="end the job after this time")
-    group.add_argument("--no-restarts", action="store_true", help="end the job at the first failure")
-    help_text = "keep volumes here (default: a temporary folder)"
-    completed_by(group.add_argument("--workdir", metavar="DIR", help=help_text), FOLDER)
+    group.add_argument("--pods", type=_positive, metavar="N", help="number of nodes to start, instead of the job's")
+    group.add_argument("--procs", type=_positive, metavar="N", help="processes to start per node, instead of the job's")
+    group.add_argument("--dry-run", action="store_true", help="print the commands without running them")
+    group.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="stop the job after this time")
+    group.add_argument("--no-restarts", action="store_true", help="stop at the first failure")
+    help_text = "folder for volumes (default: a temporary one)"
+    set_completion(group.add_argument("--workdir", metavar="DIR", help=help_text), FOLDER)
     group.add_argument(
         "--map", type=_place, action="append", default=[], metavar="PATH=DIR",
-        help="use DIR for PATH of the image; repeatable",
+        help="use DIR in place of PATH in the image (repeatable)",
     )  # fmt: skip
-    help_text = "the interpreter for python, torchrun and tune"
-    completed_by(group.add_argument("--python", metavar="FILE", help=help_text), FILE)
+    help_text = "interpreter for python, torchrun and tune"
+    set_completion(group.add_argument("--python", metavar="FILE", help=help_text), FILE)
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
@@ -73,7 +76,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     changed: list[Finding] = []
 
     def smaller(job: Json) -> Json:
-        job, findings = scaled(job, Size(arguments.pods, arguments.procs))
+        job, findings = scale_job(job, Size(arguments.pods, arguments.procs))
         changed.extend(findings)
         return job
 
@@ -88,21 +91,27 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         machine = _machine(arguments, workdir, one)
         plugins = enabled(settings.options.plugins)
         plan = plan_of(one.compiled.manifests, machine, plugins)
-        diagnostics = [*one.diagnostics, *_placed(changed, one, "TrainJob"), *_placed(plan.findings, one, "JobSet")]
+        diagnostics = [
+            *one.diagnostics,
+            *_place_findings(changed, one, "TrainJob"),
+            *_place_findings(plan.findings, one, "JobSet"),
+        ]
         streams.err.write(text_report(diagnostics, Files(), paint, quiet=arguments.quiet))
         if arguments.dry_run:
-            streams.out.write(_printed(plan).encode("utf-8", "backslashreplace"))
+            streams.out.write(_format_plan(plan).encode("utf-8", "backslashreplace"))
         if has_errors(diagnostics):
             return Status.DIAGNOSED
         if plan.pods > _MOST_PODS:
             raise UsageError(
-                f"the job has {plan.pods:,} pods, and one machine runs {_MOST_PODS}; give it fewer: --pods 2"
+                f"the job has {plan.pods:,} pods, and trainc run starts at most {_MOST_PODS}; use --pods 2"
             )
         if arguments.dry_run:
             return Status.DONE
         _make(plan)
         environ = _environ(machine, plugins)
-        reports = _reports(arguments, streams, plan)
+        line = Progress(streams.err)
+        reports = _reports(arguments, streams, plan, line)
+        stack.callback(line.clear)
         restarts = not arguments.no_restarts
         return Status(run_plan(plan, environ, reports, restarts=restarts, timeout=arguments.timeout))
 
@@ -113,14 +122,26 @@ def _temporary() -> tempfile.TemporaryDirectory[str]:
 
 def _machine(arguments: Arguments, workdir: str, one: OneJob) -> Machine:
     places = dict(arguments.map)
-    asked = {*ASKED_ABOUT, *programs_asked(one.compiled.manifests, places)}
-    programs = {name: path for name in asked if (path := shutil.which(name))}
+    requested = {*ASKED_ABOUT, *requested_programs(one.compiled.manifests, places)}
+    programs = {name: path for name in requested if (path := shutil.which(name))}
     python = os.path.abspath(arguments.python) if arguments.python else ""
     if python and not shutil.which(python):
-        raise UsageError(f"--python: {arguments.python} is not a program")
+        raise UsageError(f"--python: {arguments.python} is not an executable file")
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     ports = tuple(_EXAMPLE_PORTS) if arguments.dry_run else _free_ports(_PORTS)
-    return Machine(workdir, os.environ, programs, ports, places, python, is_root)
+    uses_tune = "tune" in requested_programs(one.compiled.manifests, places)
+    missing = _missing_modules(python or programs.get("python3", "")) if uses_tune else frozenset()
+    return Machine(workdir, os.environ, programs, ports, places, python, is_root, missing)
+
+
+def _missing_modules(python: str) -> frozenset[str]:
+    """Those that an interpreter is asked about and does not have; all of them where there is no interpreter."""
+    program = "import sys, importlib.util as u; print(*(m for m in sys.argv[1:] if u.find_spec(m) is None))"
+    if not python:
+        return frozenset(MODULES_ASKED_ABOUT)
+    words = [python, "-c", program, *MODULES_ASKED_ABOUT]
+    asked = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603 - the user's interpreter
+    return frozenset(asked.stdout.split() if asked.returncode == 0 else MODULES_ASKED_ABOUT)
 
 
 def _free_ports(count: int) -> tuple[int, ...]:
@@ -135,14 +156,18 @@ def _free_ports(count: int) -> tuple[int, ...]:
 def _environ(machine: Machine, plugins: Sequence[Plugin]) -> dict[str, str]:
     """This machine's variables, less those that a launcher around this one may have set, and what one machine needs."""
     known = [name for plugin in plugins for name in (*plugin.reserved, *plugin.shell_names)]
-    told = {
+    variables = {
         *known,
         *(value for plugin in plugins for value in plugin.shell_names.values()),
         "RANK",
         "LOCAL_RANK",
         "WORLD_SIZE",
     }
-    environ = {**dict(inherited(machine.environ, sorted(told))), **local_variables(machine), MARK: machine.workdir}
+    environ = {
+        **dict(inherited_variables(machine.environ, sorted(variables))),
+        **local_variables(machine),
+        MARK: machine.workdir,
+    }
     return {**environ, "PATH": f"{machine.workdir}/bin{os.pathsep}{environ.get('PATH', os.defpath)}"}
 
 
@@ -157,37 +182,50 @@ def _make(plan: Plan) -> None:
             os.chmod(path, 0o700)
 
 
-def _placed(findings: Iterable[Finding], one: OneJob, kind: str) -> list[Diagnostic]:
+def _place_findings(findings: Iterable[Finding], one: OneJob, kind: str) -> list[Diagnostic]:
     label = f"{kind} {one.compiled.namespace}/{one.compiled.name}".replace(" /", " ")
     return [Diagnostic(f.code, f.severity, f.message, f.hint, label, format_path(f.path)) for f in findings]
 
 
-def _reports(arguments: Arguments, streams: Streams, plan: Plan) -> Reports:
+def _reports(arguments: Arguments, streams: Streams, plan: Plan, line: Progress) -> Reports:
     names = [pod.short for step in plan.steps for pod in step.pods]
     width = max(map(len, names), default=0)
     colours = {name: _COLOURS[index % len(_COLOURS)] for index, name in enumerate(names)}
     out_paint, err_paint = Paint(arguments.color, streams.out), Paint(arguments.color, streams.err)
+    last = [time.monotonic()]
 
-    def output(pod: Pod, program: Program, line: bytes) -> None:
+    def output(pod: Pod, program: Program, text: bytes) -> None:
+        line.clear()
+        last[0] = time.monotonic()
         containers = sum(each.kind == "main" for each in pod.programs)
         label = pod.short if program.kind == "main" and containers == 1 else f"{pod.short}/{program.name}"
         prefix = out_paint(colours[pod.short], f"{label:{width}} | ")
-        streams.out.write(prefix.encode() + line.rstrip(b"\r") + b"\n")
+        streams.out.write(prefix.encode() + text.rstrip(b"\r") + b"\n")
         streams.out.flush()
 
     def event(pod: str, what: str) -> None:
+        line.clear()
         if not arguments.quiet or not pod:
             streams.err.write(err_paint("faint", f"trainc run: {pod + ': ' if pod else ''}{what}") + "\n")
             streams.err.flush()
 
+    def state(running: Sequence[str], done: int) -> None:
+        line.show(lambda: _state(running, done, plan.pods, time.monotonic() - last[0]))
+
     event(
         plan.name,
-        f"{plan.pods} {'pod' if plan.pods == 1 else 'pods'} as processes of this machine; images are not used",
+        f"{plan.pods} {'pod' if plan.pods == 1 else 'pods'} as processes on this machine; images are not used",
     )
-    return Reports(output, event)
+    return Reports(output, event, state)
 
 
-def _printed(plan: Plan) -> str:
+def _state(running: Sequence[str], done: int, pods: int, silent: float) -> str:
+    """How a run stands, in one line: `2 of 4 pods running, 1 done, no output for 12 s: node-0-1, node-0-2`."""
+    quiet = f", no output for {silent:.0f} s" if silent >= _SILENT else ""
+    return f"{len(running)} of {pods} pods running, {done} done{quiet}: {', '.join(running)}"
+
+
+def _format_plan(plan: Plan) -> str:
     """The plan as commands: what each pod is told, and what it starts."""
     import shlex
 
@@ -200,8 +238,8 @@ def _printed(plan: Plan) -> str:
                 lines.append(
                     f"# pod {pod.short}, {program.name}{'' if program.kind == 'main' else f' ({program.kind})'}"
                 )
-                told = " ".join(f"{name}={shlex.quote(value)}" for name, value in program.env.items())
-                lines.append(f"{told} {shlex.join(program.words)}".strip())
+                variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in program.env.items())
+                lines.append(f"{variables} {shlex.join(program.words)}".strip())
     return "\n".join([*lines, ""])
 
 
@@ -219,12 +257,12 @@ def _number(text: str, what: str, is_right: Callable[[float], bool]) -> float:
     except ValueError:
         value = float("nan")
     if not (value < float("inf") and is_right(value)):
-        raise refusal(f"{text!r} is not {what}")
+        raise argument_error(f"{text!r} is not {what}")
     return value
 
 
 def _place(text: str) -> tuple[str, str]:
     path, separator, folder = text.partition("=")
     if not separator or not path.startswith("/") or path == "/":
-        raise refusal(f"{text!r} is not PATH=DIR, where PATH is absolute")
+        raise argument_error(f"{text!r} does not have the form PATH=DIR with an absolute PATH")
     return path, os.path.abspath(folder or ".")

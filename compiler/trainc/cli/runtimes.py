@@ -15,7 +15,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 
 from trainc.api.releases import NEWEST_RELEASE
-from trainc.cli.arguments import RUNTIME, add_release, completed_by
+from trainc.cli.arguments import RUNTIME, add_release, set_completion
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.reading import catalog
 from trainc.reading.document import Document
@@ -29,7 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     listing = actions.add_parser("list", help="list names, frameworks and releases", allow_abbrev=False)
     add_release(listing.add_argument)
     showing = actions.add_parser("show", help="print the YAML of one runtime", allow_abbrev=False)
-    completed_by(showing.add_argument("name", metavar="NAME"), RUNTIME)
+    set_completion(showing.add_argument("name", metavar="NAME"), RUNTIME)
     add_release(showing.add_argument)
 
 

@@ -1,6 +1,6 @@
 """Print a JSON Schema for editors: of TrainJobs, runtimes, overlays or trainc.yaml.
 
-Without KIND, the schema fits files that hold documents of several kinds. Without
+Without KIND, the schema is for files with documents of several kinds. Without
 --release, it is for the release in trainc.yaml, or else the newest.
 
 Examples:

@@ -18,33 +18,35 @@ from argparse import ArgumentParser
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from trainc.cli.arguments import FILE, FOLDER, add_release, add_reporting, completed_by
+from trainc.cli.arguments import FILE, FOLDER, add_release, add_reporting, set_completion
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.report_text import Files, text_report
 from trainc.cli.terminal import Paint
-from trainc.diagnostics import CompileError, Diagnostic, in_order
-from trainc.diagnostics.spelled_out import unobeyed
+from trainc.diagnostics import CompileError, Diagnostic, sort_diagnostics
+from trainc.diagnostics.escaping import escape_report
 from trainc.options import Limits, Options
 
 if TYPE_CHECKING:
     from trainc.api.documents import Manifest
-    from trainc.integrations.kubeflow.script import Ran
+    from trainc.integrations.kubeflow.script import ScriptResult
 
 _EXTRA = ("kubeflow", "kubernetes", "kubeflow_trainer_api")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """The script, its arguments, and where jobs are written."""
-    completed_by(parser.add_argument("script", metavar="SCRIPT", help="the Python file to run"), FILE)
-    parser.add_argument("words", metavar="ARG", nargs="*", help="its arguments; after -- if they begin with -")
+    set_completion(parser.add_argument("script", metavar="SCRIPT", help="the Python file to run"), FILE)
+    parser.add_argument(
+        "words", metavar="ARG", nargs="*", help="arguments for the script; put them after -- if they start with -"
+    )
     group = parser.add_argument_group("input")
-    help_text = "more runtimes, for those not in the catalog (repeatable)"
-    completed_by(group.add_argument("--runtimes", metavar="DIR", action="append", default=[], help=help_text), FOLDER)
+    help_text = "folder with more runtimes (repeatable)"
+    set_completion(group.add_argument("--runtimes", metavar="DIR", action="append", default=[], help=help_text), FOLDER)
     add_release(group.add_argument)
-    group.add_argument("--namespace", metavar="NAME", default="default", help="namespace of clients that name none")
+    group.add_argument("--namespace", metavar="NAME", default="default", help="namespace for clients that set none")
     group = parser.add_argument_group("output")
     help_text = "write DIR/<name>.yaml for each job (default: stdout)"
-    completed_by(group.add_argument("-o", "--output", metavar="DIR", help=help_text), FOLDER)
+    set_completion(group.add_argument("-o", "--output", metavar="DIR", help=help_text), FOLDER)
     add_reporting(parser)
 
 
@@ -69,7 +71,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     except CompileError as error:
         return _refused(error.diagnostics, arguments, streams)
     except ScriptError as error:
-        streams.err.write(unobeyed(f"trainc sdk: {error}\n"))
+        streams.err.write(escape_report(f"trainc sdk: {error}\n"))
         return Status.DIAGNOSED
     _report((d for backend in ran.backends for d in backend.compilation.diagnostics), arguments, streams)
     if not ran.trainjobs:
@@ -88,7 +90,7 @@ def _runtimes(folders: list[str]) -> list[Manifest]:
     return [document.data for document in documents if str(document.data.get("kind", "")).endswith("TrainingRuntime")]
 
 
-def _written(ran: Ran, arguments: Arguments, streams: Streams) -> Status:
+def _written(ran: ScriptResult, arguments: Arguments, streams: Streams) -> Status:
     if arguments.output is None:
         text = "---\n".join(backend.to_yaml() for backend in ran.backends if backend.trainjobs)
         streams.out.write(text.encode("utf-8", "backslashreplace"))
@@ -108,5 +110,5 @@ def _refused(diagnostics: Iterable[Diagnostic], arguments: Arguments, streams: S
 
 
 def _report(diagnostics: Iterable[Diagnostic], arguments: Arguments, streams: Streams) -> None:
-    found = in_order(list(dict.fromkeys(diagnostics)))
+    found = sort_diagnostics(list(dict.fromkeys(diagnostics)))
     streams.err.write(text_report(found, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet))

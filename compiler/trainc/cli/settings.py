@@ -93,7 +93,7 @@ def _overlays(paths: Sequence[str], limits: Limits) -> Sequence[Loaded]:
 
 def _options(arguments: Arguments, configuration: Configuration, overlays: Sequence[Loaded]) -> Options:
     """trainc.yaml's settings under those of overlays, and both under the arguments."""
-    chosen = layered(_decided(configuration), *(overlay.settings for overlay in overlays), _decided(arguments))
+    chosen = layered(_options_set(configuration), *(overlay.settings for overlay in overlays), _options_set(arguments))
     try:
         options = Options(**chosen, limits=limits_of(arguments))
     except ValueError as error:
@@ -107,7 +107,7 @@ def _options(arguments: Arguments, configuration: Configuration, overlays: Seque
     return options
 
 
-def _decided(source: Arguments | Configuration) -> dict[str, Any]:
+def _options_set(source: Arguments | Configuration) -> dict[str, Any]:
     """The fields of Options that arguments or trainc.yaml have decided."""
     values = {option.name: getattr(source, option.name, None) for option in fields(Options) if option.name != "limits"}
     if options := getattr(source, "sync_option", None):

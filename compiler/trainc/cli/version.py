@@ -38,7 +38,7 @@ def version_text() -> str:
     for plugin in PLUGINS:
         ported.setdefault(plugin.ports, []).append(plugin.name)
     lines.append("plugins, by the folder of pkg/runtime/framework/plugins that each one ports:")
-    lines += [f"  {folder}: {', '.join(names)}" for folder, names in ported.items()]
+    lines += [f"  {folder or '(none: trainc only)'}: {', '.join(names)}" for folder, names in ported.items()]
     lines.append(f"deviations from the controller under --semantics gitops ({len(port['deviations'])}):")
     lines += [f"  {deviation['id']}: {deviation['what']}" for deviation in port["deviations"]]
     return "\n".join((*lines, ""))

@@ -22,7 +22,7 @@ _STAYS = "this error cannot be ignored: nothing can be compiled until it is fixe
 _NEEDS_REASON = "an error is ignored only with a reason: "
 
 
-def as_found(found: Iterable[Diagnostic], fixed: bool = False) -> list[Diagnostic]:
+def keep_severities(found: Iterable[Diagnostic], fixed: bool = False) -> list[Diagnostic]:
     """No rules: every diagnostic as it was found."""
     return list(found)
 
@@ -75,9 +75,9 @@ class Policy:
 
     def __call__(self, found: Iterable[Diagnostic], fixed: bool = False) -> list[Diagnostic]:
         """The diagnostics with their severities as decided. Applied again, it changes nothing."""
-        return [self._judged(diagnostic, fixed=fixed) for diagnostic in found]
+        return [self._apply(diagnostic, fixed=fixed) for diagnostic in found]
 
-    def _judged(self, found: Diagnostic, *, fixed: bool) -> Diagnostic:
+    def _apply(self, found: Diagnostic, *, fixed: bool) -> Diagnostic:
         if found.severity == "ignored":
             return found
         source = found.source
@@ -91,27 +91,27 @@ class Policy:
         if rule.level == "ignore":
             example = f"`{found.code}: {{level: ignore, reason: why it is fine}}`"
             return _ignored(found, found, rule.reason, example, fixed=fixed)
-        if found.severity == "error" and rule.level != "error" and (fixed or _leaves_a_hole(found.code)):
-            return _hinted(found, _STAYS)
+        if found.severity == "error" and rule.level != "error" and (fixed or _hides_missing_output(found.code)):
+            return _with_hint(found, _STAYS)
         return replace(found, severity=rule.level)
 
 
 def _ignored(ignored: Diagnostic, found: Diagnostic, reason: str, example: str, *, fixed: bool) -> Diagnostic:
-    if found.severity == "error" and (fixed or _leaves_a_hole(found.code)):
-        return _hinted(found, _STAYS)
+    if found.severity == "error" and (fixed or _hides_missing_output(found.code)):
+        return _with_hint(found, _STAYS)
     if found.severity == "error" and not reason:
-        return _hinted(found, _NEEDS_REASON + example)
+        return _with_hint(found, _NEEDS_REASON + example)
     return replace(ignored, severity="ignored")
 
 
-def _leaves_a_hole(code: str) -> bool:
+def _hides_missing_output(code: str) -> bool:
     """Whether what an error is about is missing from the output, which would look right without it."""
     from trainc.diagnostics.codes import CODES
 
     return code in CODES and CODES[code].stage == "emit"
 
 
-def _hinted(found: Diagnostic, hint: str) -> Diagnostic:
+def _with_hint(found: Diagnostic, hint: str) -> Diagnostic:
     return found if found.hint.endswith(hint) else replace(found, hint=f"{found.hint}; {hint}".removeprefix("; "))
 
 
@@ -142,7 +142,7 @@ def read_rules(value: Any, path: Path, folder: str) -> tuple[list[Rule], list[Pr
     Globs begin at `folder`. Rules for some files come after those for all: the more particular wins.
     """
     if not isinstance(value, Mapping):
-        return [], [(path, "rules must be a mapping", f"write `Code: {'|'.join(LEVELS)}`, one a line")]
+        return [], [(path, "rules must be a mapping", f"write `Code: {'|'.join(LEVELS)}`, one per line")]
     rules: list[Rule] = []
     problems: list[Problem] = []
     here = os.path.relpath(os.curdir, folder or os.curdir)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
-from trainc.api.documents import Json, take, value_at
-from trainc.api.schema.known_fields import known_in
+from trainc.api.documents import Json, value_at, without_path
 from trainc.diagnostics import Finding, Path, has_errors
 from trainc.startup.records import dataclass
 
@@ -24,8 +23,15 @@ Extension: TypeAlias = Callable[[Json, str, bool], Extended]
 
 _VOLCANO: Path = ("spec", "podGroupPolicy", "volcano")
 _VOLCANO_FIELDS: Mapping[str, type] = {"minMember": int, "queue": str, "priorityClassName": str}
+_WORKLOAD: Path = ("spec", "podGroupPolicy", "workload")
 _IMPLEMENTATION: Path = ("spec", "mlPolicy", "mpi", "mpiImplementation")
 _OTHER_IMPLEMENTATIONS = ("Intel", "MPICH")
+
+
+def _is_known(release: str) -> bool:
+    from trainc.api.schema.known_fields import known_in
+
+    return known_in("TrainingRuntime", _VOLCANO, release)
 
 
 def volcano_fields(document: Json, release: str, older_dialect: bool) -> Extended:
@@ -36,9 +42,9 @@ def volcano_fields(document: Json, release: str, older_dialect: bool) -> Extende
     own = {name: policy[name] for name in _VOLCANO_FIELDS if policy.get(name) is not None}
     rest = document
     for name in own:
-        rest = take(rest, (*_VOLCANO, name))
-    if older_dialect and not known_in("TrainingRuntime", _VOLCANO, release):
-        rest = take(rest, _VOLCANO)
+        rest = without_path(rest, (*_VOLCANO, name))
+    if older_dialect and not _is_known(release):
+        rest = without_path(rest, _VOLCANO)
     findings = tuple(_wrong_types(own))
     if own:
         message = f"{', '.join(own)}: Trainer has no such field; trainc adds it to the PodGroup, and the controller in a cluster would not"
@@ -72,7 +78,52 @@ def mpi_implementation(document: Json, release: str, older_dialect: bool) -> Ext
         hint="use mpiImplementation: OpenMPI if Trainer's controller has to run the runtime too",
         path=_IMPLEMENTATION,
     )
-    return Extended(take(document, _IMPLEMENTATION), ((_IMPLEMENTATION, chosen),), (warning,))
+    return Extended(without_path(document, _IMPLEMENTATION), ((_IMPLEMENTATION, chosen),), (warning,))
 
 
-EXTENSIONS: tuple[Extension, ...] = (volcano_fields, mpi_implementation)
+def workload_policy(document: Json, release: str, older_dialect: bool) -> Extended:
+    """Kubernetes' own gangs, which no Trainer release has, with the fields that a PodGroup has in scheduling.k8s.io."""
+    policy = value_at(document, _WORKLOAD)
+    if policy is None:
+        return Extended(document)
+    findings = tuple(_wrong_workload(policy))
+    message = "podGroupPolicy.workload: Trainer has no such policy; trainc writes the Workload, and the controller in a cluster would not"
+    hint = "no action needed if trainc compiles all jobs of this runtime; otherwise compile the others with --gang workload"
+    warning = Finding("WorkloadPolicyNotInTrainer", "warning", message, hint=hint, path=_WORKLOAD)
+    taken = () if has_errors(findings) else ((_WORKLOAD, policy),)
+    return Extended(without_path(document, _WORKLOAD), taken, (warning, *findings))
+
+
+def _wrong_workload(policy: Any) -> Iterator[Finding]:
+    """What is not as in a PodGroup of scheduling.k8s.io/v1beta1."""
+    if not isinstance(policy, Mapping):
+        yield _wrong_type(_WORKLOAD, "a mapping", policy, "write {} to wait for all pods of the gang")
+        return
+    for name in policy:
+        if name not in ("schedulingConstraints", "disruptionMode"):
+            hint = "write schedulingConstraints or disruptionMode, as in a PodGroup; trainc counts the pods"
+            yield Finding("UnknownField", "error", f"unknown field {name!r}", hint=hint, path=(*_WORKLOAD, name))
+    constraints, mode = policy.get("schedulingConstraints"), policy.get("disruptionMode")
+    if constraints is not None and not _is_topology(constraints):
+        hint = "write {topology: [{key: topology.kubernetes.io/rack}]}: one label of the nodes"
+        yield _wrong_type((*_WORKLOAD, "schedulingConstraints"), "one topology", constraints, hint)
+    if mode is not None and mode not in ({"single": {}}, {"all": {}}):
+        hint = "write {all: {}} if the pods may only be disrupted together, or {single: {}}"
+        yield _wrong_type((*_WORKLOAD, "disruptionMode"), "one mode", mode, hint)
+
+
+def _is_topology(constraints: Any) -> bool:
+    from trainc.api.pods.checks import is_key
+
+    topology = constraints.get("topology") if isinstance(constraints, Mapping) and len(constraints) == 1 else None
+    if not isinstance(topology, list) or len(topology) != 1 or not isinstance(topology[0], Mapping):
+        return False
+    key = topology[0].get("key")
+    return len(topology[0]) == 1 and isinstance(key, str) and is_key(key)
+
+
+def _wrong_type(path: Path, expected: str, value: Any, hint: str) -> Finding:
+    return Finding("WrongType", "error", f"expected {expected}, got {value!r}", hint=hint, path=path)
+
+
+EXTENSIONS: tuple[Extension, ...] = (volcano_fields, workload_policy, mpi_implementation)

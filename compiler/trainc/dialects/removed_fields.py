@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from trainc.api.documents import Json, put, take, value_at
+from trainc.api.documents import Json, value_at, with_value, without_path
 from trainc.api.releases import Span
 from trainc.api.schema import check
 from trainc.diagnostics import Finding, Path, has_errors
@@ -87,7 +87,7 @@ def check_with_removed_fields(
             continue
         checked, found = _check_in_its_release(value, removed, document, kind, older_dialect)
         findings += found if older_dialect else [_notice(removed, release), *found]
-        rest = take(rest, removed.path)
+        rest = without_path(rest, removed.path)
         taken.append((removed.path, checked))
     for extension in EXTENSIONS if group == "runtime" else ():
         extended = extension(rest, release, older_dialect)
@@ -98,7 +98,7 @@ def check_with_removed_fields(
     if has_errors(found):
         return data, findings + found
     for path, value in taken:
-        data = data if value is None else put(data, path, value)
+        data = data if value is None else with_value(data, path, value)
     return data, findings + found
 
 
@@ -108,10 +108,10 @@ def _check_in_its_release(
     """The value as a release that has the field stores it, and what that release says about it."""
     minimal: Json = {"runtimeRef": {"name": "runtime"}} if kind == "TrainJob" else {"template": {"spec": {}}}
     stub: dict[str, Any] = {"apiVersion": document.get("apiVersion"), "kind": kind, "metadata": {"name": "stub"}}
-    stub = put({**stub, "spec": minimal}, removed.path, value)
+    stub = with_value({**stub, "spec": minimal}, removed.path, value)
     contradiction = value_at(document, removed.contradicts) if removed.contradicts and not older_dialect else None
     if contradiction is not None:
-        stub = put(stub, removed.contradicts, contradiction)
+        stub = with_value(stub, removed.contradicts, contradiction)
     stored, findings = check(stub, kind, removed.releases.last)
     return (None if has_errors(findings) else value_at(stored, removed.path)), findings
 

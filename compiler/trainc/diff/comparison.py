@@ -11,8 +11,8 @@ from trainc.diagnostics import Path
 from trainc.diff.changes import Change, compare_manifests
 from trainc.diff.delivery import DELIVERY_METHODS, NAME_HASH, DeliveryMethod
 from trainc.diff.model import Diff, JobDiff, ObjectDiff, Side, Status, Versions
-from trainc.diff.notes import notes_on, overall_notes
-from trainc.diff.objects import JobPairs, Pair, by_job, match, repeated, under_plain_names
+from trainc.diff.notes import add_notes, overall_notes
+from trainc.diff.objects import JobPairs, Pair, find_duplicates, group_by_job, pair_objects, replace_hashed_names
 from trainc.diff.outcomes import Outcome, worst
 from trainc.diff.rules import ClusterRules
 from trainc.diff.steps import Step, Totals, steps_of, totals_of
@@ -29,7 +29,7 @@ def compare(before: Side, after: Side, rules: ClusterRules, deliveries: Sequence
     and notes are about all of them; `release` is the Trainer release that the rules are of.
     """
     method, shown_methods = deliveries[0], tuple(method for method in DELIVERY_METHODS if method in deliveries)
-    groups = by_job(match(before.manifests, after.manifests))
+    groups = group_by_job(pair_objects(before.manifests, after.manifests))
     jobs = with_renames(groups, [_job_diff(group, rules, shown_methods) for group in groups])
     shown = tuple(job for job in jobs if job.objects)
     return Diff(
@@ -47,16 +47,18 @@ def compare(before: Side, after: Side, rules: ClusterRules, deliveries: Sequence
 
 def _repetitions(*sides: Side) -> list[str]:
     return [
-        f"{side.label} has {name} more than once; the last one counts."
+        f"{side.label} contains {name} more than once; the last one is used."
         for side in sides
-        for name in repeated(side.manifests)
+        for name in find_duplicates(side.manifests)
     ]
 
 
 def _job_diff(group: JobPairs, rules: ClusterRules, deliveries: Sequence[DeliveryMethod]) -> JobDiff:
     objects = [_object_diff(pair, rules) for pair in group.pairs if pair.before != pair.after]
-    objects = hold_back_others(with_new_names(group, objects, rules))
+    objects = hold_back_job(with_new_names(group, objects, rules))
     shown = tuple(o for o in objects if o.status != "unchanged" or _is_refused(o))
+    # What comes or goes beside a JobSet that stays, such as a PodGroup of another scheduler, is not the job's end.
+    deciding = [o for o in shown if o.status not in {"added", "removed"}] or shown
     steps = [steps_of(jobset) if jobset else () for jobset in _jobsets(group)]
     job = JobDiff(
         kind=group.pairs[-1].key.kind,
@@ -64,13 +66,13 @@ def _job_diff(group: JobPairs, rules: ClusterRules, deliveries: Sequence[Deliver
         name=group.name,
         status=_status(group, shown),
         objects=shown,
-        outcomes={method.id: worst(o.verdicts[method.id].outcome for o in shown) for method in DELIVERY_METHODS},
+        outcomes={method.id: worst(o.verdicts[method.id].outcome for o in deciding) for method in DELIVERY_METHODS},
         totals=Versions(*(_totals(group, side, steps[i]) for i, side in enumerate(("before", "after")))),
         steps_before=steps[0],
         steps_after=steps[1],
         notes=(),
     )
-    return notes_on(job, group, deliveries) if shown else job
+    return add_notes(job, group, deliveries) if shown else job
 
 
 def _object_diff(pair: Pair, rules: ClusterRules) -> ObjectDiff:
@@ -82,11 +84,11 @@ def _object_diff(pair: Pair, rules: ClusterRules) -> ObjectDiff:
     changes, moves = compare_manifests(before, after)
     verdicts = verdict_on(pair.before, pair.after, changes, rules)
     status: Status = "changed" if changes or renamed else "unchanged"
-    shown = tuple(map(_hidden, changes)) if pair.key.kind == "Secret" else changes
+    shown = tuple(map(_hide_secret, changes)) if pair.key.kind == "Secret" else changes
     return ObjectDiff(pair.key, status, shown, moves, verdicts, renamed)
 
 
-def _hidden(change: Change) -> Change:
+def _hide_secret(change: Change) -> Change:
     """A change of a Secret without what it holds."""
     if change.path[0] == "metadata":
         return change
@@ -136,7 +138,7 @@ def _sum(totals: Iterable[Totals | None]) -> Totals:
 _STOPS: tuple[Outcome, ...] = ("needs-suspend", "immutable", "invalid", "lost")
 
 
-def hold_back_others(objects: Sequence[ObjectDiff]) -> list[ObjectDiff]:
+def hold_back_job(objects: Sequence[ObjectDiff]) -> list[ObjectDiff]:
     """The objects of a job as Flux leaves them: as they were, all of them, if one is refused."""
     for method in DELIVERY_METHODS:
         if method.tool == "flux" and any(diff.verdicts[method.id].outcome in _STOPS for diff in objects):
@@ -217,8 +219,8 @@ def with_renames(groups: Sequence[JobPairs], jobs: Sequence[JobDiff]) -> list[Jo
         new = came.get(content, [])
         if len(old) == len(new) == 1:
             was, now = noted[old[0]], noted[new[0]]
-            goes = f"{now.label} has the same content: this is a new name, under which the training starts anew."
-            comes = f"{was.label} had the same content: it is gone under that name, and the training starts anew."
+            goes = f"{now.label} has the same content: the job was renamed, and training starts from the beginning under the new name."
+            comes = f"{was.label} had the same content: the job was renamed, and training starts from the beginning."
             noted[old[0]] = replace(was, notes=(goes, *was.notes))
             noted[new[0]] = replace(now, notes=(comes, *now.notes))
     return noted
@@ -238,4 +240,4 @@ def _by_content(
 def _content(group: JobPairs, side: _Side) -> str:
     jobset = getattr(group.jobset, side)
     plain = {jobset["metadata"]["name"]: ""}
-    return json.dumps([under_plain_names(manifest, plain) for manifest in group.manifests(side)], sort_keys=True)
+    return json.dumps([replace_hashed_names(manifest, plain) for manifest in group.manifests(side)], sort_keys=True)

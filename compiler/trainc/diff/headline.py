@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trainc.diff.delivery import DeliveryMethod
 from trainc.diff.model import Diff, JobDiff
 from trainc.diff.outcomes import Outcome
 from trainc.startup.records import dataclass
@@ -26,7 +27,7 @@ _FATES = (
     _Fate(("immutable", "invalid", "needs-suspend"), "is refused", "are refused"),
     _Fate(("created",), "is new", "are new"),
     _Fate(("in-place",), "changes in place", "change in place"),
-    _Fate(("unknown",), "is not known to trainc", "are not known to trainc"),
+    _Fate(("unknown",), "is of a kind unknown to trainc", "are of kinds unknown to trainc"),
     _Fate(("nothing",), "stays as it is in the cluster", "stay as they are in the cluster"),
 )
 
@@ -39,6 +40,11 @@ def headline(diff: Diff) -> str:
     total = len(diff.jobs) + diff.unchanged
     count, _, rest = parts[0].partition(" ")
     return "; ".join((f"{count} of {total:,} {'job' if total == 1 else 'jobs'} {rest}", *parts[1:]))
+
+
+def fate_of(job: JobDiff, method: DeliveryMethod) -> str:
+    """What becomes of one job that changes, with a method of delivery: `restarts`."""
+    return next(fate.one for fate in _FATES if job.outcomes[method.id] in fate.outcomes)
 
 
 def _of(fate: _Fate, diff: Diff) -> Sequence[JobDiff]:

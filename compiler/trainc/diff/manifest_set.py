@@ -9,8 +9,8 @@ from typing import Any
 from trainc.api.names import JOBSET_API, RUNTIME_KINDS
 from trainc.api.releases import NEWEST_RELEASE
 from trainc.api.schema import check
-from trainc.diagnostics import CompileError, Diagnostic, format_path, has_errors, in_order
-from trainc.diagnostics.policy import Rules, as_found
+from trainc.diagnostics import CompileError, Diagnostic, format_path, has_errors, sort_diagnostics
+from trainc.diagnostics.policy import Rules, keep_severities
 from trainc.dialects import claimed_by, is_trainer_document
 from trainc.explain import place
 from trainc.options import Options
@@ -32,6 +32,7 @@ _COMPARED_KINDS = (
     "SealedSecret",
     "Secret",
     "ServiceAccount",
+    "Workload",
 )
 
 
@@ -44,17 +45,17 @@ class ManifestSet:
     compiled: bool
 
 
-def manifest_set(inputs: Inputs, options: Options, rules: Rules = as_found) -> ManifestSet:
+def manifest_set(inputs: Inputs, options: Options, rules: Rules = keep_severities) -> ManifestSet:
     """What would be applied of `inputs`; an input without any job is an empty set. CompileError if anything is wrong."""
     if holds_jobs(inputs):
         session = Session.of(inputs.documents, inputs.runtime_sources, options, inputs.catalog, place, rules)
         compiled = session.compile_all(inputs.diagnostics)
         found = ManifestSet(compiled.manifests, compiled.diagnostics, compiled=True)
     else:
-        found = _as_they_are(inputs, options.release or NEWEST_RELEASE)
+        found = _read_rendered(inputs, options.release or NEWEST_RELEASE)
     if has_errors(found.diagnostics):
         raise CompileError(found.diagnostics)
-    return replace(found, diagnostics=in_order(found.diagnostics))
+    return replace(found, diagnostics=sort_diagnostics(found.diagnostics))
 
 
 def holds_jobs(inputs: Inputs) -> bool:
@@ -89,7 +90,7 @@ def _is_trainjob(document: Document) -> bool:
     return is_trainer_document(document.data) and not is_runtime(document)
 
 
-def _as_they_are(inputs: Inputs, release: str) -> ManifestSet:
+def _read_rendered(inputs: Inputs, release: str) -> ManifestSet:
     manifests: list[dict[str, Any]] = []
     diagnostics = list(inputs.diagnostics)
     for document in inputs.documents:
@@ -104,7 +105,7 @@ def _as_they_are(inputs: Inputs, release: str) -> ManifestSet:
 def _problems(document: Document, release: str) -> Sequence[Diagnostic]:
     """What keeps a JobSet from being compared at all: another version, or a field of another type."""
     if document.data.get("apiVersion") != JOBSET_API:
-        message = f"this is {document.data.get('apiVersion')} JobSet, not {JOBSET_API} JobSet"
+        message = f"this JobSet has apiVersion {document.data.get('apiVersion')}, not {JOBSET_API}"
         hint = f"compare JobSets of {JOBSET_API}"
         source = document.locate(("apiVersion",))
         return [
@@ -128,7 +129,7 @@ def _wrong_metadata(document: Document) -> Iterator[Diagnostic]:
         value = document.data["metadata"].get(field)
         if value is not None and not isinstance(value, dict):
             where = ("metadata", field)
-            message, hint = f"{field} are a mapping, not {json.dumps(value)[:60]}", "write `key: value` pairs"
+            message, hint = f"{field} must be a mapping, not {json.dumps(value)[:60]}", "write `key: value` pairs"
             label = label_of(document.data)
             yield Diagnostic(
                 "WrongType",

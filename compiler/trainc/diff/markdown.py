@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html import escape
 
 from trainc.api.field_path import format_field
-from trainc.diagnostics.spelled_out import printable
+from trainc.diagnostics.escaping import escape_line
 from trainc.diff.changes import Change
 from trainc.diff.delivery import DeliveryMethod
 from trainc.diff.headline import headline
@@ -19,9 +19,9 @@ from trainc.diff.values import (
     by_outcome,
     differing_lines,
     figures,
+    group_by_heading,
     names_of,
     one_liners,
-    under_headings,
 )
 from trainc.graph.mermaid import Arrow, Box, flowchart
 
@@ -44,7 +44,9 @@ def diff_markdown(diff: Diff, *, most: int = LONGEST_COMMENT) -> str:
         details = "\n".join(("", *_details(job, diff), ""))
         if len(text) + len(details) > most:
             left = len(diff.jobs) - number
-            return f"{text}\nThe details of {_jobs(left)} more do not fit into a comment: `trainc diff` prints them.\n"
+            return (
+                f"{text}\nThe details of {_jobs(left)} more do not fit into a comment; run `trainc diff` to see them.\n"
+            )
         text += details
     return text
 
@@ -81,8 +83,8 @@ def _figures(totals: Versions) -> str:
 def _reading(diff: Diff) -> Iterator[str]:
     """What the words of the table mean, as far as they occur, and notes on everything."""
     met = {job.outcomes[method.id] for job in diff.jobs for method in diff.deliveries}
-    marked = " (*) marks how these manifests are delivered." if len(diff.deliveries) > 1 else ""
-    yield f"Judged for Trainer {diff.release} and {diff.method.label}.{marked}"
+    marked = " (*) marks your delivery mode." if len(diff.deliveries) > 1 else ""
+    yield f"Evaluated for Trainer {diff.release} and {diff.method.label}.{marked}"
     yield ""
     for outcome, meaning in MEANINGS.items():
         if outcome in met:
@@ -121,29 +123,29 @@ def _object(diff: ObjectDiff, method: DeliveryMethod) -> Iterator[str]:
     if not diff.changes:
         return
     lines = []
-    for heading, changes in under_headings(diff):
+    for heading, changes in group_by_heading(diff):
         if heading:
             lines.append(f"@@ {format_field(heading)} @@")
         for number, change in changes:
             alone = diff.outcomes(number)[method.id]
-            remark = "" if alone == outcome else f"   # {LABELS[alone]}"
-            lines += _change(change, format_field(change.path[len(heading) :]), remark)
+            note = "" if alone == outcome else f"   # {LABELS[alone]}"
+            lines += _change(change, format_field(change.path[len(heading) :]), note)
     fence = "`" * max(3, 1 + _longest_run("\n".join(lines)))
     yield from ("", f"{fence}diff", *lines, fence)
 
 
-def _change(change: Change, field: str, remark: str) -> Iterator[str]:
+def _change(change: Change, field: str, note: str) -> Iterator[str]:
     values = one_liners(change, _LONGEST_LINES)
     if values is None:
         sign = {"added": "+", "removed": "-"}.get(change.kind, " ")
-        yield f"{sign} {field}:{remark}"
+        yield f"{sign} {field}:{note}"
         for line_sign, line in differing_lines(change):
             yield f"{line_sign}     {line}"
     elif change.kind == "changed":
         yield f"- {field}: {values[0]}"
-        yield f"+ {field}: {values[1]}{remark}"
+        yield f"+ {field}: {values[1]}{note}"
     else:
-        yield f"{'+' if change.kind == 'added' else '-'} {field}: {values[0]}{remark}"
+        yield f"{'+' if change.kind == 'added' else '-'} {field}: {values[0]}{note}"
 
 
 def _longest_run(text: str) -> int:
@@ -162,7 +164,7 @@ def _code(text: str) -> str:
 
 
 def _cell(text: str) -> str:
-    return printable(text).replace("|", "\\|").replace("<", "&lt;")
+    return escape_line(text).replace("|", "\\|").replace("<", "&lt;")
 
 
 def _jobs(count: int) -> str:
@@ -209,7 +211,7 @@ def _facts(before: Step | None, after: Step | None) -> list[str]:
     pods = as_arrow(*(f"{step.pods}" for step in (sides[0], sides[-1])))
     gpus = as_arrow(*(f"{step.gpus}" for step in (sides[0], sides[-1])))
     facts = [f"{pods} {'pod' if pods == '1' else 'pods'}"]
-    return facts if gpus == "0" else [*facts, f"{gpus} {'GPU' if gpus == '1' else 'GPUs'} each"]
+    return facts if gpus == "0" else [*facts, f"{gpus} {'GPU' if gpus == '1' else 'GPUs'} per pod"]
 
 
 def _arrows(before: dict[str, Step], after: dict[str, Step]) -> Iterator[Arrow]:

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from trainc.api.documents import Manifest
 from trainc.api.field_path import format_field
 from trainc.diff.changes import Change
+from trainc.diff.claims import claims_that_go, lasting_claims
 from trainc.diff.delivery import ARGOCD_REPLACE, KUBECTL, DeliveryMethod
+from trainc.diff.gangs import is_size
 from trainc.diff.model import JobDiff, ObjectDiff
 from trainc.diff.objects import JobPairs
 from trainc.diff.rules import ClusterRules
@@ -17,16 +19,16 @@ _REFUSED = ("needs-suspend", "immutable", "invalid")
 _ENDED = ("deleted", "re-created", "lost")
 
 
-def notes_on(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod]) -> JobDiff:
+def add_notes(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod]) -> JobDiff:
     """`job` with its notes, the most urgent first, as far as they concern these deliveries."""
     notes = [
-        *_lost(job, deliveries),
+        *_lost_job(job, group, deliveries),
         *_data(job, group, deliveries),
         *_gang_apart_from_pods(job, deliveries),
         *_suspended(job),
         *_time_to_live(job),
         *_left_running(job, deliveries),
-        *_live_gang(job),
+        *_live_gang(job, deliveries),
         *_mounted_files(job),
         *_order(job, deliveries),
         *_queue(job, deliveries),
@@ -44,24 +46,47 @@ def overall_notes(
     same = [g for g, job in zip(groups, jobs, strict=True) if g.jobset and g.jobset.after and not job.objects]
     if same and ARGOCD_REPLACE in deliveries:
         notes.append(
-            f"{ARGOCD_REPLACE.label} also re-creates {_jobs(len(same))} without changes at the same sync, unless the "
-            "Application has ApplyOutOfSyncOnly=true or is of its own."
+            f"{ARGOCD_REPLACE.label} also re-creates {_jobs(len(same))} without changes in the same sync, unless the "
+            "Application sets ApplyOutOfSyncOnly=true or contains only the changed job."
+        )
+    held = [g.name for g in same if _lasting(g)]
+    if held and ARGOCD_REPLACE in deliveries:
+        notes.append(
+            f"Of these, {_some(held)} cannot come back: claims with whenDeleted: Retain stay, and JobSet refuses a new "
+            "job of that name while they are there."
         )
     bare = [g.name for g in same if g.jobset and g.jobset.after and rules.leaves_out_defaults(g.jobset.after)]
     if bare and any(method.apply == "client" for method in deliveries):
         notes.append(
             f"{_jobs(len(bare))} without changes ({_some(bare)}) leave out fields that JobSet's webhook fills in on "
-            "creation: a client-side apply takes them away again, and is refused. Write the defaults into the manifests."
+            "creation, so a client-side apply would remove them and be refused. Write the defaults into the manifests."
         )
     return tuple(notes)
 
 
-def _lost(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
-    if "lost" in (job.outcomes[method.id] for method in deliveries):
+def _lost_job(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
+    if "lost" not in (job.outcomes[method.id] for method in deliveries):
+        return
+    claims = _lasting(group)
+    if claims:
+        stays, them = ("stays", "it") if len(claims) == 1 else ("stay", "them")
         yield (
-            "The new JobSet is not valid in itself. What deletes before it creates, as Flux with force does, ends the "
-            "training and starts nothing in its place."
+            f"The {_claims(claims)} {stays} when the old JobSet is deleted (whenDeleted: Retain). JobSet then refuses the "
+            f"new one, in this sync and every later one, until someone deletes {them}. Compile with --name-hash, which "
+            "gives each version its own claims."
         )
+    else:
+        yield (
+            "The new JobSet is invalid. A tool that deletes before it creates, such as Flux with force, ends the "
+            "training and cannot start the new one."
+        )
+
+
+def _lasting(group: JobPairs) -> list[str]:
+    pair = group.jobset
+    if pair is None or pair.before is None or pair.after is None or pair.is_renamed:
+        return []
+    return lasting_claims(pair.before, pair.after)
 
 
 def _data(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
@@ -69,21 +94,25 @@ def _data(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod]) -
     old = group.jobset.before if group.jobset else None
     if old is None or not any(job.outcomes[method.id] in _ENDED for method in deliveries):
         return
-    claims = [
-        str(template.get("metadata", {}).get("name"))
-        for policy in old.get("spec", {}).get("volumeClaimPolicies") or ()
-        if (policy.get("retentionPolicy") or {}).get("whenDeleted", "Delete") == "Delete"
-        for template in policy.get("templates") or ()
-    ]
+    claims = claims_that_go(old)
     if claims:
         yield (
-            f"Data goes with the old job: it owns the {_claims(claims)}, which the cluster deletes with it "
-            "(whenDeleted: Delete), and what was written there. Copy it first, or set whenDeleted: Retain before the "
+            f"Data is lost with the old job: it owns the {_claims(claims)}, and the cluster deletes what it owns "
+            "(whenDeleted: Delete). Copy the data first, or set whenDeleted: Retain before the "
             "job is created."
         )
+        if "re-created" in (job.outcomes[method.id] for method in deliveries) and not _is_renamed(group):
+            yield (
+                "A claim goes only when the last pod that uses it has ended: until then JobSet refuses the new job, and a "
+                "later sync creates it."
+            )
     volumes = _ephemeral_volumes(old)
     if volumes:
-        yield f"Data goes with the old pods: the ephemeral {'volume' if len(volumes) == 1 else 'volumes'} {_some(volumes)}."
+        yield f"Data is lost with the old pods: that of the ephemeral {'volume' if len(volumes) == 1 else 'volumes'} {_some(volumes)}."
+
+
+def _is_renamed(group: JobPairs) -> bool:
+    return group.jobset is not None and group.jobset.is_renamed
 
 
 def _claims(names: Sequence[str]) -> str:
@@ -102,53 +131,53 @@ def _ephemeral_volumes(jobset: Manifest) -> list[str]:
 
 def _gang_apart_from_pods(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
     """The PodGroup is applied, the JobSet is not."""
-    sizes = [(c.before, c.after) for _, c in _changes(job, "PodGroup") if c.path == ("spec", "minMember")]
     jobset = _object(job, "JobSet")
     piecemeal = [method for method in deliveries if method.tool in ("kubectl", "argocd")]
+    sizes = [(c.before, c.after) for d, c in _changes(job, "PodGroup") if is_size(c.path) and _is_updated(d, piecemeal)]
     if jobset is None or not any(jobset.verdicts[method.id].outcome in _REFUSED for method in piecemeal):
         return
     for before, after in sizes:
         if isinstance(before, int) and isinstance(after, int):
-            waits = "a restarted pod waits for pods that never come"
+            waits = "a restarted pod waits for pods that never exist"
             fate = waits if after > before else "a restart no longer waits for all pods"
             yield (
-                f"kubectl and Argo CD update the PodGroup before the JobSet is refused: the gang then asks for {after} "
-                f"pods where {before} were meant, and {fate}. Flux tries all objects first, and then applies none."
+                f"kubectl and Argo CD update the PodGroup before the JobSet is refused: the gang then requires {after} "
+                f"pods instead of {before}, and {fate}. Flux validates all objects first and applies none."
             )
 
 
 def _suspended(job: JobDiff) -> Iterator[str]:
     for _, change in _changes(job, "JobSet"):
         if change.path == ("spec", "suspend") and change.after is True:
-            yield "Suspending deletes the running pods; on resumption the training starts from its last checkpoint."
+            yield "Suspending the job deletes its running pods; when it is resumed, training continues from its last checkpoint."
 
 
 def _time_to_live(job: JobDiff) -> Iterator[str]:
     for _, change in _changes(job, "JobSet"):
         if change.path == ("spec", "ttlSecondsAfterFinished") and change.after is not None:
             yield (
-                f"{change.after} s after its end the JobSet is deleted, and a GitOps tool that finds it missing creates "
-                "it again: the training runs again."
+                f"The JobSet is deleted {change.after} s after it ends. A GitOps tool then finds it missing and creates "
+                "it again, and training runs a second time."
             )
 
 
 def _left_running(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
     jobset = _object(job, "JobSet")
     if jobset and jobset.status == "removed" and KUBECTL in deliveries:
-        yield "kubectl apply deletes nothing: the job runs on until somebody deletes it."
+        yield "kubectl apply deletes nothing: the job keeps running until you delete it."
     if jobset and jobset.renamed:
         old, new = jobset.renamed
         yield (
-            f"{new} starts beside {old}, which goes when the tool prunes, and never under {KUBECTL.label}. Until then "
-            "both need their GPUs."
+            f"{new} starts while {old} is still running; the tool deletes {old} when it prunes, and {KUBECTL.label} never does. Until then "
+            "both need GPUs."
         )
 
 
-def _live_gang(job: JobDiff) -> Iterator[str]:
-    if any(change.path[0] == "spec" for _, change in _changes(job, "PodGroup")):
+def _live_gang(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
+    if any(c.path[0] == "spec" and _is_updated(d, deliveries) for d, c in _changes(job, "PodGroup")):
         yield (
-            "The scheduler takes a changed PodGroup at once: pods that run stay, and pods that are scheduled from now "
-            "on, after a restart for instance, are held to the new values."
+            "A changed PodGroup takes effect at once: running pods keep running, and pods that are scheduled from now "
+            "on, such as after a restart, follow the new values."
         )
 
 
@@ -156,8 +185,8 @@ def _mounted_files(job: JobDiff) -> Iterator[str]:
     changed = sorted({diff.key.name for diff, change in _changes(job, "ConfigMap") if change.path[0] != "metadata"})
     if changed:
         yield (
-            f"Running pods see new contents of {_some(changed)} within a minute or so where it is mounted as a folder, "
-            "and on a restart elsewhere; a process that has read the file does not read it again."
+            f"Running pods see the new contents of {_some(changed)} within about a minute if it is mounted as a folder, "
+            "otherwise after a restart. A process that has already read the file does not read it again."
         )
 
 
@@ -165,8 +194,10 @@ def _order(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
     for diff in job.objects:
         for move in diff.moves:
             refused = not diff.changes and any(diff.verdicts[m.id].outcome in _REFUSED for m in deliveries)
-            tail = ", which is no change, but JobSet compares lists in order and refuses it." if refused else "."
-            yield f"{format_field(move.path)} has its items in another order{tail}"
+            tail = (
+                ". That changes nothing, but JobSet compares lists in order and refuses the update." if refused else "."
+            )
+            yield f"the items of {format_field(move.path)} are in a different order{tail}"
 
 
 def _queue(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
@@ -175,12 +206,17 @@ def _queue(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
     for refusal in dict.fromkeys(met):
         if refusal.code == "WebhookDefaultMissing":
             yield (
-                "The new manifest leaves out what JobSet's webhook filled in on creation, and an apply that sends whole "
-                "lists takes it away: write the defaults into the manifest."
+                "The new manifest leaves out fields that JobSet's webhook fills in on creation, and an apply that sends whole "
+                "lists removes them: write the defaults into the manifest."
             )
             return
         if refusal.message.startswith("Kueue"):
             yield f"{refusal.message} ({format_field(refusal.path)})."
+
+
+def _is_updated(diff: ObjectDiff, deliveries: Sequence[DeliveryMethod]) -> bool:
+    """Whether the object is changed while it lives, and not refused."""
+    return any(diff.verdicts[method.id].outcome == "in-place" for method in deliveries)
 
 
 def _changes(job: JobDiff, kind: str) -> Iterator[tuple[ObjectDiff, Change]]:

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from trainc.api.documents import Manifest
-from trainc.diff.normal import normal, stripped
+from trainc.diff.gangs import groups_of
+from trainc.diff.normalize import normalize, strip_server_fields
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
@@ -42,9 +43,9 @@ class Pair:
         return len(set(names)) > 1
 
 
-def match(before: Iterable[Manifest], after: Iterable[Manifest]) -> tuple[Pair, ...]:
+def pair_objects(before: Iterable[Manifest], after: Iterable[Manifest]) -> tuple[Pair, ...]:
     """The objects of both sides in pairs, by namespace and name. Of two objects with one key the later counts."""
-    left, right = [stripped(m) for m in before], [stripped(m) for m in after]
+    left, right = [strip_server_fields(m) for m in before], [strip_server_fields(m) for m in after]
     plain = _plain_by_namespace(left, right)
     was, becomes = _by_key(left, plain), _by_key(right, plain)
     return tuple(
@@ -53,7 +54,7 @@ def match(before: Iterable[Manifest], after: Iterable[Manifest]) -> tuple[Pair, 
     )
 
 
-def repeated(manifests: Iterable[Manifest]) -> list[str]:
+def find_duplicates(manifests: Iterable[Manifest]) -> list[str]:
     """Objects that are there more than once, by what they are called."""
     counted = Counter(
         ObjectKey(_namespace(m), str(m["metadata"]["name"]), m["kind"], m["apiVersion"]) for m in manifests
@@ -85,7 +86,7 @@ def _jobset_names(manifests: list[Manifest]) -> dict[str, list[str]]:
 def _by_key(manifests: list[Manifest], plain: Mapping[str, Mapping[str, str]]) -> dict[ObjectKey, _Side]:
     found = {}
     for manifest in manifests:
-        compared = under_plain_names(normal(manifest), plain.get(_namespace(manifest), {}))
+        compared = replace_hashed_names(normalize(manifest), plain.get(_namespace(manifest), {}))
         name = compared["metadata"]["name"]
         key = ObjectKey(_namespace(manifest), name, manifest["kind"], manifest["apiVersion"])
         found[key] = _Side(manifest, compared)
@@ -124,7 +125,7 @@ def _plain(name: str) -> str:
     return match["plain"] if match else name
 
 
-def under_plain_names(manifest: Manifest, plain: Mapping[str, str]) -> Manifest:
+def replace_hashed_names(manifest: Manifest, plain: Mapping[str, str]) -> Manifest:
     """The manifest with every mention of a hashed name, alone or as the start of a longer one, made plain."""
     mentioned = {name: short for name, short in plain.items() if name != short}
     if not mentioned:
@@ -168,7 +169,7 @@ class JobPairs:
         return [manifest for manifest in found if manifest is not None]
 
 
-def by_job(pairs: Sequence[Pair]) -> tuple[JobPairs, ...]:
+def group_by_job(pairs: Sequence[Pair]) -> tuple[JobPairs, ...]:
     """The pairs in groups, by namespace and name."""
     owners: dict[tuple[str, str, str], Pair] = {}
     for jobset in (pair for pair in pairs if pair.key.kind == "JobSet"):
@@ -188,14 +189,17 @@ def by_job(pairs: Sequence[Pair]) -> tuple[JobPairs, ...]:
 
 def _role(pair: Pair) -> str:
     """What a JobSet mentions an object as: whatever makes a Secret goes by the Secret's name."""
-    return pair.key.kind if pair.key.kind in ("PodGroup", "ConfigMap") else "Secret"
+    return pair.key.kind if pair.key.kind in ("PodGroup", "Workload", "ConfigMap") else "Secret"
 
 
 def _mentions(jobset: Pair) -> Iterator[tuple[str, str]]:
     yield "PodGroup", jobset.key.name
+    yield "Workload", jobset.key.name
     for side in (jobset.normal_before, jobset.normal_after):
         for replicated_job in (side or {}).get("spec", {}).get("replicatedJobs") or ():
-            pod = replicated_job.get("template", {}).get("spec", {}).get("template", {}).get("spec", {})
+            template = replicated_job.get("template", {}).get("spec", {}).get("template", {})
+            yield from (("PodGroup", name) for name in groups_of(template))
+            pod = template.get("spec", {})
             for volume in pod.get("volumes") or ():
                 yield from _sources(volume)
                 for source in volume.get("projected", {}).get("sources") or ():

@@ -23,7 +23,7 @@ LABELS: dict[Outcome, str] = {
     "nothing": "nothing",
     "in-place": "in-place",
     "created": "created",
-    "unknown": "not known",
+    "unknown": "unknown",
     "needs-suspend": "needs suspend",
     "immutable": "refused as immutable",
     "invalid": "refused as invalid",
@@ -33,15 +33,15 @@ LABELS: dict[Outcome, str] = {
 }
 MEANINGS: dict[Outcome, str] = {
     "nothing": "the object stays as it is",
-    "in-place": "the object is updated; running pods stay, and do not see a change of their template",
-    "created": "a new object",
-    "unknown": "trainc does not know this kind's rules",
-    "needs-suspend": "refused, unless the JobSet is suspended first",
-    "immutable": "the API server refuses the update, and what runs goes on as before",
+    "in-place": "the object is updated; running pods keep running and do not pick up changes to their template",
+    "created": "the object is new",
+    "unknown": "trainc does not know how the cluster treats this kind",
+    "needs-suspend": "the update is refused unless the JobSet is suspended first",
+    "immutable": "the API server refuses the update, and the job keeps running as it is",
     "invalid": "the API server refuses the object itself",
-    "deleted": "the object is removed, and its pods with it",
-    "re-created": "deleted and created again, or created under a new name: training restarts",
-    "lost": "deleted, and the new object is then refused: training stops",
+    "deleted": "the object and its pods are deleted",
+    "re-created": "the object is deleted and created again, or created under a new name: training restarts",
+    "lost": "the object is deleted, and the new one is then refused: training stops",
 }
 _RANK = {outcome: rank for rank, outcome in enumerate(LABELS)}
 

@@ -12,7 +12,7 @@ from trainc.diff.delivery import DeliveryMethod
 from trainc.diff.headline import headline
 from trainc.diff.model import Diff, JobDiff, ObjectDiff, Versions
 from trainc.diff.outcomes import LABELS, Outcome
-from trainc.diff.values import as_arrow, by_outcome, differing_lines, figures, names_of, one_liners, under_headings
+from trainc.diff.values import as_arrow, by_outcome, differing_lines, figures, group_by_heading, names_of, one_liners
 
 Part: TypeAlias = Literal["title", "added", "removed", "changed", "harmless", "refused", "harmful", "quiet", "note"]
 Paint: TypeAlias = Callable[[Part, str], str]
@@ -51,8 +51,8 @@ def diff_text(diff: Diff, paint: Paint) -> str:
 
 def _judged(diff: Diff) -> str:
     if len(diff.deliveries) > 1:
-        return f"judged for Trainer {diff.release}; (*) marks your delivery"
-    return f"judged for Trainer {diff.release} and {diff.method.label}; --all-deliveries shows the others"
+        return f"evaluated for Trainer {diff.release}; (*) marks your delivery mode"
+    return f"evaluated for Trainer {diff.release} and {diff.method.label}; --all-deliveries shows the others"
 
 
 def _job(job: JobDiff, diff: Diff, paint: Paint) -> Iterator[str]:
@@ -73,7 +73,7 @@ def _status(job: JobDiff) -> str:
     renamed = next((diff.renamed for diff in job.objects if diff.key.kind == "JobSet" and diff.renamed), None)
     if renamed:
         return f"changed, {' → '.join(renamed)}"
-    return "same fields, another order" if job.status == "unchanged" else job.status
+    return "same fields in a different order" if job.status == "unchanged" else job.status
 
 
 def _object(diff: ObjectDiff, method: DeliveryMethod, worst: Outcome, paint: Paint) -> Iterator[str]:
@@ -85,24 +85,24 @@ def _object(diff: ObjectDiff, method: DeliveryMethod, worst: Outcome, paint: Pai
         yield f"  {paint(part, sign)} {diff.key.kind} {diff.key.name}{apart}"
         return
     yield f"  {diff.key.kind} {diff.key.name}{apart}"
-    for heading, changes in under_headings(diff):
+    for heading, changes in group_by_heading(diff):
         if heading:
             yield f"    {paint('quiet', format_field(heading))}"
         for number, change in changes:
             alone = diff.outcomes(number)[method.id]
-            remark = "" if alone == outcome else paint("quiet", f"  ({LABELS[alone]})")
-            yield from _change(change, heading, remark, paint)
+            note = "" if alone == outcome else paint("quiet", f"  ({LABELS[alone]})")
+            yield from _change(change, heading, note, paint)
 
 
-def _change(change: Change, heading: FieldPath, remark: str, paint: Paint) -> Iterator[str]:
+def _change(change: Change, heading: FieldPath, note: str, paint: Paint) -> Iterator[str]:
     sign, part = _SIGNS[change.kind]
     indent = "      " if heading else "    "
     field = format_field(change.path[len(heading) :])
     values = one_liners(change)
     if values is not None:
-        yield f"{indent}{paint(part, sign)} {field}: {' → '.join(values)}{remark}"
+        yield f"{indent}{paint(part, sign)} {field}: {' → '.join(values)}{note}"
         return
-    yield f"{indent}{paint(part, sign)} {field}:{remark}"
+    yield f"{indent}{paint(part, sign)} {field}:{note}"
     for line_sign, line in differing_lines(change):
         tone: Part = "added" if line_sign == "+" else "removed" if line_sign == "-" else "quiet"
         yield f"{indent}    {paint(tone, f'{line_sign} {line}')}"

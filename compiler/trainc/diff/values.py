@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from trainc.api.field_path import FieldPath, Item
 from trainc.api.merge_keys import ITEM_KEYS
-from trainc.diagnostics.spelled_out import printable
+from trainc.diagnostics.escaping import escape_line
 from trainc.diff.changes import Change
 from trainc.diff.delivery import DeliveryMethod
 from trainc.diff.model import ObjectDiff, Versions
@@ -50,7 +50,7 @@ def scalar(value: Any) -> str:
     plain = _BARE.fullmatch(value) and ": " not in value and not value.endswith(":") and not value.startswith("-")
     if plain and not _NUMBER_LIKE.fullmatch(value):
         return value
-    return printable(json.dumps(value, ensure_ascii=False))
+    return escape_line(json.dumps(value, ensure_ascii=False))
 
 
 def without_identity(path: FieldPath, value: Any) -> Any:
@@ -80,7 +80,7 @@ def differing_lines(change: Change) -> list[SignedLine]:
 def block(value: Any) -> Iterator[str]:
     """`value` as lines of YAML's block style."""
     if isinstance(value, str) and "\n" in value:
-        yield from map(printable, value.split("\n"))
+        yield from map(escape_line, value.split("\n"))
     elif isinstance(value, dict) and value:
         yield from _block_mapping(value)
     elif isinstance(value, list) and value:
@@ -160,7 +160,7 @@ def as_arrow(before: str, after: str) -> str:
 _JOB, _POD, _CONTAINER = 5, 7, 9
 
 
-def under_headings(diff: ObjectDiff) -> Iterator[tuple[FieldPath, list[tuple[int, Change]]]]:
+def group_by_heading(diff: ObjectDiff) -> Iterator[tuple[FieldPath, list[tuple[int, Change]]]]:
     """An object's changes with their numbers, under the path that they share; first those that share none."""
     groups: dict[FieldPath, list[tuple[int, Change]]] = {(): []}
     for number, change in enumerate(diff.changes):

@@ -13,8 +13,10 @@ from trainc.api.documents import Manifest
 from trainc.api.names import QUEUE_LABEL
 from trainc.diagnostics import Finding, Path
 from trainc.diff.changes import Change, compare_manifests
+from trainc.diff.claims import lasting_claims
 from trainc.diff.delivery import DELIVERY_METHODS, Apply, DeliveryMethod, effective_method, is_left_alone, submitted
-from trainc.diff.normal import normal
+from trainc.diff.gangs import is_frozen, is_judged
+from trainc.diff.normalize import normalize
 from trainc.diff.outcomes import Outcome
 from trainc.diff.rules import ClusterRules, Stored, suspended
 from trainc.startup.records import dataclass
@@ -84,14 +86,14 @@ def _refused_new(manifest: Manifest, rules: ClusterRules) -> bool:
 
 def _judge_jobset(method: DeliveryMethod, changes: Sequence[Change], update: JobSetUpdate) -> Verdict:
     if method.force == "always":
-        return _all("lost" if update.invalid else "re-created", changes)
+        return _all("re-created" if update.comes_back else "lost", changes)
     attempt = update.by(method.apply)
     alone = tuple(_of_change(change, attempt) for change in changes)
     if not attempt.refusals:
         return Verdict("in-place" if attempt.effective else "nothing", alone)
     # kubectl looks at the status alone, Flux at the message too, and every refusal of an update says "immutable".
     if method.force == "if refused" and not (method.apply == "client" and update.is_forbidden(attempt.refusals)):
-        forced: Outcome = "lost" if update.invalid else "re-created"
+        forced: Outcome = "re-created" if update.comes_back else "lost"
         per_change = tuple(outcome if outcome in {"nothing", "in-place"} else forced for outcome in alone)
         return Verdict(forced, per_change, attempt.refusals)
     return Verdict(_refused(attempt), alone, attempt.refusals)
@@ -129,12 +131,16 @@ def _judge_other(method: DeliveryMethod, before: Manifest, changes: Sequence[Cha
         return _all("re-created", changes)
     if not changes:
         return Verdict("nothing")
-    if before["kind"] not in _MUTABLE_KINDS:
+    if is_judged(before):
+        frozen = [is_frozen(before, change.path) for change in changes]
+    elif before["kind"] not in _MUTABLE_KINDS:
         return _all("unknown", changes)
-    if before["kind"] not in _FREEZABLE_KINDS or before.get("immutable") is not True:
+    elif before["kind"] not in _FREEZABLE_KINDS or before.get("immutable") is not True:
         return _all("in-place", changes)
+    else:
+        frozen = [change.path[0] != "metadata" for change in changes]
     refused: Outcome = "re-created" if method.force == "if refused" else "immutable"
-    per_change = tuple("in-place" if change.path[0] == "metadata" else refused for change in changes)
+    per_change: tuple[Outcome, ...] = tuple(refused if each else "in-place" for each in frozen)
     return Verdict(refused if refused in per_change else "in-place", per_change)
 
 
@@ -162,9 +168,9 @@ class JobSetUpdate:
         self._attempts: dict[Apply, Attempt] = {}
 
     @cached_property
-    def invalid(self) -> bool:
-        """Whether the new manifest would be refused as a new object too."""
-        return bool(self._rules.creation_refusals(self._after))
+    def comes_back(self) -> bool:
+        """Whether the new manifest is accepted once the old object is deleted."""
+        return not (self._rules.creation_refusals(self._after) or lasting_claims(self._before, self._after))
 
     def by(self, apply: Apply) -> Attempt:
         """The update by one way to apply; two ways that send the same share their answer."""
@@ -180,7 +186,7 @@ class JobSetUpdate:
         if refusals:
             paused = self._live.suspended()
             _, again = self._update(paused, submitted(apply, paused.document, self._before, suspended(self._after)))
-        effective, _ = compare_manifests(normal(self._live.document), normal(becomes.document))
+        effective, _ = compare_manifests(normalize(self._live.document), normalize(becomes.document))
         return Attempt(sent, tuple(refusals), tuple(again), effective)
 
     def is_forbidden(self, refusals: Sequence[Finding]) -> bool:
@@ -212,13 +218,13 @@ def kueue_refusals(stored: Manifest, jobset: Manifest) -> Iterator[Finding]:
         return
     was_suspended, is_suspended = _suspended(stored), _suspended(jobset)
     if not is_suspended and before.get(QUEUE_LABEL) != after.get(QUEUE_LABEL):
-        yield _immutable(QUEUE_LABEL, "Kueue moves a job to another queue only while it is suspended")
+        yield _immutable(QUEUE_LABEL, "Kueue moves a job to another queue only while the job is suspended")
     if not (was_suspended and is_suspended) and before.get(_TIME_LABEL) != after.get(_TIME_LABEL):
-        yield _immutable(_TIME_LABEL, "Kueue takes another time limit only while the job is suspended")
+        yield _immutable(_TIME_LABEL, "Kueue accepts a new time limit only while the job is suspended")
     if _PRIORITY_LABEL in after and _PRIORITY_LABEL not in before and not is_suspended:
-        yield _immutable(_PRIORITY_LABEL, "Kueue gives a job its first priority class only while it is suspended")
+        yield _immutable(_PRIORITY_LABEL, "Kueue accepts a first priority class only while the job is suspended")
     if _PRIORITY_LABEL in before and _PRIORITY_LABEL not in after:
-        yield _immutable(_PRIORITY_LABEL, "Kueue never takes a priority class away")
+        yield _immutable(_PRIORITY_LABEL, "Kueue does not allow the priority class to be removed")
 
 
 def _immutable(label: str, message: str) -> Finding:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from trainc.explain.model import ExplainedObject, Explanation
-from trainc.explain.query import ANY_STEPS, ending, matches, near, parse
+from trainc.explain.query import ANY_STEPS, matches, parse, path_ending, suggest_paths
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, replace
 
@@ -18,7 +18,7 @@ _JOBSET = "JobSet"
 
 
 @dataclass(frozen=True, slots=True)
-class Nothing:
+class NoMatch:
     """No field answers; `near` holds expressions that would.
 
     `made` holds expressions of what is made from fields of the input that answer.
@@ -28,7 +28,7 @@ class Nothing:
     made: tuple[str, ...] = ()
 
 
-def choose(explanation: Explanation, expression: str | None) -> Explanation | Nothing:
+def choose(explanation: Explanation, expression: str | None) -> Explanation | NoMatch:
     """The explanation with only what `expression` asks for. QueryError if it cannot be read.
 
     A field is named from the root; where nothing is found there, it may begin anywhere, as after `...`.
@@ -38,17 +38,17 @@ def choose(explanation: Explanation, expression: str | None) -> Explanation | No
     read = _EXPRESSION.fullmatch(expression)
     assert read is not None
     kind, name, text = read["kind"], read["name"], read["field"]
-    asked = [o for o in explanation.objects if _is(o, kind or _JOBSET, name)]
-    others = [] if kind else [o for o in explanation.objects if o not in asked]
+    requested = [o for o in explanation.objects if _is(o, kind or _JOBSET, name)]
+    others = [] if kind else [o for o in explanation.objects if o not in requested]
     pattern = parse(text)
-    for candidates in (asked, others):
+    for candidates in (requested, others):
         for steps in (pattern, (ANY_STEPS, *pattern)):
             objects = tuple(found for o in candidates if (found := _with_fields(o, steps)).fields)
             if objects:
                 return replace(explanation, objects=objects)
-    candidates = [*asked, *others]
+    candidates = [*requested, *others]
     made = dict.fromkeys(_made(explanation, candidates, (ANY_STEPS, *pattern)))
-    return Nothing(tuple(dict.fromkeys(_near(explanation, candidates, text))), tuple(made))
+    return NoMatch(tuple(dict.fromkeys(_near(explanation, candidates, text))), tuple(made))
 
 
 def prefix(explanation: Explanation, chosen: ExplainedObject) -> str:
@@ -74,7 +74,7 @@ def _made(explanation: Explanation, candidates: list[ExplainedObject], pattern: 
         before = prefix(explanation, candidate)
         for field in candidate.fields:
             if any(matches(pattern, taken.path) for taken in field.origin.inputs):
-                yield before + ending(field.path)
+                yield before + path_ending(field.path)
 
 
 def _near(explanation: Explanation, candidates: list[ExplainedObject], text: str) -> Iterator[str]:
@@ -84,4 +84,4 @@ def _near(explanation: Explanation, candidates: list[ExplainedObject], text: str
             yield prefix(explanation, other) + text
     for candidate in candidates:
         before = prefix(explanation, candidate)
-        yield from (before + name for name in near(text, [f.path for f in candidate.fields]))
+        yield from (before + name for name in suggest_paths(text, [f.path for f in candidate.fields]))

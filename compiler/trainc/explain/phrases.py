@@ -9,23 +9,23 @@ from typing import Any
 
 from trainc.api.field_path import format_field
 from trainc.diagnostics import Source
-from trainc.diagnostics.spelled_out import printable
+from trainc.diagnostics.escaping import escape_line
 from trainc.explain.model import Input, Origin
 from trainc.startup.patterns import pattern
 
 _SHOWN_INPUTS = 3
 
 
-def phrase(origin: Origin) -> str:
+def describe_origin(origin: Origin) -> str:
     """Who set a field, and where that is written: `plugin Torch at EnforceMLPolicy (from ..., jobs/llm.yaml:12)`."""
-    text = who(origin)
+    text = origin_name(origin)
     details = _details(origin)
     if details:
         text += f" ({details})"
     return f"{text} [deviation {origin.deviation}]" if origin.deviation and origin.kind != "deviation" else text
 
 
-def who(origin: Origin) -> str:
+def origin_name(origin: Origin) -> str:
     """Who set a field."""
     match origin.kind:
         case "plugin":
@@ -48,7 +48,7 @@ def who(origin: Origin) -> str:
 
 def place(source: Source | None) -> str:
     """`file:line`, or nothing."""
-    return f"{printable(source.file)}:{source.line}" if source and source.file else ""
+    return f"{escape_line(source.file)}:{source.line}" if source and source.file else ""
 
 
 def _details(origin: Origin) -> str:
@@ -87,22 +87,22 @@ _NOT_PLAIN = pattern(
 )
 
 
-def shown(value: Any, width: int = _WIDTH) -> str:
+def shorten_value(value: Any, width: int = _WIDTH) -> str:
     """A value in at most `width` characters; text that could be taken for something else is quoted."""
     if isinstance(value, list) and value:
-        return shorten("[" + ", ".join(whole(word) for word in value) + "]", width)
+        return shorten("[" + ", ".join(format_value(word) for word in value) + "]", width)
     if isinstance(value, str) and "\n" in value:
         lines = value.rstrip("\n").split("\n")
-        first = shorten(printable(lines[0]), width - 14)
+        first = shorten(escape_line(lines[0]), width - 14)
         return f"{first} ({len(lines)} lines)" if len(lines) > 1 else f"{first} (1 line)"
-    return shorten(whole(value), width)
+    return shorten(format_value(value), width)
 
 
-def whole(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value on one line, however long."""
     if isinstance(value, str) and not _NOT_PLAIN.fullmatch(value):
-        return printable(value)
-    return printable(json.dumps(value, ensure_ascii=False))
+        return escape_line(value)
+    return escape_line(json.dumps(value, ensure_ascii=False))
 
 
 def shorten(text: str, width: int) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from trainc.api.field_path import FieldPath, Leaf, Leaves, at, exists, is_item_name
+from trainc.api.field_path import FieldPath, Leaf, Leaves, is_item_name, path_exists, value_at_index
 from trainc.diagnostics import Path
 from trainc.ir.info import Info
 from trainc.ir.podset import Container, PodSet
@@ -23,11 +23,16 @@ _POD_METADATA: Path = ("template", "spec", "template", "metadata")
 def candidates(before: Leaves, after: Leaves) -> Iterator[Leaf]:
     """Leaves that a step may have written as they were: those that lowering, passes and building can reach."""
     for path, leaf in after.items():
-        if path in before and before[path].value == leaf.value and _reachable(path) and other(leaf) is not None:
+        if (
+            path in before
+            and before[path].value == leaf.value
+            and _reachable(path)
+            and different_value(leaf) is not None
+        ):
             yield leaf
 
 
-def other(leaf: Leaf) -> Any:
+def different_value(leaf: Leaf) -> Any:
     """Another value of the leaf's type that breaks nothing, None where there is none."""
     if isinstance(leaf.value, bool):
         return not leaf.value
@@ -53,7 +58,7 @@ def _reachable(path: FieldPath) -> bool:
     return inside[4] == "volumes" or (inside[4] in ("containers", "initContainers") and inside[6] in _CONTAINER_FIELDS)
 
 
-def overwritten(
+def find_overwritten(
     found: Iterator[Leaf], untouched: Callable[[Leaf, Any], Any], stepped: Callable[[Leaf, Any], Any]
 ) -> list[FieldPath]:
     """The leaves that a step writes whatever was there.
@@ -64,25 +69,26 @@ def overwritten(
     return [
         leaf.path
         for leaf in found
-        for value in (other(leaf),)
-        if at(untouched(leaf, value), leaf.index) == value and at(stepped(leaf, value), leaf.index) != value
+        for value in (different_value(leaf),)
+        if value_at_index(untouched(leaf, value), leaf.index) == value
+        and value_at_index(stepped(leaf, value), leaf.index) != value
     ]
 
 
-def replaced(tree: Any, index: Path, value: Any) -> Any:
+def replace_value(tree: Any, index: Path, value: Any) -> Any:
     """`tree` with another value at a path of indexes; what does not change is shared."""
     if not index:
         return value
     if isinstance(tree, Mapping):
-        return {**tree, index[0]: replaced(tree[index[0]], index[1:], value)}
-    return [replaced(item, index[1:], value) if i == index[0] else item for i, item in enumerate(tree)]
+        return {**tree, index[0]: replace_value(tree[index[0]], index[1:], value)}
+    return [replace_value(item, index[1:], value) if i == index[0] else item for i, item in enumerate(tree)]
 
 
 def with_value(info: Info, leaf: Leaf, value: Any) -> Info:
     """An Info whose JobSet has `value` at a leaf, wherever the Info keeps it."""
     _, _, position, *rest = leaf.index
-    if exists(info.template, leaf.index[1:]):
-        info = replace(info, template=replaced(info.template, leaf.index[1:], value))
+    if path_exists(info.template, leaf.index[1:]):
+        info = replace(info, template=replace_value(info.template, leaf.index[1:], value))
     pod_sets = [_pod_set(p, tuple(rest), value) if i == position else p for i, p in enumerate(info.pod_sets)]
     return replace(info, pod_sets=tuple(pod_sets))
 
@@ -99,10 +105,12 @@ def _pod_set(pod_set: PodSet, index: Path, value: Any) -> PodSet:
         return pod_set
     inside = index[4:]
     if inside[0] == "volumes":
-        return replace(pod_set, volumes=tuple(replaced(list(pod_set.volumes), inside[1:], value)))
+        return replace(pod_set, volumes=tuple(replace_value(list(pod_set.volumes), inside[1:], value)))
     initial = inside[0] == "initContainers"
     containers = tuple(
-        Container(replaced(c.fields, inside[2:], value)) if i == inside[1] and exists(c.fields, inside[2:]) else c
+        Container(replace_value(c.fields, inside[2:], value))
+        if i == inside[1] and path_exists(c.fields, inside[2:])
+        else c
         for i, c in enumerate(pod_set.init_containers if initial else pod_set.containers)
     )
     return replace(pod_set, init_containers=containers) if initial else replace(pod_set, containers=containers)

@@ -26,7 +26,7 @@ def parse(text: str) -> tuple[str, ...]:
     while position < len(text):
         token = _TOKEN.match(text, position)
         if token is None:
-            raise QueryError(f"cannot read {text[position:]!r} of {text!r} as a field path")
+            raise QueryError(f"cannot parse {text[position:]!r} in {text!r} as a field path")
         quoted, item, key = token.groups()
         if token[0] == ANY_STEPS:
             steps.append(ANY_STEPS)
@@ -77,7 +77,7 @@ def _glob(pattern: str, text: str) -> bool:
     return not pattern[at:].strip("*")
 
 
-def near(text: str, paths: Iterable[FieldPath], count: int = 3) -> list[str]:
+def suggest_paths(text: str, paths: Iterable[FieldPath], count: int = 3) -> list[str]:
     """What the user may have meant: existing fields, or parts of them, that read like `text`."""
     wanted = [step for step in parse(text) if step != ANY_STEPS]
     if not wanted:
@@ -91,7 +91,7 @@ def near(text: str, paths: Iterable[FieldPath], count: int = 3) -> list[str]:
     return list(dict.fromkeys(known[name] for name in found))
 
 
-def ending(path: FieldPath) -> str:
+def path_ending(path: FieldPath) -> str:
     """The end of a path, from the last field or the item that it belongs to, as an expression."""
     return _shortest(path, len(path) - (2 if isinstance(path[-2:][0], int | Item) else 1), len(path))
 

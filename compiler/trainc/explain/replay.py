@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc.api.documents import Json, Manifest
-from trainc.api.field_path import FieldPath, Leaf, Leaves, at, is_item_name, leaves
+from trainc.api.field_path import FieldPath, Leaf, Leaves, is_item_name, leaves, value_at_index
 from trainc.emit.yaml_writer import TOP, ordered
 from trainc.explain import probe
 from trainc.explain.attribute import before_overlays, by_document, by_label, by_patch, by_plugin
 from trainc.explain.history import Attribute, History, Key, keyed
 from trainc.explain.model import ExplainedField, InputDocuments, Origin
 from trainc.explain.sources import Sources
-from trainc.explain.stages import Moved, by_move, by_secrets_mode, by_stage, moved, patch_leaves, sealed_of
+from trainc.explain.stages import MovedField, by_move, by_secrets_mode, by_stage, moved_fields, patch_leaves, sealed_of
 from trainc.ir.info import Info
 from trainc.ir.trainjob import Patch, TrainJob
 from trainc.options import Options
@@ -27,6 +27,7 @@ from trainc.plugins import engine
 from trainc.plugins.plugin import ExtensionPoint, Plugin
 from trainc.plugins.registry import Applied, plugins_for
 from trainc.plugins.rows import Situation
+from trainc.startup.records import replace
 
 _JOBSET = "JobSet"
 _TEMPLATE = ("spec", "template")
@@ -40,7 +41,7 @@ class Replay:
         self._trainjob, self._runtime = documents.trainjob, documents.runtime
         self._jobset = History()
         self._histories: dict[Key, History] = {}
-        self._moves: Mapping[FieldPath, Moved] = {}
+        self._moves: Mapping[FieldPath, MovedField] = {}
         self._jobset_plugin = next(a for a in plugins_for(job, info) if a.plugin.name == _JOBSET)
 
     def frontend(self) -> None:
@@ -78,7 +79,7 @@ class Replay:
         """A pass, run again on probes to find what it wrote as it was."""
         run = getattr(applied.passes, point)
         jobset = self._project(after)
-        overwritten = probe.overwritten(
+        overwritten = probe.find_overwritten(
             probe.candidates(self._jobset.leaves, leaves(jobset)),
             lambda leaf, value: self._project(probe.with_value(before, leaf, value)),
             lambda leaf, value: self._project(run(self._job, applied.policy, probe.with_value(before, leaf, value))),
@@ -96,10 +97,12 @@ class Replay:
                     self._histories[key] = self._jobset
                 else:
                     self._histories[key] = History()
-                    self._histories[key].step(leaves(manifest), self._by(applied.plugin, "build", info))
+                    self._histories[key].step(
+                        leaves(manifest), self._by(applied.plugin, "build", info, manifest["metadata"]["name"])
+                    )
 
         if info.gitops:
-            self._moves = moved(self._job, info)
+            self._moves = moved_fields(self._job, info)
             self._jobset.step(self._jobset.leaves, self._by_stage("shaping", self._moves), self._unmoved())
 
     def shaped(self, stage: str, manifests: Sequence[Manifest]) -> None:
@@ -118,7 +121,7 @@ class Replay:
             fields = {explained.path: explained for explained in self._histories[key].fields()}
             yield manifest, tuple(fields[path] for path in order)
 
-    def _by_stage(self, stage: str, moves: Mapping[FieldPath, Moved]) -> Attribute:
+    def _by_stage(self, stage: str, moves: Mapping[FieldPath, MovedField]) -> Attribute:
         def attribute(leaf: Leaf) -> Origin:
             if leaf.path in moves:
                 return by_move(self._trainjob, moves[leaf.path], leaf)
@@ -133,20 +136,22 @@ class Replay:
     def _unmoved(self) -> Iterator[FieldPath]:
         """Fields that move from the TrainJob to where the same value is already."""
         for path, move in self._moves.items():
-            if path in self._jobset.leaves and self._jobset.leaves[path].value == at(self._trainjob.data, move.path):
+            if path in self._jobset.leaves and self._jobset.leaves[path].value == value_at_index(
+                self._trainjob.data, move.path
+            ):
                 yield path
 
     def _lowered(self) -> None:
         def lowered_with(leaf: Leaf, value: Any) -> Manifest:
-            template = Template(probe.replaced(self._info.template, leaf.index[1:], value), roles)
+            template = Template(probe.replace_value(self._info.template, leaf.index[1:], value), roles)
             info = lower(self._job, self._runtime.data, template, self._info.release, self._options)
             return self._project(info)
 
         roles = {pod_set.name: Role(pod_set.role, pod_set.main) for pod_set in self._info.pod_sets}
         jobset = self._project(self._info)
-        overwritten = probe.overwritten(
+        overwritten = probe.find_overwritten(
             probe.candidates(self._jobset.leaves, leaves(jobset)),
-            lambda leaf, value: probe.replaced({"spec": self._info.template}, leaf.index, value),
+            lambda leaf, value: probe.replace_value({"spec": self._info.template}, leaf.index, value),
             lowered_with,
         )
         self._step(jobset, self._by(self._jobset_plugin.plugin, "build", self._info), overwritten, whole_items=True)
@@ -164,8 +169,8 @@ class Replay:
     def _in_trainjob_spec(self, leaf: Leaf) -> Origin:
         return by_document(self._trainjob, leaf, ("spec", *leaf.index[1:]), "trainjob")
 
-    def _by(self, plugin: Plugin, point: str, info: Info) -> Attribute:
-        situation, sources = self._situation(info), self._sources
+    def _by(self, plugin: Plugin, point: str, info: Info, name: str = "") -> Attribute:
+        situation, sources = replace(self._situation(info), object=name), self._sources
         return lambda leaf: by_plugin(plugin, point, situation, sources, leaf)
 
     def _situation(self, info: Info) -> Situation:

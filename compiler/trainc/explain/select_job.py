@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 from trainc.api.documents import Json
 from trainc.compilation import CompiledJob
-from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
+from trainc.diagnostics import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.diagnostics.near_names import did_you_mean
-from trainc.diagnostics.policy import Rules, as_found
+from trainc.diagnostics.policy import Rules, keep_severities
 from trainc.explain import place
 from trainc.explain.explanation import Recorder
 from trainc.options import Options
@@ -41,7 +41,7 @@ def split_job(text: str) -> tuple[str, str | None]:
 
 
 def compile_one(
-    inputs: Inputs, wanted: str | None, options: Options, rules: Rules = as_found, edit: Edit | None = None
+    inputs: Inputs, wanted: str | None, options: Options, rules: Rules = keep_severities, edit: Edit | None = None
 ) -> OneJob:
     """Compile the TrainJob that `wanted` names, as `NAMESPACE/NAME` or `NAME`; None means the only one.
 
@@ -60,29 +60,31 @@ def compile_one(
         raise CompileError([*read, *diagnostics])
     if not recorder.stages:
         raise NoSuchJobError(f"{job.label} has no objects: {'; '.join(d.message for d in diagnostics)}")
-    return OneJob(compiled, recorder, in_order(diagnostics))
+    return OneJob(compiled, recorder, sort_diagnostics(diagnostics))
 
 
-def compile_every(inputs: Inputs, options: Options, rules: Rules = as_found) -> tuple[list[OneJob], list[Diagnostic]]:
+def compile_every(
+    inputs: Inputs, options: Options, rules: Rules = keep_severities
+) -> tuple[list[OneJob], list[Diagnostic]]:
     """Every TrainJob compiled under observation, by (namespace, name), and what there is to say beside them.
 
     Raises CompileError with every problem.
     """
     session = _session(inputs, options, rules)
-    beside: list[Diagnostic] = rules([*inputs.diagnostics, *session.index.diagnostics], True)
-    found = list(beside)
+    reported: list[Diagnostic] = rules([*inputs.diagnostics, *session.index.diagnostics], True)
+    found = list(reported)
     compiled: list[OneJob] = []
     for job in session.jobs:
         recorder = Recorder(session.index.others)
         outcome, diagnostics = session.compile(job, recorder)
         found += diagnostics
         if outcome is not None and recorder.stages:
-            compiled.append(OneJob(outcome, recorder, in_order(diagnostics)))
+            compiled.append(OneJob(outcome, recorder, sort_diagnostics(diagnostics)))
         else:
-            beside += diagnostics
+            reported += diagnostics
     if has_errors(found):
         raise CompileError(found)
-    return compiled, in_order(beside)
+    return compiled, sort_diagnostics(reported)
 
 
 def _session(inputs: Inputs, options: Options, rules: Rules) -> Session:
@@ -97,12 +99,12 @@ def _chosen(jobs: Sequence[ValidDocument], wanted: str | None, read: Sequence[Di
         raise CompileError(read)
     known = [_names(job)[0] for job in jobs]
     if not jobs:
-        raise NoSuchJobError("the input has no TrainJob")
+        raise NoSuchJobError("there is no TrainJob in the input")
     if not found:
         assert wanted is not None
         hint = did_you_mean(wanted, [_names(job)["/" not in wanted] for job in jobs])
-        raise NoSuchJobError(f"the input has no TrainJob {wanted}; {hint or 'it has ' + _some(known)}")
-    raise NoSuchJobError(f"the input has several TrainJobs; name one as PATH#NAME: {_some(known)}")
+        raise NoSuchJobError(f"there is no TrainJob {wanted} in the input; {hint or 'it has ' + _some(known)}")
+    raise NoSuchJobError(f"the input has several TrainJobs; choose one with PATH#NAME: {_some(known)}")
 
 
 def _names(job: ValidDocument) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from trainc.api.field_path import FieldPath, Item, at, exists, named
+from trainc.api.field_path import FieldPath, Item, path_exists, value_at_index, with_item_names
 from trainc.diagnostics import Path
 from trainc.explain.model import Input, InputDocument, Origin
 from trainc.plugins.rows import FixedRule, JobSetField, Ref, TemplateField, TrainJobField
@@ -47,12 +47,14 @@ class Sources:
 def input_of(document: InputDocument, index: Path) -> Input:
     """A field of a document as an input; the default's rule where the document as read does not have it."""
     written = document.written(index)
-    if exists(document.raw, written):
-        path, value = named(document.raw, written), at(document.raw, written)
+    if path_exists(document.raw, written):
+        path, value = with_item_names(document.raw, written), value_at_index(document.raw, written)
         return Input(document.label, path, written, value, document.locate(written))
     if index == ("metadata", "namespace"):
-        return Input("", (), (), at(document.data, index), rule="--namespace, for a TrainJob that names none")
-    return Input("", (), (), at(document.data, index), rule=default_rule(document, index))
+        return Input(
+            "", (), (), value_at_index(document.data, index), rule="--namespace, for a TrainJob that sets none"
+        )
+    return Input("", (), (), value_at_index(document.data, index), rule=default_rule(document, index))
 
 
 def default_rule(document: InputDocument, index: Path) -> str:

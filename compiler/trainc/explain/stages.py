@@ -35,16 +35,16 @@ _TOOLS = {"argocd": "Argo CD", "flux": "Flux CD", "kubectl": "kubectl"}
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class MovedField:
     """A field of the TrainJob that goes to the JobSet under `gitops`."""
 
     path: Path
     deviation: str
 
 
-def moved(job: TrainJob, info: Info) -> Mapping[FieldPath, Moved]:
+def moved_fields(job: TrainJob, info: Info) -> Mapping[FieldPath, MovedField]:
     """What the TrainJob alone carries, by its place in the JobSet; its own patches win over its metadata."""
-    found: dict[FieldPath, Moved] = {}
+    found: dict[FieldPath, MovedField] = {}
     for field, own, spec_own in (
         ("labels", job.labels, job.spec_labels),
         ("annotations", job.annotations, job.spec_annotations),
@@ -53,17 +53,17 @@ def moved(job: TrainJob, info: Info) -> Mapping[FieldPath, Moved]:
         for key in carried(own):
             if key not in patched:
                 path = ("metadata", field, key)
-                found[path] = Moved(path, "metadata-moves-to-jobset")
+                found[path] = MovedField(path, "metadata-moves-to-jobset")
     if job.managed_by == names.MULTIKUEUE_MANAGED_BY:
-        found["spec", "managedBy"] = Moved(("spec", "managedBy"), "managed-by-moves-to-jobset")
+        found["spec", "managedBy"] = MovedField(("spec", "managedBy"), "managed-by-moves-to-jobset")
     if job.active_deadline_seconds and info.trainer is not None:
         deadline = ("spec", "activeDeadlineSeconds")
         place = ("spec", "replicatedJobs", Item(info.trainer.name), "template", *deadline)
-        found[place] = Moved(deadline, "deadline-moves-to-trainer")
+        found[place] = MovedField(deadline, "deadline-moves-to-trainer")
     return found
 
 
-def by_move(trainjob: InputDocument, move: Moved, leaf: Leaf) -> Origin:
+def by_move(trainjob: InputDocument, move: MovedField, leaf: Leaf) -> Origin:
     """A leaf that was the TrainJob's."""
     inputs = (input_of(trainjob, move.path),)
     return Origin("trainjob", trainjob.label, leaf.value, deviation=move.deviation, inputs=inputs)

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
 from trainc.api.field_path import FieldPath, format_field, is_item_name
-from trainc.diagnostics.spelled_out import printable
+from trainc.diagnostics.escaping import escape_line
 from trainc.explain.choice import prefix
 from trainc.explain.model import ExplainedField, ExplainedObject, Explanation, Input, Origin
-from trainc.explain.phrases import phrase, place, shown, who, whole
+from trainc.explain.phrases import describe_origin, format_value, origin_name, place, shorten_value
 from trainc.ir.deviations import DEVIATIONS
 from trainc.startup.records import dataclass, replace
 
@@ -46,7 +46,7 @@ def explanation_text(explanation: Explanation, paint: Paint = plain) -> str:
     fields = [field for found in explanation.objects for field in found.fields]
     for found in explanation.objects:
         if len(fields) == 1:
-            lines += ["", *_at_length(explanation, found, fields[0], paint)]
+            lines += ["", *_format_field(explanation, found, fields[0], paint)]
         else:
             lines += _object(explanation, found, paint)
     return "\n".join(lines) + "\n"
@@ -86,9 +86,10 @@ def _short(path: FieldPath) -> str:
 
 
 def _table(rows: tuple[Row, ...], paint: Paint) -> Iterator[str]:
-    paths = [printable(format_field(row.path)) for row in rows]
+    paths = [escape_line(format_field(row.path)) for row in rows]
     values = [
-        [shown(row.value, _VALUE_WIDTH), *(shown(o.value, _VALUE_WIDTH) for o in row.origins[1:])] for row in rows
+        [shorten_value(row.value, _VALUE_WIDTH), *(shorten_value(o.value, _VALUE_WIDTH) for o in row.origins[1:])]
+        for row in rows
     ]
     left = min(max(map(len, paths)), _PATH_WIDTH)
     right = min(max(len(value) for column in values for value in column), _VALUE_WIDTH)
@@ -99,35 +100,37 @@ def _table(rows: tuple[Row, ...], paint: Paint) -> Iterator[str]:
             room = max(0, right - max(0, len(path) - left)) if i == 0 else right
             written = paint(f"{value:<{room}}", "value" if i == 0 else "faint")
             arrow = "<-" if i == 0 else "   before:"
-            yield f"  {label}  {written}  {paint(arrow, 'faint')} {paint(phrase(origin), _role(origin, i))}"
+            yield f"  {label}  {written}  {paint(arrow, 'faint')} {paint(describe_origin(origin), _role(origin, i))}"
 
 
 def _role(origin: Origin, depth: int) -> Role:
     return _ROLES[origin.kind] if depth == 0 else "faint"
 
 
-def _at_length(explanation: Explanation, found: ExplainedObject, field: ExplainedField, paint: Paint) -> Iterator[str]:
+def _format_field(
+    explanation: Explanation, found: ExplainedObject, field: ExplainedField, paint: Paint
+) -> Iterator[str]:
     yield paint(prefix(explanation, found) + format_field(field.path), "path")
     for i, origin in enumerate(field.origins):
         yield ""
-        value = _block(origin.value) if i == 0 else shown(origin.value, 2 * _VALUE_WIDTH)
+        value = _block(origin.value) if i == 0 else shorten_value(origin.value, 2 * _VALUE_WIDTH)
         yield f"  {paint(value, 'value' if i == 0 else 'faint')}"
-        yield f"    {paint('<-' if i == 0 else 'before:', 'faint')} {paint(who(origin), _role(origin, i))}"
+        yield f"    {paint('<-' if i == 0 else 'before:', 'faint')} {paint(origin_name(origin), _role(origin, i))}"
         yield from (f"       {line}" for line in _evidence(origin, paint))
 
 
 def _block(value: object) -> str:
     """A value in full; text of several lines as such."""
     if isinstance(value, str) and "\n" in value:
-        return "\n  ".join(map(printable, value.rstrip("\n").split("\n")))
-    return whole(value)
+        return "\n  ".join(map(escape_line, value.rstrip("\n").split("\n")))
+    return format_value(value)
 
 
 def _evidence(origin: Origin, paint: Paint) -> Iterator[str]:
     for given in origin.inputs:
         name = paint(given.object, "faint")
         where = paint(f"  {place(given.source)}", "faint") if place(given.source) else ""
-        value = "" if isinstance(given.value, dict | list) else f" = {shown(given.value)}"
+        value = "" if isinstance(given.value, dict | list) else f" = {shorten_value(given.value)}"
         yield f"from {name} {format_field(given.path)}{paint(value, 'value')}{where}"
     if origin.rule:
         yield origin.rule

@@ -10,12 +10,12 @@ from trainc.api.releases import NEWEST_RELEASE
 from trainc.api.schema.shapes import ROOTS, Struct
 from trainc.api.schema.walking import mistyped, without_nulls
 from trainc.diagnostics import Diagnostic
-from trainc.fits import remarks
+from trainc.fits import findings
 from trainc.fits.assignment import TOPOLOGY, Assignment
 from trainc.fits.cluster import Cluster, ClusterQueue
 from trainc.fits.flavors import State
 from trainc.fits.scheduler_nodes import node_shortfall
-from trainc.fits.scheduling import ADMITTED, NAMESPACE, Entry, Scheduler, idle
+from trainc.fits.scheduling import ADMITTED, NAMESPACE, Entry, Scheduler, idle_state
 from trainc.fits.shortfall import Shortfall, shortfall
 from trainc.fits.snapshot import read_cluster
 from trainc.fits.trials import admitted
@@ -79,11 +79,11 @@ def fits(jobsets: Sequence[Json], cluster: Sequence[Json]) -> Fits:
     raised for a snapshot that is wrong or not whole: `diagnostics` of the answer says so.
     """
     read, problems = read_cluster(cluster)
-    state = idle(read)
+    state = idle_state(read)
     jobs = [_readable_job(jobset, read) for jobset in jobsets]
     alone = _alone_each(jobs, state)
     queued = {bool(fit.queue) for fit in alone if fit.verdict != "refused"}
-    problems += remarks.missing_kinds(read, queued=True in queued, unqueued=False in queued)
+    problems += findings.missing_kinds(read, queued=True in queued, unqueued=False in queued)
     return Fits(alone, _together(jobs, alone, state), problems)
 
 
@@ -96,7 +96,7 @@ class _Job:
     queue: ClusterQueue | None = None
     verdict: Verdict = "fits"
     cause: str | None = None
-    remarks: tuple[Diagnostic, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
 
 
 def _readable_job(jobset: Json, cluster: Cluster) -> _Job:
@@ -108,8 +108,8 @@ def _readable_job(jobset: Json, cluster: Cluster) -> _Job:
         except ValueError:
             wrong = ()
     name = job_name(*place(jobset)) if isinstance(mapping(jobset).get("metadata"), Mapping) else ""
-    found = ("jobset-schema", wrong, "the JobSet has fields of the wrong type; `trainc check` names them")
-    return _Job(name, verdict="refused", cause="jobset-schema", remarks=tuple(remarks.refused(name, [found])))
+    found = ("jobset-schema", wrong, "the JobSet has fields of the wrong type; `trainc check` lists them")
+    return _Job(name, verdict="refused", cause="jobset-schema", diagnostics=tuple(findings.refused_job(name, [found])))
 
 
 def _job(jobset: Json, cluster: Cluster) -> _Job:
@@ -117,7 +117,7 @@ def _job(jobset: Json, cluster: Cluster) -> _Job:
     job, queue = job_name(namespace, name), queue_of(jobset, cluster)
     refused = refusals(jobset, queue)
     if refused:
-        return _Job(job, verdict="refused", cause=refused[0][0], remarks=tuple(remarks.refused(job, refused)))
+        return _Job(job, verdict="refused", cause=refused[0][0], diagnostics=tuple(findings.refused_job(job, refused)))
     workload = workload_of(jobset, queue, cluster)
     if not queue:
         return _Job(job, workload)
@@ -126,7 +126,9 @@ def _job(jobset: Json, cluster: Cluster) -> _Job:
     cause = _closed(local is None, bool(local and local.stopped), behind, cluster)
     if cause is None:
         return _Job(job, workload, behind)
-    return _Job(job, workload, None, "inactive", cause, (remarks.inactive(job, cause, workload, behind, cluster),))
+    return _Job(
+        job, workload, None, "inactive", cause, (findings.inactive_queue(job, cause, workload, behind, cluster),)
+    )
 
 
 def _closed(missing: bool, stopped: bool, queue: ClusterQueue | None, cluster: Cluster) -> str | None:
@@ -157,19 +159,21 @@ def _alone_each(jobs: Sequence[_Job], state: State) -> list[Fit]:
         if why is None:
             found.append(_fit(job, "fits", None, state.cluster, entry.assignment))
         else:
-            found.append(_fit(job, "never", entry.cause, state.cluster, remarks.never(job.name, why, workload)))
+            found.append(
+                _fit(job, "never", entry.cause, state.cluster, findings.never_admitted(job.name, why, workload))
+            )
     return found
 
 
 def _outside(job: _Job, cluster: Cluster) -> Fit:
     """A job that never comes to Kueue's scheduler."""
     if job.workload is None or job.verdict != "fits":
-        return _fit(job, job.verdict, job.cause, cluster, *job.remarks)
+        return _fit(job, job.verdict, job.cause, cluster, *job.diagnostics)
     lacking = node_shortfall(job.workload, cluster)
     if lacking is None:
         return _fit(job, "fits", None, cluster)
     cause, why = lacking
-    return _fit(job, "never", cause, cluster, remarks.never(job.name, why, job.workload, by_kueue=False))
+    return _fit(job, "never", cause, cluster, findings.never_admitted(job.name, why, job.workload, by_kueue=False))
 
 
 def _together(jobs: Sequence[_Job], alone: Sequence[Fit], state: State) -> list[Fit]:
@@ -199,7 +203,7 @@ def _fit(
     diagnostics = tuple(one for one in found if isinstance(one, Diagnostic))
     kind = _HINGES_ON.get(cause or "")
     if kind and verdict in ("inactive", "never") and not cluster.kinds.get(kind):
-        verdict, diagnostics = "unknown", (remarks.unknown(job.name, kind),)
+        verdict, diagnostics = "unknown", (findings.undecided_job(job.name, kind),)
     pod_sets = job.workload.pod_sets if job.workload else ()
     places = _places(assignment)
     queue = job.workload.queue if job.workload else ""

@@ -9,7 +9,7 @@ from trainc.api.documents import Json
 from trainc.fits.answer import Fit, Fits, fits
 from trainc.fits.cluster import Cluster, ClusterQueue
 from trainc.fits.snapshot import read_cluster
-from trainc.fits.words import of_resource, plain
+from trainc.fits.words import amount_with_unit, bare_amount
 
 # The JobSets and the cluster of one side.
 Side: TypeAlias = tuple[Sequence[Json], Sequence[Json]]
@@ -23,7 +23,7 @@ def fit_changes(before: Side, after: Side) -> list[str]:
     answers = fits(*before), fits(*after)
     if any(one.severity == "error" for found in answers for one in found.diagnostics):
         return [
-            "The snapshot of the cluster is not whole: nothing is said of what it can admit. `trainc fits` says why."
+            "The snapshot of the cluster is incomplete, so what it can admit is not compared; run `trainc fits` for details."
         ]
     old, new = ({fit.job: fit for fit in found.alone} for found in answers)
     clusters = read_cluster(before[1])[0], read_cluster(after[1])[0]
@@ -35,15 +35,16 @@ def _jobs(old: Mapping[str, Fit], new: Mapping[str, Fit]) -> Iterator[str]:
         was = old.get(job)
         if fit.verdict in _BLOCKED and (was is None or was.verdict not in _BLOCKED):
             reason = "; ".join(one.message for one in fit.diagnostics)
-            yield f"{job} {_BLOCK_WORDS[fit.verdict]}{' any more' if was else ''}: {reason}."
+            yield f"{job} {_BLOCK_WORDS[fit.verdict][was is not None]}: {reason}."
         elif fit.verdict == "fits" and was and was.verdict in _BLOCKED:
-            yield f"{job} can be admitted now; it could not before."
+            yield f"{job} can now be admitted, which was impossible before."
 
 
+# For a job that is new, and for one that could be admitted before.
 _BLOCK_WORDS = {
-    "never": "can never be admitted",
-    "inactive": "is sent to a queue that does not admit jobs",
-    "refused": "is not accepted by Kueue",
+    "never": ("can never be admitted", "can no longer be admitted"),
+    "inactive": ("uses a queue that admits nothing", "now uses a queue that admits nothing"),
+    "refused": ("is rejected by Kueue", "is now rejected by Kueue"),
 }
 
 
@@ -52,11 +53,11 @@ def _queues(before: Cluster, after: Cluster, old: Mapping[str, Fit], found: Fits
     for name in sorted({*before.cluster_queues, *after.cluster_queues}):
         was, now = before.cluster_queues.get(name), after.cluster_queues.get(name)
         if was and not now:
-            yield f"ClusterQueue {name} is removed{_consequence(name, before, old, found)}."
+            yield f"ClusterQueue {name} was removed{_consequence(name, before, old, found)}."
         if not was or not now:
             continue
         if now.stopped and not was.stopped:
-            yield f"ClusterQueue {name} is stopped{_consequence(name, after, old, found)}."
+            yield f"ClusterQueue {name} was stopped{_consequence(name, after, old, found)}."
         for change in _quota(was, now):
             yield f"quota of {name}: {change}{_consequence(name, after, old, found)}."
 
@@ -67,7 +68,7 @@ def _quota(before: ClusterQueue, after: ClusterQueue) -> Iterator[str]:
         amounts = [queue.quotas[key].nominal if key in queue.quotas else 0 for queue in (before, after)]
         if amounts[0] != amounts[1]:
             where = f" in flavor {flavor}" if len({*before.flavors, *after.flavors}) > 1 else ""
-            yield f"{plain(resource, amounts[0])} -> {of_resource(resource, amounts[1])}{where}"
+            yield f"{bare_amount(resource, amounts[0])} -> {amount_with_unit(resource, amounts[1])}{where}"
 
 
 def _consequence(name: str, cluster: Cluster, old: Mapping[str, Fit], found: Fits) -> str:
@@ -83,4 +84,4 @@ def _consequence(name: str, cluster: Cluster, old: Mapping[str, Fit], found: Fit
     if not blocked:
         return ""
     some = ", ".join(blocked[:_MOST_NAMED]) + (", ..." if len(blocked) > _MOST_NAMED else "")
-    return f"; {len(blocked)} {'job' if len(blocked) == 1 else 'jobs'} can never be admitted any more ({some})"
+    return f"; {len(blocked)} {'job' if len(blocked) == 1 else 'jobs'} can no longer be admitted ({some})"

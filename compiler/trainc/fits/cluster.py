@@ -141,7 +141,7 @@ class Cluster:
             if flavor is None:
                 found.append(f"there is no ResourceFlavor {name}")
             elif flavor.topology is not None and flavor.topology not in self.topologies:
-                found.append(f"there is no Topology {flavor.topology}, which ResourceFlavor {name} names")
+                found.append(f"there is no Topology {flavor.topology}, which ResourceFlavor {name} refers to")
         if self.loops(queue.cohort):
-            found.append(f"the parents of cohort {queue.cohort} form a circle")
+            found.append(f"the parents of cohort {queue.cohort} form a cycle")
         return found

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from trainc.fits.amounts import Amounts
-from trainc.fits.assignment import NO_MATCH, QUOTA_TAKEN, TOO_MUCH, Attempt, Attempts, Choice, Mode, graver
+from trainc.fits.assignment import NO_MATCH, QUOTA_TAKEN, TOO_MUCH, Attempt, Attempts, Choice, Mode, more_severe
 from trainc.fits.cluster import Cluster, ClusterQueue, FlavorResource, Group
 from trainc.fits.domain_request import NoPlace
 from trainc.fits.placement import Placements, has_levels
@@ -71,15 +71,15 @@ class QueueView:
     def _topology_mismatch(self, name: str, group: Group, one: PodSet) -> str:
         has_topology = self.state.cluster.flavors[name].topology is not None
         if not one.topology.explicit:
-            return "" if self.places_all or not has_topology else "it only takes pods that ask for a topology"
+            return "" if self.places_all or not has_topology else "it accepts only pods that request a topology"
         if not has_topology:
             return "it has no topology" if group.covered & one.one.keys() else ""
-        return "" if has_levels(self.trees[name], one.topology) else "its topology lacks the level that is asked for"
+        return "" if has_levels(self.trees[name], one.topology) else "its topology does not have the requested level"
 
 
 @dataclass(slots=True)
 class GroupSearch:
-    """The search of one group for `pod_sets`, which ask for `asked` of it together.
+    """The search of one group for `pod_sets`, which ask for `requested` of it together.
 
     `before` is what earlier pod sets of the job use; `allowed` the flavors that a second look of one cycle keeps to.
     """
@@ -87,7 +87,7 @@ class GroupSearch:
     view: QueueView
     group: Group
     pod_sets: Sequence[PodSet]
-    asked: Amounts
+    requested: Amounts
     before: Mapping[FlavorResource, int]
     allowed: set[str | None] | None = None
     attempts: Attempts = field(default_factory=dict)
@@ -123,7 +123,7 @@ class GroupSearch:
             found = (self.view.mismatch(name, self.group, one) for one in self.pod_sets)
             wrong = next(filter(None, found), "")
         except MalformedSelector as error:
-            self.malformed, wrong = True, f"the affinity of the pods cannot be read: {error}"
+            self.malformed, wrong = True, f"the affinity of the pods is not valid: {error}"
         if wrong:
             self.attempts[name] = Attempt(Mode.NO, NO_MATCH, wrong)
         return not wrong
@@ -133,9 +133,9 @@ class GroupSearch:
         choices: dict[str, Choice] = {}
         short: dict[str, tuple[int, int]] = {}
         rank, cause = (Mode.FITS, 0), ""
-        for resource in self.asked:
+        for resource in self.requested:
             mode, level, why = self._quota(name, resource, short)
-            cause = graver(cause, why)
+            cause = more_severe(cause, why)
             rank = min(rank, (mode, -level))
             choices[resource] = Choice(name, mode, level)
         self.attempts[name] = Attempt(rank[0], cause, "", short)
@@ -145,7 +145,7 @@ class GroupSearch:
         """How a flavor's resource could be had, how far from home, and why not."""
         node, queue, used = self.view.node, self.view.queue, self.view.state.used
         key = (name, resource)
-        wanted, most = self.before.get(key, 0) + self.asked[resource], node.potential(key)
+        wanted, most = self.before.get(key, 0) + self.requested[resource], node.potential(key)
         if wanted > most:
             short[resource] = (wanted, most)
             return Mode.NO, 0, TOO_MUCH
@@ -170,5 +170,5 @@ def merge_attempts(attempts: Attempts, others: Mapping[str, Attempt], group: Gro
 
 
 def _worse(left: Attempt, right: Attempt) -> Attempt:
-    cause = graver(left.cause, right.cause)
+    cause = more_severe(left.cause, right.cause)
     return Attempt(min(left.mode, right.mode), cause, left.reason or right.reason, {**left.short, **right.short})

@@ -10,7 +10,7 @@ from trainc.fits.answer import Fit, Fits
 from trainc.fits.words import counted_pods
 
 VERSION = 1
-NOTE = "No answer says that a job would start now: what runs there, preemption, fair sharing and admission checks are not known."
+NOTE = "A job that fits may still have to wait: running workloads, preemption, fair sharing and admission checks are not considered."
 _MOST_DOMAINS = 8
 
 
@@ -27,23 +27,23 @@ def fits_text(found: Fits) -> str:
 def verdict_text(alone: Fit, together: Fit) -> str:
     """Both answers for a job in one line."""
     if alone.scheduler != "kueue":
-        return "no queue: " + ("the nodes could hold it" if alone.verdict == "fits" else f"never ({alone.cause})")
-    said = alone.verdict if alone.cause is None else f"{alone.verdict} ({alone.cause})"
+        return "no queue: " + ("the nodes have room for it" if alone.verdict == "fits" else f"never ({alone.cause})")
+    text = alone.verdict if alone.cause is None else f"{alone.verdict} ({alone.cause})"
     if alone.verdict == "fits" and alone.queue:
-        said += f" queue {alone.queue}" + (", borrowing from its cohort" if alone.borrows else "")
+        text += f" queue {alone.queue}" + (", borrowing from its cohort" if alone.borrows else "")
     if together.verdict == "waits":
-        return f"{said}; with the jobs before it, it waits ({together.cause})"
+        return f"{text}; together with the jobs before it, it waits ({together.cause})"
     if together.verdict == "admitted" and alone.verdict != "fits":
-        return f"{said}; with the jobs before it, it is admitted"
-    return said
+        return f"{text}; together with the jobs before it, it is admitted"
+    return text
 
 
 def _pod_sets(fit: Fit) -> Iterator[str]:
     for name, flavors in fit.flavors.items():
         chosen = ", ".join(f"{flavor} ({', '.join(of)})" for flavor, of in _by_flavor(flavors).items())
         places = fit.places.get(name)
-        where = f"; on {_domains(places)}" if places else ""
-        yield f"{name}: {counted_pods(fit.pods[name])}, {chosen or 'nothing asked'}{where}"
+        where = f", on {_domains(places)}" if places else ""
+        yield f"{name}: {counted_pods(fit.pods[name])}, {chosen or 'no requests'}{where}"
 
 
 def _by_flavor(flavors: Any) -> dict[str, list[str]]:
@@ -62,8 +62,8 @@ def _domains(places: Any) -> str:
 def _counts(found: Fits) -> Iterator[str]:
     alone = Counter(fit.verdict for fit in found.alone)
     together = Counter(fit.verdict for fit in found.together if fit.scheduler == "kueue")
-    yield f"Each alone on the idle cluster: {_counted(alone, ('fits', 'never', 'inactive', 'refused', 'unknown'))}."
-    yield f"All in this order, none of them ending: {_counted(together, ('admitted', 'waits'))}."
+    yield f"Each job alone on the idle cluster: {_counted(alone, ('fits', 'never', 'inactive', 'refused', 'unknown'))}."
+    yield f"All jobs in this order, if none of them ends: {_counted(together, ('admitted', 'waits'))}."
 
 
 def _counted(counts: Counter[Any], words: tuple[str, ...]) -> str:

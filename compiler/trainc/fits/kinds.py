@@ -40,7 +40,7 @@ def _map(value: Any, path: str) -> Mapping[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise WrongValue(path, f"{path} is not a map")
+        raise WrongValue(path, f"{path} is not a mapping")
     return value
 
 
@@ -207,7 +207,7 @@ def limit_range_of(_: str, document: Json) -> Json:
         for name in ("max", "min", "default", "defaultRequest"):
             amounts(_map(item.get(name), f"spec.limits[{i}].{name}"))
         if not isinstance(item.get("type"), str):
-            raise WrongValue(f"spec.limits[{i}].type", "a limit has no type")
+            raise WrongValue(f"spec.limits[{i}].type", "an entry of spec.limits has no type")
     return document
 
 

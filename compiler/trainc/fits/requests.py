@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from trainc.api.documents import Json
 from trainc.api.quantity import Quantity, parse_quantity, pod_requests
-from trainc.fits.amounts import Amounts, Written, amount, amounts, exceeding
+from trainc.fits.amounts import Amounts, Written, amount, amounts, exceeded_resources
 from trainc.startup.records import dataclass, field
 
 Place: TypeAlias = tuple[str | int, ...]
@@ -80,19 +80,19 @@ def charged_pod(pod: Json, limits: Mapping[str, Limits], overheads: Mapping[str,
 def _filled(holder: Json, limits: Limits) -> dict[str, Any]:
     resources = holder.get("resources") or {}
     most = {**limits.default, **(resources.get("limits") or {})}
-    asked = {**most, **limits.default_request, **(resources.get("requests") or {})}
-    return {**holder, "resources": {"limits": most, "requests": asked}}
+    requested = {**most, **limits.default_request, **(resources.get("requests") or {})}
+    return {**holder, "resources": {"limits": most, "requests": requested}}
 
 
 def pod_amounts(pod: Json) -> Amounts:
     """What one pod asks for; never less than nothing."""
-    return {name: max(0, amount(name, asked)) for name, asked in pod_requests(pod).items()}
+    return {name: max(0, amount(name, requested)) for name, requested in pod_requests(pod).items()}
 
 
 def over_limit(pod: Json) -> Iterator[tuple[Place, list[str]]]:
     """Each place in a charged pod spec where a request is above its limit, with the resources."""
     for place, resources in _resources(pod):
-        names = exceeding(amounts(resources.get("requests")), amounts(resources.get("limits")))
+        names = exceeded_resources(amounts(resources.get("requests")), amounts(resources.get("limits")))
         if names:
             yield place, names
 
@@ -103,19 +103,22 @@ def out_of_range(pod: Json, limits: Mapping[str, Limits]) -> Iterator[tuple[Plac
         bounds = limits["Container"]
         for place, resources in _resources(pod):
             if place:
-                asked, most = resources.get("requests") or {}, resources.get("limits") or {}
-                largest, smallest = _kept(asked, most, largest=True), _kept(asked, most, largest=False)
+                requested, most = resources.get("requests") or {}, resources.get("limits") or {}
+                largest, smallest = _kept(requested, most, largest=True), _kept(requested, most, largest=False)
                 yield from _outside(place, amounts(largest), amounts(smallest), bounds)
     if "Pod" in limits:
         total: Mapping[str, Quantity] = pod_requests(pod)
-        counted = {name: amount(name, asked) for name, asked in total.items()}
+        counted = {name: amount(name, requested) for name, requested in total.items()}
         yield from _outside((), counted, counted, limits["Pod"])
 
 
 def _outside(
     place: Place, largest: Amounts, smallest: Amounts, bounds: Limits
 ) -> Iterator[tuple[Place, list[str], str]]:
-    above, below = exceeding(largest, amounts(bounds.highest)), exceeding(amounts(bounds.lowest), smallest)
+    above, below = (
+        exceeded_resources(largest, amounts(bounds.highest)),
+        exceeded_resources(amounts(bounds.lowest), smallest),
+    )
     if above:
         yield place, above, "max"
     if below:

@@ -12,7 +12,7 @@ from trainc.fits.amounts import PODS, times_in
 from trainc.fits.cluster import Cluster, Node
 from trainc.fits.selectors import MalformedSelector, barring_taint, node_matches
 from trainc.fits.shortfall import Shortfall
-from trainc.fits.words import asking, counted_pods
+from trainc.fits.words import counted_pods, requests_text
 from trainc.fits.workload import PodSet, Workload
 
 NO_NODE, TOO_FEW_NODES = "no-node", "too-few-nodes"
@@ -26,23 +26,25 @@ def node_shortfall(workload: Workload, cluster: Cluster) -> tuple[str, Shortfall
             continue
         if not any(held):
             return NO_NODE, Shortfall(
-                _nowhere(one, cluster), "change what the pods ask for, or add such a node", one.name
+                _no_node(one, cluster),
+                "change the requests, tolerations or node selector of the pods, or add a node that matches",
+                one.name,
             )
         return TOO_FEW_NODES, _too_few(one, sum(held))
     return None
 
 
 def _too_few(one: PodSet, held: int) -> Shortfall:
-    message = f"the nodes hold {counted_pods(held)} of {one.name}, even when they are empty: it has {one.count}"
+    message = f"even when empty, the nodes have room for only {counted_pods(held)} of the {one.count} of {one.name}"
     fewer = f"write numNodes: {held}" if one.step == names.TRAINER else f"reduce {one.name} to {counted_pods(held)}"
     return Shortfall(message, f"{fewer}, or add nodes", one.name)
 
 
 def _held(one: PodSet, node: Node) -> int:
-    return times_in((*one.one.items(), (PODS, 1)), node.allocatable) if not _keeps_out(one, node) else 0
+    return times_in((*one.one.items(), (PODS, 1)), node.allocatable) if not _exclusion_reason(one, node) else 0
 
 
-def _keeps_out(one: PodSet, node: Node) -> str:
+def _exclusion_reason(one: PodSet, node: Node) -> str:
     """Why a node takes no pod of a pod set, whatever its size; empty where it would."""
     taint = barring_taint(node.taints, one.pod.get("tolerations") or ())
     if taint:
@@ -51,13 +53,13 @@ def _keeps_out(one: PodSet, node: Node) -> str:
         matches = node_matches(one.pod, node.labels, node.name)
     except MalformedSelector:
         matches = False
-    return "" if matches else "other labels than the node selector or affinity asks for"
+    return "" if matches else "labels do not match the node selector or affinity"
 
 
-def _nowhere(one: PodSet, cluster: Cluster) -> str:
+def _no_node(one: PodSet, cluster: Cluster) -> str:
     reasons: dict[str, int] = {}
     for node in cluster.nodes:
-        why = _keeps_out(one, node) or "too little room"
+        why = _exclusion_reason(one, node) or "not enough resources"
         reasons[why] = reasons.get(why, 0) + 1
     counts = ", ".join(f"{count} {'node' if count == 1 else 'nodes'}: {why}" for why, count in sorted(reasons.items()))
-    return f"no node takes a pod of {one.name} ({asking(1, one.one)}): {counts or 'no node is Ready'}"
+    return f"no node can run a pod of {one.name} ({requests_text(1, one.one)}): {counts or 'no node is Ready'}"

@@ -15,7 +15,7 @@ from trainc.fits.cluster import Cluster, ClusterQueue, FlavorResource, Quota
 from trainc.fits.flavors import State
 from trainc.fits.quota import QuotaNode, available, quota_tree, use
 from trainc.fits.requests import out_of_range, over_limit
-from trainc.fits.selectors import MalformedSelector, selects
+from trainc.fits.selectors import MalformedSelector, matches_selector
 from trainc.fits.topology import Occupancy, still_fits, topology_trees
 from trainc.fits.workload import Workload
 from trainc.startup.records import dataclass, field, replace
@@ -27,7 +27,7 @@ NO_LONGER, BEHIND, ADMITTED = "no-longer-fits", "behind", "admitted"
 _MOST_IDLE_CYCLES = 14
 
 
-def idle(cluster: Cluster) -> State:
+def idle_state(cluster: Cluster) -> State:
     """A cluster with nothing running."""
     return State(cluster, quota_tree(cluster), topology_trees(cluster), {}, Occupancy())
 
@@ -229,7 +229,7 @@ def inadmissible(workload: Workload, queue: ClusterQueue, cluster: Cluster) -> s
     """Why a job is not even looked at: its namespace, a request above its limit, or a LimitRange; empty if it is."""
     labels = cluster.namespaces.get(workload.namespace)
     try:
-        if labels is None or not selects(queue.namespaces, labels):
+        if labels is None or not matches_selector(queue.namespaces, labels):
             return NAMESPACE
     except MalformedSelector:
         return NAMESPACE

@@ -95,7 +95,7 @@ class Search:
         """The level at which the pods are held, at or above `level`, and the domains there."""
         domains, wanted = self.tree.by_level[level], self.wanted
         if not domains:
-            return NoPlace("no node that is Ready belongs to this flavor and has all labels of its topology")
+            return NoPlace("no Ready node has the labels of this flavor and of every level of its topology")
         slices = wanted.count // wanted.size
         by_led = sorted(domains, key=self._led_rank)
         if wanted.free:

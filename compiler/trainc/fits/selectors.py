@@ -42,7 +42,7 @@ class MalformedSelector(ValueError):
     """A requirement that Kubernetes cannot read, such as `Gt` with a word."""
 
 
-def selects(selector: Json | None, labels: Labels) -> bool:
+def matches_selector(selector: Json | None, labels: Labels) -> bool:
     """Whether a LabelSelector matches: one that is missing matches nothing, an empty one everything."""
     if selector is None:
         return False
@@ -135,7 +135,7 @@ def node_matches(pod: Json, labels: Labels, name: str) -> bool:
     return terms is None or _any_term(terms, labels, name)
 
 
-def readable(pod: Json, *, selector: bool) -> bool:
+def is_readable(pod: Json, *, selector: bool) -> bool:
     """Whether every term of a pod's affinity can be read at all and, with `selector`, its node selector."""
     try:
         for term in required_terms(pod) or ():

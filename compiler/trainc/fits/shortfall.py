@@ -25,9 +25,9 @@ from trainc.fits.trials import (
     softer_topologies,
     with_tolerations,
     with_topology,
-    would_do,
+    would_be_admitted,
 )
-from trainc.fits.words import asking, counted_pods, level_word, of_resource, plain
+from trainc.fits.words import amount_with_unit, bare_amount, counted_pods, level_word, requests_text
 from trainc.fits.workload import PodSet, Workload
 from trainc.startup.records import dataclass
 
@@ -66,7 +66,7 @@ class _Looker:
             SEVERAL: self._several,
             NO_LONGER: self._asks_nothing,
         }.get(cause)
-        return explain() if explain else Shortfall(f"Kueue never admits it ({cause})", "look at the ClusterQueue")
+        return explain() if explain else Shortfall(f"Kueue can never admit it ({cause})", "check the ClusterQueue")
 
     @property
     def _named(self) -> str:
@@ -75,19 +75,19 @@ class _Looker:
     def _namespace(self) -> Shortfall:
         name = self.workload.namespace
         if name not in self.state.cluster.namespaces:
-            return Shortfall(f"there is no namespace {name}", "create it, or fetch the namespaces again")
-        hint = "namespaceSelector: {} lets every namespace in"
+            return Shortfall(f"there is no namespace {name}", "create it, or export the namespaces again")
+        hint = "set namespaceSelector: {} on the ClusterQueue to accept every namespace"
         wanted = self.queue.namespaces
         if wanted and wanted.get("matchLabels"):
             labels = ", ".join(f"{key}: {value}" for key, value in wanted["matchLabels"].items())
             hint = f"label the namespace with {labels}"
-        return Shortfall(f"{self._named} does not take jobs of namespace {name} (its namespaceSelector)", hint)
+        return Shortfall(f"{self._named} does not accept jobs from namespace {name} (see its namespaceSelector)", hint)
 
     def _over_limit(self) -> Shortfall:
         one, place, over = next((s, p, n) for s in self.workload.pod_sets for p, n in over_limit(s.pod))
         where = _container(one, place)
-        message = f"{where} asks for more {' and '.join(over)} than its limit allows"
-        return Shortfall(message, "raise the limit; where none is written, it comes from a LimitRange", one.name)
+        message = f"{where} requests more {' and '.join(over)} than its limit"
+        return Shortfall(message, "raise the limit; if the manifest sets none, it comes from a LimitRange", one.name)
 
     def _out_of_range(self) -> Shortfall:
         limits = self.state.cluster.limits[self.workload.namespace]
@@ -96,27 +96,31 @@ class _Looker:
         )
         where, side = _container(one, place), "above the max" if bound == "max" else "below the min"
         message = f"{' and '.join(outside)} of {where} {'are' if len(outside) > 1 else 'is'} {side} of a LimitRange"
-        return Shortfall(message, f"ask for {'less' if bound == 'max' else 'more'}, or change the LimitRange", one.name)
+        return Shortfall(message, f"request {'less' if bound == 'max' else 'more'}, or change the LimitRange", one.name)
 
     def _not_covered(self) -> Shortfall:
         one = next(each for each in self.found.pod_sets if each.uncovered)
-        message = f"{self._named} has no quota for {one.uncovered}, which the pods of {one.pod_set.name} ask for"
-        return Shortfall(message, f"remove the request, or add {one.uncovered} to coveredResources", one.pod_set.name)
+        message = f"{self._named} has no quota for {one.uncovered}, which the pods of {one.pod_set.name} request"
+        return Shortfall(
+            message,
+            f"remove the request, or add {one.uncovered} to coveredResources of the ClusterQueue",
+            one.pod_set.name,
+        )
 
     def _too_much(self) -> Shortfall:
-        one, flavor, resource, asked, most = self._shortest()
+        one, flavor, resource, requested, most = self._shortest()
         key = (flavor, resource)
         own = min(most, self.queue.quotas[key].nominal if key in self.queue.quotas else 0)
         where = f" in flavor {flavor}" if len(self.queue.flavors) > 1 else ""
         message = (
-            f"{of_resource(resource, asked)} asked, {plain(resource, most)} is the most that {self._named} can get{where}: "
+            f"the job requests {amount_with_unit(resource, requested)}, and {self._named} can provide at most {bare_amount(resource, most)}{where}: "
             f"{self._sources(resource, own, most)}"
         )
         fewer, amount = self._fewer(one.pod_set, resource)
         if fewer:
-            total = plain(resource, asked - amount)
+            total = bare_amount(resource, requested - amount)
             message += f"; {total} would fit: {self._size(fewer[0], fewer[1])}"
-        hint = f"raise the nominalQuota of {self._named} for {resource} in flavor {flavor} by {plain(resource, asked - most)}"
+        hint = f"raise the nominalQuota of {self._named} for {resource} in flavor {flavor} by {bare_amount(resource, requested - most)}"
         if fewer:
             hint = f"{self._reduced(*fewer)}, or {hint}"
         return Shortfall(message, hint, fewer[0].name if fewer else one.pod_set.name)
@@ -124,20 +128,20 @@ class _Looker:
     def _shortest(self) -> tuple[Assigned, str, str, int, int]:
         """The flavor that comes nearest, and the resource of which it lacks the most: asked, and the most there is."""
         candidates = [
-            (max((asked / max(most, 1), name) for name, (asked, most) in attempt.short.items()), flavor, one)
+            (max((requested / max(most, 1), name) for name, (requested, most) in attempt.short.items()), flavor, one)
             for one in self.found.pod_sets
             for flavor, attempt in one.attempts.items()
             if attempt.short
         ]
         (_, resource), flavor, one = min(candidates, key=lambda item: (item[0], item[1]))
-        asked, most = one.attempts[flavor].short[resource]
-        return one, flavor, resource, asked, most
+        requested, most = one.attempts[flavor].short[resource]
+        return one, flavor, resource, requested, most
 
     def _sources(self, resource: str, own: int, most: int) -> str:
         if not self.queue.cohort:
-            return "all of it its own"
-        borrowed = f"{plain(resource, most - own)} borrowed from cohort {self.queue.cohort}"
-        return f"{plain(resource, own)} of its own, {borrowed}"
+            return "all from its own quota"
+        borrowed = f"{bare_amount(resource, most - own)} borrowed from cohort {self.queue.cohort}"
+        return f"{bare_amount(resource, own)} of its own, {borrowed}"
 
     def _fewer(self, failing: PodSet, resource: str = "") -> tuple[tuple[PodSet, int] | None, int]:
         """The pod set to make smaller and its largest size that would do; and how much of `resource` that saves."""
@@ -169,22 +173,22 @@ class _Looker:
     def _no_match(self) -> Shortfall:
         one = next((each for each in reversed(self.found.pod_sets) if each.failed), None)
         if one is None:
-            return Shortfall(f"{self._named} has no flavor for it", "look at the flavors of the ClusterQueue")
+            return Shortfall(f"{self._named} has no flavor for it", "check the flavors of the ClusterQueue")
         reasons = [f"{name}: {attempt.reason}" for name, attempt in one.attempts.items() if attempt.reason]
-        message = f"no flavor of {self._named} takes the pods of {one.pod_set.name}: {'; '.join(reasons)}"
+        message = f"no flavor of {self._named} accepts the pods of {one.pod_set.name}: {'; '.join(reasons)}"
         return Shortfall(message, self._flavor_hint(one), one.pod_set.name)
 
     def _flavor_hint(self, one: Assigned) -> str:
         for taints in self._taints(one):
             added = [{"key": t.get("key"), "operator": "Exists", "effect": t.get("effect")} for t in taints]
-            if would_do(with_tolerations(self.workload, added), self.queue, self.state):
+            if would_be_admitted(with_tolerations(self.workload, added), self.queue, self.state):
                 written = ", ".join("{" + ", ".join(f"{k}: {v}" for k, v in each.items()) + "}" for each in added)
-                return f"this would do: tolerations: [{written}] on the pods"
+                return f"add to the pod spec: tolerations: [{written}]"
         wanted = one.pod_set.topology
         softened = with_topology(self.workload, one.pod_set.name, type(wanted)())
-        if wanted.explicit and would_do(softened, self.queue, self.state):
-            return "it would fit without asking for a topology"
-        return "give the pods what one of the flavors needs, or the queue a flavor that suits them"
+        if wanted.explicit and would_be_admitted(softened, self.queue, self.state):
+            return "remove the topology annotation from the pods: without it, they fit"
+        return "change the pods to match one of the flavors, or add a flavor that matches them to the ClusterQueue"
 
     def _taints(self, one: Assigned) -> Iterator[list[dict[str, str]]]:
         for name in one.attempts:
@@ -204,7 +208,9 @@ class _Looker:
         if softer:
             kind = softer.partition(":")[0].removeprefix("podset-")
             return Shortfall(
-                f"{message}; {kind} would fit", f"annotate the pods with kueue.x-k8s.io/{softer}", one.pod_set.name
+                f"{message}; {kind} would fit",
+                f"use this annotation on the pods instead: kueue.x-k8s.io/{softer}",
+                one.pod_set.name,
             )
         fewer, _ = self._fewer(one.pod_set)
         if fewer:
@@ -212,50 +218,50 @@ class _Looker:
             return Shortfall(
                 f"{message}; {counted_pods(fewer[1])} would fit: {size}", self._reduced(*fewer), one.pod_set.name
             )
-        return Shortfall(message, "the nodes of the flavor have no room for such a pod", one.pod_set.name)
+        return Shortfall(message, "request less per pod, or add larger nodes to the flavor", one.pod_set.name)
 
     def _room(self, one: Assigned, lacking: NoPlace) -> str:
         pod_set = one.pod_set
         if lacking.reason:
-            return f"the pods of {pod_set.name} find no place in flavor {one.tree}: {lacking.reason}"
-        pods = asking(lacking.size, pod_set.one)
+            return f"the pods of {pod_set.name} do not fit into flavor {one.tree}: {lacking.reason}"
+        pods = requests_text(lacking.size, pod_set.one)
         slices = lacking.size > 1
-        what = f"{lacking.count} slices of {pods}" if slices else asking(lacking.count, pod_set.one)
+        what = f"{lacking.count} slices of {pods}" if slices else requests_text(lacking.count, pod_set.one)
         if lacking.level:
-            return f"no {level_word(lacking.level)} holds {what}: the largest holds {lacking.most}"
-        return f"the nodes of flavor {one.tree} do not hold {what}: all together hold {lacking.most}"
+            return f"no {level_word(lacking.level)} has room for {what}; the largest has room for {lacking.most}"
+        return f"the nodes of flavor {one.tree} do not have room for {what}; together they have room for {lacking.most}"
 
     def _softer(self, one: Assigned) -> str:
-        asked = one.pod_set.topology
-        for annotation, softer in softer_topologies(asked, self.state.trees[one.tree]):
-            if would_do(with_topology(self.workload, one.pod_set.name, softer), self.queue, self.state):
+        requested = one.pod_set.topology
+        for annotation, softer in softer_topologies(requested, self.state.trees[one.tree]):
+            if would_be_admitted(with_topology(self.workload, one.pod_set.name, softer), self.queue, self.state):
                 return annotation
         return ""
 
     def _no_topology(self) -> Shortfall:
         name = next(one.pod_set.name for one in self.found.pod_sets if one.error)
         if not self.queue.flavors:
-            return Shortfall(
-                f"{self._named} has no flavors, so that nothing can be admitted by it", "give it resourceGroups"
-            )
-        message = f"the pods of {name} need a place on a topology, and what they ask for gives them no flavor with one"
-        return Shortfall(message, "let the pods ask for a resource whose flavors have a topology", name)
+            return Shortfall(f"{self._named} has no flavors, so it can admit nothing", "add spec.resourceGroups to it")
+        message = f"the pods of {name} request a topology, and none of the resources they request has a flavor with one"
+        return Shortfall(message, "request a resource whose flavors have a topology", name)
 
     def _several(self) -> Shortfall:
         one = next(each for each in self.found.pod_sets if each.error)
         flavors = sorted({c.flavor for c in one.flavors.values() if c.flavor in self.state.trees})
         message = f"the pods of {one.pod_set.name} get flavors with different topologies: {' and '.join(flavors)}"
         return Shortfall(
-            message, "put the resources that pods ask for together into one resource group", one.pod_set.name
+            message,
+            "put resources that pods request together into one resource group of the ClusterQueue",
+            one.pod_set.name,
         )
 
     def _asks_nothing(self) -> Shortfall:
         idle = (one.pod_set.name for one in self.found.pod_sets if one.placement and not one.pod_set.one)
         name = next(idle, "")
-        message = "Kueue places pods on a topology only if they ask for something" + (
+        message = "Kueue assigns pods to a topology only if they request resources" + (
             f": those of {name} do not" if name else ""
         )
-        return Shortfall(message, "give the pods a request, such as cpu: 100m", name)
+        return Shortfall(message, "add a request to the pods, such as cpu: 100m", name)
 
 
 def _container(one: PodSet, place: Iterable[str | int]) -> str:

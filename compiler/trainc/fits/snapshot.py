@@ -138,7 +138,7 @@ def _unreadable(document: Json, path: str, message: str) -> Diagnostic:
         "SnapshotUnreadable",
         "error",
         f"this object cannot be read: {message}",
-        f"fetch it again: {FETCH}",
+        f"export it again: {FETCH}",
         named(document),
         path,
     )
@@ -148,7 +148,7 @@ def _twice(document: Json) -> Diagnostic:
     return Diagnostic(
         "SnapshotTwice",
         "error",
-        "the snapshot holds this object twice",
-        "keep one folder per cluster, and the files of one moment in it",
+        "the snapshot contains this object twice",
+        "use one folder per cluster, with files that were exported together",
         named(document),
     )

@@ -62,7 +62,7 @@ def refusals(jobset: Json, queue: str) -> list[Refusal]:
 
 
 def _defaulted(place: Place, jobset: Json, queue: str) -> bool:
-    """Whether a remark is about an empty queue name, which Kueue replaces by the queue `default` where there is one."""
+    """Whether a refusal is about an empty queue name, which Kueue replaces by the queue `default` where there is one."""
     labels = (jobset.get("metadata") or {}).get("labels") or {}
     return bool(queue) and place == ("metadata", "labels", workload.QUEUE) and not labels.get(workload.QUEUE)
 
@@ -86,13 +86,13 @@ def _metadata(labels: Annotations, annotations: Annotations) -> Iterator[tuple[P
     if queue is not None and not is_subdomain(str(queue)):
         yield (
             ("metadata", "labels", workload.QUEUE),
-            f"{queue!r} is not the name of a LocalQueue (a lowercase DNS name)",
+            f"{queue!r} is not a valid LocalQueue name (a lowercase DNS name)",
         )
     if seconds is not None and not _positive(str(seconds)):
-        yield ("metadata", "labels", _MAX_SECONDS), f"{seconds!r} is not a number of seconds above 0"
+        yield ("metadata", "labels", _MAX_SECONDS), f"{seconds!r} is not a positive number of seconds"
     yield from _prebuilt(labels, annotations)
     if annotations.get(_ELASTIC) == "true":
-        yield ("metadata", "annotations", _ELASTIC), "Kueue has no elastic JobSets"
+        yield ("metadata", "annotations", _ELASTIC), "Kueue does not support elastic JobSets"
     if annotations.get(_GATED):
         yield from _gates(str(annotations[_GATED]))
 
@@ -105,7 +105,7 @@ def _prebuilt(labels: Annotations, annotations: Annotations) -> Iterator[tuple[P
     kind = "annotations" if annotations.get(_PREBUILT) else "labels"
     name = (annotations if kind == "annotations" else labels).get(_PREBUILT)
     if name is not None and not is_subdomain(str(name)):
-        yield ("metadata", kind, _PREBUILT), f"{name!r} is not the name of a Workload (a lowercase DNS name)"
+        yield ("metadata", kind, _PREBUILT), f"{name!r} is not a valid Workload name (a lowercase DNS name)"
 
 
 def _gates(value: str) -> Iterator[tuple[Place, str]]:
@@ -113,18 +113,21 @@ def _gates(value: str) -> Iterator[tuple[Place, str]]:
     for gate in gates:
         domain, slash, path = gate.partition("/")
         if not (slash and is_subdomain(domain) and path) or len(gate) > _LONGEST_LEVEL:
-            yield ("metadata", "annotations", _GATED), f"{gate!r} is not a gate: domain/name of up to 63 characters"
+            yield (
+                ("metadata", "annotations", _GATED),
+                f"{gate!r} is not a valid gate: write domain/name, at most 63 characters",
+            )
     if len(set(gates)) != len(gates):
-        yield ("metadata", "annotations", _GATED), "a gate stands there twice"
+        yield ("metadata", "annotations", _GATED), "the list contains a gate twice"
 
 
 def _topology(written: Annotations, count: int) -> Iterator[tuple[str, str]]:
     """What is wrong with the topology annotations of a pod template of `count` pods: the annotation, and the message."""
     if sum(key in written for key in (REQUIRED, PREFERRED, UNCONSTRAINED)) > 1:
-        yield "", "only one of required, preferred and unconstrained topology can be asked for"
+        yield "", "only one of required, preferred and unconstrained topology can be set"
     for key in (REQUIRED, PREFERRED, SLICE_LEVEL):
         if key in written and not is_label_name(written[key]):
-            yield key, f"{written[key]!r} is not the label of a topology level"
+            yield key, f"{written[key]!r} is not a valid label of a topology level"
     if UNCONSTRAINED in written and written[UNCONSTRAINED] not in workload.BOOLEANS:
         yield UNCONSTRAINED, f"{written[UNCONSTRAINED]!r} is not a boolean, such as true"
     if GROUP in written:
@@ -152,7 +155,7 @@ def _slices(written: Annotations, count: int) -> Iterator[tuple[str, str]]:
         elif int(size) < 1:
             yield SLICE_SIZE, "a slice has at least one pod"
         elif int(size) > count:
-            yield SLICE_SIZE, f"a slice of {size} pods is larger than the {count} pods there are"
+            yield SLICE_SIZE, f"a slice of {size} pods is larger than the whole pod set of {count}"
         if SLICE_LEVEL not in written:
             yield SLICE_SIZE, f"it needs {SLICE_LEVEL}"
     elif SLICE_LEVEL in written:
@@ -174,20 +177,20 @@ def _layers(written: Annotations, count: int) -> Iterator[tuple[str, str]]:
     for message in _layer_faults(layers):
         yield SLICE_LAYERS, message
     if layers[0][1] > count:
-        yield SLICE_LAYERS, f"a slice of {layers[0][1]} pods is larger than the {count} pods there are"
+        yield SLICE_LAYERS, f"a slice of {layers[0][1]} pods is larger than the whole pod set of {count}"
 
 
 def _layer_faults(layers: list[tuple[str, int]]) -> Iterator[str]:
     for level, size in layers:
         if not is_label_name(level):
-            yield f"{level!r} is not the label of a topology level"
+            yield f"{level!r} is not a valid label of a topology level"
         if size < 1:
             yield f"a layer has a size of {size}: a slice has at least one pod"
     for (_, outer), (_, inner) in pairwise(layers):
         if inner > 0 and abs(outer) % inner:
-            yield f"{inner} pods do not divide the {outer} pods of the layer around them"
+            yield f"a layer of {outer} pods cannot be divided into slices of {inner}"
     if len({level for level, _ in layers}) != len(layers):
-        yield "two layers are of one level"
+        yield "two layers have the same level"
 
 
 def _groups(jobs: list[Json]) -> Iterator[tuple[Place, str]]:
@@ -205,7 +208,7 @@ def _groups(jobs: list[Json]) -> Iterator[tuple[Place, str]]:
             yield place, f"one of the two replicated jobs of group {name!r} must have a single pod"
         first, second = (_wanted(workload.pod_annotations(jobs[i])) for i in members)
         if first != second:
-            yield place, f"both replicated jobs of group {name!r} must ask for the same topology"
+            yield place, f"both replicated jobs of group {name!r} must request the same topology"
 
 
 def _wanted(written: Annotations) -> tuple[str | None, str | None]:
@@ -217,16 +220,16 @@ def _workload_schema(jobset: Json) -> Iterator[tuple[Place, str]]:
     if not 1 <= len(jobs) <= MOST_POD_SETS:
         yield ("spec", "replicatedJobs"), f"{len(jobs)} replicated jobs: a Workload has 1 to {MOST_POD_SETS} pod sets"
     for i, job in enumerate(jobs):
-        asked = workload.topology_request(workload.pod_annotations(job))
+        requested = workload.topology_request(workload.pod_annotations(job))
         levels: dict[str, list[str | None]] = {
-            REQUIRED: [asked.required],
-            PREFERRED: [asked.preferred],
-            SLICE_LEVEL: [level for level, _ in asked.slices],
+            REQUIRED: [requested.required],
+            PREFERRED: [requested.preferred],
+            SLICE_LEVEL: [level for level, _ in requested.slices],
         }
         for key, names in levels.items():
             if any(name and len(name) > _LONGEST_LEVEL for name in names):
                 yield (*_pods(i), "metadata", "annotations", key), "a topology level has at most 63 characters"
-        if asked.group and len(asked.group) > 256:
+        if requested.group and len(requested.group) > 256:
             yield (*_pods(i), "metadata", "annotations", GROUP), "the name of a group has at most 256 characters"
 
 
@@ -238,7 +241,7 @@ def _workload_webhook(jobset: Json) -> Iterator[tuple[Place, str]]:
         for place, resources in _resource_lists(pod):
             for name, value in resources.items():
                 if name == "pods":
-                    yield (*_pods(i), "spec", *place, name), "Kueue keeps the resource `pods` for itself"
+                    yield (*_pods(i), "spec", *place, name), "Kueue reserves the resource name `pods`"
                 if parse_quantity(str(value)).nanos < 0:
                     yield (*_pods(i), "spec", *place, name), f"{value} is negative"
 
@@ -246,12 +249,12 @@ def _workload_webhook(jobset: Json) -> Iterator[tuple[Place, str]]:
 def _template_metadata(metadata: Json, place: Place) -> Iterator[tuple[Place, str]]:
     for key, value in (metadata.get("labels") or {}).items():
         if not is_label_name(key) or not is_label_value(str(value)):
-            yield (*place, "labels", key), f"{key}: {value} is not a label"
+            yield (*place, "labels", key), f"{key}: {value} is not a valid label"
     size = 0
     for key, value in (metadata.get("annotations") or {}).items():
         size += length(key) + length(str(value))
         if not is_label_name(key.lower()):
-            yield (*place, "annotations", key), f"{key} is not the name of an annotation"
+            yield (*place, "annotations", key), f"{key} is not a valid annotation name"
     if size > _ANNOTATIONS_SIZE:
         yield (*place, "annotations"), "the annotations are larger than 256 KiB"
 

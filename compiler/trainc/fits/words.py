@@ -15,7 +15,7 @@ def is_gpu(resource: str) -> bool:
     return resource.rpartition("/")[2] == "gpu"
 
 
-def of_resource(resource: str, count: int) -> str:
+def amount_with_unit(resource: str, count: int) -> str:
     """An amount with its resource: `8 GPUs`, `1500m CPU`, `512Gi of memory`, `4 rdma/ib`."""
     if is_gpu(resource):
         return "1 GPU" if count == 1 else f"{count} GPUs"
@@ -28,7 +28,7 @@ def of_resource(resource: str, count: int) -> str:
     return f"{written_amount(resource, count)} of {resource}"
 
 
-def plain(resource: str, count: int) -> str:
+def bare_amount(resource: str, count: int) -> str:
     """An amount alone, where the resource has been named: `128`, `512Gi`."""
     return written_amount(resource, count)
 
@@ -38,11 +38,11 @@ def counted_pods(count: int) -> str:
     return "1 pod" if count == 1 else f"{count} pods"
 
 
-def asking(count: int, one: Mapping[str, int]) -> str:
+def requests_text(count: int, one: Mapping[str, int]) -> str:
     """Pods with what each of them asks for, GPUs alone if it asks for any: `8 pods of 8 GPUs`."""
     named = [name for name, amount in one.items() if amount]
     chosen = [name for name in named if is_gpu(name)] or sorted(named)
-    parts = " and ".join(of_resource(name, one[name]) for name in chosen)
+    parts = " and ".join(amount_with_unit(name, one[name]) for name in chosen)
     return f"{counted_pods(count)} of {parts}" if parts else counted_pods(count)
 
 

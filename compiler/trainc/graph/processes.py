@@ -22,7 +22,7 @@ _FRAMEWORKS = {
 
 
 def process_text(pod: Json, pods: int, devices: int) -> str:
-    """`torchrun, 8 processes each, 32 ranks`; empty for a step that no framework starts."""
+    """`torchrun, 8 processes per pod, 32 ranks`; empty for a step that no framework starts."""
     for container in pod.get("containers", ()):
         env = {str(v["name"]): v.get("value") for v in container.get("env", ())}
         policy = next((policy for variable, policy in _FRAMEWORKS.items() if variable in env), None)
@@ -36,7 +36,7 @@ def _text(line: CommandLine, policy: str, env: Mapping[str, str | None], pods: i
     launch = line.launches[-1] if line.launches else None
     program = launch.launcher.name if launch is not None else _program(line)
     each, ranks = _counts(launch, policy, env, pods, devices)
-    counts = [f"{each:,} process{'' if each == 1 else 'es'} each"] if each else []
+    counts = [f"{each:,} process{'' if each == 1 else 'es'} per pod"] if each else []
     counts += [f"{ranks:,} rank{'' if ranks == 1 else 's'}"] if ranks else []
     return ", ".join([program, *counts])
 
@@ -56,8 +56,8 @@ def _counts(
         return 0, _number(launch.given(launch.launcher.total) if launch else None)
     if policy == "jax" or launch is None:
         return 1, pods if policy == "jax" else 0
-    asked = launch.given(launch.launcher.per_node)
-    each = _number(asked) or _parse_count(env.get("PET_NPROC_PER_NODE"), devices)
+    requested = launch.given(launch.launcher.per_node)
+    each = _number(requested) or _parse_count(env.get("PET_NPROC_PER_NODE"), devices)
     return each, each * pods
 
 
@@ -71,11 +71,11 @@ def _number(option: Any) -> int:
 
 
 def summary(steps: Sequence[Step]) -> str:
-    """`4 pods x 8 GPUs, torchrun, 8 processes each, 32 ranks, meet at llm-node-0-0.llm:29500` of the step that trains."""
+    """`4 pods x 8 GPUs, torchrun, 8 processes per pod, 32 ranks, rendezvous at llm-node-0-0.llm:29500` of the step that trains."""
     from trainc.graph.model import size
 
     step = next((step for step in steps if step.runs), None)
     if step is None:
         return ""
-    meeting = [f"meet at {step.rendezvous[0].address}"] if step.rendezvous else []
+    meeting = [f"rendezvous at {step.rendezvous[0].address}"] if step.rendezvous else []
     return ", ".join([size(step).replace("\N{MULTIPLICATION SIGN}", "x"), step.runs, *meeting])

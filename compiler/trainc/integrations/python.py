@@ -9,7 +9,7 @@ from trainc.api.documents import Manifest
 from trainc.api.releases import normalize_release
 from trainc.compilation import Compilation
 from trainc.diagnostics import CompileError, has_errors
-from trainc.diagnostics.policy import Policy, Rules, as_found
+from trainc.diagnostics.policy import Policy, Rules, keep_severities
 from trainc.explain import place
 from trainc.options import Options
 from trainc.pipeline.inputs import AnyPath, read_inputs
@@ -51,7 +51,7 @@ def compile_documents(
     runtime_sources: Sequence[Sequence[Document]] = (),
     options: Options = Options(),
     catalog: Catalog | None = None,
-    rules: Rules = as_found,
+    rules: Rules = keep_severities,
 ) -> Compilation:
     """Compile every TrainJob of `documents`. Raises CompileError with every problem of every document."""
     return Session.of(documents, runtime_sources, options, catalog, place, rules).compile_all()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TypeAlias
 
-from trainc.api.devices import ACCELERATORS, KNOWN, accelerators, is_mig, units
+from trainc.api.devices import ACCELERATORS, KNOWN, accelerators, is_mig, whole_units
 from trainc.api.quantity import NANOS_PER_UNIT, Quantity, parse_quantity
 from trainc.diagnostics import Finding, Path
 from trainc.ir.entrypoints import About, Entrypoint
@@ -16,7 +16,7 @@ from trainc.ir.trainjob import TrainJob
 from trainc.startup.records import replace
 
 # A code, a message and a hint.
-Remark: TypeAlias = tuple[str, str, str]
+Words: TypeAlias = tuple[str, str, str]
 
 _MEBIBYTE = 1 << 20
 _MOST_CORES = 1024
@@ -58,12 +58,12 @@ def _usual(limits: tuple[tuple[str, str], ...], requests: tuple[tuple[str, str],
     amounts = {**dict(requests), **dict(limits)}
     devices = [name for name in amounts if name in ACCELERATORS or is_mig(name)]
     return len(devices) < 2 and (
-        "cpu" not in amounts or not devices or units(amounts["cpu"]) >= units(amounts[devices[0]])
+        "cpu" not in amounts or not devices or whole_units(amounts["cpu"]) >= whole_units(amounts[devices[0]])
     )
 
 
 @lru_cache(maxsize=1024)
-def _unlikely(name: str, amount: str) -> Remark | None:
+def _unlikely(name: str, amount: str) -> Words | None:
     try:
         quantity = parse_quantity(amount)
     except ValueError:
@@ -81,7 +81,7 @@ def _unlikely(name: str, amount: str) -> Remark | None:
     return None
 
 
-def _bytes(name: str, written: str, quantity: Quantity) -> Remark | None:
+def _bytes(name: str, written: str, quantity: Quantity) -> Words | None:
     if quantity.nanos >= _MEBIBYTE * NANOS_PER_UNIT or (quantity.nanos <= 0 and name != "memory") or quantity.nanos < 0:
         return None
     digits = written.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
@@ -96,7 +96,7 @@ def _bytes(name: str, written: str, quantity: Quantity) -> Remark | None:
     )
 
 
-def _device(name: str, quantity: Quantity) -> Remark | None:
+def _device(name: str, quantity: Quantity) -> Words | None:
     if quantity.units > _MOST_DEVICES and name in KNOWN:
         return "UnlikelyAmount", f"{name}: {quantity.units} is more than any node has", "write the number per pod"
     meant = misspelt_device(name)
@@ -137,11 +137,11 @@ def _too_few_cores(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Fin
     kind = "limits" if "cpu" in limits else "requests"
     amount = limits.get("cpu", requests.get("cpu"))
     devices = sum(accelerators(resources).values()) if amount is not None else 0
-    if devices < 2 or not 1 <= units(amount) < devices:
+    if devices < 2 or not 1 <= whole_units(amount) < devices:
         return
     message = f"cpu: {amount} for {devices} devices is less than one core per process, which starves the data loaders"
-    remark = "UnlikelyAmount", message, f"write {devices * 8}, or the node's number of cores per device times {devices}"
-    found = _finding(job, info, entry, (kind, "cpu"), remark)
+    words = "UnlikelyAmount", message, f"write {devices * 8}, or the node's number of cores per device times {devices}"
+    found = _finding(job, info, entry, (kind, "cpu"), words)
     # A request may be exceeded.
     yield found if kind == "limits" else replace(found, severity="info")
 
@@ -150,22 +150,22 @@ def _kinds(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
     """Devices of two kinds in one container: no node has both, or a whole GPU beside its own slice."""
     resources = entry.container.resources
     amounts = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
-    asked = [name for name in amounts if (name in ACCELERATORS or is_mig(name)) and units(amounts[name]) > 0]
-    makers = {name.partition("/")[0] for name in asked}
-    if len(asked) > 1 and (len(makers) > 1 or any(map(is_mig, asked))):
-        kind = "limits" if asked[1] in (resources.get("limits") or {}) else "requests"
-        message = f"one container requests {' and '.join(sorted(asked))}, which no node has together"
-        yield _finding(job, info, entry, (kind, asked[1]), ("UnlikelyResource", message, "keep one of them"))
+    requested = [name for name in amounts if (name in ACCELERATORS or is_mig(name)) and whole_units(amounts[name]) > 0]
+    makers = {name.partition("/")[0] for name in requested}
+    if len(requested) > 1 and (len(makers) > 1 or any(map(is_mig, requested))):
+        kind = "limits" if requested[1] in (resources.get("limits") or {}) else "requests"
+        message = f"one container requests {' and '.join(sorted(requested))}, which no node has together"
+        yield _finding(job, info, entry, (kind, requested[1]), ("UnlikelyResource", message, "keep one of them"))
 
 
-def _finding(job: TrainJob, info: Info, entry: Entrypoint, field: tuple[str, str], remark: Remark) -> Finding:
+def _finding(job: TrainJob, info: Info, entry: Entrypoint, field: tuple[str, str], words: Words) -> Finding:
     path, about = _place(job, info, entry, *field)
-    code, message, hint = remark
+    code, message, hint = words
     return Finding(code, "warning", message, hint=hint, path=path, about=about)
 
 
 def _place(job: TrainJob, info: Info, entry: Entrypoint, kind: str, name: str) -> tuple[Path, About]:
-    asked = ((job.trainer.resources_per_node if job.trainer else None) or {}).get(kind) or {}
-    if name in asked and (entry.trains or entry.pod_set.role):
+    requested = ((job.trainer.resources_per_node if job.trainer else None) or {}).get(kind) or {}
+    if name in requested and (entry.trains or entry.pod_set.role):
         return ("spec", "trainer", "resourcesPerNode", kind, name), "trainjob"
     return container_path(job, info, entry.pod_set.name, entry.container.name, "resources", kind, name)

@@ -91,8 +91,12 @@ def _shape_findings(document: Json) -> list[Finding]:
     if dialect_of(document) is None and kind in KINDS:
         found = [[f for f in check(document, kind, release)[1] if f.severity == "error"] for release in RELEASES]
         return min(found, key=len)
-    hint = "run `trainc check` on it and fix its errors first"
-    return [Finding("CannotMigrate", "error", "the document is not of the shape that its kind has", hint, ("spec",))]
+    hint = "run `trainc check` on it and fix the errors first"
+    return [
+        Finding(
+            "CannotMigrate", "error", "the document has fields that are missing or of the wrong type", hint, ("spec",)
+        )
+    ]
 
 
 def _migrate(document: Json, around: Around) -> Migrated:
@@ -120,8 +124,8 @@ def _migrate(document: Json, around: Around) -> Migrated:
         data, found = _trainjob(data, around)
     else:
         if dialect is not None:
-            data, said, renamed = with_standard_names(data, dialect.naming)
-            findings += said
+            data, name_findings, renamed = with_standard_names(data, dialect.naming)
+            findings += name_findings
         data, found = _runtime(data)
     return Migrated(data, (*findings, *found), renamed)
 
@@ -175,12 +179,12 @@ def _patch(override: Json, pod_template: Json, renamed: Mapping[str, NewNames]) 
 
 def _with_process_number(trainer: Json, counted: bool) -> tuple[Json, list[Finding]]:
     """The trainer with a number, or without `auto`, which is the default unless the runtime has `counted` itself."""
-    asked = trainer["numProcPerNode"]
-    if asked.isdecimal():
-        return {**trainer, "numProcPerNode": int(asked)}, []
-    if asked == "auto" and not counted:
+    requested = trainer["numProcPerNode"]
+    if requested.isdecimal():
+        return {**trainer, "numProcPerNode": int(requested)}, []
+    if requested == "auto" and not counted:
         return {field: value for field, value in trainer.items() if field != "numProcPerNode"}, []
-    message = f"numProcPerNode {asked!r} has no counterpart since Trainer 2.2"
+    message = f"numProcPerNode {requested!r} has had no counterpart since Trainer 2.2"
     hint = "write the number of processes, or drop the field to take it from the node's resources"
     if counted:
         hint = "write the number of processes, or drop the runtime's own numProcPerNode first"
@@ -199,11 +203,11 @@ def _runtime(document: Json) -> tuple[Json, list[Finding]]:
         del kept["numProcPerNode"]
     elif "numProcPerNode" in kept:
         hint = "set spec.trainer.numProcPerNode in the TrainJobs of this runtime"
-        message = "a runtime has no number of processes for torch since Trainer 2.2"
+        message = "since Trainer 2.2, a runtime has no number of processes for torch"
         findings.append(refuse(("spec", "mlPolicy", "torch", "numProcPerNode"), message, hint))
     if "elasticPolicy" in kept:
-        hint = "keep it for trainc's gitops semantics, which honours it, or size the job with numNodes"
-        message = "Trainer has no elastic policy since 2.2"
+        hint = "keep it for trainc's gitops semantics, which honor it, or set the size of the job with numNodes"
+        message = "Trainer has had no elastic policy since 2.2"
         findings.append(refuse(("spec", "mlPolicy", "torch", "elasticPolicy"), message, hint))
     return {**document, "spec": {**spec, "mlPolicy": {**policy, "torch": kept}}}, findings
 
@@ -236,7 +240,9 @@ def _unsupported_values(document: Json) -> Iterator[Finding]:
         yield refuse(("spec", "mlPolicy", "mpi", "mpiImplementation"), message, hint)
     for field in ("minMember", "queue", "priorityClassName"):
         if field in (gang.get("volcano") or {}):
-            hint = "name the queue by annotation scheduling.volcano.sh/queue-name, the priority class in the pods"
+            hint = (
+                "set the queue with the annotation scheduling.volcano.sh/queue-name, and priorityClassName in the pods"
+            )
             message = f"Trainer's volcano policy has no {field}"
             yield refuse(("spec", "podGroupPolicy", "volcano", field), message, hint)
 
@@ -252,7 +258,7 @@ def _unfilled_volumes(conversion: Conversion) -> Iterator[Finding]:
                 continue
             mounts = container.get("volumeMounts") or ()
             if not any(isinstance(mount, Mapping) and mount.get("name") == "initializer" for mount in mounts):
-                message = f"Trainer's {step} fills a volume called initializer, and this container mounts none"
-                hint = "call the volume initializer wherever it is mounted, then migrate"
+                message = f"Trainer's {step} writes to a volume called initializer, which this container does not mount"
+                hint = "rename its volume and the mounts of it to initializer, then migrate again"
                 path = (*JOBS, index, "template", "spec", "template", "spec", "containers", at)
                 yield refuse(original_path(path, conversion.moves), message, hint)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from trainc.api import names
-from trainc.api.documents import Json, put, value_at
+from trainc.api.documents import Json, value_at, with_value
 from trainc.diagnostics import Finding, Path
 from trainc.dialects.dialect import NamingConvention
 from trainc.pipeline.roles import Role, infer_roles
@@ -51,7 +51,7 @@ def with_renamed_target(target: Json, renamed: Mapping[str, NewNames]) -> Json:
     containers = value_at(target, _CONTAINERS)
     if isinstance(containers, list):
         called = [{**c, "name": names.NODE} if c.get("name") == new.main else c for c in containers]
-        target = put(target, _CONTAINERS, called)
+        target = with_value(target, _CONTAINERS, called)
     return {**target, "name": new.job}
 
 
@@ -95,7 +95,7 @@ def _name_finding(old: str, new: str) -> Finding:
     return Finding(
         "JobRenamed",
         "info",
-        f"job {old!r} becomes {new!r}, the name that Trainer's controller serves; pods and addresses follow",
-        hint="check what refers to the pods by name, such as dashboards and log queries",
+        f"job {old!r} becomes {new!r}, the name that Trainer's controller expects; pod names and addresses change with it",
+        hint="update what refers to the pods by name, such as dashboards and log queries",
         path=("spec", "template", "spec", "replicatedJobs"),
     )

@@ -102,7 +102,7 @@ def _entries(folder: str) -> list[tuple[str, str]]:
     except NoRegularFileError:
         raise DamagedJournalError from None
     head, *lines = text.splitlines() or [""]
-    entries = list(_parted(lines))
+    entries = list(_split_entries(lines))
     listed = listed_files(folder)
     below = {os.path.dirname(path) for _, path in entries}
     if head != _HEAD or not all(path not in below and _is_safe(folder, n, path, listed) for n, path in entries):
@@ -124,7 +124,7 @@ def _is_ours(path: str) -> bool:
     return not os.path.islink(path) and os.path.isfile(path) and is_marked_file(path)
 
 
-def _parted(lines: list[str]) -> Iterator[tuple[str, str]]:
+def _split_entries(lines: list[str]) -> Iterator[tuple[str, str]]:
     for line in lines:
         number, _, path = line.partition(" ")
         if number != _REMOVED and not (number.isascii() and number.isdecimal()):

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from trainc.api.copies import Copies
 from trainc.api.documents import Json
-from trainc.api.field_path import FieldPath, lasting, located
+from trainc.api.field_path import FieldPath, resolve_path, stable_path
 from trainc.diagnostics import Path, Source
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass, field, replace
@@ -77,7 +77,7 @@ class Edited:
 
     def with_field(self, path: Path, value: Any, origin: Origin) -> Edited:
         """With one field set; mappings on the way are made where they are missing."""
-        return self.with_data(self._set(self.data, path, value), [(lasting(path, self.data), origin)])
+        return self.with_data(self._set(self.data, path, value), [(stable_path(path, self.data), origin)])
 
     def _set(self, data: Any, path: Path, value: Any) -> Any:
         if not path:
@@ -100,12 +100,12 @@ class Edited:
 
     def locate(self, path: Path) -> Source | None:
         """Where the value at `path` was written: in an overlay, or in the document that was read."""
-        steps = lasting(path, self.data)
+        steps = stable_path(path, self.data)
         if (found := self.origins.of(steps)) is not None:
             end, origin = found
             inside = _at(origin.document.data, origin.path)
-            return origin.document.locate((*origin.path, *located(steps[end:], inside)))
-        return self.document.locate(located(steps, self.document.data))
+            return origin.document.locate((*origin.path, *resolve_path(steps[end:], inside)))
+        return self.document.locate(resolve_path(steps, self.document.data))
 
 
 def identity(data: Json) -> tuple[str, str]:

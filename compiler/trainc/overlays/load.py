@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from trainc.diagnostics import Diagnostic, Path, format_path
 from trainc.options import Limits
 from trainc.overlays.apply import target_of_body
-from trainc.overlays.loaded import Loaded, beside, values_of
+from trainc.overlays.loaded import Loaded, path_from, values_of
 from trainc.overlays.overlay import Overlay, Patch, PatchEntry
 from trainc.overlays.patch_files import Body, bodies_of, body_in_place
 from trainc.overlays.read import is_overlay, read_overlay
@@ -25,7 +25,7 @@ from trainc.reading.files import (
     read_paths,
     shown_path,
 )
-from trainc.reading.opening import read_file, reason_of
+from trainc.reading.opening import error_reason, read_file
 from trainc.reading.templates import render
 from trainc.reading.templates.failure import TemplateFailedError
 from trainc.startup.records import replace
@@ -72,7 +72,7 @@ class _Loader:
     def _load(self, path: str, above: tuple[str, ...], root: str) -> Loaded | None:
         file = os.path.join(path, OVERLAY_FILE) if os.path.isdir(path) else path
         if file != path and not self._limits.allow_outside and not is_inside(file, root):
-            message = f"{shown_path(file)} is a symbolic link that leads out of the repository"
+            message = f"{shown_path(file)} is a symbolic link that points outside the repository"
             self.diagnostics.append(Diagnostic("OutsideRoot", "error", message, hint=OUTSIDE_HINT))
             return None
         found, problems = read_paths([file], self._limits, texts=self.texts)
@@ -94,7 +94,7 @@ class _Loader:
         bases: list[Loaded] = []
         files: list[tuple[int, str]] = []
         for index, resource in enumerate(overlay.resources):
-            path = beside(folder, resource)
+            path = path_from(folder, resource)
             file = os.path.join(path, OVERLAY_FILE) if is_overlay_folder(path) else path
             if not self._may_be_read(overlay, ("resources", index), resource, path, root):
                 continue
@@ -107,23 +107,23 @@ class _Loader:
             elif self._loaded > self._limits.overlays or len(above) > self._limits.depth:
                 # Two overlays that both have the same two bases, ten times over, are a thousand to apply.
                 hint = "list each base once, or raise the limit (--max-overlays)"
-                message = f"more than {self._limits.overlays:,} overlays, or overlays nested too deep"
+                message = f"more than {self._limits.overlays:,} overlays, or overlays nested too deeply"
                 self.diagnostics.append(_about(overlay, ("resources", index), message, hint))
                 break
             elif (base := self._load(path, above, root)) is not None:
                 bases.append(base)
         for index, runtime in enumerate(overlay.runtimes):
-            self._may_be_read(overlay, ("runtimes", index), runtime, beside(folder, runtime), root)
+            self._may_be_read(overlay, ("runtimes", index), runtime, path_from(folder, runtime), root)
         for entry in overlay.patches:
             if entry.file is not None:
-                self._may_be_read(overlay, (*entry.path, "path"), entry.file, beside(folder, entry.file), root)
+                self._may_be_read(overlay, (*entry.path, "path"), entry.file, path_from(folder, entry.file), root)
         return Loaded(overlay, folder, tuple(bases), tuple(files), root=root)
 
     def _may_be_read(self, overlay: Overlay, at: Path, written: str, path: str, root: str) -> bool:
         """Whether a path of an overlay can hold manifests; what else lies on a machine is no business of a repository's."""
         allowed = self._limits.allow_outside
         if not allowed and not os.path.isabs(written) and not is_inside(path, root):
-            message = f"{written} leads out of the repository"
+            message = f"{written} is outside the repository"
             self.diagnostics.append(replace(_about(overlay, at, message, OUTSIDE_HINT), code="OutsideRoot"))
             return False
         if not allowed and os.path.isabs(written):
@@ -193,7 +193,7 @@ class _Contents:
         return patches
 
     def _from_file(self, loaded: Loaded, entry: PatchEntry, file: str) -> tuple[list[Body], list[Diagnostic]]:
-        path = beside(loaded.folder, file)
+        path = path_from(loaded.folder, file)
         allowed = self._limits.allow_outside or (is_inside(path, loaded.root) and not os.path.isabs(file))
         if not allowed or not path.endswith(READ_SUFFIXES):
             return [], []  # Which has been said.
@@ -204,7 +204,7 @@ class _Contents:
             if path.endswith(TEMPLATE_SUFFIXES):
                 text = render(text, path, self._values, self._limits)
         except OSError as error:
-            message = f"{file} cannot be read: {reason_of(error)}"
+            message = f"{file} cannot be read: {error_reason(error)}"
             return [], [
                 _about(
                     loaded.overlay,

@@ -51,7 +51,7 @@ def _own_metadata(document: Json) -> Iterator[Finding]:
     record = [field for field in _RECORD if metadata.get(field) is not None]
     if record:
         hint = "remove it: `kubectl get` adds it to objects of a cluster"
-        message = f"{_listed(record)}: ignored, because the API server sets it"
+        message = f"{_join_fields(record)}: ignored, because the API server sets it"
         yield Finding(_CODE, "info", message, hint, ("metadata",))
     if document.get("status"):
         message = "status is ignored: the controller in the cluster sets it"
@@ -71,6 +71,6 @@ def _embedded(metadata: Json | None, path: Path, owner: str) -> Iterator[Finding
             yield Finding(_CODE, "warning", message, f"remove {field}", (*path, field))
 
 
-def _listed(fields: Sequence[str]) -> str:
+def _join_fields(fields: Sequence[str]) -> str:
     *first, last = fields
     return f"{', '.join(first)} and {last}" if first else last

@@ -11,8 +11,8 @@ from trainc.diagnostics import Diagnostic
 from trainc.options import Options
 from trainc.reading.catalog import Catalog, find
 from trainc.reading.document import Document
+from trainc.reading.file_filter import Exclude
 from trainc.reading.files import read_paths
-from trainc.reading.foreign import Exclude
 from trainc.startup.records import dataclass
 
 if TYPE_CHECKING:

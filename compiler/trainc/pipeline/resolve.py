@@ -6,13 +6,14 @@ Source: kubeflow/trainer pkg/runtime/core (clustertrainingruntime.go, trainingru
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from trainc.api import names
 from trainc.api.documents import Json
 from trainc.api.names import RUNTIME_KINDS
-from trainc.diagnostics import Finding
+from trainc.diagnostics import Finding, Path
 from trainc.reading.catalog import NotFound
+from trainc.startup.patterns import pattern
 
 Key: TypeAlias = tuple[str, str, str]
 
@@ -46,6 +47,38 @@ def check_reference(job: Json, namespace: str | None) -> Json | None:
     own = metadata.get("namespace") if isinstance(metadata, Mapping) else None
     own = own if isinstance(own, str) else None
     return {"metadata": {"namespace": own or namespace or ""}, "spec": {"runtimeRef": known}}
+
+
+# What go-yaml's reader refuses, less what JSON, which it is given, writes as an escape.
+_NOT_IN_YAML = pattern("[\x7f-\x84\x86-\x9f\ufffe\uffff]")
+
+
+def not_stored(runtime: Json) -> Iterator[Finding]:
+    """Text of a runtime that its snapshot cannot hold: the controller stops there, and creates nothing for the job.
+
+    Source: kubeflow/trainer pkg/runtime/core/snapshot.go; the reader of sigs.k8s.io/yaml.
+    """
+    for path, text in _texts(runtime, ()):
+        found = _NOT_IN_YAML.search(text)
+        if found is not None:
+            message = (
+                f"the controller cannot store a snapshot of this runtime: it has the character U+{ord(found[0]):04X}"
+            )
+            hint = "remove the character, or compile with --semantics gitops"
+            yield Finding("RuntimeNotStored", "error", message, hint, path, about="runtime")
+
+
+def _texts(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    """Every key and every string of a document, with its place."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            yield (*path, name), name
+            yield from _texts(item, (*path, name))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _texts(item, (*path, index))
 
 
 def unsupported_reference(job: Json) -> Iterator[Finding]:

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, TypeAlias
 from trainc.api.documents import Manifest
 from trainc.api.releases import NEWEST_RELEASE
 from trainc.compilation import Compilation, CompiledJob
-from trainc.diagnostics import CompileError, Diagnostic, Finding, has_errors, in_order
-from trainc.diagnostics.policy import Rules, as_found
+from trainc.diagnostics import CompileError, Diagnostic, Finding, has_errors, sort_diagnostics
+from trainc.diagnostics.policy import Rules, keep_severities
 from trainc.ir.release import Release, release_facts
 from trainc.lints.duplicate_subdomain import Services, claims_of
 from trainc.lints.registry import lint_all_jobs
 from trainc.options import Options
-from trainc.pipeline.compiler import Result, compile_job, find_runtime
+from trainc.pipeline.compiler import Prepared, Result, compile_job, find_runtime
 from trainc.pipeline.index import CatalogCache, InputIndex, index_documents, with_catalog
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.reading.catalog import Catalog
 from trainc.reading.document import Document
-from trainc.startup.records import dataclass, replace
+from trainc.startup.records import dataclass, field, replace
 
 if TYPE_CHECKING:
     from trainc.pipeline.observer import Observer
@@ -52,8 +52,10 @@ class Session:
     index: InputIndex
     catalog: CatalogCache | None
     place: Place
-    rules: Rules = as_found
+    rules: Rules = keep_severities
     judge: Judge | None = None
+    # What the jobs of one runtime have in common; it goes with the session.
+    prepared: Prepared = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(  # noqa: PLR0913, PLR0917 - the edge gives what the pipeline does not know
@@ -63,7 +65,7 @@ class Session:
         options: Options = Options(),
         catalog: Catalog | None = None,
         place: Place = place_at_home,
-        rules: Rules = as_found,
+        rules: Rules = keep_severities,
         judge: Judge | None = None,
     ) -> Session:
         """A session on `documents`. Runtimes come from them, then from each of `runtime_sources`, then `catalog`."""
@@ -93,8 +95,8 @@ class Session:
 
     def compile(self, job: ValidDocument, observer: Observer | None = None) -> Outcome:
         """One of the jobs through every stage; `observer` is notified of each step."""
-        result = compile_job(job, self.index, self.release, self.options, observer, self._judged)
-        diagnostics = self._judged(result)
+        result = compile_job(job, self.index, self.release, self.options, observer, self._apply_rules, self.prepared)
+        diagnostics = self._apply_rules(result)
         if self.judge is not None and result.objects is not None:
             found = (*result.objects.object_findings, *self.judge(result.objects.manifests))
             result.objects = replace(result.objects, object_findings=found)
@@ -112,11 +114,14 @@ class Session:
         )
         return compiled, diagnostics
 
-    def _judged(self, result: Result) -> list[Diagnostic]:
+    def _apply_rules(self, result: Result) -> list[Diagnostic]:
         """The findings about a job's documents: what is not needed to compile it can be ignored."""
-        if not result.findings and not result.remarks:
+        if not result.findings and not result.overridable:
             return []
-        return [*self.rules(result.placed(result.findings), True), *self.rules(result.placed(result.remarks), False)]
+        return [
+            *self.rules(result.placed(result.findings), True),
+            *self.rules(result.placed(result.overridable), False),
+        ]
 
     def compile_each(self) -> Iterator[Outcome]:
         """One outcome for what concerns all input, then one per TrainJob by (namespace, name)."""
@@ -140,7 +145,7 @@ class Session:
                 compiled.append(job)
         if has_errors(diagnostics):
             raise CompileError(diagnostics)
-        return Compilation(tuple(compiled), in_order(diagnostics))
+        return Compilation(tuple(compiled), sort_diagnostics(diagnostics), (self,))
 
 
 def option_notes(options: Options) -> list[Diagnostic]:
@@ -169,7 +174,7 @@ def _without_effect(options: Options) -> list[Diagnostic]:
     """What was chosen and shapes `gitops` output only."""
     if options.semantics == "gitops":
         return []
-    shaping, defaults = ("secrets", "keygen_image", "name_hash", "delivery", "sync_options"), Options()
+    shaping, defaults = ("secrets", "keygen_image", "name_hash", "delivery", "sync_options", "gang"), Options()
     chosen = [name for name in shaping if getattr(options, name) != getattr(defaults, name)]
     if not chosen:
         return []

@@ -150,9 +150,13 @@ def _policy(document: Document) -> tuple[Policy | None, list[Finding]]:
         path: Path = ("spec", "validations", i)
         node = checked_expression(one["expression"], (*path, "expression"), set(policy.variables), findings)
         text = one.get("messageExpression")
-        said = checked_expression(text, (*path, "messageExpression"), set(policy.variables), findings) if text else None
+        message_node = (
+            checked_expression(text, (*path, "messageExpression"), set(policy.variables), findings) if text else None
+        )
         policy.validations.append(
-            Validation((*path, "expression"), one["expression"].strip(), node, one.get("message", "").strip(), said)
+            Validation(
+                (*path, "expression"), one["expression"].strip(), node, one.get("message", "").strip(), message_node
+            )
         )
     return (None if findings else policy), findings
 
@@ -219,10 +223,14 @@ def _about_later_objects(policy: Policy) -> Iterator[Finding]:
     for i, rule in enumerate(policy.spec["matchConstraints"]["resourceRules"]):
         later = sorted(_CREATED_LATER & set(rule["resources"]))
         if later and {"CREATE", "*"} & set(rule["operations"]):
-            message = f"policy {policy.name} is about {', '.join(later)}, too, which the cluster creates; not evaluated"
+            message = f"policy {policy.name} also matches {', '.join(later)}, which exist only in the cluster, so it is not evaluated for them"
             path: Path = ("spec", "matchConstraints", "resourceRules", i, "resources")
             yield Finding(
-                "PolicyNotEvaluated", "info", message, "let it match jobsets as well to know before the merge", path
+                "PolicyNotEvaluated",
+                "info",
+                message,
+                "have it match jobsets, too, to find violations before the merge",
+                path,
             )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from trainc.fits.selectors import selects
+from trainc.fits.selectors import matches_selector
 from trainc.reading.document import Document
 
 NAME_LABEL = "kubernetes.io/metadata.name"
@@ -35,7 +35,7 @@ def is_matched(match: Mapping[str, Any], manifest: Mapping[str, Any], namespaces
         return False
     metadata = manifest["metadata"]
     selector = match.get("objectSelector")
-    if selector and not selects(selector, metadata.get("labels") or {}):
+    if selector and not matches_selector(selector, metadata.get("labels") or {}):
         return False
     wanted = match.get("namespaceSelector")
     return not wanted or _in_namespace(wanted, metadata.get("namespace", ""), namespaces)
@@ -64,7 +64,7 @@ def _in_namespace(selector: Mapping[str, Any], name: str, namespaces: Mapping[st
         raise UndecidedError("the object has no namespace, and the policy selects namespaces; set --namespace")
     if name not in namespaces and keys - {NAME_LABEL}:
         raise UndecidedError(_missing_namespace(name))
-    return selects(selector, {**_labels(namespaces.get(name, {})), NAME_LABEL: name})
+    return matches_selector(selector, {**_labels(namespaces.get(name, {})), NAME_LABEL: name})
 
 
 def namespace_object(manifest: Mapping[str, Any], namespaces: Mapping[str, Any]) -> Any:
@@ -115,4 +115,6 @@ def parameters(
 def _is_meant(data: Mapping[str, Any], reference: Mapping[str, Any]) -> bool:
     if "name" in reference:
         return bool(data["metadata"].get("name") == reference["name"])
-    return "selector" in reference and (not reference["selector"] or selects(reference["selector"], _labels(data)))
+    return "selector" in reference and (
+        not reference["selector"] or matches_selector(reference["selector"], _labels(data))
+    )

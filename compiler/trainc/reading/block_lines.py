@@ -31,14 +31,14 @@ _OPENING = frozenset("|[{")
 _BELOW = object()
 
 
-class Unusual(ValueError):
+class NotPlainError(ValueError):
     """The document holds something that this reader does not judge."""
 
 
 def read_lines(text: str, depth: int) -> dict[str, Any]:
     """The mapping that `text`, which ends with a line feed, holds. ValueError as the module says."""
     if "\t" in text or not (text.isascii() or _OTHER_LINE_ENDS.isdisjoint(text)):
-        raise Unusual
+        raise NotPlainError
     root: list[Any] = [None]
     # The open mappings and lists, outermost first, each with its column.
     around: list[tuple[int, Any]] = [(-1, root)]
@@ -51,25 +51,25 @@ def read_lines(text: str, depth: int) -> dict[str, Any]:
             around[-1][1][slot] = container
             around.append((column, container))
         else:
-            container = _continued(around, column, list if key is None else dict)
+            container = _continue_container(around, column, list if key is None else dict)
         if len(around) + (_height(value) if value.__class__ in _COLLECTIONS else 0) > depth + 1:
-            raise Unusual
+            raise NotPlainError
         before, awaited = column, value is _BELOW
         if key is None:
             slot = len(container)
             container.append(None)
         elif key in container:
-            raise Unusual
+            raise NotPlainError
         else:
             slot = key
         container[slot] = None if awaited else value
     if root[0].__class__ is not dict:
-        raise Unusual
+        raise NotPlainError
     found: dict[str, Any] = root[0]
     return found
 
 
-def _continued(around: list[tuple[int, Any]], column: int, kind: type) -> Any:
+def _continue_container(around: list[tuple[int, Any]], column: int, kind: type) -> Any:
     """The open mapping or list that goes on with an entry at `column`; those inside it are closed."""
     while around[-1][0] > column:
         around.pop()
@@ -77,7 +77,7 @@ def _continued(around: list[tuple[int, Any]], column: int, kind: type) -> Any:
         around.pop()  # A list may stand in the column of the key that it belongs to.
     at, container = around[-1]
     if at != column or container.__class__ is not kind:
-        raise Unusual
+        raise NotPlainError
     return container
 
 
@@ -105,20 +105,20 @@ def _read(line: str) -> tuple[tuple[int, str | None, Any], ...]:
         return ()
     found: list[tuple[int, str | None, Any]] = []
     column = len(line) - len(content)
-    key, said = _entry(content)
+    key, text = _entry(content)
     while content.startswith("- "):
         item = content[2:].lstrip(" ")
-        key, said = _entry(item)
+        key, text = _entry(item)
         if key is None and not item.startswith("- "):
             break
         found.append((column, None, _BELOW))
         column, content = column + len(content) - len(item), item
     if key is None and not content.startswith("- "):
-        raise Unusual
-    if key is not None and (not said or said[0] == "#"):
+        raise NotPlainError
+    if key is not None and (not text or text[0] == "#"):
         value: Any = _BELOW
     else:
-        value = _Unread(said) if said[:1] in _OPENING else _value(said)
+        value = _Unread(text) if text[:1] in _OPENING else _value(text)
     return (*found, (column, key, value))
 
 
@@ -133,13 +133,13 @@ class _Unread(str):
 
 def _entry(content: str) -> tuple[str | None, str]:
     """The key of a mapping's entry and the text behind it; None and all of `content` if it is something else."""
-    key, colon, said = content.partition(": ")
+    key, colon, text = content.partition(": ")
     if not colon:
         key = content.rstrip(" ")
         if not key.endswith(":"):
             return None, key
         key = key[:-1]
-    return (key, said.strip(" ")) if _is_key(key) else (None, content.rstrip(" "))
+    return (key, text.strip(" ")) if _is_key(key) else (None, content.rstrip(" "))
 
 
 def _is_key(text: str) -> bool:
@@ -149,7 +149,7 @@ def _is_key(text: str) -> bool:
 def _block(lines: list[str], at: int, column: int, indicator: str) -> tuple[str, int]:
     """The text of a `|` block whose lines begin at `at`, deeper than `column`, and the line after it."""
     if indicator not in _BLOCKS:
-        raise Unusual
+        raise NotPlainError
     indent, taken = 0, []
     for line in lines[at:-1]:
         content = line.lstrip(" ")
@@ -160,42 +160,42 @@ def _block(lines: list[str], at: int, column: int, indicator: str) -> tuple[str,
                 break
             taken.append(line[indent:])
         elif spaces:
-            raise Unusual  # It counts, or not, by what the lines around it begin with.
+            raise NotPlainError  # It counts, or not, by what the lines around it begin with.
         else:
             taken.append("")
     text = "\n".join((*taken, "")).rstrip("\n")
     if not text:
-        raise Unusual
+        raise NotPlainError
     ends = {"|": "\n", "|-": ""}
     return text + ends.get(indicator, "\n" * (len(taken) - text.count("\n"))), at + len(taken)
 
 
-def _value(said: str) -> Any:
+def _value(text: str) -> Any:
     """The plain or quoted value that stands on one line, without spaces around it."""
-    first = said[:1]
+    first = text[:1]
     if first in ("'", '"'):
-        return _quoted(said)
-    if " #" in said:
-        said = said.partition(" #")[0].rstrip(" ")
+        return _quoted(text)
+    if " #" in text:
+        text = text.partition(" #")[0].rstrip(" ")
     if (
         (first not in _PLAIN_START and first.isascii())
-        or ": " in said
-        or said[-1] == ":"
-        or said == "-"
-        or said.startswith("- ")
+        or ": " in text
+        or text[-1] == ":"
+        or text == "-"
+        or text.startswith("- ")
     ):
-        raise Unusual
-    if said in WORDS:
-        return WORDS[said]
-    return number(said) if first in NUMBER_START else said
+        raise NotPlainError
+    if text in WORDS:
+        return WORDS[text]
+    return number(text) if first in NUMBER_START else text
 
 
-def _quoted(said: str) -> str:
+def _quoted(text: str) -> str:
     """Text in quotes, on one line and without an escape."""
-    text, closing, rest = said[1:].partition(said[0])
-    if not closing or (said[0] == '"' and "\\" in text) or not _is_nothing(rest):
-        raise Unusual
-    return text
+    inner, closing, rest = text[1:].partition(text[0])
+    if not closing or (text[0] == '"' and "\\" in inner) or not _is_nothing(rest):
+        raise NotPlainError
+    return inner
 
 
 def _is_nothing(rest: str) -> bool:
@@ -203,64 +203,64 @@ def _is_nothing(rest: str) -> bool:
     return not rest or (rest[0] == " " and rest.lstrip(" ")[0] == "#")
 
 
-def _in_brackets(said: str) -> Any:
-    if said.count("[") + said.count("{") > _MOST_BRACKETS:
-        raise Unusual
-    value, at = _collection(said, 0)
-    if not _is_nothing(said[at:]):
-        raise Unusual
+def _in_brackets(text: str) -> Any:
+    if text.count("[") + text.count("{") > _MOST_BRACKETS:
+        raise NotPlainError
+    value, at = _collection(text, 0)
+    if not _is_nothing(text[at:]):
+        raise NotPlainError
     return value
 
 
-def _collection(said: str, at: int) -> tuple[Any, int]:
+def _collection(text: str, at: int) -> tuple[Any, int]:
     """The list or mapping whose bracket is at `at`, and the place behind it."""
     items: list[Any] = []
     mapping: dict[str, Any] = {}
-    closing = "]" if said[at] == "[" else "}"
-    at = _after_spaces(said, at + 1)
-    while said[at : at + 1] != closing:
+    closing = "]" if text[at] == "[" else "}"
+    at = _after_spaces(text, at + 1)
+    while text[at : at + 1] != closing:
         key = ""
         if closing == "}":
-            end = said.find(": ", at, at + _LONGEST_KEY)
-            key = said[at:end] if end > 0 else ""
-            at = _after_spaces(said, end + 2)
+            end = text.find(": ", at, at + _LONGEST_KEY)
+            key = text[at:end] if end > 0 else ""
+            at = _after_spaces(text, end + 2)
             if not _is_key(key) or key in mapping:
-                raise Unusual
-        value, at = _item(said, at)
+                raise NotPlainError
+        value, at = _item(text, at)
         if key:
             mapping[key] = value
         else:
             items.append(value)
-        at = _after_spaces(said, at)
-        if said[at : at + 1] == ",":
-            at = _after_spaces(said, at + 1)
-        elif said[at : at + 1] != closing:
-            raise Unusual
+        at = _after_spaces(text, at)
+        if text[at : at + 1] == ",":
+            at = _after_spaces(text, at + 1)
+        elif text[at : at + 1] != closing:
+            raise NotPlainError
     return items if closing == "]" else mapping, at + 1
 
 
-def _item(said: str, at: int) -> tuple[Any, int]:
+def _item(text: str, at: int) -> tuple[Any, int]:
     """The value at `at` in brackets, and the place behind it."""
-    first = said[at : at + 1]
+    first = text[at : at + 1]
     if first in ("[", "{"):
-        return _collection(said, at)
+        return _collection(text, at)
     if first in ("'", '"'):
-        end = said.find(first, at + 1) + 1
+        end = text.find(first, at + 1) + 1
         if not end:
-            raise Unusual
-        return _quoted(said[at:end]), end
+            raise NotPlainError
+        return _quoted(text[at:end]), end
     end = at
-    while said[end : end + 1] in _IN_BRACKETS or (
-        said[end : end + 1] == ":" and said[end + 1 : end + 2] in _IN_BRACKETS
+    while text[end : end + 1] in _IN_BRACKETS or (
+        text[end : end + 1] == ":" and text[end + 1 : end + 2] in _IN_BRACKETS
     ):
         end += 1
     if end == at:
-        raise Unusual
-    return _value(said[at:end]), end
+        raise NotPlainError
+    return _value(text[at:end]), end
 
 
-def _after_spaces(said: str, at: int) -> int:
-    while said[at : at + 1] == " ":
+def _after_spaces(text: str, at: int) -> int:
+    while text[at : at + 1] == " ":
         at += 1
     return at
 

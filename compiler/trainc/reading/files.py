@@ -14,8 +14,8 @@ from trainc.diagnostics import Diagnostic
 from trainc.options import Limits
 from trainc.reading.confinement import is_below
 from trainc.reading.document import Document
-from trainc.reading.foreign import Exclude, foreign_files, has_near_name, is_foreign, near_file
-from trainc.reading.opening import read_bounded, reason_of
+from trainc.reading.file_filter import Exclude, has_near_name, is_unrelated, near_file, unrelated_files
+from trainc.reading.opening import error_reason, read_bounded
 from trainc.reading.opening import read_file as read_bytes
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.records import dataclass
@@ -63,7 +63,7 @@ def read_paths(  # noqa: PLR0913 - all but two go by their names
             if step is not None:
                 step("reading", read, None)
             data = walk.read(file, stdin)
-            if data is not None and (everything or not walk.passes_over(file, path, data)):
+            if data is not None and (everything or not walk.skips(file, path, data)):
                 if texts is not None:
                     texts.append((file, data))
                 found, problems = read_file(data, file, limits, values or {}, already=already + len(documents))
@@ -71,7 +71,7 @@ def read_paths(  # noqa: PLR0913 - all but two go by their names
                 walk.diagnostics += problems
                 if any(problem.code == "TooManyDocuments" for problem in problems):
                     return documents, walk.diagnostics
-    return documents, [*walk.diagnostics, *walk.passed_over(paths)]
+    return documents, [*walk.diagnostics, *walk.skipped_files(paths)]
 
 
 def read_file(
@@ -131,16 +131,18 @@ class Walk:
             self._unreadable(file, error)
             return None
 
-    def passes_over(self, file: str, path: str | os.PathLike[str], data: bytes) -> bool:
+    def skips(self, file: str, path: str | os.PathLike[str], data: bytes) -> bool:
         """Whether a file that was found under `path`, and not named, is foreign."""
-        if file == os.fspath(path) or not is_foreign(data, template=file.endswith(TEMPLATE_SUFFIXES)):
+        if file == os.fspath(path) or not is_unrelated(data, template=file.endswith(TEMPLATE_SUFFIXES)):
             return False
         self._foreign += os.path.basename(file) not in _OF_OUR_OWN
         return True
 
-    def passed_over(self, paths: Sequence[str | os.PathLike[str]]) -> list[Diagnostic]:
+    def skipped_files(self, paths: Sequence[str | os.PathLike[str]]) -> list[Diagnostic]:
         """The info that counts the foreign files under `paths`, if there were any."""
-        return [foreign_files(self._foreign, [shown_path(os.fspath(path)) for path in paths])] if self._foreign else []
+        return (
+            [unrelated_files(self._foreign, [shown_path(os.fspath(path)) for path in paths])] if self._foreign else []
+        )
 
     def _under(self, root: str) -> Iterator[str]:
         real_root = os.path.realpath(root)
@@ -189,13 +191,13 @@ class Walk:
     def _is_inside(self, entry: _Entry, root: str) -> bool:
         if self._limits.allow_outside or is_below(entry.real, root):
             return True
-        message = f"{shown_path(entry.path)} is a symbolic link that leads outside its input folder"
+        message = f"{shown_path(entry.path)} is a symbolic link that points outside its input folder"
         hint = "copy the file into the folder, or pass the link's target as another PATH"
         self.diagnostics.append(Diagnostic("OutsideRoot", "error", message, hint))
         return False
 
     def _unreadable(self, path: str, reason: OSError | str) -> None:
-        what = reason if isinstance(reason, str) else reason_of(reason)
+        what = reason if isinstance(reason, str) else error_reason(reason)
         message = f"{shown_path(path)} cannot be read: {what}"
         self.diagnostics.append(Diagnostic("UnreadableFile", "error", message, "check its file type and permissions"))
 

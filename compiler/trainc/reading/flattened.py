@@ -18,7 +18,7 @@ _KEY = pattern(r"[\w./-]+(?=:(?:\s|$))")
 _ROOT_KEYS = frozenset(("apiVersion", "kind", "metadata", "spec", "status", "data"))
 
 
-def flattened(chunk: Chunk) -> Diagnostic | None:
+def find_lost_indentation(chunk: Chunk) -> Diagnostic | None:
     """The error `FlattenedYAML` if every line of the document starts in one column though keys are left empty."""
     lines = list(_CONTENT.finditer(chunk.text))
     if len({len(line[1]) for line in lines}) != 1:

@@ -66,7 +66,7 @@ def _next_line(lines: Sequence[str], number: int) -> int:
     return number
 
 
-def remarks_on(ignores: Iterable[Ignore], found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+def check_ignores(ignores: Iterable[Ignore], found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
     """What there is to say of comments, given every diagnostic there was: those ignored stand at their comment."""
     used = {diagnostic.source for diagnostic in found if diagnostic.severity == "ignored"}
     for ignore in ignores:

@@ -76,9 +76,9 @@ def _read_chunk(chunk: Chunk, limits: Limits) -> Iterator[tuple[Any, Chunk, list
 def _read_yaml(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
     value, problems = _read_value(chunk, limits)
     if problems or _looks_flattened(value):
-        from trainc.reading.flattened import flattened
+        from trainc.reading.flattened import find_lost_indentation
 
-        if lost := flattened(chunk):
+        if lost := find_lost_indentation(chunk):
             return None, [lost]
     return value, problems
 
@@ -95,9 +95,9 @@ def _read_value(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
     try:
         return read_lines(chunk.text, limits.depth), []
     except ValueError:
-        from trainc.reading.careful import read_carefully
+        from trainc.reading.strict import read_strictly
 
-        return read_carefully(chunk, limits)
+        return read_strictly(chunk, limits)
 
 
 def _take(value: Any, chunk: Chunk, limits: Limits, documents: list[Document], diagnostics: list[Diagnostic]) -> None:

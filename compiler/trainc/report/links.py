@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from trainc.diagnostics import Source
 from trainc.explain.model import Origin
-from trainc.explain.phrases import phrase, place
+from trainc.explain.phrases import describe_origin, place
 
 # A piece of text, and where it leads; empty where it leads nowhere.
 Piece: TypeAlias = tuple[str, str]
@@ -34,7 +34,9 @@ def link_into(base: str, folder: str) -> Link:
 
 def linked(origin: Origin, link: Link) -> list[Piece]:
     """An origin in words, each `file:line` in it as a piece with its link."""
-    return list(_pieces(phrase(origin), [(place(given.source), link(given.source)) for given in origin.inputs]))
+    return list(
+        _pieces(describe_origin(origin), [(place(given.source), link(given.source)) for given in origin.inputs])
+    )
 
 
 def _pieces(text: str, places: list[Piece]) -> Iterator[Piece]:

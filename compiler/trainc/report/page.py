@@ -10,7 +10,7 @@ from importlib.resources import files
 from trainc.api.field_path import format_field
 from trainc.diagnostics import Diagnostic
 from trainc.explain.model import ExplainedField, ExplainedObject, Explanation
-from trainc.explain.phrases import place, whole
+from trainc.explain.phrases import format_value, place
 from trainc.graph.model import Graph, counted, per_pod
 from trainc.report.links import Link, Piece, linked
 from trainc.report.rows import NOTHING, Row, device_columns, readable, totals
@@ -95,15 +95,15 @@ def _fields(found: ExplainedObject, link: Link) -> tuple[Field, ...]:
 
 
 def _field(field: ExplainedField, link: Link) -> Field:
-    earlier = tuple(Earlier(whole(origin.value), linked(origin, link)) for origin in field.origins[1:])
+    earlier = tuple(Earlier(format_value(origin.value), linked(origin, link)) for origin in field.origins[1:])
     origin = linked(field.origin, link)
-    return Field(format_field(field.path), whole(field.value), field.origin.kind, origin, earlier)
+    return Field(format_field(field.path), format_value(field.value), field.origin.kind, origin, earlier)
 
 
-def page(jobs: Sequence[Job], beside: Sequence[Diagnostic], title: str, link: Link) -> str:
+def page(jobs: Sequence[Job], others: Sequence[Diagnostic], title: str, link: Link) -> str:
     """One HTML document. It reads in full without JavaScript; the script adds sorting, filters and copying.
 
-    `beside` are findings about the input as a whole, and about runtimes.
+    `others` are findings about the input as a whole, and about runtimes.
     """
     # Imported here: no other part of a report needs a template.
     from jinja2 import Environment, StrictUndefined, select_autoescape
@@ -115,7 +115,7 @@ def page(jobs: Sequence[Job], beside: Sequence[Diagnostic], title: str, link: Li
     template = environment.from_string(_resource("page.html.j2"))
     return template.render(
         jobs=jobs,
-        beside=beside,
+        others=others,
         counted=counted,
         devices=device_columns([job.row for job in jobs]),
         link=link,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from trainc.api.documents import Json
 from trainc.api.quantity import NANOS_PER_UNIT, parse_quantity
 from trainc.diagnostics import Finding, Path
-from trainc.run.places import LOOPBACK, expanded
+from trainc.run.places import LOOPBACK, expand_variables
 from trainc.startup.records import dataclass
 
 _INDEX = "batch.kubernetes.io/job-completion-index"
@@ -70,7 +70,7 @@ def variables(
     for index, variable in enumerate(container.get("env", ())):
         name = variable["name"]
         if "valueFrom" not in variable:
-            found[name] = expanded(str(variable.get("value", "")), found)
+            found[name] = expand_variables(str(variable.get("value", "")), found)
             continue
         value = _from(variable["valueFrom"], container, facts, config_maps)
         if value is None and name in environ:
@@ -78,7 +78,7 @@ def variables(
         if value is not None:
             found[name] = value
         elif not any(source.get("optional") for source in variable["valueFrom"].values()):
-            findings.append(_not_here(_named(variable["valueFrom"]), name, (*path, "env", index)))
+            findings.append(_missing_source(_source_label(variable["valueFrom"]), name, (*path, "env", index)))
     return found, findings
 
 
@@ -96,7 +96,7 @@ def _whole_sources(
                 prefix = source.get("prefix", "")
                 found |= {f"{prefix}{k}": v for k, v in config_maps[reference["name"]].get("data", {}).items()}
             elif reference and not reference.get("optional"):
-                findings.append(_not_here(f"the variables of {kind[:-3]} {reference['name']}", "", place))
+                findings.append(_missing_source(f"the variables of {kind[:-3]} {reference['name']}", "", place))
     return found, findings
 
 
@@ -120,7 +120,7 @@ def _amount(reference: Json, container: Json) -> str | None:
     return str(-(-parse_quantity(str(written)).nanos // divisor))
 
 
-def _named(source: Json) -> str:
+def _source_label(source: Json) -> str:
     for kind, reference in source.items():
         if kind in ("secretKeyRef", "configMapKeyRef"):
             return f"key {reference['key']} of {kind[:-6]} {reference['name']}"
@@ -128,17 +128,17 @@ def _named(source: Json) -> str:
     return "its value"
 
 
-def _not_here(what: str, name: str, path: Path) -> Finding:
+def _missing_source(what: str, name: str, path: Path) -> Finding:
     unset = f"{name} is not set" if name else "they are not set"
     hint = (
-        f"give it a value here: {name}=... trainc run ..."
+        f"set it yourself: {name}=... trainc run ..."
         if name
-        else "set those that the program needs before `trainc run`"
+        else "set the variables that the program needs, then start `trainc run`"
     )
-    return Finding("ValueNotHere", "warning", f"{what} is in the cluster; {unset}", hint, path)
+    return Finding("ValueNotHere", "warning", f"{what} exists only in the cluster; {unset}", hint, path)
 
 
-def inherited(environ: Mapping[str, str], ours: Sequence[str]) -> Iterator[tuple[str, str]]:
+def inherited_variables(environ: Mapping[str, str], ours: Sequence[str]) -> Iterator[tuple[str, str]]:
     """The variables of this machine that a pod keeps: not those by which another launcher told its own ranks."""
     for name, value in environ.items():
         if name not in ours and not name.startswith(("PET_", "OMPI_", "PMIX_", "SLURM_")):

@@ -6,11 +6,11 @@ import asyncio
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from trainc.run.course import Action, Course, Finish, Start, Stop
+from trainc.run.lifecycle import Action, Finish, Lifecycle, Start, Stop
 from trainc.run.model import Plan, Pod, Program, Step
 from trainc.startup.records import dataclass
 
@@ -20,14 +20,19 @@ _GRACE_SECONDS = 5.0
 # As timeout(1) and a shell give them.
 _OVERDUE, _NOT_FOUND, _SIGNALLED = 124, 127, 128
 _CHUNK = 65536
+_BETWEEN_STATES = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """Whom a run tells what happens: a line of a program's output, and an event of a pod or of the job."""
+    """Whom a run tells what happens: a line of a program's output, an event of a pod or of the job, and how it stands.
+
+    `state` gets the short names of the pods that run and how many have run to their end, several times a second.
+    """
 
     output: Callable[[Pod, Program, bytes], None]
     event: Callable[[str, str], None]
+    state: Callable[[Sequence[str], int], None] | None = None
 
 
 def run_plan(
@@ -51,7 +56,7 @@ class _Run:
 
     def __init__(self, plan: Plan, environ: Mapping[str, str], reports: Reports, *, restarts: bool) -> None:
         self._plan, self._environ, self._reports = plan, environ, reports
-        self._course = Course(plan, restarts=restarts)
+        self._course = Lifecycle(plan, restarts=restarts)
         self._pods: dict[asyncio.Task[Any], Pod] = {}
         self._deadlines: dict[asyncio.Task[Any], Step] = {}
         self._started: set[str] = set()
@@ -62,22 +67,30 @@ class _Run:
         assert this is not None
         with suppress(NotImplementedError, ValueError, RuntimeError):  # In a thread, and on Windows, there are none.
             loop.add_signal_handler(signal.SIGTERM, this.cancel)
+        telling = asyncio.create_task(self._tell())
         try:
             async with asyncio.timeout(patience):
                 return await self._until_finished()
         except TimeoutError:
             up = ", ".join(sorted(pod.short for pod in self._pods.values()))
-            self._reports.event("", f"not ended after {patience:g} s; still running: {up}")
+            self._reports.event("", f"not finished after {patience:g} s; still running: {up}")
             return _OVERDUE
         finally:
-            await self._stop_all()
+            telling.cancel()
+            await self._stop([*self._pods, *self._deadlines])
+
+    async def _tell(self) -> None:
+        while self._reports.state is not None:
+            self._reports.state([pod.short for pod in self._pods.values()], self._course.done)
+            await asyncio.sleep(_BETWEEN_STATES)
 
     async def _until_finished(self) -> int:
         status = await self._obey(self._course.begin())
         while status is None:
             if not self._pods:
                 self._reports.event(
-                    "", "nothing runs and nothing can start: a step waits for one that never gets there"
+                    "",
+                    "nothing is running and nothing can start: a step waits for another that never becomes ready or complete",
                 )
                 return 1
             done, _ = await asyncio.wait([*self._pods, *self._deadlines], return_when=asyncio.FIRST_COMPLETED)
@@ -88,13 +101,13 @@ class _Run:
     async def _ended(self, task: asyncio.Task[Any]) -> int | None:
         if task in self._deadlines:
             step = self._deadlines.pop(task)
-            return None if self._course.is_complete(step) else await self._obey(self._course.overdue(step))
+            return None if self._course.is_complete(step) else await self._obey(self._course.deadline_passed(step))
         pod = self._pods.pop(task, None)
         if pod is None:
             return None  # Stopped since.
         status: int = task.result()
-        self._reports.event(pod.short, "done" if status == 0 else f"ended with status {status}")
-        return await self._obey(self._course.ended(pod, status))
+        self._reports.event(pod.short, "done" if status == 0 else f"exited with status {status}")
+        return await self._obey(self._course.pod_ended(pod, status))
 
     async def _obey(self, actions: list[Action]) -> int | None:
         """The exit status, if the job has one now."""
@@ -104,27 +117,30 @@ class _Run:
                 return action.status
             if isinstance(action, Stop):
                 self._reports.event("", action.why)
-                await self._stop_all()
+                await self._stop([task for task, pod in self._pods.items() if not action.pods or pod in action.pods])
+                if not action.pods:
+                    await self._stop(self._deadlines)
             else:
                 self._start(action)
         return None
 
     def _start(self, action: Start) -> None:
         pod = action.pod
-        self._reports.event(pod.short, "starts again" if pod.name in self._started else "starts")
+        self._reports.event(pod.short, "restarts" if pod.name in self._started else "starts")
         step = next(step for step in self._plan.steps if step.name == pod.step)
         if step.deadline is not None and step not in self._deadlines.values():
             self._deadlines[asyncio.create_task(asyncio.sleep(step.deadline))] = step
         self._started.add(pod.name)
         self._pods[asyncio.create_task(self._pod(pod))] = pod
 
-    async def _stop_all(self) -> None:
-        tasks = [*self._pods, *self._deadlines]
-        self._pods.clear()
-        self._deadlines.clear()
-        for task in tasks:
+    async def _stop(self, tasks: Iterable[asyncio.Task[Any]]) -> None:
+        """End pods, or forget deadlines."""
+        stopped = list(tasks)
+        for task in stopped:
+            self._pods.pop(task, None)
+            self._deadlines.pop(task, None)
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*stopped, return_exceptions=True)
 
     async def _pod(self, pod: Pod) -> int:
         """0, or the status of the first program that failed."""

@@ -10,8 +10,8 @@ from typing import Any
 
 from trainc.api.documents import items
 from trainc.api.pods import mistakes
-from trainc.api.pods.checks import Check, dns_label, dns_subdomain, each, label_key, label_value, number, struct
-from trainc.api.pods.selectors import check_label_keys, label_selector, needs_values, takes_no_values
+from trainc.api.pods.checks import Check, dns_label, dns_subdomain, label_key, label_value, list_of, number, struct
+from trainc.api.pods.selectors import check_label_keys, forbids_values, label_selector, needs_values
 from trainc.diagnostics import Finding, Path
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -27,7 +27,7 @@ def _node_requirement(value: Any, path: Path) -> Iterator[Finding]:
             yield needs_values(path, operator)
     elif operator in ("Exists", "DoesNotExist"):
         if values:
-            yield takes_no_values(path, operator)
+            yield forbids_values(path, operator)
     elif operator in ("Gt", "Lt"):
         if len(values) != 1:
             hint = 'write one number, in quotes: ["8"]'
@@ -39,7 +39,7 @@ def _node_requirement(value: Any, path: Path) -> Iterator[Finding]:
 
 def _required_node_requirement(value: Any, path: Path) -> Iterator[Finding]:
     yield from _node_requirement(value, path)
-    yield from each(label_value)(value.get("values"), (*path, "values"))
+    yield from list_of(label_value)(value.get("values"), (*path, "values"))
 
 
 def _node_field(value: Any, path: Path) -> Iterator[Finding]:
@@ -54,19 +54,19 @@ def _node_field(value: Any, path: Path) -> Iterator[Finding]:
         hint = "use metadata.name; put labels under matchExpressions"
         yield mistakes.bad_selector((*path, "key"), message, hint)
     else:
-        yield from each(dns_subdomain)(values, (*path, "values"))
+        yield from list_of(dns_subdomain)(values, (*path, "values"))
 
 
 def _node_term(requirement: Check) -> Check:
-    expressions = each(struct({}, also=requirement))
-    return struct({"matchExpressions": expressions, "matchFields": each(struct({}, also=_node_field))})
+    expressions = list_of(struct({}, also=requirement))
+    return struct({"matchExpressions": expressions, "matchFields": list_of(struct({}, also=_node_field))})
 
 
 _POD_TERM = struct(
     {
         "labelSelector": label_selector,
         "namespaceSelector": label_selector,
-        "namespaces": each(dns_label),
+        "namespaces": list_of(dns_label),
         "topologyKey": label_key,
     },
     needs=("topologyKey",),
@@ -74,8 +74,8 @@ _POD_TERM = struct(
 )
 _POD_AFFINITY = struct(
     {
-        _REQUIRED: each(_POD_TERM),
-        _PREFERRED: each(struct({"weight": _WEIGHT, "podAffinityTerm": _POD_TERM})),
+        _REQUIRED: list_of(_POD_TERM),
+        _PREFERRED: list_of(struct({"weight": _WEIGHT, "podAffinityTerm": _POD_TERM})),
     }
 )
 affinity = struct(
@@ -83,10 +83,10 @@ affinity = struct(
         "nodeAffinity": struct(
             {
                 _REQUIRED: struct(
-                    {"nodeSelectorTerms": each(_node_term(_required_node_requirement))}, needs=("nodeSelectorTerms",)
+                    {"nodeSelectorTerms": list_of(_node_term(_required_node_requirement))}, needs=("nodeSelectorTerms",)
                 ),
                 # Values that no label can have are tolerated here: the scheduler only prefers.
-                _PREFERRED: each(struct({"weight": _WEIGHT, "preference": _node_term(_node_requirement)})),
+                _PREFERRED: list_of(struct({"weight": _WEIGHT, "preference": _node_term(_node_requirement)})),
             }
         ),
         "podAffinity": _POD_AFFINITY,

@@ -11,7 +11,7 @@ from typing import Any
 from trainc.api.documents import Json, items, mapping
 from trainc.api.name_forms import length
 from trainc.api.pods import mistakes
-from trainc.api.pods.checks import LARGEST_INT32, below, is_key, labels
+from trainc.api.pods.checks import LARGEST_INT32, is_key, labels, relative_path
 from trainc.diagnostics import Finding, Path
 
 _MOST_BYTES = 256 * 1024
@@ -100,7 +100,7 @@ def _is_cost(value: str) -> bool:
 def _is_seccomp(value: str) -> bool:
     local = value.removeprefix("localhost/")
     if local != value:
-        return not any(below(local, ()))
+        return not any(relative_path(local, ()))
     return value in ("runtime/default", "docker/default", "unconfined")
 
 

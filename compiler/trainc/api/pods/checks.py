@@ -28,7 +28,7 @@ from trainc.diagnostics import Finding, Path
 Check: TypeAlias = Callable[[Any, Path], Iterable[Finding]]
 
 LARGEST_INT32 = 2**31 - 1
-_DNS_LABEL_FORM = "lower-case letters, digits and '-', at most 63, with a letter or digit first and last"
+_DNS_LABEL_FORM = "lowercase letters, digits and '-', at most 63, with a letter or digit first and last"
 _KEY_FORM = f"{LABEL_VALUE_FORM}, at most 63 characters, with or without a domain and '/' before"
 _KEY_CHARACTERS = frozenset("-._abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
 _PORT_CHARACTERS = frozenset("-abcdefghijklmnopqrstuvwxyz0123456789")
@@ -58,7 +58,7 @@ def dns_label(value: Any, path: Path) -> Iterable[Finding]:
     """A name as volumes and containers have it."""
     if not isinstance(value, str) or (len(value) <= LABEL_LIMIT and is_dns1123_label(value)):
         return ()
-    return (mistakes.malformed(path, value, _DNS_LABEL_FORM, mistakes.as_label(value)),)
+    return (mistakes.malformed(path, value, _DNS_LABEL_FORM, mistakes.suggest_label(value)),)
 
 
 def dns_subdomain(value: Any, path: Path) -> Iterable[Finding]:
@@ -137,7 +137,7 @@ def port_name(value: Any, path: Path) -> Iterable[Finding]:
     if not isinstance(value, str) or _is_port_name(value):
         return ()
     form = (
-        "at most 15 lower-case letters, digits and single '-', with a letter among them, none of the '-' first or last"
+        "at most 15 lowercase letters, digits and single '-', with a letter among them, none of the '-' first or last"
     )
     return (mistakes.malformed(path, value, form),)
 
@@ -163,27 +163,27 @@ def port(value: Any, path: Path) -> Iterable[Finding]:
 _PORT_NUMBER = number(1, 65535)
 
 
-def below(value: Any, path: Path) -> Iterable[Finding]:
+def relative_path(value: Any, path: Path) -> Iterable[Finding]:
     """A path inside a volume or a folder."""
     if not isinstance(value, str) or (value[:1] != "/" and ".." not in value):
         return ()
     if value[:1] == "/":
         return (mistakes.bad_path(path, value, f"write a path without '/' first: {value.lstrip('/') or 'data'}"),)
-    return no_way_up(value, path)
+    return path_without_dotdot(value, path)
 
 
-def no_way_up(value: Any, path: Path) -> Iterable[Finding]:
+def path_without_dotdot(value: Any, path: Path) -> Iterable[Finding]:
     """A path without `..` among its parts."""
     if not isinstance(value, str) or ".." not in value.split("/"):
         return ()
     return (mistakes.bad_path(path, value, "write a path without '..'"),)
 
 
-def file_below(value: Any, path: Path) -> Iterable[Finding]:
+def relative_file(value: Any, path: Path) -> Iterable[Finding]:
     """The path of a file that Kubernetes writes in a volume, where names with `..` first are its own."""
     if isinstance(value, str) and value.startswith("..") and not value.startswith("../"):
         return (mistakes.bad_path(path, value, "write a name that does not start with '..'"),)
-    return below(value, path)
+    return relative_path(value, path)
 
 
 def address(value: Any, path: Path) -> Iterable[Finding]:
@@ -209,7 +209,7 @@ def unless_empty(check: Check) -> Check:
     return check_set
 
 
-def each(check: Check) -> Check:
+def list_of(check: Check) -> Check:
     """A list whose items `check` looks at."""
 
     def check_items(value: Any, path: Path) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from trainc.api.documents import Json, items, mapping
 from trainc.api.pods import mistakes
-from trainc.api.pods.checks import dns_label, duplicates, each, number, one_of, port_name, struct, unless_empty
+from trainc.api.pods.checks import dns_label, duplicates, list_of, number, one_of, port_name, struct, unless_empty
 from trainc.api.pods.environment import check_env, check_env_from
 from trainc.api.pods.mounts import check_devices, check_mounts
 from trainc.api.pods.resources import check_resize_policy, check_resources
@@ -118,14 +118,14 @@ def _no_hooks(container: Json, path: Path, pod: Pod) -> Iterator[Finding]:
             yield mistakes.misplaced((*path, name), message, hint)
 
 
-def _numbered(value: Any, path: Path) -> Iterator[Finding]:
+def _missing_number(value: Any, path: Path) -> Iterator[Finding]:
     if value.get("containerPort") == 0:
         yield mistakes.missing((*path, "containerPort"))
 
 
 def _ports(value: Any, path: Path) -> Iterator[Finding]:
     yield from duplicates(value, "name", path)
-    yield from each(_PORT_FIELDS)(value, path)
+    yield from list_of(_PORT_FIELDS)(value, path)
 
 
 _PORT_FIELDS = struct(
@@ -135,7 +135,7 @@ _PORT_FIELDS = struct(
         "hostPort": unless_empty(_PORT),
         "protocol": one_of("", "TCP", "UDP", "SCTP"),
     },
-    also=_numbered,
+    also=_missing_number,
 )
 _FIELDS = struct(
     {
@@ -162,7 +162,7 @@ def _restart_rules(container: Json, path: Path) -> Iterator[Finding]:
         yield mistakes.missing((*path, "restartPolicy"), "restartPolicyRules needs it")
     if len(rules) > _MOST_RULES:
         yield mistakes.too_many(place, len(rules), _MOST_RULES)
-    yield from each(_RULE)(rules, place)
+    yield from list_of(_RULE)(rules, place)
 
 
 def _exit_codes(value: Any, path: Path) -> Iterator[Finding]:

@@ -12,12 +12,12 @@ from trainc.api.documents import Json, items, mapping
 from trainc.api.pods import mistakes
 from trainc.api.pods.checks import (
     Check,
-    below,
     config_map_key,
     dns_label,
     dns_subdomain,
     is_key,
     is_variable_name,
+    relative_path,
     struct,
     variable_name,
 )
@@ -107,7 +107,7 @@ _SOURCES: dict[str, Check] = {
     "configMapKeyRef": _OBJECT_KEY,
     "secretKeyRef": _OBJECT_KEY,
     "fileKeyRef": struct(
-        {"key": variable_name, "volumeName": dns_label, "path": below}, needs=("key", "volumeName", "path")
+        {"key": variable_name, "volumeName": dns_label, "path": relative_path}, needs=("key", "volumeName", "path")
     ),
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from trainc.api.schema.scalars import shown
+from trainc.api.schema.scalars import quote
 from trainc.diagnostics import Finding, Path
 
 _LONGEST_NAME = 63
@@ -20,7 +20,9 @@ def missing(path: Path, why: str = "") -> Finding:
 
 def missing_choice(path: Path, names: Sequence[str], where: str) -> Finding:
     """None of the fields is there of which one is needed."""
-    return Finding("MissingRequired", "error", f"{where} needs {either(names)}", hint="add one of them", path=path)
+    return Finding(
+        "MissingRequired", "error", f"{where} needs {join_alternatives(names)}", hint="add one of them", path=path
+    )
 
 
 def conflict(path: Path, message: str, hint: str = "keep one of them") -> Finding:
@@ -37,8 +39,8 @@ def unsupported(path: Path, value: Any, allowed: Iterable[str]) -> Finding:
     """A word that is not among those of its field; empty words among `allowed` are not offered."""
     words = sorted(word for word in allowed if word)
     same = [word for word in words if word.lower() == str(value).lower()]
-    hint = f"write {same[0]}: upper and lower case matter" if same else f"use {either(words)}"
-    return Finding("UnsupportedValue", "error", f"{shown(str(value))} is not a valid {path[-1]}", hint=hint, path=path)
+    hint = f"write {same[0]}: upper and lower case matter" if same else f"use {join_alternatives(words)}"
+    return Finding("UnsupportedValue", "error", f"{quote(str(value))} is not a valid {path[-1]}", hint=hint, path=path)
 
 
 def out_of_range(path: Path, value: Any, smallest: int, largest: int | None = None) -> Finding:
@@ -50,13 +52,13 @@ def out_of_range(path: Path, value: Any, smallest: int, largest: int | None = No
 def malformed(path: Path, value: str, form: str, suggestion: str = "") -> Finding:
     """A name that breaks the form of its kind; `suggestion` is one like it that does not."""
     hint = f"use {form}" + (f", such as {suggestion}" if suggestion and suggestion != value else "")
-    return Finding("InvalidName", "error", f"{_field(path)} cannot be {shown(value)}", hint=hint, path=path)
+    return Finding("InvalidName", "error", f"{_field(path)} cannot be {quote(value)}", hint=hint, path=path)
 
 
 def bad_label(path: Path, value: str, form: str, what: str) -> Finding:
     """A label's key or value, in labels or in whatever selects by them."""
     return Finding(
-        "InvalidLabel", "error", f"{shown(value)} is not a valid label {what}", hint=f"use {form}", path=path
+        "InvalidLabel", "error", f"{quote(value)} is not a valid label {what}", hint=f"use {form}", path=path
     )
 
 
@@ -68,14 +70,14 @@ def bad_selector(path: Path, message: str, hint: str) -> Finding:
 def bad_path(path: Path, value: str, hint: str, source: Path | None = None) -> Finding:
     """A path in a file system that leads where it may not."""
     return Finding(
-        "InvalidPath", "error", f"{path[-1]} cannot be {shown(value)}", hint=hint, path=path, source_path=source
+        "InvalidPath", "error", f"{path[-1]} cannot be {quote(value)}", hint=hint, path=path, source_path=source
     )
 
 
 def bad_address(path: Path, value: str) -> Finding:
     """What should be an IP address."""
     return Finding(
-        "InvalidAddress", "error", f"{shown(value)} is not an IP address", hint="write it as 10.0.0.10", path=path
+        "InvalidAddress", "error", f"{quote(value)} is not an IP address", hint="write it as 10.0.0.10", path=path
     )
 
 
@@ -92,7 +94,7 @@ def bad_annotation(path: Path, message: str, hint: str) -> Finding:
 def duplicate(path: Path, value: Any) -> Finding:
     """A value that a list has already."""
     return Finding(
-        "DuplicateItem", "error", f"{shown(str(value))} is in this list twice", hint="remove one of them", path=path
+        "DuplicateItem", "error", f"{quote(str(value))} is in this list twice", hint="remove one of them", path=path
     )
 
 
@@ -116,15 +118,15 @@ def not_in_pod(path: Path, kind: str, name: str, known: Iterable[str]) -> Findin
     hint = did_you_mean(name, known) or (
         f"use one of the pod's: {', '.join(known)}" if known else f"add the {kind} to the pod"
     )
-    return Finding("NotInPod", "error", f"the pod does not have a {kind} called {shown(name)}", hint=hint, path=path)
+    return Finding("NotInPod", "error", f"the pod does not have a {kind} called {quote(name)}", hint=hint, path=path)
 
 
-def either(words: Sequence[str]) -> str:
+def join_alternatives(words: Sequence[str]) -> str:
     """`a, b or c`."""
     return " or ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
-def as_label(value: str) -> str:
+def suggest_label(value: str) -> str:
     """A DNS label that reads like `value`; empty where nothing of it can stay."""
     kept = "".join(c if c.isascii() and c.isalnum() else "-" for c in value.lower()[:_LONGEST_NAME])
     return kept.strip("-")

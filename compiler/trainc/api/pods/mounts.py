@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from trainc.api.documents import Json, items, mapping
 from trainc.api.pods import mistakes
-from trainc.api.pods.checks import below, duplicates, no_way_up, one_of
+from trainc.api.pods.checks import duplicates, one_of, path_without_dotdot, relative_path
 from trainc.diagnostics import Finding, Path
 
 _PROPAGATION = one_of("None", "HostToContainer", "Bidirectional")
@@ -41,7 +41,7 @@ def _choices(mount: Json, path: Path, container: Json) -> Iterator[Finding]:
     """Everything about a mount but what is mounted where."""
     for field in ("subPath", "subPathExpr"):
         if mount.get(field):
-            yield from below(mount[field], (*path, field))
+            yield from relative_path(mount[field], (*path, field))
     if mount.get("subPath") and mount.get("subPathExpr"):
         yield mistakes.conflict((*path, "subPathExpr"), "subPath and subPathExpr cannot be used together")
     propagation, recursive = mount.get("mountPropagation"), mount.get("recursiveReadOnly")
@@ -81,4 +81,4 @@ def check_devices(container: Json, path: Path, volumes: Mapping[str, Json]) -> I
                 "mount it under volumeMounts",
             )
             yield mistakes.misplaced((*place, "name"), message, hint)
-        yield from no_way_up(device.get("devicePath"), (*place, "devicePath"))
+        yield from path_without_dotdot(device.get("devicePath"), (*place, "devicePath"))

@@ -11,17 +11,19 @@ from typing import Any
 from trainc.api.documents import Json, items, mapping
 from trainc.api.name_forms import length
 from trainc.api.pods import mistakes
-from trainc.api.pods.checks import address, dns_subdomain, each, is_subdomain, struct
+from trainc.api.pods.checks import address, dns_subdomain, is_subdomain, list_of, struct
 from trainc.diagnostics import Finding, Path
 
 _MOST_NAMESERVERS = 3
 _MOST_SEARCHES = 32
 _LONGEST_SEARCHES = 2048
 _LONGEST_HOSTNAME = 64
-_SEARCH_FORM = "lower-case letters, digits, '-', '_' and '.', with a letter or digit first and last in every part"
+_SEARCH_FORM = "lowercase letters, digits, '-', '_' and '.', with a letter or digit first and last in every part"
 
-host_aliases = each(
-    struct({"hostnames": each(dns_subdomain)}, also=lambda value, path: address(value.get("ip") or "", (*path, "ip")))
+host_aliases = list_of(
+    struct(
+        {"hostnames": list_of(dns_subdomain)}, also=lambda value, path: address(value.get("ip") or "", (*path, "ip"))
+    )
 )
 
 
@@ -57,7 +59,7 @@ def _search(value: Any, path: Path) -> Iterator[Finding]:
         yield mistakes.malformed(path, value, _SEARCH_FORM)
 
 
-dns_config = struct({"nameservers": each(address), "searches": each(_search)}, also=_amounts)
+dns_config = struct({"nameservers": list_of(address), "searches": list_of(_search)}, also=_amounts)
 
 
 def hostname_override(spec: Json, path: Path) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from trainc.api.documents import Json, items, mapping
 from trainc.api.pods import mistakes
-from trainc.api.pods.checks import Check, file_below, number, struct
+from trainc.api.pods.checks import Check, number, relative_file, struct
 from trainc.api.pods.environment import VOLUME_FIELDS, field_ref, resource_ref
 from trainc.api.pods.volumes import FILE_MODE, KEYS_TO_PATHS
 from trainc.diagnostics import Finding, Path
@@ -20,7 +20,7 @@ _LONGEST_TOKEN = 2**32
 _REFERENCES = ("fieldRef", "resourceFieldRef")
 _FILE = struct(
     {
-        "path": file_below,
+        "path": relative_file,
         "mode": FILE_MODE,
         "fieldRef": field_ref(VOLUME_FIELDS),
         "resourceFieldRef": struct({}, needs=("containerName", "resource"), also=resource_ref),
@@ -47,7 +47,7 @@ _SOURCES: dict[str, Check] = {
     "configMap": struct({"items": KEYS_TO_PATHS}, needs=("name",)),
     "downwardAPI": struct({}, also=check_downward_api),
     "serviceAccountToken": struct(
-        {"path": file_below, "expirationSeconds": number(_SHORTEST_TOKEN, _LONGEST_TOKEN)}, needs=("path",)
+        {"path": relative_file, "expirationSeconds": number(_SHORTEST_TOKEN, _LONGEST_TOKEN)}, needs=("path",)
     ),
 }
 

@@ -11,7 +11,7 @@ from typing import Any
 from trainc.api.documents import items, mapping
 from trainc.api.name_forms import LABEL_LIMIT, is_label_value, length
 from trainc.api.pods import mistakes
-from trainc.api.pods.checks import each, label_key, number, one_of, qualified_name, struct, unless_empty
+from trainc.api.pods.checks import label_key, list_of, number, one_of, qualified_name, struct, unless_empty
 from trainc.api.pods.selectors import check_label_keys, label_selector
 from trainc.diagnostics import Finding, Path
 
@@ -42,7 +42,7 @@ def _toleration(value: Any, path: Path) -> Iterator[Finding]:
         yield Finding("InvalidSelector", "error", message, hint=hint, path=place, source_path=(*path, "value"))
 
 
-tolerations = each(
+tolerations = list_of(
     struct(
         {
             "key": unless_empty(label_key),

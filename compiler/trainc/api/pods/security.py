@@ -10,7 +10,7 @@ from typing import Any
 
 from trainc.api.documents import Json, items, mapping
 from trainc.api.pods import mistakes
-from trainc.api.pods.checks import LARGEST_INT32, below, each, number, one_of, struct
+from trainc.api.pods.checks import LARGEST_INT32, list_of, number, one_of, relative_path, struct
 from trainc.diagnostics import Finding, Path
 from trainc.startup.patterns import pattern
 
@@ -42,7 +42,7 @@ def _app_armor(value: Any, path: Path) -> Iterator[Finding]:
     name, place = value.get("localhostProfile"), (*path, "localhostProfile")
     if value.get("type") == "Localhost" and isinstance(name, str):
         if name != name.strip():
-            yield mistakes.malformed(place, name, "a name without blanks around it")
+            yield mistakes.malformed(place, name, "a name without spaces around it")
         if len(name) > _LONGEST_PATH:
             yield mistakes.too_long(place, len(name), _LONGEST_PATH)
 
@@ -56,7 +56,7 @@ def _windows(value: Any, path: Path) -> Iterator[Finding]:
 _BOTH = {
     "runAsUser": _ID,
     "runAsGroup": _ID,
-    "seccompProfile": struct({"type": one_of(*_PROFILES), "localhostProfile": below}, ("type",), _profile),
+    "seccompProfile": struct({"type": one_of(*_PROFILES), "localhostProfile": relative_path}, ("type",), _profile),
     "appArmorProfile": struct({"type": one_of(*_PROFILES)}, ("type",), _app_armor),
     "windowsOptions": _windows,
 }
@@ -64,7 +64,7 @@ _POD = struct(
     {
         **_BOTH,
         "fsGroup": _ID,
-        "supplementalGroups": each(_ID),
+        "supplementalGroups": list_of(_ID),
         "fsGroupChangePolicy": one_of("OnRootMismatch", "Always"),
         "supplementalGroupsPolicy": one_of("Merge", "Strict"),
         "seLinuxChangePolicy": one_of("Recursive", "MountOption"),

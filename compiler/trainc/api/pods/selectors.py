@@ -10,7 +10,7 @@ from typing import Any
 
 from trainc.api.documents import Json, items, mapping
 from trainc.api.pods import mistakes
-from trainc.api.pods.checks import each, label_key, label_value, labels, struct
+from trainc.api.pods.checks import label_key, label_value, labels, list_of, struct
 from trainc.diagnostics import Finding, Path
 
 _WITH_VALUES = ("In", "NotIn")
@@ -24,11 +24,11 @@ def _requirement(value: Any, path: Path) -> Iterator[Finding]:
             yield needs_values(path, operator)
     elif operator in _WITHOUT_VALUES:
         if values:
-            yield takes_no_values(path, operator)
+            yield forbids_values(path, operator)
     elif isinstance(operator, str):
         yield mistakes.unsupported((*path, "operator"), operator, (*_WITH_VALUES, *_WITHOUT_VALUES))
     yield from label_key(value.get("key", ""), (*path, "key"))
-    yield from each(label_value)(values, (*path, "values"))
+    yield from list_of(label_value)(values, (*path, "values"))
 
 
 def needs_values(path: Path, operator: str) -> Finding:
@@ -36,13 +36,13 @@ def needs_values(path: Path, operator: str) -> Finding:
     return mistakes.bad_selector((*path, "values"), f"operator {operator} needs values", "list them under values")
 
 
-def takes_no_values(path: Path, operator: str) -> Finding:
+def forbids_values(path: Path, operator: str) -> Finding:
     """An operator that looks at the key alone, beside values."""
     hint = "remove values, or use operator In or NotIn"
     return mistakes.bad_selector((*path, "values"), f"operator {operator} cannot have values", hint)
 
 
-label_selector = struct({"matchLabels": labels, "matchExpressions": each(struct({}, also=_requirement))})
+label_selector = struct({"matchLabels": labels, "matchExpressions": list_of(struct({}, also=_requirement))})
 
 
 def check_label_keys(value: Json, path: Path) -> Iterator[Finding]:
@@ -56,7 +56,7 @@ def check_label_keys(value: Json, path: Path) -> Iterator[Finding]:
         if value.get(name) and selector is None:
             yield mistakes.conflict((*path, name), f"{name} needs a labelSelector", "add labelSelector")
         elif value.get(name):
-            yield from each(label_key)(value[name], (*path, name))
+            yield from list_of(label_key)(value[name], (*path, name))
     taken = [*map(str, mapping(mapping(selector).get("matchLabels")))]
     taken += [str(mapping(e).get("key")) for e in items(mapping(selector).get("matchExpressions"))]
     for i, key in enumerate(items(value.get("matchLabelKeys"))):

@@ -10,7 +10,7 @@ from typing import Any
 
 from trainc.api.documents import mapping
 from trainc.api.pods import mistakes
-from trainc.api.pods.checks import Check, below, dns_label, number, one_of, struct, unless_empty
+from trainc.api.pods.checks import Check, dns_label, number, one_of, relative_path, struct, unless_empty
 from trainc.diagnostics import Finding, Path
 from trainc.startup.patterns import pattern
 
@@ -102,7 +102,7 @@ SYSTEMS: dict[str, Check] = {
     "flexVolume": struct({}, needs=("driver",), also=_flex_volume),
     "flocker": struct({}, also=_flocker),
     "gcePersistentDisk": struct({"partition": _LUN}, needs=("pdName",)),
-    "gitRepo": struct({"directory": below}, needs=("repository",)),
+    "gitRepo": struct({"directory": relative_path}, needs=("repository",)),
     "glusterfs": struct({}, needs=("endpoints", "path")),
     "iscsi": struct(
         {"iqn": _initiator, "initiatorName": _initiator, "lun": _LUN}, needs=("targetPortal", "iqn"), also=_iscsi

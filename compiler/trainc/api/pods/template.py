@@ -17,8 +17,8 @@ from trainc.api.pods.checks import (
     dns_label,
     dns_subdomain,
     duplicates,
-    each,
     labels,
+    list_of,
     number,
     one_of,
     qualified_name,
@@ -79,7 +79,7 @@ _CLAIM = struct({"name": dns_label, **dict.fromkeys(_CLAIM_SOURCES, dns_subdomai
 
 def _claims(value: Any, path: Path) -> Iterator[Finding]:
     yield from duplicates(value, "name", path)
-    yield from each(_CLAIM)(value, path)
+    yield from list_of(_CLAIM)(value, path)
 
 
 def _ephemeral_containers(value: Any, path: Path) -> Iterator[Finding]:
@@ -193,7 +193,7 @@ _FIELDS: dict[str, Check] = {
     "overhead": _overhead,
     "preemptionPolicy": one_of("PreemptLowerPriority", "Never"),
     "priorityClassName": dns_subdomain,
-    "readinessGates": each(struct({"conditionType": qualified_name})),
+    "readinessGates": list_of(struct({"conditionType": qualified_name})),
     "resourceClaims": _claims,
     "runtimeClassName": dns_subdomain,
     "schedulingGates": _scheduling,

@@ -15,11 +15,11 @@ from trainc.api.pods.checks import (
     dns_label,
     dns_subdomain,
     duplicates,
-    each,
-    file_below,
-    no_way_up,
+    list_of,
     number,
     one_of,
+    path_without_dotdot,
+    relative_file,
     struct,
 )
 from trainc.api.quantity import parse_quantity
@@ -31,7 +31,7 @@ _HOST_PATH_TYPES = (
 _LONGEST_DRIVER = 63
 PULL_POLICY = one_of("", "Always", "IfNotPresent", "Never")
 FILE_MODE = number(0, 0o777)
-KEYS_TO_PATHS = each(struct({"path": file_below, "mode": FILE_MODE}, needs=("key", "path")))
+KEYS_TO_PATHS = list_of(struct({"path": relative_file, "mode": FILE_MODE}, needs=("key", "path")))
 NAMED = struct({}, needs=("name",))
 
 
@@ -82,7 +82,7 @@ def _rare(value: Any, path: Path) -> Iterator[Finding]:
 _FILES = {"items": KEYS_TO_PATHS, "defaultMode": FILE_MODE}
 _SOURCES: dict[str, Check] = {
     "emptyDir": struct({"sizeLimit": _size_limit}),
-    "hostPath": struct({"path": no_way_up, "type": one_of(*_HOST_PATH_TYPES)}, needs=("path",)),
+    "hostPath": struct({"path": path_without_dotdot, "type": one_of(*_HOST_PATH_TYPES)}, needs=("path",)),
     "secret": struct(_FILES, needs=("secretName",)),
     "configMap": struct(_FILES, needs=("name",)),
     "persistentVolumeClaim": struct({}, needs=("claimName",)),

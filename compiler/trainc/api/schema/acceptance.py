@@ -15,13 +15,7 @@ from trainc.api.documents import Json
 from trainc.api.merge_keys import LIST_MAP_KEYS, SETS
 from trainc.api.quantity import canonical
 from trainc.api.schema.constraints import integer_bounds, limits, rules_of
-from trainc.api.schema.defaults import (
-    EMPTY,
-    EMPTY_STRUCT_DROPPED,
-    KEEPS_ZERO,
-    NEVER_MARSHALLED,
-    added_values,
-)
+from trainc.api.schema.defaults import EMPTY, EMPTY_STRUCT_DROPPED, NEVER_MARSHALLED, Form, added_values, keeps_zero
 from trainc.api.schema.scalars import Refused, as_integer, as_text, is_time, text_or_integer
 from trainc.api.schema.shapes import Definition, ListOf, MapOf, Scalar, ScalarType, Shape, Struct, definition
 from trainc.startup.records import dataclass
@@ -33,15 +27,15 @@ class _Site:
 
     release: str
     key: str
-    marshalled: bool
+    form: Form
     keeps_zero: bool
 
 
 @cache
-def acceptor(release: str, name: str, marshalled: bool = True) -> Accept:
-    """The check of the definition `name` ("core.Container"). What is not `marshalled` keeps all zero values."""
+def acceptor(release: str, name: str, form: Form = "marshalled") -> Accept:
+    """The check of the definition `name` ("core.Container")."""
     known = definition(release, name)
-    complete = _completion(release, name, marshalled)
+    complete = _completion(release, name, form != "read")
 
     required = known.required
     fields: dict[str, Accept] = {}  # Filled as documents have them.
@@ -54,11 +48,11 @@ def acceptor(release: str, name: str, marshalled: bool = True) -> Accept:
             try:
                 accept_item = fields[field]
             except KeyError:
-                accept_item = fields[field] = _accept_field(known, field, release, marshalled)
+                accept_item = fields[field] = _accept_field(known, field, release, form)
             if item is not None and (item := accept_item(item)) is not None:
                 stored[field] = item
         for field in required:
-            if field not in stored:
+            if field not in stored and value.get(field) is None:
                 raise Refused
         if complete is not None:
             complete(value, stored)
@@ -85,17 +79,18 @@ def _completion(release: str, name: str, marshalled: bool) -> Callable[[Json, di
     return complete
 
 
-def _accept_field(owner: Definition, field: str, release: str, marshalled: bool) -> Accept:
+def _accept_field(owner: Definition, field: str, release: str, form: Form) -> Accept:
     shape = owner.fields.get(field)
     if shape is None:
         raise Refused
     key = f"{owner.name}.{field}"
-    marshalled = marshalled and key not in NEVER_MARSHALLED
-    keeps_zero = not marshalled or field in owner.required or key in KEEPS_ZERO
-    accept = _accept_shape(shape, _Site(release, key, marshalled, keeps_zero))
+    if key in NEVER_MARSHALLED:
+        form = "read"
+    keeps = keeps_zero(key, form, required=field in owner.required, is_list=isinstance(shape, ListOf))
+    accept = _accept_shape(shape, _Site(release, key, form, keeps))
     if fewest := limits(release).min_properties.get(key):
         accept = accept_sized(accept, fewest)
-    if isinstance(shape, Struct) and field in EMPTY_STRUCT_DROPPED and not keeps_zero:
+    if isinstance(shape, Struct) and field in EMPTY_STRUCT_DROPPED and not keeps:
         accept = omit_if_empty(accept)
     return accept
 
@@ -105,12 +100,12 @@ def _accept_shape(shape: Shape, site: _Site) -> Accept:
         case Scalar(kind):
             return accept_scalar(kind, site.key, site.release, site.keeps_zero)
         case Struct(name):
-            return acceptor(site.release, name, site.marshalled)
+            return acceptor(site.release, name, site.form)
         case ListOf(item):
-            inner = _accept_shape(item, _Site(site.release, f"{site.key}[]", site.marshalled, True))
+            inner = _accept_shape(item, _Site(site.release, f"{site.key}[]", site.form, True))
             return accept_list(inner, site.key, site.release, site.keeps_zero)
         case MapOf(value):
-            inner = _accept_shape(value, _Site(site.release, f"{site.key}{{}}", site.marshalled, True))
+            inner = _accept_shape(value, _Site(site.release, f"{site.key}{{}}", site.form, True))
             return accept_map(inner, site.keeps_zero)
 
 
@@ -256,17 +251,8 @@ def _quantity(value: Any) -> str:
 
 
 def _int_or_string(key: str, release: str) -> Accept:
-    smallest, largest = integer_bounds(key, release)
-
-    def accept(value: Any) -> int | str:
-        if isinstance(value, str):
-            return str(value)
-        number = as_integer(value)
-        if not smallest <= number <= largest:
-            raise Refused
-        return number
-
-    return accept
+    accept_integer = _integer(key, release, keeps_zero=True)
+    return lambda value: str(value) if isinstance(value, str) else accept_integer(value)
 
 
 def _time(value: Any) -> str:

@@ -25,7 +25,7 @@ def is_template(text: str) -> bool:
     return _TEMPLATE.search(text) is not None
 
 
-def amount(resource: str, text: str) -> str:
+def suggest_amount(resource: str, text: str) -> str:
     """What to write for a quantity of `resource` that Kubernetes cannot read."""
     if is_template(text):
         return TEMPLATE_HINT
@@ -45,13 +45,13 @@ def amount(resource: str, text: str) -> str:
     return f"write {number}{unit}i (binary), or {number}{decimal} (decimal)"
 
 
-def seconds(text: str) -> str:
+def suggest_seconds(text: str) -> str:
     """The whole number of seconds that a duration such as `24h` means; empty where it means none."""
     found = _DURATION.fullmatch(text)
     return f"write {int(found['number']) * _SECONDS[found['unit'][0]]}: it is a number of seconds" if found else ""
 
 
-def name_like(text: str, *, letter_first: bool) -> str:
+def suggest_name(text: str, *, letter_first: bool) -> str:
     """A name that is allowed and looks like the refused one; empty where nothing of it can stay."""
     kept = "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower())
     name = "-".join(part for part in kept.split("-") if part)
@@ -62,7 +62,7 @@ def name_like(text: str, *, letter_first: bool) -> str:
     return name if fits else ""
 
 
-def as_list(path: Path, value: Any) -> str:
+def suggest_list(path: Path, value: Any) -> str:
     """The list that somebody meant who wrote one text or one mapping where `path` takes a list."""
     field = path[-1]
     if field == "env" and isinstance(value, dict):
@@ -72,7 +72,7 @@ def as_list(path: Path, value: Any) -> str:
     return "write a list, each item after '- '"
 
 
-def as_mapping(path: Path, value: Any) -> str:
+def suggest_mapping(path: Path, value: Any) -> str:
     """The mapping that somebody meant who wrote something else at `path`."""
     if path[-1:] == ("runtimeRef",) and isinstance(value, str):
         return f"write its name one level down: runtimeRef: {{name: {_text(value)}}}"
@@ -88,12 +88,12 @@ def as_mapping(path: Path, value: Any) -> str:
     )
 
 
-def as_variable(item: Mapping[str, Any]) -> str:
+def suggest_variable(item: Mapping[str, Any]) -> str:
     """The item of `env` that somebody meant who wrote `- NAME: value`."""
     return f"write {', '.join(_variable(str(name), value) for name, value in item.items())}"
 
 
-def as_text(value: Any) -> str:
+def suggest_text(value: Any) -> str:
     """The text that somebody meant who wrote a mapping: `bash -c: echo` reads as one."""
     if isinstance(value, dict) and len(value) == 1:
         ((key, inner),) = value.items()

@@ -10,7 +10,7 @@ from trainc.api.quantity import canonical
 from trainc.api.schema import advice
 from trainc.api.schema.constraints import rules_of
 from trainc.api.schema.defaults import defaults_of
-from trainc.api.schema.scalars import Refused, is_time, shown, text_or_integer
+from trainc.api.schema.scalars import Refused, is_time, quote, text_or_integer
 from trainc.api.schema.shapes import ROOTS, ListOf, MapOf, Scalar, Struct
 from trainc.api.schema.structure import structural_findings
 from trainc.api.schema.unknown_fields import indent_hint, unknown_fields
@@ -33,30 +33,30 @@ def explain(
     if prune:
         remaining = without_unknown(remaining, shape, release)
     structure = list(dict.fromkeys(structural_findings(remaining, kind, release)))
-    beside: dict[Path, list[Finding]] = {}
+    siblings: dict[Path, list[Finding]] = {}
     for finding in findings:
-        beside.setdefault(finding.path[:-1], []).append(finding)
-    findings += [finding for finding in structure if not _follows_from(finding, beside)]
+        siblings.setdefault(finding.path[:-1], []).append(finding)
+    findings += [finding for finding in structure if not _is_consequence(finding, siblings)]
     root = Node(remaining, shape, (), kind)
     findings += [finding for node in nodes(root, release) for finding in _value_findings(node, release)]
     typed = Node(well_typed(remaining, shape, release), shape, (), kind)
     wrong = {finding.path for finding in findings}
-    findings += [finding for finding in _rule_findings(typed, release) if not _known_wrong(finding.path, wrong)]
+    findings += [finding for finding in _rule_findings(typed, release) if not _has_wrong_parent(finding.path, wrong)]
     return findings, remaining
 
 
-def _follows_from(missing: Finding, beside: Mapping[Path, Sequence[Finding]]) -> bool:
+def _is_consequence(missing: Finding, siblings: Mapping[Path, Sequence[Finding]]) -> bool:
     """Whether a missing `template` is only the other face of a PodSpec in its place, a field is there and empty, or `- NAME: value` is a variable."""
     return missing.code == "MissingRequired" and any(
         finding.code == _EXPLAINS_MISSING_TEMPLATE
         or finding.hint == indent_hint(finding.path, missing.path)
         or (missing.path[-1] == "name" and finding.hint.startswith(advice.VARIABLE))
-        for finding in beside.get(missing.path[:-1], ())
+        for finding in siblings.get(missing.path[:-1], ())
         if finding.severity == "error"  # Where the field is dropped, what is missing is the only error.
     )
 
 
-def _known_wrong(path: Path, wrong: set[Path]) -> bool:
+def _has_wrong_parent(path: Path, wrong: set[Path]) -> bool:
     return any(path[:length] in wrong for length in range(1, len(path) + 1))
 
 
@@ -68,7 +68,7 @@ def _value_findings(node: Node, release: str) -> Iterator[Finding]:
         case Scalar("time"), str() if not is_time(node.value):
             hint = "write the time like this: 2026-01-31T12:00:00Z"
             yield Finding(
-                "InvalidTime", "error", f"{shown(node.value)} is not a valid RFC 3339 time", hint=hint, path=node.path
+                "InvalidTime", "error", f"{quote(node.value)} is not a valid RFC 3339 time", hint=hint, path=node.path
             )
         case ListOf(item), list():
             yield from _duplicates(node, item, release)
@@ -87,7 +87,9 @@ def _quantity(value: Any, path: Path) -> Iterator[Finding]:
     except Refused:
         return  # jsonschema says that the type is wrong
     except ValueError as error:
-        yield Finding("InvalidQuantity", "error", str(error), hint=advice.amount(str(path[-1]), str(value)), path=path)
+        yield Finding(
+            "InvalidQuantity", "error", str(error), hint=advice.suggest_amount(str(path[-1]), str(value)), path=path
+        )
 
 
 def _duplicates(node: Node, item: object, release: str) -> Iterator[Finding]:
@@ -102,7 +104,7 @@ def _duplicates(node: Node, item: object, release: str) -> Iterator[Finding]:
             continue
         if identity in first:
             label = ", ".join(
-                f"{name} {shown(str(part))}" for name, part in zip(names or ("item",), identity, strict=True)
+                f"{name} {quote(str(part))}" for name, part in zip(names or ("item",), identity, strict=True)
             )
             message = f"{label} is in this list twice; the first is item {first[identity]}"
             yield Finding(

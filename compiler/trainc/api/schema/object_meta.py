@@ -19,8 +19,7 @@ from trainc.api.name_forms import (
     is_qualified_name,
     length,
 )
-from trainc.api.schema import advice
-from trainc.api.schema.scalars import shown
+from trainc.api.schema.scalars import quote
 from trainc.diagnostics import TEMPLATE_HINT, Finding, Path
 
 _ANNOTATIONS_TOTAL = 256 * 1024
@@ -38,7 +37,7 @@ def trainjob_metadata(trainjob: Json) -> Iterator[Finding]:
     generated = metadata.get("generateName")
     yield from _required_name(
         metadata,
-        "replace generateName by name: what is in git needs its final name; --name-hash gives each change a new one"
+        "replace generateName with name: a job in git needs its final name; --name-hash changes it with every change of the job"
         if generated
         else "add the name of this job under metadata, such as name: llm",
     )
@@ -53,7 +52,7 @@ def trainjob_metadata(trainjob: Json) -> Iterator[Finding]:
         )
     if name and not is_dns1035_label(name):
         rule = "lowercase letters, digits and '-', starting with a letter and ending with a letter or digit"
-        message = f"{shown(name)} is not a valid TrainJob name"
+        message = f"{quote(name)} is not a valid TrainJob name"
         yield Finding("InvalidName", "error", message, hint=_renamed(name, rule, letter_first=True), path=_NAME)
     yield from _object_meta(metadata)
 
@@ -77,9 +76,11 @@ def jobset_metadata(jobset: Json) -> Iterator[Finding]:
 
 def _renamed(name: str, rule: str, *, letter_first: bool) -> str:
     """The rule that a name breaks, after a name that keeps it; a template has to be rendered instead."""
+    from trainc.api.schema import advice
+
     if advice.is_template(name):
         return TEMPLATE_HINT
-    instead = advice.name_like(name, letter_first=letter_first)
+    instead = advice.suggest_name(name, letter_first=letter_first)
     return f"write {instead}: {rule}" if instead else f"use {rule}"
 
 
@@ -94,7 +95,7 @@ def _subdomain_name(metadata: Json) -> Iterator[Finding]:
         yield Finding(
             "InvalidName",
             "error",
-            f"{shown(name)} is not a valid name",
+            f"{quote(name)} is not a valid name",
             hint=_renamed(name, f"{_LOWERCASE}; '.' is allowed between them", letter_first=False),
             path=_NAME,
         )
@@ -103,7 +104,7 @@ def _subdomain_name(metadata: Json) -> Iterator[Finding]:
 def _object_meta(metadata: Json) -> Iterator[Finding]:
     namespace = metadata.get("namespace")
     if namespace and not (is_dns1123_label(namespace) and len(namespace) <= LABEL_LIMIT):
-        message = f"{shown(namespace)} is not a valid namespace name"
+        message = f"{quote(namespace)} is not a valid namespace name"
         yield Finding(
             "InvalidName",
             "error",
@@ -115,7 +116,7 @@ def _object_meta(metadata: Json) -> Iterator[Finding]:
         if not _is_key(key):
             yield _malformed_key(("metadata", "labels", key))
         if value and not (is_label_value(value) and len(value) <= LABEL_LIMIT):
-            message = f"{shown(value)} is not a valid label value"
+            message = f"{quote(value)} is not a valid label value"
             hint = "use at most 63 letters, digits, '-', '_' and '.', or move longer text to an annotation"
             yield Finding("InvalidLabel", "error", message, hint=hint, path=("metadata", "labels", key))
     annotations = metadata.get("annotations") or {}
@@ -136,6 +137,6 @@ def _is_key(key: str) -> bool:
 
 
 def _malformed_key(path: Path) -> Finding:
-    message = f"{shown(str(path[-1]))} is not a valid key for a label or annotation"
+    message = f"{quote(str(path[-1]))} is not a valid key for a label or annotation"
     hint = "use at most 63 letters, digits, '-', '_' and '.', with or without a DNS prefix, as in acme.io/team"
     return Finding("InvalidLabel", "error", message, hint=hint, path=path)

@@ -41,6 +41,6 @@ def is_time(text: str) -> bool:
     return _RFC3339.fullmatch(text) is not None
 
 
-def shown(text: str) -> str:
+def quote(text: str) -> str:
     """`text` in quotes, cut where it is too long to read in a message."""
     return repr(text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "...")

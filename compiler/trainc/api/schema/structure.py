@@ -10,7 +10,7 @@ import jsonschema
 
 from trainc.api.schema import advice
 from trainc.api.schema.editor_schema import QUANTITY_FORMAT, json_schema
-from trainc.api.schema.scalars import shown
+from trainc.api.schema.scalars import quote
 from trainc.diagnostics import TEMPLATE_HINT, Finding, Path
 from trainc.startup.records import dataclass
 
@@ -55,7 +55,7 @@ def _validator(kind: str, release: str) -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(json_schema(kind, release))
 
 
-def described(value: Any) -> str:
+def describe_value(value: Any) -> str:
     """A value as a diagnostic names it: what it is, and its text where that is short."""
     match value:
         case None:
@@ -63,7 +63,7 @@ def described(value: Any) -> str:
         case bool():
             return str(value).lower()
         case str():
-            return f"the string {shown(value)}"
+            return f"the string {quote(value)}"
         case int() | float():
             return f"the number {value}"[:60]
         case list():
@@ -81,7 +81,9 @@ def _type(failure: _Failure) -> Iterator[Finding]:
     names = [wanted] if isinstance(wanted, str) else wanted
     expected = " or ".join(_EXPECTED[name] for name in names)
     hint = _FIELD_HINTS.get(failure.path) or _type_hint(names, value, failure.path)
-    yield Finding("WrongType", "error", f"expected {expected}, got {described(value)}", hint=hint, path=failure.path)
+    yield Finding(
+        "WrongType", "error", f"expected {expected}, got {describe_value(value)}", hint=hint, path=failure.path
+    )
 
 
 def _quantity_hint(path: Path, value: Any) -> str:
@@ -93,7 +95,7 @@ def _quantity_hint(path: Path, value: Any) -> str:
 def _not_a_quantity(path: Path, value: Any) -> str:
     if isinstance(value, float) and "/" in str(path[-1]):
         return f"{path[-1]} counts whole devices, and {value} is not a whole number"
-    return f"expected a quantity, got {described(value)}"
+    return f"expected a quantity, got {describe_value(value)}"
 
 
 def _type_hint(wanted: list[str], value: Any, path: Path) -> str:
@@ -105,14 +107,14 @@ def _type_hint(wanted: list[str], value: Any, path: Path) -> str:
     if wanted == ["integer"] and isinstance(value, float):
         return "write a whole number, such as 4"
     if wanted == ["integer"]:
-        return advice.seconds(str(value)) or _unless_template(value, "write a whole number, such as 4")
+        return advice.suggest_seconds(str(value)) or _unless_template(value, "write a whole number, such as 4")
     if wanted == ["boolean"]:
         return _unless_template(value, "write true or false, without quotes")
     if wanted == ["array"]:
-        return advice.as_list(path, value)
+        return advice.suggest_list(path, value)
     if wanted == ["object"]:
-        return advice.as_mapping(path, value)
-    return advice.as_text(value) if wanted == ["string"] else ""
+        return advice.suggest_mapping(path, value)
+    return advice.suggest_text(value) if wanted == ["string"] else ""
 
 
 def _unless_template(value: Any, hint: str) -> str:
@@ -125,7 +127,7 @@ def _enum(failure: _Failure) -> Iterator[Finding]:
         yield Finding(
             "UnsupportedValue",
             "error",
-            f"{shown(failure.value)} is not supported",
+            f"{quote(failure.value)} is not supported",
             hint=f"use {allowed}",
             path=failure.path,
         )
@@ -133,7 +135,7 @@ def _enum(failure: _Failure) -> Iterator[Finding]:
 
 def _range(failure: _Failure) -> Iterator[Finding]:
     smallest, largest = failure.schema["minimum"], failure.schema["maximum"]
-    message = f"{described(failure.value)} is out of range"
+    message = f"{describe_value(failure.value)} is out of range"
     yield Finding(
         "OutOfRange", "error", message, hint=f"use a whole number from {smallest} to {largest}", path=failure.path
     )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trainc.api.schema.advice import as_variable
+from trainc.api.schema.advice import suggest_variable
 from trainc.api.schema.known_fields import release_hint
-from trainc.api.schema.other_places import other_place
+from trainc.api.schema.misplaced_fields import placement_hint
 from trainc.api.schema.shapes import ListOf, Shape, Struct, definition
 from trainc.api.schema.walking import Node, nodes
 from trainc.diagnostics import Finding, Path, Severity, format_path
@@ -52,10 +52,10 @@ def unknown_fields(root: Node, release: str, severity: Severity) -> Iterator[Fin
             known = definition(release, node.shape.definition).fields
             unknown = [name for name in node.value if name not in known]
             if unknown:
-                yield from _explained(node, node.shape.definition, unknown, release, severity)
+                yield from _findings_for(node, node.shape.definition, unknown, release, severity)
 
 
-def _explained(node: Node, owner: str, unknown: list[Any], release: str, severity: Severity) -> Iterator[Finding]:
+def _findings_for(node: Node, owner: str, unknown: list[Any], release: str, severity: Severity) -> Iterator[Finding]:
     pod_field = next((name for name in _POD_FIELDS if name in unknown), None)
     if owner in _NOT_A_POD_SPEC and pod_field is not None:
         code, message, hint = _NOT_A_POD_SPEC[owner]
@@ -88,7 +88,7 @@ def _explain_one(node: Node, owner: str, name: str, release: str, severity: Seve
         or release_hint(owner, name, release)
         or _spelling_hint(owner, name, release)
         or _outer_hint(node, name, release)
-        or other_place(owner, name, node.value.get(name), release)
+        or placement_hint(owner, name, node.value.get(name), release)
         or _deeper_hint(owner, name, release)
         or _known_hint(owner, release)
     )
@@ -132,7 +132,7 @@ def _spelling_hint(owner: str, name: str, release: str) -> str:
 def _other_word(owner: str, name: str, siblings: dict[str, Any]) -> str:
     """The help for a word that other tools have for a field of this struct."""
     if owner == "core.EnvVar" and "name" not in siblings and "value" not in siblings:
-        return as_variable(siblings)
+        return suggest_variable(siblings)
     if owner == "core.ResourceRequirements":
         amount = siblings.get(name)
         return f"put it under limits: limits: {{{name}: {amount}}}" if _is_amount(amount) else ""
@@ -168,5 +168,5 @@ def _children(place: str, shape: Shape, release: str) -> Iterator[tuple[str, Sha
             yield (f"{dot}[]", inner.item) if isinstance(inner, ListOf) else (dot, inner)
 
 
-def _fields(shape: Struct, release: str) -> dict[str, Shape]:
+def _fields(shape: Struct, release: str) -> Mapping[str, Shape]:
     return definition(release, shape.definition).fields

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Sequence
 
 from trainc.cli.arguments import FOLDER
-from trainc.cli.command import COMMANDS, parser_of
+from trainc.cli.command import COMMANDS, build_parser
 from trainc.cli.shells.words import Option, Value, Words, words_of
 
 _FILES, _NOTHING_ELSE, _FOLDERS = 0, 4, 16
@@ -20,10 +20,10 @@ _FILES, _NOTHING_ELSE, _FOLDERS = 0, 4, 16
 
 def run() -> None:
     """The console script kubectl_complete-trainc."""
-    sys.stdout.write(completed(sys.argv[1:]))
+    sys.stdout.write(complete(sys.argv[1:]))
 
 
-def completed(words: Sequence[str]) -> str:
+def complete(words: Sequence[str]) -> str:
     """The candidates for the last of `words`, and the directive."""
     *before, current = words or [""]
     if not before:
@@ -31,7 +31,7 @@ def completed(words: Sequence[str]) -> str:
     command = next((command for command in COMMANDS if command.name == before[0]), None)
     if command is None:
         return _answer((), current)
-    return _of_command(words_of(command.name, command.summary, parser_of(command)), before[1:], current)
+    return _of_command(words_of(command.name, command.summary, build_parser(command)), before[1:], current)
 
 
 def _of_command(known: Words, before: Sequence[str], current: str) -> str:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 
 from trainc.cli.arguments import CODE, FILE, FOLDER, RUNTIME, TOPIC
-from trainc.cli.command import COMMANDS, parser_of
+from trainc.cli.command import COMMANDS, build_parser
 from trainc.startup.records import dataclass
 
 
@@ -43,7 +43,7 @@ class Words:
 
 def all_commands() -> tuple[Words, ...]:
     """Every command, in the order of the overview."""
-    return tuple(words_of(command.name, command.summary, parser_of(command)) for command in COMMANDS)
+    return tuple(words_of(command.name, command.summary, build_parser(command)) for command in COMMANDS)
 
 
 def words_of(name: str, summary: str, parser: argparse.ArgumentParser) -> Words:

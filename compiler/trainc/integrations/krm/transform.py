@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trainc.api.documents import Manifest
-from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
+from trainc.diagnostics import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.diagnostics.policy import Policy
 from trainc.dialects import is_trainer_document
-from trainc.integrations.krm.following import not_following
 from trainc.integrations.krm.kustomization import kustomization_in
+from trainc.integrations.krm.stale_references import find_stale_references
 from trainc.integrations.krm.tool_metadata import as_written
 from trainc.integrations.python import compile_documents
 from trainc.options import Limits, Options
@@ -61,12 +61,12 @@ def _compiled(
     except CompileError as error:
         raise CompileError([*found, *error.diagnostics]) from None
     kustomization = kustomization_in(folder)
-    found += not_following(items, compilation.manifests, kustomization, name_hash=bool(options.name_hash))
+    found += find_stale_references(items, compilation.manifests, kustomization, name_hash=bool(options.name_hash))
     if not compilation.jobs and not allow_empty and not has_errors(found):
         found.append(_NO_TRAINJOB)
     if has_errors(found):
         raise CompileError([*found, *compilation.diagnostics])
-    return compilation.manifests, in_order([*found, *compilation.diagnostics])
+    return compilation.manifests, sort_diagnostics([*found, *compilation.diagnostics])
 
 
 def _own(configuration: Document) -> Document:

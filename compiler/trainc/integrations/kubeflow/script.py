@@ -19,7 +19,7 @@ from trainc.startup.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class ScriptResult:
     """What a script left: the backends of its clients in order, and its exit status."""
 
     backends: list[OfflineBackend]
@@ -31,7 +31,9 @@ class Ran:
         return [job for backend in self.backends for job in backend.trainjobs]
 
 
-def run_script(path: str, words: Sequence[str], backend_of: Callable[[str | None], OfflineBackend], out: TextIO) -> Ran:
+def run_script(
+    path: str, words: Sequence[str], backend_of: Callable[[str | None], OfflineBackend], out: TextIO
+) -> ScriptResult:
     """Run the script as `python PATH WORDS` would. What it prints goes to `out`.
 
     `backend_of` makes the backend of a client, which may name a namespace. Raises CompileError for a refused job, and
@@ -47,12 +49,12 @@ def run_script(path: str, words: Sequence[str], backend_of: Callable[[str | None
         try:
             runpy.run_path(path, run_name="__main__")
         except SystemExit as left:
-            return Ran(backends, _status(left.code, out))
+            return ScriptResult(backends, _status(left.code, out))
         except CompileError:
             raise
         except Exception as error:
             raise ScriptError(_place(error, path)) from error
-    return Ran(backends, 0)
+    return ScriptResult(backends, 0)
 
 
 class ScriptError(Exception):

@@ -56,8 +56,8 @@ def _name(kind: Kind, name: str, roles: Json) -> Iterator[Finding]:
     workers = (roles.get("Worker") or {}).get("replicas") or 1
     longest = f"{name}-worker-{workers - 1}" if kind.is_mpi else name
     if not is_dns1035_label(longest) or len(longest) > LABEL_LIMIT:
-        form = f"at most {LABEL_LIMIT} lower-case letters, digits and '-', starting with a letter"
-        yield refuse(("metadata", "name"), f"{kind.name} cannot be called {name!r}", f"write {form}")
+        form = f"at most {LABEL_LIMIT} lowercase letters, digits and '-', starting with a letter"
+        yield refuse(("metadata", "name"), f"a {kind.name} cannot be called {name!r}", f"write {form}")
 
 
 def _run_policy(kind: Kind, policy: Json) -> Iterator[Finding]:
@@ -69,7 +69,7 @@ def _run_policy(kind: Kind, policy: Json) -> Iterator[Finding]:
         yield _not_one_of(("spec", "runPolicy", "cleanPodPolicy"), policy["cleanPodPolicy"], _CLEANING)
     for field in ("ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit") if kind.is_mpi else ():
         if (policy.get(field) or 0) < 0:
-            yield refuse(("spec", "runPolicy", field), f"{field} is below 0", "write a number from 0")
+            yield refuse(("spec", "runPolicy", field), f"{field} must not be negative", "use 0 or more")
 
 
 def _not_one_of(path: Path, value: Any, allowed: Sequence[str]) -> Finding:
@@ -82,13 +82,15 @@ def _role(kind: Kind, name: str, role: Json, path: Path) -> Iterator[Finding]:
     containers = role["template"]["spec"]["containers"]
     at = (*path, "template", "spec", "containers")
     if not containers:
-        yield refuse(at, "a pod needs a container", f"add the container {kind.container or 'that runs the job'}")
+        yield refuse(
+            at, "a pod needs at least one container", f"add the container {kind.container or 'that runs the job'}"
+        )
     if kind.container and not any(container.get("name") == kind.container for container in containers):
-        message = f"{kind.name} needs a container called {kind.container!r}, which gets the variables of the job"
+        message = f"a {kind.name} needs a container called {kind.container!r}, which gets the environment variables of the job"
         yield refuse(at, message, f"call the main container {kind.container}")
     for index, container in enumerate(containers):
         if not container.get("image") and not kind.is_mpi:
-            yield refuse((*at, index, "image"), "the container has no image", "name its image")
+            yield refuse((*at, index, "image"), "the container has no image", "set its image")
     restarts = _MPI_RESTARTS if kind.is_mpi else _RESTARTS
     if role.get("restartPolicy") not in (None, "", *restarts):
         yield _not_one_of((*path, "restartPolicy"), role["restartPolicy"], restarts)
@@ -98,17 +100,17 @@ def _role(kind: Kind, name: str, role: Json, path: Path) -> Iterator[Finding]:
 def _replicas(kind: Kind, name: str, replicas: int | None, path: Path) -> Iterator[Finding]:
     if name == "Master" and kind.name in ("PyTorchJob", "XGBoostJob"):
         if replicas != 1:
-            yield refuse(path, "v1 demands exactly one Master, and that it be written", "write replicas: 1")
+            yield refuse(path, "v1 requires exactly one Master", "write replicas: 1")
     elif name == "Launcher":
         if replicas not in (None, 1):
-            yield refuse(path, "there is exactly one launcher", "write replicas: 1")
+            yield refuse(path, "an MPIJob needs exactly one Launcher", "write replicas: 1")
     elif kind.is_mpi and name == "Worker" and (replicas is None or replicas < 1):
-        yield refuse(path, "an MPIJob with workers needs at least one", "write the number of workers")
+        yield refuse(path, "an MPIJob needs at least one Worker", "set replicas to the number of workers")
     elif replicas is not None and replicas < (1 if kind.name == "PyTorchJob" else 0):
-        yield refuse(path, f"there cannot be {replicas} pods", "write a number from 1")
+        yield refuse(path, f"replicas is {replicas}; it must be 1 or more", "use 1 or more")
     elif replicas is not None and replicas > _MOST_PODS:
-        message = f"{replicas} pods are more than a Job can tell apart by an index, which is {_MOST_PODS}"
-        yield refuse(path, message, f"write a number up to {_MOST_PODS}")
+        message = f"replicas is {replicas}; an Indexed Job has at most {_MOST_PODS} pods"
+        yield refuse(path, message, f"use {_MOST_PODS} or fewer")
 
 
 def _elastic(kind: Kind, spec: Json, roles: Json) -> Iterator[Finding]:
@@ -116,19 +118,19 @@ def _elastic(kind: Kind, spec: Json, roles: Json) -> Iterator[Finding]:
     if "Worker" not in roles:
         yield refuse(("spec", kind.replicas), "an elastic job needs a Worker", "add a Worker")
     if spec["elasticPolicy"].get("nProcPerNode") is not None and spec.get("nprocPerNode") is not None:
-        message = "the number of processes is given twice, by elasticPolicy.nProcPerNode and by nprocPerNode"
-        yield refuse((*path, "nProcPerNode"), message, "keep spec.nprocPerNode")
+        message = "both elasticPolicy.nProcPerNode and nprocPerNode are set"
+        yield refuse((*path, "nProcPerNode"), message, "remove elasticPolicy.nProcPerNode")
 
 
 def _missing_or_doubled(kind: Kind, roles: Json) -> Iterator[Finding]:
     path = ("spec", kind.replicas)
     if not any((role.get("replicas") is None or role["replicas"] > 0) for role in roles.values()):
-        yield refuse(path, "the job has no pods", "add a role, with replicas")
+        yield refuse(path, "the job has no pods", "set replicas of at least one role")
     needed = {"XGBoostJob": "Master", "MPIJob": "Launcher"}.get(kind.name)
     if roles and needed and needed not in roles:
         yield refuse(path, f"{kind.name} needs a {needed}", f"add the role {needed}")
     if kind.name == "TFJob" and "Chief" in roles and "Master" in roles:
-        yield refuse(path, "a TFJob has one Chief or one Master, not both", "keep one of them")
+        yield refuse(path, "a TFJob has a Chief or a Master, not both", "keep one of them")
     spelled = [name.lower() for name in roles]
     if len(set(spelled)) < len(spelled):
-        yield refuse(path, "a role is given twice, in two spellings", "keep one of them")
+        yield refuse(path, "the same role is set twice, in different spellings", "keep one of them")

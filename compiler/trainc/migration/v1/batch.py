@@ -83,11 +83,9 @@ def _unsupported(document: Json) -> Finding:
     """Why a version of the API is not migrated."""
     kind, version = document.get("kind"), document.get("apiVersion")
     if kind == "MPIJob":
-        message = (
-            f"MPIJob of {version} reached its workers by kubectl exec; mpirun needs an SSH server in the image now"
-        )
-        hint = "build the image with sshd, write the job for kubeflow.org/v2beta1, then migrate it"
+        message = f"an MPIJob of {version} starts its workers with kubectl exec; Trainer uses SSH, so the image needs an SSH server"
+        hint = "add sshd to the image, convert the job to kubeflow.org/v2beta1, then migrate it"
     else:
-        message = f"{kind} of {version} is older than the API that Training Operator v1 ended with"
-        hint = "write apiVersion: kubeflow.org/v1 and the fields of that version, then migrate it"
+        message = f"{kind} of {version} is older than the last API of Training Operator v1"
+        hint = "convert it to apiVersion: kubeflow.org/v1, then migrate it"
     return Finding("CannotMigrate", "error", message, hint, ("apiVersion",))

@@ -33,17 +33,15 @@ def use_catalog_runtime(
     path = ("spec", layout.job.kind.replicas)
     starts_alike = layout.is_single and (launch.has_policy or layout.job.kind.name != "PyTorchJob")
     if not name or release not in serving or not starts_alike:
-        message = "no runtime of the catalog starts such a job as v1 did; it gets its own"
-        return documents, [info(path, message, "nothing to do")]
+        message = "no built-in runtime starts such a job as v1 did; the job gets a runtime of its own"
+        return documents, [info(path, message, "no action needed")]
     unfit = list(_mismatches(runtime, layout.job.kind.port_name))
     patched = _patched(job, runtime, name)
     found = [] if unfit else _refused(patched, release)
     if unfit or found:
         what = ", ".join(unfit or [format_path(finding.path) for finding in found])
-        message = (
-            f"{name} of the catalog does not fit, since a TrainJob cannot patch {what}; the job gets its own runtime"
-        )
-        return documents, [info(path, message, "nothing to do, or leave these fields out if they do not matter")]
+        message = f"the built-in runtime {name} does not fit, because a TrainJob cannot patch {what}; the job gets a runtime of its own"
+        return documents, [info(path, message, "no action needed; to use the built-in runtime, remove these fields")]
     return (patched,), list(_lost_settings(layout, runtime, name))
 
 
@@ -100,6 +98,6 @@ def _lost_settings(layout: Layout, runtime: Json, name: str) -> Iterator[Finding
     if job["template"]["spec"]["restartPolicy"] != "OnFailure":
         lost.insert(0, "restartPolicy Never")
     if lost:
-        message = f"{name} of the catalog says nothing of {', '.join(lost)}, which the job had in v1"
+        message = f"the built-in runtime {name} does not set {', '.join(lost)}, which the job had in v1"
         hint = "migrate with --into runtime to keep them"
         yield warning(("spec", layout.job.kind.replicas), message, hint)

@@ -71,15 +71,19 @@ def _impossible(job: Job) -> Iterator[Finding]:
         others = [c.get("name") for i, c in enumerate(role.containers) if i != job.main(role)]
         if names.NODE in others:
             path = (*role.path, "template", "spec", "containers", role.containers.index(_named(role.containers)))
-            message = "a container is called node, which is what Trainer calls the main container"
-            yield Finding("CannotMigrate", "error", message, "give the container another name, then migrate", path)
+            message = "a sidecar is called node, the name that Trainer expects of the main container"
+            yield Finding("CannotMigrate", "error", message, "rename the container, then migrate again", path)
 
 
 def _too_long(layout: Layout) -> Finding:
     name, most = layout.job.name, len(layout.job.name) - excess(layout)
     message = f"the pods of {name} would have names that are {excess(layout)} characters too long for a host name"
     return Finding(
-        "CannotMigrate", "error", message, f"give the job a name of at most {most}, then migrate", ("metadata", "name")
+        "CannotMigrate",
+        "error",
+        message,
+        f"shorten the name of the job to at most {most} characters, then migrate again",
+        ("metadata", "name"),
     )
 
 
@@ -96,21 +100,21 @@ def _differences(layout: Layout, rename: Renaming, launch: Launch, choice: Varia
         yield from mpi.differences(layout)
     yield from _elastic(job)
     if job.spec.get("enableDynamicWorker"):
-        message = "enableDynamicWorker let workers join a running job; a JobSet keeps the number that it began with"
-        yield warning(("spec", "enableDynamicWorker"), message, "write as many replicas as the job may ever need")
+        message = "with enableDynamicWorker, workers could join a running job; the number of pods of a JobSet is fixed"
+        yield warning(
+            ("spec", "enableDynamicWorker"), message, "set replicas to the largest number that the job may need"
+        )
     if names.QUEUE_LABEL in (job.metadata.get("labels") or {}):
-        message = f"Kueue queues a JobSet now, and no {job.kind.name}"
-        hint = "make sure that Kueue integrates jobset.x-k8s.io/jobset, which is the default"
+        message = f"Kueue now queues a JobSet instead of a {job.kind.name}"
+        hint = "make sure that Kueue's integrations include jobset.x-k8s.io/jobset (the default)"
         yield info(("metadata", "labels", names.QUEUE_LABEL), message, hint)
     manager = job.policy.get("managedBy")
     if manager not in (None, names.MULTIKUEUE_MANAGED_BY):
-        message = (
-            f"managedBy {manager} is left out: Trainer's controller manages the job, or no controller under GitOps"
-        )
-        yield info(("spec", "runPolicy", "managedBy"), message, "nothing to do")
+        message = f"managedBy {manager} is removed: Trainer's controller manages the job, or under GitOps no controller"
+        yield info(("spec", "runPolicy", "managedBy"), message, "no action needed")
     if choice == "torchrun" and job.kind.name == "PyTorchJob" and not launch.has_policy:
-        message = "the job keeps v1's variables: its command is not `python x`, or torchrun would not start the same"
-        yield info(("spec", job.kind.replicas), message, "change the command by hand if it shall run under torchrun")
+        message = "the job keeps v1's environment variables: its command is not `python x`, or torchrun would start it differently"
+        yield info(("spec", job.kind.replicas), message, "to use torchrun, change the command by hand")
 
 
 def _elastic(job: Job) -> Iterator[Finding]:
@@ -119,9 +123,9 @@ def _elastic(job: Job) -> Iterator[Finding]:
         return
     path = ("spec", "elasticPolicy")
     if elastic.get("metrics"):
-        message = "v1 made a HorizontalPodAutoscaler of the metrics, which changed the number of workers"
-        yield warning((*path, "metrics"), message, "choose a fixed number: a JobSet cannot be scaled while it runs")
+        message = "v1 created a HorizontalPodAutoscaler from the metrics, which scaled the workers"
+        yield warning((*path, "metrics"), message, "set a fixed number of replicas: a running JobSet cannot be scaled")
     least, most = elastic.get("minReplicas"), elastic.get("maxReplicas")
     if least != most and job.kind.name == "PyTorchJob":
-        message = "torchrun gets the same range of nodes; the number of pods stays what replicas says"
-        yield info(path, message, "nothing to do: torchrun goes on with the nodes that are left, down to the least")
+        message = "torchrun gets the same range of nodes; the number of pods stays at replicas"
+        yield info(path, message, "no action needed: torchrun continues with the remaining nodes, down to minReplicas")

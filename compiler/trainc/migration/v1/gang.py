@@ -50,9 +50,11 @@ def differences(job: Job) -> Iterator[Finding]:
     if not policy:
         return
     if _scheduler(job) is None:
-        message = "schedulingPolicy had an effect only where v1 ran with a gang scheduler, which the job does not name"
+        message = (
+            "schedulingPolicy has an effect only if v1 ran with a gang scheduler, and the job does not say which one"
+        )
         hint = (
-            "with one, add to the runtime's spec  podGroupPolicy: {volcano: {}}  or  podGroupPolicy: {coscheduling: {}}"
+            "if it did, add podGroupPolicy: {volcano: {}} or podGroupPolicy: {coscheduling: {}} to the runtime's spec"
         )
         yield warning(_PATH, message, hint)
         if policy.get("queue"):
@@ -60,17 +62,21 @@ def differences(job: Job) -> Iterator[Finding]:
             yield warning((*_PATH, "queue"), f"the queue {policy['queue']!r} is not kept", hint)
     least = policy.get("minAvailable")
     if least is not None and least != job.size:
-        message = (
-            f"v1 started the job once {least} of its {job.size} pods had a place; a pod group of Trainer waits for all"
+        message = f"v1 started the job once {least} of its {job.size} pods could be scheduled; Trainer's pod group waits for all"
+        yield warning(
+            (*_PATH, "minAvailable"),
+            message,
+            "reduce replicas to the pods that must run together, or accept the longer wait",
         )
-        yield warning((*_PATH, "minAvailable"), message, "ask for as many pods as must run together")
     if policy.get("minResources"):
         message = "minResources is computed from the pods"
-        yield info((*_PATH, "minResources"), message, "nothing to do, if it was the sum of their requests")
+        yield info((*_PATH, "minResources"), message, "no action needed if it was the sum of their requests")
     if policy.get("priorityClass"):
         message = f"the pod group's priority class {policy['priorityClass']!r} has no counterpart"
-        hint = "write priorityClassName in the pod templates of the runtime, which sets the priority of the pods too"
+        hint = "set priorityClassName in the runtime's pod templates (this sets the priority of the pods, too)"
         yield warning((*_PATH, "priorityClass"), message, hint)
     if policy.get("scheduleTimeoutSeconds") and _scheduler(job) == _VOLCANO:
         message = "Volcano has no timeout for a pod group"
-        yield info((*_PATH, "scheduleTimeoutSeconds"), message, "nothing to do: v1 gave it to scheduler-plugins alone")
+        yield info(
+            (*_PATH, "scheduleTimeoutSeconds"), message, "no action needed: v1 used it with scheduler-plugins only"
+        )

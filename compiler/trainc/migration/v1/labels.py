@@ -77,7 +77,7 @@ def unreadable(layout: Layout) -> Iterator[Finding]:
                 if label in (None, "replica-index") or len(set(_label_values(layout, group, str(label)))) == 1:
                     continue
                 message = f"{value['name']} reads the label {LABELS}{label}, which only the first pod has"
-                hint = "read the index instead, training.kubeflow.org/replica-index: the first pod has 0"
+                hint = "read the label training.kubeflow.org/replica-index instead, which is 0 in the first pod"
                 path = (*group.role.path, "template", "spec", "containers", at, "env", index)
                 yield Finding("CannotMigrate", "error", message, hint, path)
 

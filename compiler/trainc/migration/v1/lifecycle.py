@@ -93,11 +93,11 @@ def differences(layout: Layout) -> Iterator[Finding]:
 def _restarts(role: Role) -> Iterator[Finding]:
     path = (*role.path, "restartPolicy")
     if role.restart == "Always":
-        message = "restartPolicy Always started containers again even when they had succeeded; it becomes OnFailure"
-        yield warning(path, message, "nothing to do, unless the program relies on being run again")
+        message = "restartPolicy Always also restarted containers that had succeeded; it becomes OnFailure"
+        yield warning(path, message, "no action needed unless the program relies on being restarted")
     elif role.restart == "ExitCode":
         message = "restartPolicy ExitCode becomes Never with a pod failure policy: exit codes 1 to 127 fail the job"
-        yield info(path, message, "nothing to do: other codes and evictions are retried, as before")
+        yield info(path, message, "no action needed: other exit codes and evictions are retried, as before")
 
 
 def _retries(layout: Layout) -> Iterator[Finding]:
@@ -109,23 +109,25 @@ def _retries(layout: Layout) -> Iterator[Finding]:
     if not restarted:
         yield info(
             path,
-            f"backoffLimit {limit} had no effect in v1 with restartPolicy Never; it is left out",
-            "nothing to do",
+            f"backoffLimit {limit} had no effect in v1 with restartPolicy Never; it is removed",
+            "no action needed",
         )
     elif layout.job.size > 1:
-        message = f"v1 counted restarts of containers, of all pods together; each Job counts its own, up to {limit}"
-        yield info(path, message, "lower backoffLimit in the runtime if all jobs together must not retry more often")
+        message = f"v1 counted container restarts of all pods together; now each Job has its own limit of {limit}"
+        yield info(path, message, "lower backoffLimit in the runtime if there must not be more retries in total")
 
 
 def _pod_cleanup(job: Job) -> Iterator[Finding]:
     policy = job.policy.get("cleanPodPolicy")
     path = (*_POLICY, "cleanPodPolicy")
     if policy == "All":
-        message = "cleanPodPolicy All has no counterpart: pods that have ended stay until the JobSet is deleted"
+        message = "cleanPodPolicy All has no counterpart: finished pods stay until the JobSet is deleted"
         yield info(path, message, "set ttlSecondsAfterFinished in the runtime to delete the JobSet with its pods")
     elif policy == "Running":
         yield info(
-            path, "cleanPodPolicy Running is what a JobSet does: pods that still run are deleted", "nothing to do"
+            path,
+            "cleanPodPolicy Running is what a JobSet does: it deletes the pods that are still running",
+            "no action needed",
         )
 
 
@@ -136,8 +138,10 @@ def _remaining_pods(layout: Layout) -> Iterator[Finding]:
     ends_early = bool(deciding) or success_policy(layout) is not None
     if job.kind.is_mpi or not ends_early or job.policy.get("cleanPodPolicy") in ("All", "Running"):
         return
-    message = "pods that still run when the job has ended are stopped; v1 let them finish (cleanPodPolicy None)"
-    hint = "drop successPolicy from the runtime if others still write then: the job ends with the last pod"
+    message = "pods that are still running when the job ends are stopped; v1 let them finish (cleanPodPolicy None)"
+    hint = (
+        "if they may still be writing data, remove successPolicy from the runtime: then the job ends with the last pod"
+    )
     yield info((*_POLICY, "cleanPodPolicy"), message, hint)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from trainc.api.releases import NEWEST_RELEASE
-from trainc.diagnostics import CompileError, Diagnostic, has_errors, in_order
+from trainc.diagnostics import CompileError, Diagnostic, has_errors, sort_diagnostics
 from trainc.migration.newest import around_of, migrate_document
 from trainc.migration.v1.batch import Batch
 from trainc.migration.v1.conversion import Into
@@ -57,4 +57,4 @@ def migrate(
         made += new
     if has_errors(diagnostics) and not changed:
         raise CompileError(diagnostics)
-    return Migration(made, in_order(diagnostics))
+    return Migration(made, sort_diagnostics(diagnostics))

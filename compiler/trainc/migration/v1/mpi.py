@@ -190,20 +190,24 @@ def differences(layout: Layout) -> Iterator[Finding]:
         return
     yield from _by_hand(job, launcher)
     if _DISCOVERY in str(launcher.template):
-        message = f"{_DISCOVERY} named the hosts that were running; it now names all of them, always"
-        hint = "keep the number of workers fixed: a host that is lost is not taken out of the list"
+        message = f"{_DISCOVERY} listed the running hosts; now it always lists all of them"
+        hint = "keep the number of workers fixed: a lost host is not removed from the list"
         yield warning(launcher.path, message, hint)
     if implementation(job) != "OpenMPI" and job.namespace is None:
-        message = f"{implementation(job)} reaches the launcher by its bare hostname, which needs the namespace"
-        hint = "write metadata.namespace in the MPIJob, then migrate it again"
+        message = (
+            f"{implementation(job)} reaches the launcher by its short host name, for which trainc needs the namespace"
+        )
+        hint = "set metadata.namespace in the MPIJob, then migrate it again"
         yield warning(("metadata", "namespace"), message, hint)
 
 
 def _by_hand(job: Job, launcher: Role) -> Iterator[Finding]:
-    message = f"Trainer has no policy for this launcher; ConfigMap {_config_name(job)} holds the hostfile instead"
-    hint = "apply the ConfigMap with the job, and write it anew when the number of workers changes"
+    message = f"Trainer has no policy for this launcher; the hostfile is in ConfigMap {_config_name(job)} instead"
+    hint = "apply the ConfigMap together with the job, and update it when the number of workers changes"
     yield info(launcher.path, message, hint)
-    message = f"the MPI Operator made the SSH keys; the pods mount Secret {secret_name(job)}, which you create once"
+    message = (
+        f"the MPI Operator created the SSH keys; now the pods mount Secret {secret_name(job)}, which you create once"
+    )
     make = "ssh-keygen -q -t ecdsa -b 521 -m PEM -N '' -f id_ecdsa && kubectl create secret generic "
     files = "--type=kubernetes.io/ssh-auth --from-file=ssh-privatekey=id_ecdsa --from-file=ssh-publickey=id_ecdsa.pub"
     yield warning(("spec", "sshAuthMountPath"), message, f"{make}{secret_name(job)} {files}")

@@ -95,7 +95,7 @@ def differences(layout: Layout, rename: Renaming) -> Iterator[Finding]:
         path = (*role.path, "template", "spec")
         for field in ("hostname", "subdomain"):
             if role.template["spec"].get(field):
-                message = f"JobSet sets {field} of every pod; {role.template['spec'][field]!r} is left out"
+                message = f"JobSet sets {field} of every pod; {role.template['spec'][field]!r} is removed"
                 yield warning((*path, field), message, "use the pod's address in the JobSet instead")
         yield from _renamed(role, rename)
 
@@ -103,9 +103,13 @@ def differences(layout: Layout, rename: Renaming) -> Iterator[Finding]:
 def _renamed(role: Role, rename: Renaming) -> Iterator[Finding]:
     found = sorted({match["name"] for match in rename.names.finditer(_texts(role))})
     for name in found:
-        message = f"the pod {name} is {rename.new[name]} from now on; its name is replaced in commands and variables"
+        message = (
+            f"pod {name} is now called {rename.new[name]}; its name is replaced in commands and environment variables"
+        )
         yield info(
-            (*role.path, "template"), message, "replace it too where trainc does not look: scripts, images, ConfigMaps"
+            (*role.path, "template"),
+            message,
+            "replace it yourself where trainc cannot: in scripts, images and ConfigMaps",
         )
 
 

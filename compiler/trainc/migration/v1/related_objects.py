@@ -43,8 +43,8 @@ def findings_about(document: Json) -> Iterator[Finding]:
     Its own labels are no such place: they select nothing.
     """
     for path, trace in _traces({field: value for field, value in document.items() if field != "metadata"}, ()):
-        message = f"{document.get('kind')} looks for {trace.what}, which migrated jobs do not have"
-        yield Finding("LegacyLabelSelected", "warning", message, f"look for {trace.new} instead", path)
+        message = f"this {document.get('kind')} selects {trace.what}, which migrated jobs do not have"
+        yield Finding("LegacyLabelSelected", "warning", message, f"select {trace.new} instead", path)
 
 
 def _traces(value: Any, path: Path) -> Iterator[tuple[Path, _Trace]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from trainc.diagnostics import Diagnostic, in_order
+from trainc.diagnostics import Diagnostic, sort_diagnostics
 from trainc.dialects import is_legacy
 from trainc.migration.v1.batch import Batch
 from trainc.reading.document import Document, label_of
@@ -44,7 +44,7 @@ def rows_of(documents: Iterable[Document], batch: Batch) -> list[Row]:
         source = document.locate(("kind",)) or document.locate(())
         place = f"{source.file}:{source.line}" if source else document.file
         becomes = tuple(f"{made['kind']} {made['metadata']['name']}" for made in result.documents)
-        diagnostics = tuple(in_order(map(document.place, result.findings)))
+        diagnostics = tuple(sort_diagnostics(map(document.place, result.findings)))
         rows.append(Row(label_of(document.data), place, becomes, result.pods, diagnostics, is_legacy(document.data)))
     return rows
 
@@ -53,12 +53,12 @@ def format_report(rows: Sequence[Row]) -> str:
     """The report as text: a table of the jobs, then what is stuck, what needs a decision, and what changes."""
     jobs = [row for row in rows if row.is_job]
     if not rows:
-        return "No job of Training Operator v1 was found.\n"
+        return "No Training Operator v1 jobs found.\n"
     lines = [*_table(jobs), "", _sum(jobs)] if jobs else []
     for title, severities in (
         ("Cannot be migrated", ("error",)),
         ("Needs a decision", ("warning",)),
-        ("Changes, and needs nothing", ("info",)),
+        ("Changes that need no action", ("info",)),
     ):
         lines += _section(title, rows, severities)
     return "\n".join(lines) + "\n"
@@ -68,7 +68,7 @@ def _sum(jobs: Sequence[Row]) -> str:
     stuck = sum(row.is_stuck for row in jobs)
     decisions = sum(bool(row.count("warning")) for row in jobs if not row.is_stuck)
     rest = len(jobs) - stuck - decisions
-    return f"{len(jobs)} job{'' if len(jobs) == 1 else 's'}: {rest} ready, {decisions} with something to decide, {stuck} that cannot be migrated"
+    return f"{len(jobs)} job{'' if len(jobs) == 1 else 's'}: {rest} ready, {decisions} with open questions, {stuck} that cannot be migrated"
 
 
 def _table(jobs: Sequence[Row]) -> Iterator[str]:

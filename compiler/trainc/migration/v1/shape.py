@@ -57,7 +57,7 @@ _SPECS: Json = {
 }
 _ROLE: Json = {"replicas": int, "template": dict, "restartPolicy": str}
 _METADATA: Json = {"name": str, "namespace": str, "labels": dict, "annotations": dict}
-_WORDS = {int: "a whole number", str: "a text", bool: "true or false", dict: "a mapping", list: "a list"}
+_WORDS = {int: "a whole number", str: "a string", bool: "true or false", dict: "a mapping", list: "a list"}
 _CHOICES = {
     "mpiImplementation": ("OpenMPI", "Intel", "MPICH"),
     "launcherCreationPolicy": ("AtStartup", "WaitForWorkersReady"),
@@ -73,40 +73,44 @@ def shape_findings(kind: Kind, document: Json) -> Iterator[Finding]:
     """Every value of another type than its field has, and every part that is missing."""
     metadata, spec = document.get("metadata"), document.get("spec")
     if not isinstance(metadata, dict) or not metadata.get("name"):
-        yield _wrong(("metadata", "name"), "the job has no name", "write metadata.name: addresses are made of it")
+        yield _wrong(("metadata", "name"), "the job has no name", "set metadata.name, which is part of its addresses")
     else:
         yield from _types(metadata, _METADATA, ("metadata",))
     if not isinstance(spec, dict):
-        yield _wrong(("spec",), "the job has no spec", "write what it runs under spec")
+        yield _wrong(("spec",), "the job has no spec", "add spec with the roles of the job")
         return
     yield from _types(spec, spec_fields(kind), ("spec",))
     elastic = spec.get("elasticPolicy")
     for index, pair in enumerate((elastic.get("rdzvConf") or ()) if isinstance(elastic, dict) else ()):
         if not isinstance(pair, dict):
             yield _wrong(
-                ("spec", "elasticPolicy", "rdzvConf", index), "it is a key and a value", "write {key: k, value: v}"
+                ("spec", "elasticPolicy", "rdzvConf", index),
+                "an item of rdzvConf must be a key and a value",
+                "write {key: k, value: v}",
             )
     roles = spec.get(kind.replicas)
     path = ("spec", kind.replicas)
     if roles is None:
-        yield _wrong(path, f"{kind.name} needs {kind.replicas}", "write the roles of the job there")
+        yield _wrong(path, f"{kind.name} needs {kind.replicas}", "add the roles of the job to it")
     for name, role in roles.items() if isinstance(roles, dict) else ():
         yield from _role_findings(role, (*path, name))
 
 
 def _role_findings(role: Any, path: Path) -> Iterator[Finding]:
     if not isinstance(role, dict):
-        yield _wrong(path, "the role is empty", "write its replicas and its template, or leave it out")
+        yield _wrong(path, "the role is empty", "add its replicas and template, or remove the role")
         return
     yield from _types(role, _ROLE, path)
     template = role.get("template")
     pod = template.get("spec") if isinstance(template, dict) else None
     containers = pod.get("containers") if isinstance(pod, dict) else None
     if containers is not None and not isinstance(containers, list):
-        yield _wrong((*path, "template", "spec", "containers"), "containers is a list", "begin each with a dash")
+        yield _wrong(
+            (*path, "template", "spec", "containers"), "containers must be a list", "start each item with `- `"
+        )
     elif not containers:
         message = "the role has no container"
-        yield _wrong((*path, "template", "spec", "containers"), message, "write the container that runs the job")
+        yield _wrong((*path, "template", "spec", "containers"), message, "add the container that runs the job")
 
 
 def _types(value: Json, fields: Json, path: Path) -> Iterator[Finding]:
@@ -118,9 +122,9 @@ def _types(value: Json, fields: Json, path: Path) -> Iterator[Finding]:
             if isinstance(given, dict):
                 yield from _types(given, wanted, (*path, name))
             else:
-                yield _wrong((*path, name), f"{name} is {_WORDS[dict]}", f"write {_WORDS[dict]}")
+                yield _wrong((*path, name), f"{name} must be {_WORDS[dict]}", f"write {_WORDS[dict]}")
         elif not isinstance(given, wanted) or (wanted is int and isinstance(given, bool)):
-            yield _wrong((*path, name), f"{name} is {_WORDS[wanted]}, not {given!r}", f"write {_WORDS[wanted]}")
+            yield _wrong((*path, name), f"{name} must be {_WORDS[wanted]}, not {given!r}", f"write {_WORDS[wanted]}")
         elif name in _CHOICES and given not in ("", *_CHOICES[name]):
             yield _wrong((*path, name), f"{name} cannot be {given!r}", f"write one of {', '.join(_CHOICES[name])}")
 
@@ -144,8 +148,8 @@ def _known(value: Json, fields: Json, path: Path, findings: list[Finding]) -> di
     for name, inner in value.items():
         wanted = fields.get(name)
         if wanted is None:
-            hint = "drop it, or write it where v1 has it: under spec.runPolicy, if it is one of its fields"
-            message = f"v1 has no field {name} here, and ignored it"
+            hint = "remove it, or move it to where v1 expects it, such as spec.runPolicy"
+            message = f"v1 has no field {name} here and ignored it"
             findings.append(Finding("FieldNotMigrated", "info", message, hint, (*path, name)))
         elif inner is not None:
             kept[name] = _known(inner, wanted, (*path, name), findings) if isinstance(wanted, dict) else inner

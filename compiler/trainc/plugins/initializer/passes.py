@@ -52,11 +52,11 @@ def pre_build_sync(job: TrainJob, policy: Json, info: Info) -> Info:
     for pod_set in info.pod_sets:
         step = job.initializer(pod_set.ancestor) if pod_set.ancestor in STEPS else None
         if step is not None:
-            info = info.with_pod_set(_configured(pod_set, step, info))
+            info = info.with_pod_set(_configure(pod_set, step, info))
     return info
 
 
-def _configured(pod_set: PodSet, step: InitializerStep, info: Info) -> PodSet:
+def _configure(pod_set: PodSet, step: InitializerStep, info: Info) -> PodSet:
     def configure(container: Container) -> Container:
         uri = () if step.storage_uri is None else (literal("STORAGE_URI", step.storage_uri),)
         container = container.with_env((*uri, *carry_over(step.env, info.semantics)))

@@ -21,12 +21,14 @@ def _pod_count(s: Situation) -> Iterator[Ref]:
         if "numNodes" in s.info.ml_policy:
             yield RuntimeField(("spec", "mlPolicy", "numNodes"))
         else:
-            yield FixedRule("one pod, where neither numNodes is set")
+            yield FixedRule("one pod, because numNodes is not set")
     elif s.path[-1] == "completions":
         parallelism = replicated_job(pod_set, "template", "spec", "parallelism")
-        yield JobSetField(parallelism) if s.is_set(parallelism) else FixedRule("one pod, where parallelism is not set")
+        yield (
+            JobSetField(parallelism) if s.is_set(parallelism) else FixedRule("one pod, because parallelism is not set")
+        )
     else:
-        yield FixedRule("one pod, where parallelism is not set")
+        yield FixedRule("one pod, because parallelism is not set")
 
 
 def _below(field: str, path: Path) -> Row:
@@ -44,23 +46,23 @@ def _suspend(_: Situation) -> Iterator[Ref]:
 
 
 _BUILD = (
-    Row("apiVersion", (fixed_rule("every JobSet"),)),
-    Row("kind", (fixed_rule("every JobSet"),)),
+    Row("apiVersion", (fixed_rule("the same in every JobSet"),)),
+    Row("kind", (fixed_rule("the same in every JobSet"),)),
     Row("metadata.name", (job_name,), verbatim=True),
     Row("metadata.namespace", (namespace,), verbatim=True),
     Row("spec.suspend", (_suspend,), verbatim=True),
-    Row("spec.replicatedJobs.*.replicas", (fixed_rule("a labelled step runs as one replica"),)),
+    Row("spec.replicatedJobs.*.replicas", (fixed_rule("a labeled step runs as one replica"),)),
     Row("...template.spec.parallelism", (_pod_count,), verbatim=True),
     Row("...template.spec.completions", (_pod_count,), verbatim=True),
     Row("...containers.*.image", (lambda _: (TrainJobField((*_TRAINER, "image")),),), verbatim=True),
     Row("...containers.*.env", (trainer_env,), verbatim=True),
-    Row("...ports", (fixed_rule("the controller writes each port over those of the same name or number"),)),
+    Row("...ports", (fixed_rule("the controller replaces ports of the same name or number"),)),
     _below("command", (*_TRAINER, "command")),
     _below("args", (*_TRAINER, "args")),
     _below("resources", (*_TRAINER, "resourcesPerNode")),
     Row(
         f'...template.metadata.labels["{names.ANCESTOR_LABEL}"]',
-        (fixed_rule("pods carry their job's step"),),
+        (fixed_rule("pods have the step label of their job"),),
         lambda _: "ancestor-label-injection",
     ),
 )

@@ -5,7 +5,7 @@ Source: kubeflow/trainer pkg/runtime/framework/plugins/jobset/jobset.go (Validat
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from trainc.api import names
 from trainc.api.documents import Json
@@ -60,6 +60,7 @@ def _patched_job(patch: Patch, patched: PatchedJob, info: Info) -> Iterator[Find
             path = (*patched.pod_path, kind, index)
             if info.gitops and container["name"] not in info.runtime_jobs[patched.name]:
                 yield _unknown_container(container["name"], patched.name, info, path)
+            yield from _mounts_at_one_path(container.get("volumeMounts", ()), info, (*path, "volumeMounts"))
             if kind == "containers" and container.get("env") and container["name"] in _MAIN_CONTAINERS:
                 yield Finding(
                     "PatchedTrainerEnv",
@@ -68,6 +69,22 @@ def _patched_job(patch: Patch, patched: PatchedJob, info: Info) -> Iterator[Find
                     "set them in spec.trainer.env, spec.initializer.dataset.env or spec.initializer.model.env",
                     (*path, "env"),
                 )
+
+
+def _mounts_at_one_path(mounts: Sequence[Json], info: Info, path: Path) -> Iterator[Finding]:
+    """The API knows a patch's mounts by volume, the merge by path: of two at one path it makes a mixture of both."""
+    first: dict[str, int] = {}
+    for index, mount in enumerate(mounts):
+        place = mount["mountPath"]
+        if place in first:
+            yield Finding(
+                "DuplicateItem",
+                "error" if info.gitops else "warning",
+                f"mountPath {place!r} is in this list twice; the first is item {first[place]}, and they are merged into one",
+                "remove one of them, or mount it at another path",
+                (*path, index, "mountPath"),
+            )
+        first.setdefault(place, index)
 
 
 def _unknown_container(name: str, job: str, info: Info, path: Path) -> Finding:

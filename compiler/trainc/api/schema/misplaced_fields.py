@@ -1,0 +1,76 @@
+"""Where a field belongs that a TrainJob does not have and its pods, Jobs or runtime do, with text to paste."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from trainc.api.schema.shapes import definition
+
+_OWNERS = ("trainer.TrainJob", "trainer.TrainJobSpec", "trainer.Trainer")
+_POD = "template.spec.replicatedJobs[].template.spec.template.spec"
+# Structs of a runtime, and where they are in its spec.
+_IN_RUNTIME = (
+    ("trainer.TrainingRuntimeSpec", ""),
+    ("core.PodSpec", f"{_POD}."),
+    ("core.Container", f"{_POD}.containers[]."),
+    ("batch.JobSpec", "template.spec.replicatedJobs[].template.spec."),
+    ("jobset.JobSetSpec", "template.spec."),
+)
+# The structs by which a TrainJob changes pods and containers, and the text around a pod's fields, newest release first.
+_PATCHES = (
+    (
+        "trainer.PodSpecPatch",
+        "trainer.ContainerPatch",
+        (
+            "runtimePatches: [{{manager: acme.io/{field}, trainingRuntimeSpec: {{template: {{spec: {{replicatedJobs: "
+            "[{{name: node, template: {{spec: {{template: {{spec: {{{inner}}}}}}}}}}}]}}}}}}}}]"
+        ),
+    ),
+    (
+        "trainer.PodTemplateSpecOverride",
+        "trainer.ContainerOverride",
+        "podTemplateOverrides: [{{targetJobs: [{{name: node}}], spec: {{{inner}}}}}]",
+    ),
+    (
+        "trainer.PodSpecOverride",
+        "trainer.ContainerOverride",
+        "podSpecOverrides: [{{targetJobs: [{{name: node}}], {inner}}}]",
+    ),
+)
+_LONGEST = 120  # Characters of a user's own text that a hint repeats.
+
+
+def placement_hint(owner: str, field: str, value: Any, release: str) -> str:
+    """The help for `field`, which `owner`, a part of a TrainJob, does not have; empty where nothing else has it."""
+    if owner not in _OWNERS:
+        return ""
+    for pod, container, text in _PATCHES:
+        inner = f"{field}: {_flow(value)}"
+        if _has(release, container, field) and field != "name":
+            inner = f"containers: [{{name: node, {inner}}}]"
+        elif not _has(release, pod, field):
+            continue
+        return "write it under spec as " + text.format(field=field.lower(), inner=inner)
+    for struct, place in _IN_RUNTIME:
+        if _has(release, struct, field):
+            return f"set it in the runtime that runtimeRef refers to, as spec.{place}{field}"
+    return ""
+
+
+def _has(release: str, struct: str, field: str) -> bool:
+    try:
+        return field in definition(release, struct).fields
+    except KeyError:
+        return False
+
+
+def _flow(value: Any) -> str:
+    """A value as YAML on one line; `...` where it is long or has no text as JSON."""
+    if value is None:
+        return "..."
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return "..."
+    return text if len(text) <= _LONGEST else "..."

@@ -1,0 +1,43 @@
+"""What Sphinx is given to read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from website.pages import lay_out
+
+from trainc.diagnostics.rulebook import RULES_URL, codes
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("source")
+    lay_out(REPOSITORY, folder, "<div>the demo</div>")
+    return folder
+
+
+def test_every_code_has_a_page_where_diagnostics_say_it_is(source: Path) -> None:
+    assert RULES_URL.endswith("/latest/rules/")
+    assert {path.stem for path in (source / "rules").glob("*.md")} == {*codes(), "index"}
+
+
+def test_every_page_of_docs_is_in_the_contents_of_the_first_page(source: Path) -> None:
+    home = (source / "index.md").read_text(encoding="utf-8")
+    assert "<div>the demo</div>" in home
+    missing = [path.stem for path in (source / "docs").glob("*.md") if f"\ndocs/{path.stem}\n" not in home]
+    assert missing == []
+
+
+def test_links_to_the_readme_lead_to_the_first_page_and_links_to_other_files_are_their_names(source: Path) -> None:
+    texts = [path.read_text(encoding="utf-8") for path in source.rglob("*.md")]
+    assert not any("README.md)" in text for text in texts)
+    assert not any("](../overlays)" in text for text in texts)
+
+
+def test_every_command_has_its_help_on_one_page(source: Path) -> None:
+    page = (source / "commands.md").read_text(encoding="utf-8")
+    assert "## trainc build\n" in page
+    assert "--release" in page

@@ -1,0 +1,39 @@
+"""How Sphinx builds the pages that website/__main__.py has laid out. Source: Sphinx's and Furo's own documentation."""
+
+import os
+
+project = "trainc"
+author = "the trainc authors"
+version = release = os.environ["TRAINC_SITE_VERSION"]
+extensions = ["myst_parser", "sphinx_copybutton"]
+root_doc = "index"
+exclude_patterns = ["conf.py"]
+# Links lead to headings as they do on GitHub.
+myst_heading_anchors = 4
+myst_links_external_new_tab = False
+nitpicky = True
+# `<angle>` words and pieces of YAML are no lexer's business; a page is not wrong because its colors are missing.
+suppress_warnings = ["misc.highlighting_failure"]
+copybutton_exclude = ".linenos, .gp, .go"
+
+html_theme = "furo"
+html_title = f"trainc {version}"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_js_files = ["versions.js"]
+templates_path = ["templates"]
+html_copy_source = False
+html_show_sphinx = False
+html_show_copyright = False
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "sidebar/versions.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
+# No icon font and no link to a repository: the site loads nothing from anybody else.
+html_theme_options: dict[str, list[str]] = {"top_of_page_buttons": [], "footer_icons": []}
