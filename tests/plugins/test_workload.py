@@ -299,3 +299,10 @@ def test_a_topology_comes_with_a_note_on_its_gate() -> None:
     for policy, notes in ((POLICIES_WITH_TOPOLOGY, 1), ({"workload": {}}, 0), ({"coscheduling": {}}, 0)):
         rt = runtime(job(), gang=policy)
         assert len(diagnostics_of("TopologyNeedsGate", trainjob(), rt, **MODERN)) == notes
+
+
+def test_a_policy_that_no_release_has_is_unknown_to_the_controller() -> None:
+    rt = runtime(job(), gang={"workload": {}})
+    assert [d.severity for d in diagnostics_of("UnknownField", trainjob(), rt, semantics="controller", **MODERN)] == [
+        "error"
+    ]
