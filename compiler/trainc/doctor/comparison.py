@@ -154,7 +154,13 @@ def _workloads(served: bool | None) -> Row:
         return Row(name, version, "", "unknown", f"save `kubectl get --raw /apis/{_WORKLOADS}` with the other files")
     if served:
         return Row(name, version, version, "OK")
-    return Row(name, version, "", "not found", "enable it in Kubernetes 1.37, as docs/gangs.md says, or compile without --gang workload")
+    return Row(
+        name,
+        version,
+        "",
+        "not found",
+        "enable it in Kubernetes 1.37, as docs/gangs.md says, or compile without --gang workload",
+    )
 
 
 def _missing_queues(known: frozenset[tuple[str, str]], wanted: Wanted) -> Iterator[Row]:
