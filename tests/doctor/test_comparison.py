@@ -242,3 +242,9 @@ BROKEN: list[Any] = [
 @pytest.mark.parametrize("document", BROKEN)
 def test_documents_of_another_shape_are_passed_over(document: Json) -> None:
     assert compare([document], wanted(gangs=frozenset({WORKLOADS}), queues=frozenset({("a", "b")})), {})
+
+
+def test_a_cluster_of_another_minor_than_is_compiled_for_differs() -> None:
+    for named, status in (("", "OK"), ("1.34", "OK"), ("1.33", "differs")):
+        row = rows(server("v1.34.2"), named=named)["Kubernetes"]
+        assert (row.status, "--kubernetes 1.34" in row.hint) == (status, status == "differs")

@@ -26,7 +26,8 @@ class Wanted:
 
     `kubernetes` are the minors that Trainer tests `release` with, oldest first; `gangs` the API groups of the PodGroups,
     and `queues` namespace and name of the LocalQueues that jobs are bound for. `uses_trainer` says whether Trainer's
-    controller is to run them, as under `controller` semantics.
+    controller is to run them, as under `controller` semantics; `named` is the Kubernetes minor that is compiled for, empty
+    where nobody has named one.
     """
 
     release: str
@@ -36,6 +37,7 @@ class Wanted:
     gangs: frozenset[str] = frozenset()
     queues: frozenset[tuple[str, str]] = frozenset()
     uses_trainer: bool = False
+    named: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,9 @@ def _kubernetes(server: Component | None, wanted: Wanted) -> Row:
     if number_of(server.version) < number_of(tested[0]):
         hint = f"Trainer {wanted.release} is not tested with it: upgrade the cluster, or compile for an older release"
         return Row("Kubernetes", span, server.version, "differs", hint)
+    if wanted.named and server.minor and server.minor != wanted.named:
+        hint = f'compile with --kubernetes {server.minor}, or kubernetes: "{server.minor}" in trainc.yaml'
+        return Row("Kubernetes", wanted.named, server.version, "differs", hint)
     newer = number_of(server.version) > number_of(tested[-1])
     return Row("Kubernetes", span, server.version, "OK", "newer than what Trainer is tested with" if newer else "")
 
@@ -149,7 +154,13 @@ def _workloads(served: bool | None) -> Row:
         return Row(name, version, "", "unknown", f"save `kubectl get --raw /apis/{_WORKLOADS}` with the other files")
     if served:
         return Row(name, version, version, "OK")
-    return Row(name, version, "", "not found", "Kubernetes 1.37 serves it; before, compile without --gang workload")
+    return Row(
+        name,
+        version,
+        "",
+        "not found",
+        "enable it in Kubernetes 1.37, as docs/gangs.md says, or compile without --gang workload",
+    )
 
 
 def _missing_queues(known: frozenset[tuple[str, str]], wanted: Wanted) -> Iterator[Row]:

@@ -32,17 +32,9 @@ class Group:
 def groups(job: TrainJob, info: Info) -> tuple[Group, ...]:
     """The groups of a job, in the order of its replicated jobs. Without any pod there is none."""
     members = tuple(pod_set for pod_set in gang.members(info) if gang.pods(pod_set, info))
-    if in_sequence(info):
+    if gang.held_back(info):
         return tuple(Group(f"{job.name}.{each.name}", each.name, (each,)) for each in members)
     return (Group(job.name, job.name, members),) if members else ()
-
-
-def in_sequence(info: Info) -> bool:
-    """Whether members of the gang are created only when others run."""
-    if (info.template.get("startupPolicy") or {}).get("startupPolicyOrder") == "InOrder":
-        return len(gang.members(info)) > 1
-    waits = {job["name"]: job.get("dependsOn") or () for job in info.template.get("replicatedJobs", ())}
-    return any(other["status"] != "Complete" for member in gang.members(info) for other in waits[member.name])
 
 
 def pod_group(group: Group, job: TrainJob, policy: Json, info: Info) -> dict[str, Any]:
