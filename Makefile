@@ -22,7 +22,7 @@ SECONDS ?= 60
 TARGETS ?= reader quantity merge pipeline templates rewriting
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-run e2e test-quick lint format golden schemas docs diagnostics conformance dist lock sbom audit test-bounds bench ceilings fuzz coverage mutants site test-site clean
+.PHONY: help setup demo test test-run e2e test-quick lint format golden schemas docs diagnostics conformance dist playground test-playground lock sbom audit test-bounds bench ceilings fuzz coverage mutants site test-site clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,7 +47,7 @@ demo: $(INSTALLED) ## compile a realistic TrainJob of 16 nodes with 8 GPUs each,
 	@$(BIN)/trainc build tests/cases/torch-llm-pretrain.yaml --release 2.3
 
 test: lint $(READY) ## run every check and every test
-	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup -m 'not run and not site and not e2e'
+	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup -m 'not run and not browser and not e2e'
 
 test-run: $(READY) ## run jobs under the real torchrun, mpirun and JAX; what is missing is skipped by name
 	@$(BIN)/python -m pytest -q -m run
@@ -56,7 +56,7 @@ e2e: $(READY) ## ask the API server of KUBECONFIG about every golden; what is no
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pytest -q -m e2e
 
 test-quick: $(READY) ## run the tests that are neither slow nor about other programs, in a minute
-	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -q -n $(PROCESSES) --dist loadgroup -m 'not slow and not tools and not run and not site and not e2e'
+	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -q -n $(PROCESSES) --dist loadgroup -m 'not slow and not tools and not run and not browser and not e2e'
 
 lint: $(READY) ## check style and types
 	@$(BIN)/ruff check --quiet .
@@ -76,6 +76,7 @@ golden: $(READY) ## write golden/ anew; read the diff before you commit it
 
 schemas: $(READY) ## generate the API schemas anew from the published packages
 	@$(BIN)/python scripts/generate_schemas.py
+	@$(BIN)/python scripts/generate_kubernetes.py
 
 docs: $(READY) ## write docs/reference.md, and into each page what its commands print; read the diff
 	@$(BIN)/python scripts/generate_reference.py
@@ -90,6 +91,16 @@ conformance: $(READY) ## score trainc on the recorded behaviour of the controlle
 
 dist: $(READY) ## build the wheel and the source distribution
 	@$(BIN)/python -m build --no-isolation --outdir dist .
+
+playground: $(READY) ## build the page that compiles in the browser into build/playground
+	@command -v npm >/dev/null || { echo 'the playground is built with Node.js and npm; install both' >&2; exit 2; }
+	@npm --prefix playground ci --silent
+	@rm -rf build/wheel
+	@$(BIN)/python -m build --wheel --no-isolation --outdir build/wheel . >/dev/null
+	@$(BIN)/python playground/build.py build/wheel/*.whl build/playground
+
+test-playground: playground ## drive the playground in headless Chromium, without a network
+	@$(BIN)/python -m pytest -q -m browser tests/playground
 
 sbom: $(READY) ## write dist/trainc.cdx.json, the bill of materials of what compiling needs
 	@$(LOCKED) locks/release.txt
@@ -117,7 +128,7 @@ site: $(READY) ## build the site, its search and a page per rule into build/site
 	@PYTHONPATH=compiler:. build/site-tools/bin/python -m website build/site
 
 test-site: site ## look at the built site in a browser without a network
-	@TRAINC_SITE='$(CURDIR)/build/site' $(BIN)/python -m pytest -q -m site
+	@TRAINC_SITE='$(CURDIR)/build/site' $(BIN)/python -m pytest -q -m browser tests/website
 
 ceilings: $(READY) ## measure the time and memory that each command takes for hostile documents; some minutes
 	@PYTHONPATH=tests $(BIN)/python -m benchmarks.ceilings

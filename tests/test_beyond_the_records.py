@@ -6,7 +6,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from builders import compiled, container, job, one, pod, runtime, said, trainjob
+from builders import compiled, container, diagnostics_of, job, one, pod, runtime, trainjob
 
 from trainc import CompileError, Options, admit, refusals
 from trainc.api.releases import RELEASES
@@ -90,7 +90,7 @@ def test_an_empty_required_list_of_a_runtime_is_left_out(case: str, release: str
     for step in place:
         found = found[step]
     assert not {"rules", "values", "nodeSelectorTerms", "monitors"} & set(found)
-    assert said("MissingRequired", trainjob(), rt, release=release)
+    assert diagnostics_of("MissingRequired", trainjob(), rt, release=release)
 
 
 @pytest.mark.parametrize("release", RELEASES[1:])
@@ -155,7 +155,7 @@ def test_pull_secrets_without_a_name_do_not_merge(
     release: str, semantics: str, of_runtime: Json, of_patch: Json
 ) -> None:
     rt = runtime(job(pod={"imagePullSecrets": of_runtime}))
-    (failed,) = said(
+    (failed,) = diagnostics_of(
         "PatchFailed", patched(release, imagePullSecrets=of_patch), rt, release=release, semantics=semantics
     )
     assert failed.severity == "error"
@@ -192,7 +192,7 @@ def test_of_two_mounts_at_a_path_of_the_runtime_the_controller_makes_one(release
 @pytest.mark.parametrize("release", RELEASES)
 def test_two_mounts_at_one_path_are_refused_for_git(release: str) -> None:
     rt = runtime(job(pod={"volumes": VOLUMES}))
-    (found,) = said(
+    (found,) = diagnostics_of(
         "DuplicateItem",
         patched(release, containers=[{"name": "node", "volumeMounts": TWICE}]),
         rt,
@@ -208,19 +208,19 @@ def test_two_mounts_at_one_path_are_refused_for_git(release: str) -> None:
 @pytest.mark.parametrize("character", ["\x7f", "\x80", "\x9f", "\ufffe"])
 def test_a_runtime_that_yaml_cannot_hold_gets_no_snapshot_and_no_job(character: str) -> None:
     rt = runtime(job(containers=[container(env=[{"name": "A", "value": f"x{character}"}])]))
-    (found,) = said("RuntimeNotStored", trainjob(), rt, semantics="controller")
+    (found,) = diagnostics_of("RuntimeNotStored", trainjob(), rt, semantics="controller")
     assert f"U+{ord(character):04X}" in found.message
     assert found.path.endswith(".env[0].value")
-    assert not said("RuntimeNotStored", trainjob(), rt, semantics="controller", release="2.2")
-    assert not said("RuntimeNotStored", trainjob(), rt)
+    assert not diagnostics_of("RuntimeNotStored", trainjob(), rt, semantics="controller", release="2.2")
+    assert not diagnostics_of("RuntimeNotStored", trainjob(), rt)
 
 
 @pytest.mark.parametrize("character", ["\x01", "\x85", "\u2028", "\ufeff"])
 def test_other_characters_are_written_as_escapes(character: str) -> None:
     rt = runtime(job(containers=[container(env=[{"name": "A", "value": character}])]))
-    assert not said("RuntimeNotStored", trainjob(), rt, semantics="controller")
+    assert not diagnostics_of("RuntimeNotStored", trainjob(), rt, semantics="controller")
     in_the_job = trainjob({"env": [{"name": "A", "value": "\x7f"}]})
-    assert not said("RuntimeNotStored", in_the_job, runtime(), semantics="controller")
+    assert not diagnostics_of("RuntimeNotStored", in_the_job, runtime(), semantics="controller")
 
 
 @pytest.mark.parametrize(("release", "counted"), [("2.0", {"cpu": "4"}), ("2.1", {"cpu": "4", "hugepages-2Mi": "8Mi"})])
@@ -233,12 +233,12 @@ def test_huge_pages_of_a_pod_count_in_the_gang_since_2_1(release: str, counted: 
 
 def test_the_jobset_of_2_2_has_no_scheduling_group() -> None:
     rt = runtime(job(pod={"schedulingGroup": {"podGroupName": "x"}}))
-    (found,) = said("UnknownField", trainjob(), rt, release="2.2")
+    (found,) = diagnostics_of("UnknownField", trainjob(), rt, release="2.2")
     assert found.severity == "error"
     result = compiled(trainjob(), rt, release="2.2", semantics="controller")
     assert pod(result)["spec"]["schedulingGroup"] == {"podGroupName": "x"}
     assert [d.severity for d in result.diagnostics if d.code == "UnknownField"] == ["warning"]
-    assert not said("UnknownField", trainjob(), rt, release="2.3")
+    assert not diagnostics_of("UnknownField", trainjob(), rt, release="2.3")
 
 
 def test_the_jobset_of_2_2_has_a_workload_reference() -> None:
@@ -270,7 +270,7 @@ def test_a_jobset_of_2_2_that_is_none_is_refused_and_not_crashed_on() -> None:
 def test_a_patch_without_a_time_needs_the_sources_of_a_projected_volume(release: str, semantics: str) -> None:
     volume = {"name": "x", "projected": {}}
     without_time = patched(release, volumes=[volume])
-    (found, *_) = said("MissingRequired", without_time, runtime(), release=release, semantics=semantics)
+    (found, *_) = diagnostics_of("MissingRequired", without_time, runtime(), release=release, semantics=semantics)
     assert (found.severity, found.object) == ("error", "TrainJob team-a/llm")
     with_time = deepcopy(without_time)
     with_time["spec"]["runtimePatches"][0]["time"] = "2026-01-31T12:00:00Z"
@@ -291,7 +291,7 @@ def test_a_jobset_needs_the_sources_of_a_projected_volume(release: str) -> None:
 @pytest.mark.parametrize("release", RELEASES)
 def test_a_gang_of_coscheduling_without_pods_is_refused(release: str) -> None:
     rt = runtime(policy={"torch": {}}, gang={"coscheduling": {}})
-    (refused,) = said("NoNodes", trainjob({"numNodes": 0}), rt, release=release)
+    (refused,) = diagnostics_of("NoNodes", trainjob({"numNodes": 0}), rt, release=release)
     assert refused.severity == "error"
     result = compiled(trainjob({"numNodes": 0}), rt, release=release, semantics="controller")
     assert one(result, "PodGroup")["spec"]["minMember"] == 0
@@ -303,6 +303,6 @@ def test_a_gang_is_without_pods_too_where_only_those_are_left_that_end_before() 
     initializer = job("dataset-initializer", "dataset-initializer", [container("dataset-initializer")])
     after: Json = {"dependsOn": [{"name": "dataset-initializer", "status": "Complete"}]}
     rt = runtime(initializer, job(**after), policy={"torch": {}}, gang={"coscheduling": {}})
-    assert said("NoNodes", trainjob({"numNodes": 0}), rt)
-    assert not said("NoNodes", trainjob({"numNodes": 0}), rt, semantics="controller")
-    assert not said("NoNodes", trainjob({"numNodes": 1}), rt)
+    assert diagnostics_of("NoNodes", trainjob({"numNodes": 0}), rt)
+    assert not diagnostics_of("NoNodes", trainjob({"numNodes": 0}), rt, semantics="controller")
+    assert not diagnostics_of("NoNodes", trainjob({"numNodes": 1}), rt)

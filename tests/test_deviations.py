@@ -46,9 +46,9 @@ def test_a_job_that_is_awaited_is_no_member_of_the_gang() -> None:
 
 
 def test_the_gang_counts_every_replica() -> None:
-    asked = {"resources": {"requests": {"cpu": "1"}}}
+    requested = {"resources": {"requests": {"cpu": "1"}}}
     rt = runtime(
-        job("side", None, [container("c", **asked)], replicas=3, spec={"parallelism": 2}), gang={"coscheduling": {}}
+        job("side", None, [container("c", **requested)], replicas=3, spec={"parallelism": 2}), gang={"coscheduling": {}}
     )
     controller, gitops = both(trainjob(), rt)
     assert one(controller, "PodGroup")["spec"]["minMember"] == 2

@@ -47,7 +47,7 @@ def assert_said(found: list[dict[str, Any]], row: Expected) -> None:
     for severity, wanted in (("error", row.errors), ("warning", row.warnings)):
         given = [d for d in found if d["severity"] == severity]
         placed = [(d["code"], d["source"]["line"], d["source"]["column"]) for d in given]
-        assert sorted(placed) == sorted(said[:3] for said in wanted)
+        assert sorted(placed) == sorted(reported[:3] for reported in wanted)
         for code, line, column, words in wanted:
             texts = [
                 f"{d['message']}; {d['hint']}"

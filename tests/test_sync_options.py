@@ -18,7 +18,7 @@ def test_options_are_spelled_as_the_table_spells_them_and_in_its_order() -> None
     [
         ("argocd", ("Repalce=true",), "unknown sync option 'Repalce=true' for argocd"),
         ("argocd", ("force=enabled",), "unknown sync option"),
-        ("flux", ("Replace=true",), "choose among force=enabled"),
+        ("flux", ("Replace=true",), "choose one of force=enabled"),
         ("kubectl", ("Replace=true",), "it has none"),
         ("argocd", ("Force=true", "ServerSideApply=true"), "kubectl refuses"),
         ("argocd", ("Prune=confirm", "Prune=false"), "cannot be used together"),

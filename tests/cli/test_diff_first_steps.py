@@ -65,7 +65,7 @@ def test_outside_of_git_it_says_so_and_reads_nothing(tmp_path: Path, monkeypatch
         result = run("diff", *words)
         assert result.status == 1
         assert result.stderr.count("error[") == 1
-        assert "this folder is in no git repository" in result.stderr
+        assert "this folder is not in a git repository" in result.stderr
 
 
 def test_a_shallow_clone_is_told_how_to_get_the_rest(

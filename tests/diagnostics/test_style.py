@@ -12,7 +12,8 @@ import pytest
 from trainc.diagnostics.codes import CODES
 from trainc.diagnostics.rulebook import page
 
-PACKAGE = Path(__file__).parents[2] / "compiler" / "trainc"
+REPOSITORY = Path(__file__).parents[2]
+PACKAGE = REPOSITORY / "compiler" / "trainc"
 RULES = sorted((PACKAGE / "diagnostics" / "rules").glob("*.md"))
 # Folders whose texts are all messages and hints of diagnostics.
 FOLDERS = (
@@ -40,6 +41,25 @@ FOREIGN = {
     r"\bnobody\b": "nothing, or no one in particular",
     r"\bget about\b": "move",
 }  # fmt: skip
+# Words that no module, class, function, parameter or variable is named with, and what to call it instead.
+FOREIGN_NAMES = {
+    "anew": "again",
+    "asked": "requested",
+    "because": "reason",
+    "beside": "siblings, others",
+    "brought": "what brings it: overlay_files",
+    "former": "removed, old",
+    "graver": "more_severe",
+    "honouring": "a verb, and with what: check_with_removed_fields",
+    "mend": "fix, hint",
+    "remark": "finding, diagnostic",
+    "remarks": "findings, diagnostics",
+    "said": "text, reported",
+    "shouted": "upper",
+    "told": "configured, reported",
+    "unheeded": "ignored",
+    "whoever": "author, owner",
+}
 _FOREIGN = re.compile("|".join(f"(?:{pattern})" for pattern in FOREIGN), re.IGNORECASE)
 _EXAMPLE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
@@ -55,6 +75,17 @@ def texts(source: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
+def names(source: Path) -> Iterator[tuple[int, str]]:
+    """What a module defines: itself, classes, functions, parameters and variables, with their lines."""
+    yield 1, source.stem
+    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.arg(arg=name):
+                yield node.lineno, name
+            case ast.Name(id=name, ctx=ast.Store()):
+                yield node.lineno, name
+
+
 def foreign(text: str) -> list[str]:
     return [found.group() for found in _FOREIGN.finditer(text)]
 
@@ -68,6 +99,18 @@ def test_messages_and_hints_are_plain_english(folder: str) -> None:
         for source in sources
         for line, text in texts(source)
         if " " in text.strip() and (words := foreign(text))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("folder", ["compiler/trainc", "scripts"])
+def test_names_in_the_code_are_plain_english(folder: str) -> None:
+    found = [
+        f"{source.relative_to(REPOSITORY)}:{line}: {name}: write {FOREIGN_NAMES[word]}"
+        for source in sorted((REPOSITORY / folder).rglob("*.py"))
+        for line, name in names(source)
+        for word in re.findall(r"[a-z]+", re.sub(r"([A-Z])", r"_\1", name).lower())
+        if word in FOREIGN_NAMES
     ]
     assert found == []
 

@@ -188,7 +188,7 @@ def test_what_deletes_before_it_creates_loses_the_job_to_an_invalid_manifest(rel
     assert outcomes(None, bent(old, INVALID), release) == ["invalid"] * len(DELIVERY_METHODS)
 
 
-def told(annotation: str, value: str) -> Any:
+def reported(annotation: str, value: str) -> Any:
     return lambda manifest: manifest["metadata"].setdefault("annotations", {}).update({annotation: value})
 
 
@@ -211,13 +211,13 @@ OWN: dict[str, tuple[str, str, Any, str]] = {
 
 @pytest.mark.parametrize(("annotation", "value", "edit", "expected"), OWN.values(), ids=OWN)
 def test_an_objects_own_annotations_win(annotation: str, value: str, edit: Any, expected: str) -> None:
-    old = bent(jobset(), told(annotation, value))
+    old = bent(jobset(), reported(annotation, value))
     assert outcomes(old, bent(old, edit)) == row(expected)
 
 
 @pytest.mark.parametrize(("release", "argocd"), [("2.0", "r"), ("2.1", "r"), ("2.2", "r"), ("2.3", "n")])
 def test_force_alone_re_creates_only_what_is_answered_with_invalid(release: str, argocd: str) -> None:
-    old = bent(jobset(release), told(ARGO, "Force=true"))
+    old = bent(jobset(release), reported(ARGO, "Force=true"))
     assert outcomes(old, bent(old, set_trainer(image="x")), release) == row(f"r {argocd}r n r n n")
     by_crd = bent(old, set_spec(successPolicy={"operator": "Any"}))
     assert outcomes(old, by_crd, release) == row("r nr n r n n")
@@ -226,7 +226,7 @@ def test_force_alone_re_creates_only_what_is_answered_with_invalid(release: str,
 def test_server_side_apply_may_be_a_wish_of_the_object_and_may_be_refused_by_it() -> None:
     bare = bent(jobset(), without_defaults)
     for value, expected in (("ServerSideApply=true", "r ii n i i i"), ("ServerSideApply=false", "r rr n i i i")):
-        old = bent(bare, told(ARGO, value))
+        old = bent(bare, reported(ARGO, value))
         assert outcomes(old, bent(old, set_metadata(labels={"a": "b"}))) == row(expected)
 
 
@@ -239,7 +239,7 @@ def test_server_side_apply_may_be_a_wish_of_the_object_and_may_be_refused_by_it(
     ],
 )
 def test_what_must_not_be_pruned_stays(annotation: str, value: str, kept_by: str) -> None:
-    found = outcomes(bent(jobset(), told(annotation, value)), None)
+    found = outcomes(bent(jobset(), reported(annotation, value)), None)
     assert found == ["nothing" if way.tool in {kept_by, "kubectl"} else "deleted" for way in DELIVERY_METHODS]
 
 

@@ -42,8 +42,8 @@ def run(python: str, *words: str | Path, folder: Path = HERE) -> subprocess.Comp
 
 def release_of(python: str) -> str:
     """Version 0.3 knows the API of Trainer 2.1, later ones the newest."""
-    asked = run(python, "-c", "from importlib.metadata import version; print(version('kubeflow'))")
-    return "2.1" if asked.stdout.startswith("0.3.") else "2.3"
+    requested = run(python, "-c", "from importlib.metadata import version; print(version('kubeflow'))")
+    return "2.1" if requested.stdout.startswith("0.3.") else "2.3"
 
 
 @each_version

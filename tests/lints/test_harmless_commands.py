@@ -137,7 +137,7 @@ CASES = {
 }
 
 
-def said(
+def diagnostics_of(
     command: list[str],
     nodes: int = 4,
     gpus: int = 8,
@@ -159,7 +159,7 @@ def said(
 @pytest.mark.parametrize("case", CASES)
 def test_a_command_that_runs_is_left_alone(case: str) -> None:
     command, fields = CASES[case]
-    assert [str(d) for d in said(command, **fields) if d.severity != "info"] == []
+    assert [str(d) for d in diagnostics_of(command, **fields) if d.severity != "info"] == []
 
 
 DOUBTFUL: dict[str, tuple[list[str], str]] = {
@@ -185,4 +185,4 @@ DOUBTFUL: dict[str, tuple[list[str], str]] = {
 @pytest.mark.parametrize("case", DOUBTFUL)
 def test_what_may_be_meant_is_a_warning(case: str) -> None:
     command, code = DOUBTFUL[case]
-    assert [(d.severity, d.code) for d in said(command) if d.severity != "info"] == [("warning", code)]
+    assert [(d.severity, d.code) for d in diagnostics_of(command) if d.severity != "info"] == [("warning", code)]

@@ -13,12 +13,14 @@ GPUS = {"limits": {"nvidia.com/gpu": 8}}
 POLICIES: dict[str, dict[str, Any]] = {name: {name: {}} for name in ("torch", "jax", "xgboost")}
 
 
-def said(command: list[str] | None, *, nodes: int = 4, policy: str = "torch", **trainer: Any) -> list[Diagnostic]:
+def diagnostics_of(
+    command: list[str] | None, *, nodes: int = 4, policy: str = "torch", **trainer: Any
+) -> list[Diagnostic]:
     """All warnings and errors about a job of so many nodes with 8 GPUs each."""
-    asked: dict[str, Any] = {"numNodes": nodes, "resourcesPerNode": GPUS, **trainer}
+    requested: dict[str, Any] = {"numNodes": nodes, "resourcesPerNode": GPUS, **trainer}
     if command is not None:
-        asked["command"] = command
-    documents = trainjob(asked), runtime(policy=POLICIES[policy])
+        requested["command"] = command
+    documents = trainjob(requested), runtime(policy=POLICIES[policy])
     try:
         found = compiled(*documents).diagnostics
     except CompileError as error:
@@ -110,13 +112,13 @@ CERTAIN = {"RanksDoNotMeet", "CommandCannotStart", "InvalidImage", "LoopbackInte
 
 @pytest.mark.parametrize("case", RIGHT)
 def test_of_what_runs_nothing_is_said(case: str) -> None:
-    assert said(**{"command": ["torchrun", "train.py"], **RIGHT[case]}) == []
+    assert diagnostics_of(**{"command": ["torchrun", "train.py"], **RIGHT[case]}) == []
 
 
 @pytest.mark.parametrize("case", WRONG)
 def test_what_does_not_run_is_named(case: str) -> None:
     code, fields = WRONG[case]
-    found = said(**{"command": ["torchrun", "train.py"], **fields})
+    found = diagnostics_of(**{"command": ["torchrun", "train.py"], **fields})
     assert [(d.code, d.severity) for d in found] == [(code, "error" if code in CERTAIN else "warning")]
 
 

@@ -27,7 +27,7 @@ def document(kind: str = "TrainJob", **metadata: Any) -> Edited:
 
 
 @pytest.mark.parametrize(
-    ("image", "asked", "result"),
+    ("image", "requested", "result"),
     [
         ("x:1", change(tag="2"), "x:2"),
         ("x", change(tag="2"), "x:2"),
@@ -43,8 +43,8 @@ def document(kind: str = "TrainJob", **metadata: Any) -> Edited:
         ("host:5000/x:1", change(tag="2"), "host:5000/x:2"),
     ],
 )
-def test_an_image_is_changed_in_the_part_that_is_named(image: str, asked: ImageChange, result: str) -> None:
-    assert change_image(image, asked) == result
+def test_an_image_is_changed_in_the_part_that_is_named(image: str, requested: ImageChange, result: str) -> None:
+    assert change_image(image, requested) == result
 
 
 def test_images_of_all_containers_and_of_the_trainer_change() -> None:

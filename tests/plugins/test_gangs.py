@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from builders import compiled, container, job, one, pod, refused, runtime, said, trainjob
+from builders import compiled, container, diagnostics_of, job, one, pod, refused, runtime, trainjob
 
 ASKED: dict[str, Any] = {"resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}
 JOBS = (
@@ -98,7 +98,7 @@ def test_a_queue_without_a_name_is_refused_where_it_stands() -> None:
 @pytest.mark.parametrize(("semantics", "severity"), [("gitops", "error"), ("controller", "warning")])
 def test_two_gang_schedulers_exclude_each_other(semantics: str, severity: str) -> None:
     rt = runtime(gang={"volcano": {}, "coscheduling": {}})
-    found = said("MutuallyExclusivePolicies", trainjob(), rt, semantics=semantics)
+    found = diagnostics_of("MutuallyExclusivePolicies", trainjob(), rt, semantics=semantics)
     assert [(d.severity, d.path, d.object) for d in found] == [
         (severity, "spec.podGroupPolicy.volcano", "ClusterTrainingRuntime rt")
     ]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from builders import compiled, container, job, runtime, trainjob
-from builders import said as said_of
+from builders import diagnostics_of as said_of
 
 from trainc import Diagnostic
 
@@ -23,7 +23,7 @@ exec torchrun \\
 """
 
 
-def said(
+def diagnostics_of(
     command: list[str], args: list[str] | None = None, policy: dict[str, Any] | None = None, **options: Any
 ) -> list[Diagnostic]:
     """What is said of a job of 4 nodes with 8 processes each."""
@@ -71,7 +71,7 @@ OVERRIDING = {
 @pytest.mark.parametrize("case", OVERRIDING)
 def test_a_flag_that_says_another_thing_than_the_job_is_reported(case: str) -> None:
     command, severity, words = OVERRIDING[case]
-    (found,) = said(command)
+    (found,) = diagnostics_of(command)
     assert found.severity == severity
     assert words in found.message
     assert found.path.startswith("spec.trainer.command[")
@@ -111,11 +111,11 @@ HARMLESS = {
 
 @pytest.mark.parametrize("case", HARMLESS)
 def test_a_flag_that_beats_nothing_is_not_reported(case: str) -> None:
-    assert said(HARMLESS[case]) == []
+    assert diagnostics_of(HARMLESS[case]) == []
 
 
 def test_every_flag_is_reported_at_its_own_word() -> None:
-    found = said(["torchrun"], ["--nnodes=8", "--nproc-per-node=1", "train.py"])
+    found = diagnostics_of(["torchrun"], ["--nnodes=8", "--nproc-per-node=1", "train.py"])
     assert sorted(d.path for d in found) == ["spec.trainer.args[0]", "spec.trainer.args[1]"]
     assert "numNodes" in next(d.hint for d in found if d.path == "spec.trainer.args[0]")
 
@@ -149,7 +149,7 @@ def test_a_single_node_may_stand_alone() -> None:
 def test_an_elastic_job_is_held_to_its_range() -> None:
     elastic = {"torch": {"elasticPolicy": {"minNodes": 2, "maxNodes": 8, "maxRestarts": 5}}}
     flags = ["torchrun", "--nnodes=2:8", "--max-restarts=3", "--rdzv_backend=c10d", "train.py"]
-    (found,) = said(flags, policy=elastic)
+    (found,) = diagnostics_of(flags, policy=elastic)
     assert "PET_MAX_RESTARTS" in found.message
 
 
@@ -160,4 +160,4 @@ def test_torchrun_waits_for_its_nodes_whatever_the_policy(policy: dict[str, Any]
 
 
 def test_the_controllers_output_is_judged_alike() -> None:
-    assert len(said(["torchrun", "--nnodes=8", "train.py"], semantics="controller")) == 1
+    assert len(diagnostics_of(["torchrun", "--nnodes=8", "train.py"], semantics="controller")) == 1

@@ -102,7 +102,7 @@ def test_what_is_no_revision_is_refused(git: Git, tmp_path: Path, revision: str)
 
 def test_a_folder_without_repository_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    with pytest.raises(CompileError, match="in no git repository"):
+    with pytest.raises(CompileError, match="not in a git repository"):
         repository_of(str(tmp_path))
 
 

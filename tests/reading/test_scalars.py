@@ -119,5 +119,5 @@ def test_scalars_of_any_form_read_as_kubectl_reads_them(kubectl: Kubectl, texts:
             ours[text] = plain(text)
         except NotFiniteError:
             continue
-    asked = [text for text in ours if text != "-" and not text.endswith(":")]  # Those two are no scalars to YAML.
-    assert as_json_numbers([ours[text] for text in asked]) == as_json_numbers(kubectl.read_values(asked))
+    requested = [text for text in ours if text != "-" and not text.endswith(":")]  # Those two are no scalars to YAML.
+    assert as_json_numbers([ours[text] for text in requested]) == as_json_numbers(kubectl.read_values(requested))

@@ -95,10 +95,10 @@ SAME = '{name: PET_REDIRECTS, value: "9:3"}, {name: PET_TEE, value: "9:3"}, '
 @cache
 def defaults() -> str:
     """What this torch has to be told of its own defaults."""
-    asked = subprocess.run(
+    requested = subprocess.run(
         [TORCH, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True, check=True
     )
-    return SAME if asked.stdout.startswith("1.") else ""
+    return SAME if requested.stdout.startswith("1.") else ""
 
 
 def started(tmp_path: Path, runtime: str, trainer: str, script: str, *words: str, more: str = "") -> Result:

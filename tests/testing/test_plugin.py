@@ -137,7 +137,7 @@ def test_what_is_no_manifest_is_told_so(example: Path) -> None:
     (example / "test_wrong.py").write_text("def test_it(manifest_snapshot):\n    assert 'text' == manifest_snapshot\n")
     status, output = run_pytest(example, "test_wrong.py")
     assert status == 1
-    assert "this is no manifest and no list of manifests, but str" in output
+    assert "expected a manifest or a list of manifests, got str" in output
 
 
 def test_without_syrupy_everything_else_works_and_snapshots_say_what_is_missing(example: Path, tmp_path: Path) -> None:

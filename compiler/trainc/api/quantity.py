@@ -199,24 +199,24 @@ def pod_requests(pod_spec: Json, *, limits_count: bool = False, pod_level: tuple
     sidecars: ResourceList = {}
     peak: ResourceList = {}
     for container in pod_spec.get("initContainers", ()):
-        asked = container_requests(container, limits_count)
+        requested = container_requests(container, limits_count)
         if container.get("restartPolicy") == "Always":
-            total = add_resources(total, asked)
-            sidecars = asked = add_resources(sidecars, asked)
+            total = add_resources(total, requested)
+            sidecars = requested = add_resources(sidecars, requested)
         else:
-            asked = add_resources(asked, sidecars)
-        peak = max_resources(peak, asked)
-    total = {**max_resources(total, peak), **_of_pod(pod_spec, pod_level)}
+            requested = add_resources(requested, sidecars)
+        peak = max_resources(peak, requested)
+    total = {**max_resources(total, peak), **_pod_level(pod_spec, pod_level)}
     return add_resources(total, parse_resources(pod_spec.get("overhead")))
 
 
 def container_requests(container: Json, limits_count: bool) -> ResourceList:
     """The requests of one container."""
     resources = container.get("resources", {})
-    asked = parse_resources(resources.get("requests"))
-    return {**parse_resources(resources.get("limits")), **asked} if limits_count else asked
+    requested = parse_resources(resources.get("requests"))
+    return {**parse_resources(resources.get("limits")), **requested} if limits_count else requested
 
 
-def _of_pod(pod_spec: Json, counted: tuple[str, ...]) -> ResourceList:
-    asked = pod_spec.get("resources", {}).get("requests", {})
-    return parse_resources({name: amount for name, amount in asked.items() if name.startswith(counted)})
+def _pod_level(pod_spec: Json, counted: tuple[str, ...]) -> ResourceList:
+    requested = pod_spec.get("resources", {}).get("requests", {})
+    return parse_resources({name: amount for name, amount in requested.items() if name.startswith(counted)})

@@ -113,7 +113,7 @@ class _Merge:
         for index, item in enumerate(change):
             name, inner = _name(item, key), (*place, index)
             if name is None and self.names_items:
-                raise PatchFailedError(f"an item of this list has no {key!r}, which says which one is meant", inner)
+                raise PatchFailedError(f"an item of this list has no {key!r}, which identifies it", inner)
             item_at = (*at, Item(name, key))
             if _directive(item, inner) == "delete":
                 deleted.add(name)

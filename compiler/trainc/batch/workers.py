@@ -51,7 +51,7 @@ def _spread(
             for made in pool.map(_compile_chunk, chunks):
                 yield from made
         except BrokenProcessPool:
-            raise UnusualError("a process has ended early") from None
+            raise UnusualError("a worker process ended unexpectedly") from None
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
@@ -94,7 +94,7 @@ def _prepare(shared: Shared, digest: bytes, place: Place) -> None:
 def _compile_chunk(files: Sequence[str]) -> list[Made]:
     context = _Prepared.context
     if context is None:
-        raise UnusualError("the input changes while it is read")
+        raise UnusualError("the input changed while it was being read")
     return [_compile(file, context) for file in files]
 
 

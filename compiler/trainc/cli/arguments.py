@@ -9,9 +9,10 @@ from argparse import ArgumentParser
 from collections.abc import Callable
 from typing import Any, get_args
 
-from trainc.api.releases import RELEASES, normalize_release
+from trainc.api.releases import DEFAULT_KUBERNETES, KUBERNETES, RELEASES, normalize_kubernetes, normalize_release
 from trainc.options import (
     Delivery,
+    Gang,
     Limits,
     SecretsMode,
     Semantics,
@@ -78,6 +79,19 @@ def _add_rare_input(parser: ArgumentParser) -> None:
         "--semantics",
         choices=get_args(Semantics),
         help="gitops (default): what belongs in git; controller: exactly what Trainer's controller would create",
+    )
+    group.add_argument(
+        "--kubernetes",
+        type=_checked_type(normalize_kubernetes),
+        choices=KUBERNETES,
+        metavar="MINOR",
+        help=f"Kubernetes minor of the cluster: {KUBERNETES[0]} to {KUBERNETES[-1]} (default: {DEFAULT_KUBERNETES})",
+    )
+    group.add_argument(
+        "--gang",
+        choices=get_args(Gang),
+        help="who schedules the pods of a gang together: runtime (default), the scheduler in the runtime's "
+        "podGroupPolicy; workload, Kubernetes 1.37 itself",
     )
     group.add_argument(
         "--plugin",
@@ -181,11 +195,12 @@ _BOUNDED = {
 def add_limits(parser: ArgumentParser) -> None:
     """Bounds on input."""
     group = topic_group(parser, "limits")
+    defaults = Limits()
     for limit in fields(Limits):
         if limit.name == _OUTSIDE:
             continue
         what = _BOUNDED.get(limit.name, limit.name.replace("_", " "))
-        default = f"{getattr(Limits(), limit.name):,}"
+        default = f"{getattr(defaults, limit.name):,}"
         group.add_argument(
             f"--max-{limit.name.replace('_', '-')}",
             dest=limit.name,

@@ -26,7 +26,7 @@ from trainc.cli.compiling import Run, diagnostics_paint, is_checked, is_failure,
 from trainc.cli.environments import environment_name, environments_of, merge_diagnostics
 from trainc.cli.report_text import Files, counted_noun, text_report
 from trainc.cli.settings import Settings, settings_of
-from trainc.cli.sweeping import Asked, read_matrix_option
+from trainc.cli.sweeping import MatrixInput, read_matrix_option
 from trainc.cli.terminal import Progress
 from trainc.compilation import CompiledJob
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, sort_diagnostics
@@ -80,7 +80,7 @@ class _Checked:
 
 
 def _check(
-    settings: Settings, stdin: bytes, progress: Progress, arguments: Arguments, matrix: Asked | None
+    settings: Settings, stdin: bytes, progress: Progress, arguments: Arguments, matrix: MatrixInput | None
 ) -> _Checked:
     checking = start(settings, stdin, checks_fragments=True, step=progress.step, matrix=matrix)
     cluster = settings.configuration.cluster

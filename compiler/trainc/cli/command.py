@@ -81,6 +81,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("sdk", "write the TrainJobs that a Kubeflow SDK script would submit", "sdk"),
     Command("report", "write an HTML page about all jobs", "report"),
     Command("migrate", "rewrite older APIs and dialects in the current one", "migrate"),
+    Command("lsp", "run as a language server for editors", "lsp"),
     Command("rule", "explain a diagnostic code", "rule"),
     Command("runtimes", "list or show the built-in runtimes", "runtimes"),
     Command("schema", "print the JSON Schema of TrainJobs and runtimes for editors", "schema"),

@@ -10,7 +10,7 @@ from trainc.cli.command import Arguments, Streams
 from trainc.cli.configuration import FILE_NAME
 from trainc.cli.report_text import STDIN, Files, counted_noun
 from trainc.cli.settings import Settings
-from trainc.cli.sweeping import Asked, Tally, expand_inputs
+from trainc.cli.sweeping import MatrixInput, Tally, expand_inputs
 from trainc.cli.terminal import Paint
 from trainc.compilation import CompiledJob
 from trainc.diagnostics import Diagnostic, Finding, Severity, has_errors
@@ -109,7 +109,7 @@ def start(  # noqa: PLR0913 - all but three go by their names
     *,
     checks_fragments: bool = False,
     step: Step = _ignore_progress,
-    matrix: Asked | None = None,
+    matrix: MatrixInput | None = None,
 ) -> Run:
     """Read the input of a command; the folder `skip` is not entered. Fragments may be the command's own concern.
 
@@ -120,7 +120,7 @@ def start(  # noqa: PLR0913 - all but three go by their names
     if matrix is not None:
         inputs, tally = expand_inputs(inputs, matrix)
     rules = settings.policy(stdin)
-    judge, problems = _judge(settings, inputs)
+    judge, problems = judge_of(settings, inputs.documents)
     session = Session.of(
         inputs.documents, inputs.runtime_sources, settings.options, inputs.catalog, place, rules, judge
     )
@@ -129,14 +129,14 @@ def start(  # noqa: PLR0913 - all but three go by their names
     return Run(settings, inputs, session, Files(stdin), step, found, tally)
 
 
-def _judge(settings: Settings, inputs: Inputs) -> tuple[Judge | None, list[Diagnostic]]:
+def judge_of(settings: Settings, documents: Sequence[Document]) -> tuple[Judge | None, list[Diagnostic]]:
     """The policies that trainc.yaml names, ready to be asked."""
     folders = settings.configuration.policies
     if not folders:
         return None, []
     from trainc.policies import read_policies
 
-    return read_policies(folders, inputs.documents, settings.options.limits)
+    return read_policies(folders, documents, settings.options.limits)
 
 
 def is_failure(found: Sequence[Diagnostic], arguments: Arguments) -> bool:

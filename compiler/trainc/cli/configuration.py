@@ -11,7 +11,7 @@ from typing import Any
 from trainc.cli.configuration_keys import BY_NAME, ENVIRONMENTS, problems_of
 from trainc.diagnostics import CompileError, Diagnostic, Path, format_path
 from trainc.diagnostics.policy import Rule, read_rules
-from trainc.options import Delivery, Limits, SecretsMode, Semantics
+from trainc.options import Delivery, Gang, Limits, SecretsMode, Semantics
 from trainc.reading.confinement import OUTSIDE_HINT, folders_upward, is_inside, root_around
 from trainc.reading.document import Document
 from trainc.reading.file_filter import Exclude
@@ -38,6 +38,8 @@ class Configuration:
     name_hash: bool | None = None
     sync_options: tuple[str, ...] | None = None
     plugins: tuple[str, ...] | None = None
+    gang: Gang | None = None
+    kubernetes: str | None = None
     output: str | None = None
     cluster: str | None = None
     policies: tuple[str, ...] = ()

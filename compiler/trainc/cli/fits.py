@@ -58,9 +58,9 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if not any(clusters.values()):
         raise UsageError("--cluster DIR is missing, and trainc.yaml has no `cluster:`")
     stdin = read_stdin(next(iter(every.values())), streams)
-    asked = {name: _judge(every[name], cluster, stdin) for name, cluster in clusters.items() if cluster}
-    _print({name: answers for name, (answers, _) in asked.items() if answers}, arguments, streams)
-    return _refused({name: found for name, (_, found) in asked.items()}, Files(stdin), arguments, streams)
+    requested = {name: _judge(every[name], cluster, stdin) for name, cluster in clusters.items() if cluster}
+    _print({name: answers for name, (answers, _) in requested.items() if answers}, arguments, streams)
+    return _refused({name: found for name, (_, found) in requested.items()}, Files(stdin), arguments, streams)
 
 
 def _judge(settings: Settings, cluster: str, stdin: bytes) -> tuple[Fits | None, list[Diagnostic]]:

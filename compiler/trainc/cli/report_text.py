@@ -8,23 +8,12 @@ from collections.abc import Iterable, Sequence
 from trainc.cli.terminal import Paint
 from trainc.diagnostics import Diagnostic, Source
 from trainc.diagnostics.escaping import escape_line, escape_report
+from trainc.diagnostics.meant import meant
 from trainc.diagnostics.rulebook import rule_url
-from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass, field, replace
 
 STDIN = "-"
-_WORD = pattern(r"[^\s:,\[\]{}\"']+|[\"'][^\"']*[\"']")
-# What follows a key on its line: a scalar in quotes, up to the end or a comment, or up to the end of a flow item.
-_VALUES = (
-    pattern(r":\s+(\"[^\"]*\"|'[^']*')"),
-    pattern(r":\s+(.*?)\s*(?: #.*)?$"),
-    pattern(r":\s+([^,{}\[\]]*)"),
-)
-# A text that goes on below its key, and what of it a message may name: an option, or words in quotes.
-_BLOCK = pattern(r"(?:.*\s)?[|>][-+1-9]*\s*(?:#.*)?$")
-_NAMED = pattern(r"--[\w-]+|'([^'\n]+)'|`([^`\n]+)`")
 _WIDEST = 160
-_LONGEST_BLOCK = 400
 
 
 @dataclass(slots=True)
@@ -66,59 +55,19 @@ def excerpt(files: Files, source: Source, message: str = "") -> list[str]:
     That is the value of a key, where the message names it, else the key.
     """
     # A tab becomes one blank, so that the caret stays under its character.
-    number, line, span = _inside(files, source, message) or (source.line, files.line(source) or "", None)
-    line = line.replace("\t", " ")
+    number, start, end = meant(lambda number: files.line(replace(source, line=number)), source, message)
+    line = (files.line(replace(source, line=number)) or "").replace("\t", " ")
     if not line.strip() or len(line) > _WIDEST or not line.isprintable():
         return []
     gutter = " " * len(str(number))
-    start, end = span or _meant(line, source.column - 1, message)
     return [f"{gutter} |", f"{number} | {line}", f"{gutter} | {' ' * start}{'^' * max(1, end - start)}"]
-
-
-def _inside(files: Files, source: Source, message: str) -> tuple[int, str, tuple[int, int]] | None:
-    """The number and text of the line of a block of text that holds what the message names, and where it stands."""
-    header = files.line(source) or ""
-    if not _BLOCK.match(header, source.column - 1):
-        return None
-    named = [found[1] or found[2] or found[0] for found in _NAMED.finditer(message)]
-    indent = len(header) - len(header.lstrip())
-    for number in range(source.line + 1, source.line + _LONGEST_BLOCK):
-        line = files.line(replace(source, line=number))
-        if line is None or (line.strip() and len(line) - len(line.lstrip()) <= indent):
-            break
-        for words in named:
-            if (at := line.find(words)) >= 0:
-                return number, line, (at, at + len(words))
-    return None
-
-
-def _meant(line: str, column: int, message: str) -> tuple[int, int]:
-    """Where the word that is meant begins and ends."""
-    word = _WORD.match(line, column)
-    if word is None:
-        return column, column
-    for value in _VALUES:
-        found = value.match(line, word.end())
-        if found is not None and _names(message, found[1].strip().strip("\"'")):
-            return found.start(1), found.start(1) + len(found[1].rstrip())
-    return word.span()
-
-
-def _names(message: str, value: str) -> bool:
-    """Whether a message names a value, as a word of its own: the 3 of `replicas: 3` is not in `Trainer 2.3`."""
-    before, found, after = message.partition(value) if value else ("", "", "")
-    return bool(found) and not _joined(before[-1:]) and (not _joined(after[:1]) or after[:2].strip() == ".")
-
-
-def _joined(letter: str) -> bool:
-    return letter.isalnum() or (letter != "" and letter in "_.-")
 
 
 # Nobody reads more, and a hundred megabytes of report are no help.
 _MOST_SHOWN = 1_000
 # Once it is known what to do, the rest are noise; --format json has them all.
 _SAID_ONCE = frozenset(("SecretNeeded",))
-_COMPILED = ("ConfigMap ", "JobSet ", "PodGroup ")
+_COMPILED = ("ConfigMap ", "JobSet ", "PodGroup ", "Workload ")
 
 
 def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *, quiet: bool = False) -> str:

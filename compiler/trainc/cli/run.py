@@ -117,8 +117,8 @@ def _temporary() -> tempfile.TemporaryDirectory[str]:
 
 def _machine(arguments: Arguments, workdir: str, one: OneJob) -> Machine:
     places = dict(arguments.map)
-    asked = {*ASKED_ABOUT, *requested_programs(one.compiled.manifests, places)}
-    programs = {name: path for name in asked if (path := shutil.which(name))}
+    requested = {*ASKED_ABOUT, *requested_programs(one.compiled.manifests, places)}
+    programs = {name: path for name in requested if (path := shutil.which(name))}
     python = os.path.abspath(arguments.python) if arguments.python else ""
     if python and not shutil.which(python):
         raise UsageError(f"--python: {arguments.python} is not an executable file")
@@ -139,7 +139,7 @@ def _free_ports(count: int) -> tuple[int, ...]:
 def _environ(machine: Machine, plugins: Sequence[Plugin]) -> dict[str, str]:
     """This machine's variables, less those that a launcher around this one may have set, and what one machine needs."""
     known = [name for plugin in plugins for name in (*plugin.reserved, *plugin.shell_names)]
-    told = {
+    variables = {
         *known,
         *(value for plugin in plugins for value in plugin.shell_names.values()),
         "RANK",
@@ -147,7 +147,7 @@ def _environ(machine: Machine, plugins: Sequence[Plugin]) -> dict[str, str]:
         "WORLD_SIZE",
     }
     environ = {
-        **dict(inherited_variables(machine.environ, sorted(told))),
+        **dict(inherited_variables(machine.environ, sorted(variables))),
         **local_variables(machine),
         MARK: machine.workdir,
     }
@@ -208,8 +208,8 @@ def _format_plan(plan: Plan) -> str:
                 lines.append(
                     f"# pod {pod.short}, {program.name}{'' if program.kind == 'main' else f' ({program.kind})'}"
                 )
-                told = " ".join(f"{name}={shlex.quote(value)}" for name, value in program.env.items())
-                lines.append(f"{told} {shlex.join(program.words)}".strip())
+                variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in program.env.items())
+                lines.append(f"{variables} {shlex.join(program.words)}".strip())
     return "\n".join([*lines, ""])
 
 

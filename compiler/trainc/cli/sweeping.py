@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from trainc.sweeps.matrix import Matrix
 
 # A sweep, and what there is to say of its file.
-Asked: TypeAlias = "tuple[Matrix, list[Diagnostic]]"
+MatrixInput: TypeAlias = "tuple[Matrix, list[Diagnostic]]"
 _NUMBERED = pattern(r"-trial-\d+")
 
 
-def read_matrix_option(arguments: Arguments) -> Asked | None:
+def read_matrix_option(arguments: Arguments) -> MatrixInput | None:
     """The sweep that --matrix names, with its warnings; None without the option. CompileError if it is wrong.
 
     The file of its base becomes the input, unless a PATH is given.
@@ -72,15 +72,15 @@ class Tally:
         return [self._document.place(finding, "Sweep") for finding in self._cost.findings()]
 
 
-def expand_inputs(inputs: Inputs, asked: Asked) -> tuple[Inputs, Tally]:
+def expand_inputs(inputs: Inputs, requested: MatrixInput) -> tuple[Inputs, Tally]:
     """The input with the trials as its TrainJobs; without any where the base cannot be read."""
     from trainc.startup.records import replace
     from trainc.sweeps.cost import Cost
     from trainc.sweeps.matrix import replace_base
 
-    matrix, told = asked
+    matrix, diagnostics = requested
     documents, problems = replace_base(matrix, inputs.documents)
     # Where the file of the base is wrong, that is what there is to say.
-    told = [*told, *inputs.diagnostics, *([] if has_errors(inputs.diagnostics) else problems)]
-    inputs = replace(inputs, documents=documents, diagnostics=told)
+    diagnostics = [*diagnostics, *inputs.diagnostics, *([] if has_errors(inputs.diagnostics) else problems)]
+    inputs = replace(inputs, documents=documents, diagnostics=diagnostics)
     return inputs, Tally(matrix, Cost(matrix.budget), inputs)

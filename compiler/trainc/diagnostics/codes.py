@@ -50,7 +50,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
         "warning": """
             BaseModelNotFound CoercedType DeprecatedAPIVersion FieldWithoutCounterpart InitializerJobSplit
             MPIImplementationNotInTrainer OMEFieldIgnored OMEHyperParametersIgnored OMEMetadataPruned UnreleasedAPI
-            VolcanoFieldsNotInTrainer
+            VolcanoFieldsNotInTrainer WorkloadPolicyNotInTrainer
         """,
     },
     "schema": {
@@ -68,16 +68,16 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             InitializerNotInRuntime RuntimeNotFound RuntimeNotStored UnknownAPIVersion UnknownKind UnsupportedRuntimeRef
         """,
         "warning": "DeprecatedRuntime Fragment ListReplaced RoleInferred RuntimeRefGroupMismatch",
-        "info": "ManagedElsewhere ShadowedRuntime",
+        "info": "ManagedElsewhere NoGangPolicy ShadowedRuntime",
     },
     "validate": {
         "error": """
-            ControllerPanics ElasticRangeInvalid EmptyQueueName EnvInjectionTargetMissing HostfileTooLarge
-            InvalidManager InvalidNumProcPerNode MissingLauncher MultiNodeLoRA NamespaceMissing NoNodes
+            ControllerPanics ElasticRangeInvalid EmptyQueueName EnvInjectionTargetMissing GangNotPossible
+            HostfileTooLarge InvalidManager InvalidNumProcPerNode MissingLauncher MultiNodeLoRA NamespaceMissing NoNodes
             PatchedTrainerEnv RepeatedTargetJob ReservedArgument ReservedEnv ReservedInitContainer TooManyNodes
-            UnknownPatchedContainer UnknownPatchedJob UnsupportedModel UnsupportedQLoRA
+            UnknownPatchedContainer UnknownPatchedJob UnsupportedModel UnsupportedQLoRA WorkloadAPIMissing
         """,
-        "warning": "ElasticMaxRestartsConflict ElasticMetricsNotEmitted",
+        "warning": "ElasticMaxRestartsConflict ElasticMetricsNotEmitted GangSettingLost",
     },
     "lint": {
         "error": """
@@ -93,7 +93,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             LoRAIgnored MPIImagesDiffer MPINodesAwaited ManagedByNotPropagated MasterAddressWrong
             MetadataNotPropagated MisplacedTopologyRequest MissingTrainerAncestor MisspeltKueueName MisspeltVariable
             MoreProcessesThanDevices NoLauncher PatchCreatesTarget PlainToken RankEnvironmentMissing ResourceClaimsLost
-            ResourcesIgnored SchedulerNameMissing SharedOutput SuspendFightsKueue TTLRerun TorchrunArgOverridesPolicy
+            ResourcesIgnored SchedulerIgnoresGang SchedulerNameMissing SharedOutput SuspendFightsKueue TTLRerun TorchrunArgOverridesPolicy
             TypographicCharacter UnexpandedShellVariable UnlikelyAmount UnlikelyResource UnnamedPortsLost
             ValueOverridden VolumeNotMounted
         """,
@@ -104,6 +104,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             BackoffLimitPerIndexNeedsIndexed CompletionsMissing ConflictingFields CoordinatorNotIndexed DependsOnEmpty
             DependsOnFirstJob DependsOnSelf DependsOnUnknown DerivedNameTooLong DuplicateFailureRule DuplicateItem
             DuplicateVolumeClaim ExtendedResourceNotInteger ExtendedResourceUnequal FeatureGateOff FieldImmutable
+            FieldNotInKubernetes
             InvalidAddress InvalidAnnotation InvalidCoordinatorIndex InvalidCoordinatorLabel InvalidFailureRuleName
             InvalidGroupName InvalidJobName InvalidJobPolicy InvalidLabel InvalidManagedBy InvalidMessagePattern
             InvalidName InvalidPath InvalidResources InvalidRestartPolicy InvalidSelector InvalidSubdomain
@@ -112,6 +113,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             TwoVolumeSources UnknownFailureReason UnknownResource UnknownTargetJob UnsupportedValue ValueAndValueFrom
             VolumeClaimNameTooLong VolumeClaimNotMounted VolumeClaimShadowsVolume WebhookDefaultMissing
         """,
+        "warning": "DeprecatedInKubernetes",
     },
     "policy": {
         "error": "PolicyDenied PolicyInvalid PolicyNeedsExtra",

@@ -142,7 +142,7 @@ def read_rules(value: Any, path: Path, folder: str) -> tuple[list[Rule], list[Pr
     Globs begin at `folder`. Rules for some files come after those for all: the more particular wins.
     """
     if not isinstance(value, Mapping):
-        return [], [(path, "rules must be a mapping", f"write `Code: {'|'.join(LEVELS)}`, one a line")]
+        return [], [(path, "rules must be a mapping", f"write `Code: {'|'.join(LEVELS)}`, one per line")]
     rules: list[Rule] = []
     problems: list[Problem] = []
     here = os.path.relpath(os.curdir, folder or os.curdir)

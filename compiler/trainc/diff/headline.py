@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trainc.diff.delivery import DeliveryMethod
 from trainc.diff.model import Diff, JobDiff
 from trainc.diff.outcomes import Outcome
 from trainc.startup.records import dataclass
@@ -39,6 +40,11 @@ def headline(diff: Diff) -> str:
     total = len(diff.jobs) + diff.unchanged
     count, _, rest = parts[0].partition(" ")
     return "; ".join((f"{count} of {total:,} {'job' if total == 1 else 'jobs'} {rest}", *parts[1:]))
+
+
+def fate_of(job: JobDiff, method: DeliveryMethod) -> str:
+    """What becomes of one job that changes, with a method of delivery: `restarts`."""
+    return next(fate.one for fate in _FATES if job.outcomes[method.id] in fate.outcomes)
 
 
 def _of(fate: _Fate, diff: Diff) -> Sequence[JobDiff]:

@@ -9,6 +9,7 @@ from trainc.api.field_path import format_field
 from trainc.diff.changes import Change
 from trainc.diff.claims import claims_that_go, lasting_claims
 from trainc.diff.delivery import ARGOCD_REPLACE, KUBECTL, DeliveryMethod
+from trainc.diff.gangs import is_size
 from trainc.diff.model import JobDiff, ObjectDiff
 from trainc.diff.objects import JobPairs
 from trainc.diff.rules import ClusterRules
@@ -27,7 +28,7 @@ def add_notes(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod
         *_suspended(job),
         *_time_to_live(job),
         *_left_running(job, deliveries),
-        *_live_gang(job),
+        *_live_gang(job, deliveries),
         *_mounted_files(job),
         *_order(job, deliveries),
         *_queue(job, deliveries),
@@ -130,9 +131,9 @@ def _ephemeral_volumes(jobset: Manifest) -> list[str]:
 
 def _gang_apart_from_pods(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
     """The PodGroup is applied, the JobSet is not."""
-    sizes = [(c.before, c.after) for _, c in _changes(job, "PodGroup") if c.path == ("spec", "minMember")]
     jobset = _object(job, "JobSet")
     piecemeal = [method for method in deliveries if method.tool in ("kubectl", "argocd")]
+    sizes = [(c.before, c.after) for d, c in _changes(job, "PodGroup") if is_size(c.path) and _is_updated(d, piecemeal)]
     if jobset is None or not any(jobset.verdicts[method.id].outcome in _REFUSED for method in piecemeal):
         return
     for before, after in sizes:
@@ -172,8 +173,8 @@ def _left_running(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterato
         )
 
 
-def _live_gang(job: JobDiff) -> Iterator[str]:
-    if any(change.path[0] == "spec" for _, change in _changes(job, "PodGroup")):
+def _live_gang(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
+    if any(c.path[0] == "spec" and _is_updated(d, deliveries) for d, c in _changes(job, "PodGroup")):
         yield (
             "A changed PodGroup takes effect at once: running pods keep running, and pods that are scheduled from now "
             "on, such as after a restart, follow the new values."
@@ -211,6 +212,11 @@ def _queue(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
             return
         if refusal.message.startswith("Kueue"):
             yield f"{refusal.message} ({format_field(refusal.path)})."
+
+
+def _is_updated(diff: ObjectDiff, deliveries: Sequence[DeliveryMethod]) -> bool:
+    """Whether the object is changed while it lives, and not refused."""
+    return any(diff.verdicts[method.id].outcome == "in-place" for method in deliveries)
 
 
 def _changes(job: JobDiff, kind: str) -> Iterator[tuple[ObjectDiff, Change]]:

@@ -15,6 +15,7 @@ from trainc.diagnostics import Finding, Path
 from trainc.diff.changes import Change, compare_manifests
 from trainc.diff.claims import lasting_claims
 from trainc.diff.delivery import DELIVERY_METHODS, Apply, DeliveryMethod, effective_method, is_left_alone, submitted
+from trainc.diff.gangs import is_frozen, is_judged
 from trainc.diff.normalize import normalize
 from trainc.diff.outcomes import Outcome
 from trainc.diff.rules import ClusterRules, Stored, suspended
@@ -130,12 +131,16 @@ def _judge_other(method: DeliveryMethod, before: Manifest, changes: Sequence[Cha
         return _all("re-created", changes)
     if not changes:
         return Verdict("nothing")
-    if before["kind"] not in _MUTABLE_KINDS:
+    if is_judged(before):
+        frozen = [is_frozen(before, change.path) for change in changes]
+    elif before["kind"] not in _MUTABLE_KINDS:
         return _all("unknown", changes)
-    if before["kind"] not in _FREEZABLE_KINDS or before.get("immutable") is not True:
+    elif before["kind"] not in _FREEZABLE_KINDS or before.get("immutable") is not True:
         return _all("in-place", changes)
+    else:
+        frozen = [change.path[0] != "metadata" for change in changes]
     refused: Outcome = "re-created" if method.force == "if refused" else "immutable"
-    per_change = tuple("in-place" if change.path[0] == "metadata" else refused for change in changes)
+    per_change: tuple[Outcome, ...] = tuple(refused if each else "in-place" for each in frozen)
     return Verdict(refused if refused in per_change else "in-place", per_change)
 
 

@@ -154,7 +154,7 @@ def _by_definition(name: str, definitions: Mapping[str, Json]) -> Component | No
 def _newest_known(telltales: Columns, definitions: Mapping[str, Json]) -> str:
     """The newest minor whose field is there; a minor without a field of its own is not told from the one before."""
     newest = ""
-    before: dict[str, str] = {}
+    before: Mapping[str, str] = {}
     for minor in telltales.axis:
         told = telltales.at(minor)
         if told != before and _has_field(definitions.get(told["crd"], {}), told["field"]):

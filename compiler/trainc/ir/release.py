@@ -53,6 +53,7 @@ class Release:
     flux_checks_trainer_processes: bool
     flux_shared_memory: bool
     gang_label_for_any_policy: bool
+    pods_name_their_group: bool
     jax_needs_trainer: bool
     initializer_needs_mount: bool
     init_container_ports_rebuilt: bool
@@ -99,6 +100,8 @@ _FACTS = Columns(RELEASES, {
     "flux_checks_trainer_processes": (False,                 False,                  False,              True),
     "flux_shared_memory":           (False,                  False,                  False,              True),
     "gang_label_for_any_policy":    (True,                   False,                  False,              False),
+    # JobSet's CRD has schedulingGroup in pod specs since 0.12.
+    "pods_name_their_group":        (False,                  False,                  False,              True),
     "jax_needs_trainer":            (False,                  False,                  True,               False),
     "initializer_needs_mount":      (False,                  False,                  False,              True),
     "init_container_ports_rebuilt": (False,                  False,                  False,              True),

@@ -113,17 +113,17 @@ def _counts(job: TrainJob, info: Info) -> Path | None:
 
 
 def _resources_ignored(job: TrainJob, info: Info) -> Path | None:
-    asked = job.trainer is not None and job.trainer.resources_per_node
-    ignored = asked and info.ml_policy is None and info.release.resources == "merge" and info.trainer is not None
+    requested = job.trainer is not None and job.trainer.resources_per_node
+    ignored = requested and info.ml_policy is None and info.release.resources == "merge" and info.trainer is not None
     return (*_TRAINER, "resourcesPerNode") if ignored else None
 
 
 def _claims_lost(job: TrainJob, info: Info) -> Path | None:
-    asked = job.trainer.resources_per_node if job.trainer else None
-    if asked is None:
+    requested = job.trainer.resources_per_node if job.trainer else None
+    if requested is None:
         return None
     path: Path = (*_TRAINER, "resourcesPerNode")
-    if asked.get("claims"):
+    if requested.get("claims"):
         return (*path, "claims")
     main = info.trainer_container
     merged = info.release.resources == "merge" and info.ml_policy is not None

@@ -12,10 +12,28 @@ from trainc.ir.trainjob import TrainJob
 from trainc.plugins.registry import enabled
 
 
+def foreign_schedulers(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """A warning for pods of a gang that the scheduler of another kind of gang places: it does not look at theirs."""
+    gangs = {p.policy: p.gang for p in enabled(info.plugins) if p.gang is not None}
+    chosen = {policy: found for policy, found in gangs.items() if info.gang(policy) is not None}
+    foreign = {found.scheduler for policy, found in gangs.items() if policy not in chosen and found.scheduler}
+    for index, pod_set in enumerate(info.pod_sets if chosen else ()):
+        scheduler = info.pod_spec(pod_set.name).get("schedulerName")
+        if scheduler not in foreign or pod_set not in gang.members(info):
+            continue
+        message = (
+            f"the pods of {pod_set.name!r} go to {scheduler}, which does not look at the gang of {', '.join(chosen)}"
+        )
+        by_default = any(found.by_default for found in chosen.values())
+        hint = "remove schedulerName from the pod template" if by_default else "name the scheduler of the gang instead"
+        path = (*JOBS, index, "template", "spec", "template", "spec", "schedulerName")
+        yield Finding("SchedulerIgnoresGang", "warning", message, hint, path, about="runtime")
+
+
 def scheduler_name_missing(job: TrainJob, info: Info) -> Iterator[Finding]:
     """A warning for the jobs of a gang whose pods name no scheduler: the default one knows no gangs."""
     chosen = [p for p in enabled(info.plugins) if p.gang is not None and info.gang(p.policy) is not None]
-    if not chosen:
+    if not chosen or any(p.gang is not None and p.gang.by_default for p in chosen):
         return
     scheduler = next((p.gang.scheduler for p in chosen if p.gang is not None and p.gang.scheduler), "")
     unnamed = [p.name for p in gang.members(info) if not info.pod_spec(p.name).get("schedulerName")]

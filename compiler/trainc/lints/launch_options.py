@@ -50,14 +50,14 @@ def _judged(training: Training, start: Start, launch: Launch) -> Iterator[Findin
 
 def _nodes(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
     value = training.value(option.value or "", launch)
-    told = training.variables.get("PET_NNODES") or str(training.nodes)
+    configured = training.variables.get("PET_NNODES") or str(training.nodes)
     found = _RANGE.fullmatch(value or "")
-    if value in (None, "", told, "PET_NNODES") or found is None:
+    if value in (None, "", configured, "PET_NNODES") or found is None:
         return
     least, most = int(found[1]), int(found[2] or found[1])
     if least == most == training.nodes:
         return
-    elastic = ":" in told
+    elastic = ":" in configured
     message = f"{option.written} {value} waits for {value} nodes, but the job has {training.nodes}"
     if most < training.nodes:
         message = f"{option.written} {value} admits {value} nodes, but the job has {training.nodes}"
@@ -106,10 +106,14 @@ def _address(training: Training, start: Start, launch: Launch, option: Option) -
         return
     if _backend(launch) not in ("static", "c10d"):
         return  # A store of its own, such as etcd.
-    if host and (told := _configured_endpoint(training) or training.variables.get("PET_MASTER_ADDR")) and host != told:
-        message = f"{option.written} is {host}, but the rendezvous of this job is {told}"
+    if (
+        host
+        and (configured := _configured_endpoint(training) or training.variables.get("PET_MASTER_ADDR"))
+        and host != configured
+    ):
+        message = f"{option.written} is {host}, but the rendezvous of this job is {configured}"
         if is_v1_host(host, training.job.name):
-            message = f"{option.written} is {host}, a host name of Training Operator v1; the first pod is {told}"
+            message = f"{option.written} is {host}, a host name of Training Operator v1; the first pod is {configured}"
         yield _finding(training, (start, option), "warning", message, "remove it: the runtime sets the address")
 
 
@@ -144,20 +148,24 @@ def _host(endpoint: str) -> str:
 def _overridden(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
     """Any other option that stands for a variable, such as the number of restarts."""
     name = launch.launcher.reads + option.name.upper().replace("-", "_")
-    told = training.variables.get(name)
+    configured = training.variables.get(name)
     value = training.value(option.value, launch) if option.value is not None else None
-    if told is not None and value not in (None, told, name):
+    if configured is not None and value not in (None, configured, name):
         hint = "remove the flag: the variable already has this value"
         yield _finding(
-            training, (start, option), "warning", f"{option.written} {value} overrides {name}, which is {told}", hint
+            training,
+            (start, option),
+            "warning",
+            f"{option.written} {value} overrides {name}, which is {configured}",
+            hint,
         )
 
 
 def _port(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
     value = training.value(option.value or "", launch)
-    told = training.variables.get("PET_MASTER_PORT")
-    if value and told and value != told and value.isdecimal():
-        message = f"{option.written} {value} overrides PET_MASTER_PORT, which is {told}, in all pods"
+    configured = training.variables.get("PET_MASTER_PORT")
+    if value and configured and value != configured and value.isdecimal():
+        message = f"{option.written} {value} overrides PET_MASTER_PORT, which is {configured}, in all pods"
         yield _finding(training, (start, option), "info", message, "remove it: the runtime sets the port")
 
 

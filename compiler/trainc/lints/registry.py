@@ -68,6 +68,7 @@ LINTS: tuple[Lint, ...] = (
     Lint("lowered", "trainc.lints.shell_variables", "unexpanded_shell_variables", per="container"),
     Lint("lowered", "trainc.lints.gpu_limits", "gpu_without_limit", per="container"),
     Lint("lowered", "trainc.lints.gang_scheduler", "scheduler_name_missing", _gang),
+    Lint("lowered", "trainc.lints.gang_scheduler", "foreign_schedulers", _gang),
     Lint("lowered", "trainc.lints.ignored_values", "processes_ignored", _processes),
     Lint("controller", "trainc.lints.controller_defects", "controller_defects"),
     Lint("sized", "trainc.lints.launch_options", "launch_options", per="training"),

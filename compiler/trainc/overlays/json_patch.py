@@ -94,7 +94,7 @@ def _apply(data: Any, operation: _Operation, copies: Copies) -> tuple[Any, Path 
     value = _get(data, operation.source) if operation.source else operation.value
     size, height = _size_limit(value)
     if len(operation.path) + height > _DEEPEST:
-        raise _MissingError(f"{_format_pointer(operation.path)} would nest the document too deep")
+        raise _MissingError(f"{_format_pointer(operation.path)} would nest the document too deeply")
     if operation.name == "replace":
         _get(data, operation.path)
     elif operation.name == "copy":

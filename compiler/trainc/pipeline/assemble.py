@@ -84,6 +84,8 @@ def _build_objects(
             findings += provision.findings
         findings += lint(job, info, "built", options)
     admitted, refused = _admit(manifests, info)
+    if options.kubernetes is not None:
+        refused += _by_kubernetes(admitted, info)
     if observer is not None:
         observer.shaped("admission", admitted)
     names = tuple(secret.name for secret in secrets)
@@ -91,6 +93,18 @@ def _build_objects(
     if observer is not None and provided:
         observer.shaped("secrets", ordered)
     return CompiledObjects(tuple(ordered), names, tuple(findings), tuple(refused))
+
+
+def _by_kubernetes(manifests: Sequence[Manifest], info: Info) -> list[tuple[str, Finding]]:
+    """What the cluster's Kubernetes does not know of the JobSet, or has deprecated."""
+    from trainc.api.schema.kubernetes import kubernetes_findings
+
+    return [
+        (label_of(manifest), finding if info.gitops else replace(finding, severity="warning"))
+        for manifest in manifests
+        if manifest["kind"] == "JobSet"
+        for finding in kubernetes_findings(manifest, info.kubernetes, info.release.minor)
+    ]
 
 
 def _admit(manifests: Sequence[Manifest], info: Info) -> tuple[list[Manifest], list[tuple[str, Finding]]]:

@@ -19,7 +19,7 @@ from trainc.options import Options
 from trainc.pipeline import resolve
 from trainc.pipeline.assemble import CompiledObjects, assemble
 from trainc.pipeline.index import InputIndex
-from trainc.pipeline.lowering import lower, lower_job, without_unserved_initializers
+from trainc.pipeline.lowering import has_several_pods, lower, lower_job, without_unserved_initializers
 from trainc.pipeline.patches import apply_patches, replaced_lists
 from trainc.pipeline.roles import infer_roles, read_roles
 from trainc.pipeline.valid_document import ValidDocument
@@ -80,6 +80,8 @@ def compile_job(  # noqa: PLR0913, PLR0917 - the session passes what it is
         findings += resolve.not_stored(runtime.data)
     info, found = prepare(trainjob, runtime, release, options)
     findings += found
+    if options.gang != "runtime" and info.gitops and not info.pod_group_policy and has_several_pods(trainjob, info):
+        findings.append(_NO_GANG)
     if job.dialect is not None and job.dialect.needs_initializers:
         trainjob, unserved = without_unserved_initializers(trainjob, info)
         findings += unserved
@@ -146,6 +148,13 @@ def _is_managed_elsewhere(job: TrainJob, release: Release, options: Options) -> 
     return multikueue and release.managed_by_honoured and options.semantics == "controller"
 
 
+_NO_GANG = Finding(
+    "NoGangPolicy",
+    "info",
+    "the runtime has no podGroupPolicy, so its pods are not scheduled as a gang",
+    hint="to have them all start together, add to the runtime's spec  podGroupPolicy: {workload: {}}",
+    path=("spec", "runtimeRef"),
+)
 _MANAGED_ELSEWHERE = Finding(
     "ManagedElsewhere",
     "info",

@@ -34,7 +34,12 @@ def check_unused_runtimes(session: Session) -> Iterator[list[Diagnostic]]:
     used = {wanted_key(job.data) for job in session.jobs}
     for key, runtime in session.index.runtimes.items():
         if key not in used:
-            yield session.rules(_dry_run(runtime, session.options, session.place), False)
+            yield check_runtime(runtime, session)
+
+
+def check_runtime(runtime: ValidDocument, session: Session) -> list[Diagnostic]:
+    """What the TrainJobs of one valid runtime would meet."""
+    return session.rules(_dry_run(runtime, session.options, session.place), False)
 
 
 def check_fragments(documents: Sequence[Document], options: Options) -> Iterator[Diagnostic]:
@@ -89,7 +94,7 @@ def _describe_fragment(fragment: Fragment, api: str) -> Diagnostic:
 def _dry_run(runtime: ValidDocument, options: Options, place: Place | None = None) -> list[Diagnostic]:
     """What the smallest TrainJob of a runtime would meet; it is built as well where `place` can place the findings."""
     minor = options.release or NEWEST_RELEASE
-    smallest = _smallest_job(runtime, options)
+    smallest = smallest_job(runtime, options)
     data = check(smallest, "TrainJob", minor)[0]
     job = lower_job(data)
     info, findings = prepare(job, runtime, release_facts(minor), options)
@@ -110,7 +115,8 @@ def _dry_run(runtime: ValidDocument, options: Options, place: Place | None = Non
     return [diagnostic for diagnostic in found if diagnostic.severity != "info"]
 
 
-def _smallest_job(runtime: ValidDocument, options: Options) -> dict[str, Any]:
+def smallest_job(runtime: ValidDocument, options: Options) -> dict[str, Any]:
+    """The TrainJob that says least and uses a runtime."""
     metadata, policy = runtime.data["metadata"], runtime.data["spec"].get("mlPolicy") or {}
     elastic = "elasticPolicy" in (policy.get("torch") or {})
     return {

@@ -143,7 +143,7 @@ class Session:
                 compiled.append(job)
         if has_errors(diagnostics):
             raise CompileError(diagnostics)
-        return Compilation(tuple(compiled), sort_diagnostics(diagnostics))
+        return Compilation(tuple(compiled), sort_diagnostics(diagnostics), (self,))
 
 
 def option_notes(options: Options) -> list[Diagnostic]:
@@ -172,7 +172,7 @@ def _without_effect(options: Options) -> list[Diagnostic]:
     """What was chosen and shapes `gitops` output only."""
     if options.semantics == "gitops":
         return []
-    shaping, defaults = ("secrets", "keygen_image", "name_hash", "delivery", "sync_options"), Options()
+    shaping, defaults = ("secrets", "keygen_image", "name_hash", "delivery", "sync_options", "gang"), Options()
     chosen = [name for name in shaping if getattr(options, name) != getattr(defaults, name)]
     if not chosen:
         return []

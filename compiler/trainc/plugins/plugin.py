@@ -106,15 +106,21 @@ class RendezvousFile:
 
 @dataclass(frozen=True, slots=True)
 class Gang:
-    """A gang scheduler: the API group of its PodGroup, and the label or annotation by which pods join one.
+    """A gang scheduler: the API group of its PodGroup, and where a pod template names the one that its pods join.
 
-    `scheduler` is its name in pod specs, empty where every cluster gives it another.
+    `size` is where a PodGroup says how many pods it waits for. `scheduler` is its name in pod specs, empty where every
+    cluster gives it another; `by_default` says that the default scheduler does it. `topology` is the annotation of a pod
+    template that it takes as the group's topology, if any. `changes` says what an update may change in a spec, by kind,
+    as field expressions: anything, for a kind that it does not name.
     """
 
     api_group: str
-    joins: Literal["labels", "annotations"]
-    key: str
+    joins: Path
+    size: Path = ("spec", "minMember")
     scheduler: str = ""
+    by_default: bool = False
+    topology: str = ""
+    changes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from tempfile import TemporaryFile
 from typing import IO
@@ -49,12 +49,12 @@ class _Entry:
 def repository_of(folder: str) -> Repository:
     """The repository that `folder` is in. CompileError where there is none, or no git."""
     try:
-        told = _git(folder, ["rev-parse", "--show-toplevel", "--show-prefix"])
+        output = _git(folder, ["rev-parse", "--show-toplevel", "--show-prefix"])
     except CompileError as error:
         if "not a git repository" not in error.diagnostics[0].message:
             raise
-        raise _refused("this folder is in no git repository, so that it has no revisions", _OUTSIDE_HINT) from None
-    lines = told.decode(errors="surrogateescape").split("\n")
+        raise _refused("this folder is not in a git repository, so it has no revisions", _OUTSIDE_HINT) from None
+    lines = output.decode(errors="surrogateescape").split("\n")
     return Repository(lines[0], lines[1].rstrip("/"))
 
 
@@ -108,6 +108,28 @@ def write_revision(
     return any(entry.mode == _LINK for entry in entries)
 
 
+def unlike(repository: Repository, commit: str, texts: Mapping[str, bytes], limits: Limits) -> dict[str, bytes | None]:
+    """The files of `texts`, by their path from the top, that a commit has otherwise: their bytes there, None without any.
+
+    Nothing is written, and no program that the repository configures, such as a filter, is run. CompileError as above.
+    """
+    entries = {entry.path: entry for entry in _listed(repository.top, commit, limits, [repository.prefix])}
+    found: dict[str, bytes | None] = {path: None for path in texts if path not in entries}
+    other = [entry for path, entry in entries.items() if path in texts and _blob(texts[path], entry) != entry.blob]
+    found |= {entry.path: content for entry, content in _contents(repository.top, other, limits)}
+    return found
+
+
+def _blob(data: bytes, like: _Entry) -> bytes:
+    """What git calls a file with these bytes."""
+    import hashlib
+
+    algorithm = (
+        hashlib.sha1 if len(like.blob) == len(hashlib.sha1(usedforsecurity=False).hexdigest()) else hashlib.sha256
+    )
+    return algorithm(b"blob %d\0%s" % (len(data), data), usedforsecurity=False).hexdigest().encode()
+
+
 def _write(entry: _Entry, content: bytes, target: str) -> None:
     path = _place(target, entry)
     folder = os.path.dirname(path)
@@ -134,7 +156,7 @@ def _check_places(entries: Sequence[_Entry]) -> None:
         if any("/".join(parts[:end]) in links for end in range(1, len(parts))):
             raise _unreadable(entry.path, "a parent folder is a symbolic link in the same revision")
         if entry.path in met:
-            raise _unreadable(entry.path, "the revision has it twice")
+            raise _unreadable(entry.path, "the revision contains it twice")
         met.add(entry.path)
 
 
@@ -178,18 +200,18 @@ def _contents(top: str, entries: Sequence[_Entry], limits: Limits) -> Iterator[t
         return
     if len(entries) > limits.documents:
         raise _unreadable("", f"it has more than {limits.documents:,} files (see --max-documents)")
-    asked = b"".join(entry.blob + b"\n" for entry in entries)
+    requested = b"".join(entry.blob + b"\n" for entry in entries)
     left = limits.file_bytes
-    with _running(top, ["cat-file", "--batch-check"], asked) as git:
+    with _running(top, ["cat-file", "--batch-check"], requested) as git:
         for entry in entries:
             size = _size(entry, git.readline())
             left -= size
             if entry.mode == _LINK and size > _LONGEST_LINK:
                 raise _unreadable(entry.path, "the symbolic link's target is too long")
             if left < 0:
-                reason = f"it would bring the bytes to read above {limits.file_bytes:,} (see --max-file-bytes)"
+                reason = f"reading it would exceed the limit of bytes, {limits.file_bytes:,} (see --max-file-bytes)"
                 raise _unreadable(entry.path, reason)
-    with _running(top, ["cat-file", "--batch"], asked) as git:
+    with _running(top, ["cat-file", "--batch"], requested) as git:
         for entry in entries:
             content = git.read(_size(entry, git.readline()) + 1)
             yield entry, content[:-1]
@@ -206,12 +228,12 @@ def _size(entry: _Entry, head: bytes) -> int:
 @contextmanager
 def _running(folder: str, arguments: Iterable[str], given: bytes = b"") -> Iterator[IO[bytes]]:
     """What git prints, while it does; it is ended where the rest is not wanted. CompileError if it fails."""
-    with TemporaryFile() as asked, TemporaryFile() as told:
-        asked.write(given)
-        asked.seek(0)
+    with TemporaryFile() as requested, TemporaryFile() as errors:
+        requested.write(given)
+        requested.seek(0)
         try:
             git = subprocess.Popen(  # noqa: S603 - as in _git
-                _command(folder, arguments), stdin=asked, stdout=subprocess.PIPE, stderr=told, env=_environment()
+                _command(folder, arguments), stdin=requested, stdout=subprocess.PIPE, stderr=errors, env=_environment()
             )
         except OSError as error:
             raise _cannot_run_git(error) from None
@@ -224,8 +246,8 @@ def _running(folder: str, arguments: Iterable[str], given: bytes = b"") -> Itera
                 git.kill()
                 raise
         if ended and git.returncode:
-            told.seek(0)
-            raise _refused(_error_message(told.read(_BLOCK), git.returncode))
+            errors.seek(0)
+            raise _refused(_error_message(errors.read(_BLOCK), git.returncode))
 
 
 def _git(folder: str, arguments: Iterable[str]) -> bytes:
@@ -259,14 +281,14 @@ def _cannot_run_git(error: OSError) -> CompileError:
 
 def _unreadable(path: str, reason: str) -> CompileError:
     what = f"{path!r} of the revision" if path else "the revision"
-    hint = "name a smaller part of it, as in git:main:jobs, or fix the revision"
+    hint = "use a smaller part of it, as in git:main:jobs, or fix the revision"
     return CompileError([Diagnostic("UnreadableFile", "error", f"{what} cannot be read: {reason}", hint)])
 
 
-_REVISION_HINT = "name a commit, tag or branch of the current repository, as in git:HEAD~1 or git:main:jobs"
+_REVISION_HINT = "use a commit, tag or branch of the current repository, as in git:HEAD~1 or git:main:jobs"
 _OUTSIDE_HINT = "run it inside the repository, or name two files or folders, as in `trainc diff old/ new/`"
 _SHALLOW_HINT = (
-    "this clone is shallow and has only its newest commits: in GitHub Actions give actions/checkout `fetch-depth: 0`, "
+    "this clone is shallow and has only its newest commits: in GitHub Actions set `fetch-depth: 0` for actions/checkout, "
     "elsewhere run `git fetch --unshallow`"
 )
 

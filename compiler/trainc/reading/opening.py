@@ -1,7 +1,7 @@
 """The one place that opens files for reading, less those that trainc ships: regular ones, and no more than a bound of each.
 
 Devices, pipes and sockets are refused before anything waits for them. A pipe that the shell has made for a command line
-is what its user has named, and is read.
+is what its user has named, and is read. What an editor has not saved yet stands in for its file, while `unsaved` says so.
 """
 
 from __future__ import annotations
@@ -9,6 +9,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import BinaryIO
 
 # Beyond what POSIX has, which Windows does not.
@@ -17,6 +20,26 @@ _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 _BLOCK = 1 << 16
 # `trainc build <(helm template .)`; a path in a file cannot lead there, as it is in no repository.
 _OF_THE_SHELL = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
+# The texts of files as an editor has them, by real path.
+_UNSAVED: ContextVar[Mapping[str, bytes] | None] = ContextVar("unsaved", default=None)
+
+
+@contextmanager
+def unsaved(texts: Mapping[str, bytes]) -> Iterator[None]:
+    """Read the files in `texts`, by real path, as they are there, and all others from the disk."""
+    before = _UNSAVED.set(texts)
+    try:
+        yield
+    finally:
+        _UNSAVED.reset(before)
+
+
+def _as_edited(path: str | os.PathLike[str]) -> bytes | None:
+    """The text of a file that `unsaved` has."""
+    texts = _UNSAVED.get()
+    if not texts or not any(os.path.basename(known) == os.path.basename(path) for known in texts):
+        return None
+    return texts.get(os.path.realpath(path))
 
 
 class NoRegularFileError(OSError):
@@ -45,6 +68,8 @@ def open_file(path: str | os.PathLike[str], *, links: bool = True) -> BinaryIO:
 
 def read_file(path: str | os.PathLike[str], most: int, *, links: bool = True) -> bytes:
     """All bytes of a file as `open_file` opens it; OSError where there are more than `most`."""
+    if (edited := _as_edited(path)) is not None:
+        return edited
     with open_file(path, links=links) as stream:
         return read_bounded(stream, most, os.fspath(path))
 

@@ -49,7 +49,7 @@ class Lifecycle:
         self._restarts = restarts
         self._steps = {step.name: step for step in plan.steps}
         self._used = 0
-        self._begin_anew()
+        self._restart()
 
     def begin(self) -> list[Action]:
         """Start what waits for nothing."""
@@ -73,7 +73,7 @@ class Lifecycle:
         """Whether every pod of the step has succeeded."""
         return all(pod.name in self._done for pod in step.pods)
 
-    def _begin_anew(self) -> None:
+    def _restart(self) -> None:
         self._done: set[str] = set()
         self._running: set[str] = set()
         self._failures: Counter[_Job] = Counter()
@@ -131,7 +131,7 @@ class Lifecycle:
         if not may_restart:
             return [Finish(status, why)]
         self._used += not free
-        self._begin_anew()
+        self._restart()
         return [Stop(f"{why}; the job restarts"), *self._startable()]
 
 

@@ -50,11 +50,11 @@ class Cost:
         """What all trials cost together, and an error where that is more than the budget or cannot be known."""
         if not self.trials:
             return
-        limit, told = self.budget.gpu_hours, None not in self.hours
+        limit, is_known = self.budget.gpu_hours, None not in self.hours
         about = f"{counted(self.trials, 'trial')} {self._sizes()}"
         if not any(self.gpus):
             yield Finding("SweepSize", "info", about)
-        elif not told:
+        elif not is_known:
             hint = "say how long a trial runs: activeDeadlineSeconds in the job, or hoursPerTrial under `budget`"
             together = f"{about}: {sum(self.gpus):,} GPUs together, for a time that is not given"
             yield (

@@ -172,12 +172,12 @@ def _rows(data: Json, field: str, refuse: Report) -> list[Json]:
 
 def _check_names(names: Sequence[str], home: Path, refuse: Report) -> None:
     place = home or ("parameters",)
-    told: dict[str, str] = {}
+    seen: dict[str, str] = {}
     for name in names:
         if not _NAME.fullmatch(name):
             hint = "use letters, digits, `_`, `-` and `.`, beginning with a letter; at most 53 characters"
             refuse((*place, name), f"{name!r} cannot be the name of a parameter", hint)
-        first = told.setdefault(name.upper(), name)
+        first = seen.setdefault(name.upper(), name)
         if first != name:
             message = f"{first} and {name} would be one variable, {variable_name(name)}"
             refuse((*place, name), message, "rename one of them")

@@ -94,11 +94,13 @@ def check_base(base: Json, found: Sequence[Assignment], name: str = "") -> Itera
         yield Finding("InvalidSweep", "error", message, "set metadata.name here or in the sweep", ("metadata",))
     known = list(found[0].values) if found else []
     for path, text in _strings(base, ()):
-        for kind, asked in _REFERENCE.findall(text):
+        for kind, requested in _REFERENCE.findall(text):
             names = _OF_TRIAL if kind == "trialSpec" else known
-            if asked not in names:
-                message = f"the sweep has no {'parameter' if kind != 'trialSpec' else 'value'} for ${{{kind}.{asked}}}"
-                hint = did_you_mean(asked, names) or f"it has {', '.join(names)}"
+            if requested not in names:
+                message = (
+                    f"the sweep has no {'parameter' if kind != 'trialSpec' else 'value'} for ${{{kind}.{requested}}}"
+                )
+                hint = did_you_mean(requested, names) or f"it has {', '.join(names)}"
                 yield Finding("UnknownParameter", "error", message, hint, path)
 
 
@@ -152,14 +154,14 @@ class _Filling:
 
     def _env(self, env: Sequence[Any]) -> list[Any]:
         """The job's variables, those of the parameters in the place of a default that it may have for them."""
-        told = {variable_name(name): name for name in self.assignment.values}
+        injected = {variable_name(name): name for name in self.assignment.values}
         there = [variable.get("name") if isinstance(variable, dict) else None for variable in env]
-        names = [*there, *(name for name in told if name not in there)]
+        names = [*there, *(name for name in injected if name not in there)]
         made = [*env, *({} for _ in range(len(names) - len(env)))]
         for index, name in enumerate(names):
-            if name in told:
-                made[index] = {"name": name, "value": self.assignment.texts[told[name]]}
-                self.written.append(((*_ENV, index), told[name]))
+            if name in injected:
+                made[index] = {"name": name, "value": self.assignment.texts[injected[name]]}
+                self.written.append(((*_ENV, index), injected[name]))
         return made
 
     def _filled(self, value: Any, path: Path) -> Any:

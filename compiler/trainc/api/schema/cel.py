@@ -84,7 +84,7 @@ def in_order_without_depends_on(holder: Struct) -> Iterator[Finding]:
     depends = [i for i, job in enumerate(spec.get("replicatedJobs") or ()) if job.get("dependsOn") is not None]
     if order == "InOrder" and depends:
         message = "startupPolicyOrder InOrder and dependsOn cannot be used together"
-        hint = "keep dependsOn and remove startupPolicy, or the other way round"
+        hint = "keep only one of them, preferably dependsOn"
         path = ("spec", "replicatedJobs", depends[0], "dependsOn")
         yield Finding("StartupPolicyWithDependsOn", "error", message, hint, path)
 

@@ -38,7 +38,7 @@ def trainjob_metadata(trainjob: Json) -> Iterator[Finding]:
     generated = metadata.get("generateName")
     yield from _required_name(
         metadata,
-        "replace generateName by name: what is in git needs its final name; --name-hash gives each change a new one"
+        "replace generateName with name: a job in git needs its final name; --name-hash changes it with every change of the job"
         if generated
         else "add the name of this job under metadata, such as name: llm",
     )

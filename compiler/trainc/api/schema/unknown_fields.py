@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainc.api.schema.advice import suggest_variable
@@ -168,5 +168,5 @@ def _children(place: str, shape: Shape, release: str) -> Iterator[tuple[str, Sha
             yield (f"{dot}[]", inner.item) if isinstance(inner, ListOf) else (dot, inner)
 
 
-def _fields(shape: Struct, release: str) -> dict[str, Shape]:
+def _fields(shape: Struct, release: str) -> Mapping[str, Shape]:
     return definition(release, shape.definition).fields

@@ -28,5 +28,5 @@ PLUGIN = Plugin(
     ports="coscheduling",
     explain="trainc.plugins.coscheduling.explain",
     lints=(Lint("sized", "trainc.plugins.coscheduling.lints", "gang_without_pods"),),
-    gang=Gang("scheduling.x-k8s.io", "labels", POD_GROUP_LABEL),
+    gang=Gang("scheduling.x-k8s.io", ("metadata", "labels", POD_GROUP_LABEL)),
 )

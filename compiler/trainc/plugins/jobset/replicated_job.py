@@ -87,11 +87,15 @@ def _with_entrypoint(container: Container, image: str | None, info: Info) -> Con
     return container.with_fields(**changes) if changes else container
 
 
-def _with_resources(container: Container, asked: Json | None, info: Info) -> Container:
+def _with_resources(container: Container, requested: Json | None, info: Info) -> Container:
     """Until 2.2 the TrainJob's lists replace the template's here; since then lowering has merged them."""
-    if info.gitops or info.release.resources == "merge" or not (asked and ("limits" in asked or "requests" in asked)):
+    if (
+        info.gitops
+        or info.release.resources == "merge"
+        or not (requested and ("limits" in requested or "requests" in requested))
+    ):
         return container
-    return container.with_fields(resources={key: asked[key] for key in ("limits", "requests") if key in asked})
+    return container.with_fields(resources={key: requested[key] for key in ("limits", "requests") if key in requested})
 
 
 def _is_mpi_node(pod_set: PodSet, info: Info) -> bool:

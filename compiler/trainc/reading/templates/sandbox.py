@@ -143,10 +143,10 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
 
         @wraps(function)
         def paid(*args: Any, **kwargs: Any) -> Any:
-            told = (*args[first + 1 :], *kwargs.values())
-            for value in told:
+            given = (*args[first + 1 :], *kwargs.values())
+            for value in given:
                 self._weighed(value)
-            steps = 1 + sum(len(text) for text in told if isinstance(text, str)) // _CHARACTERS_PER_ITEM
+            steps = 1 + sum(len(text) for text in given if isinstance(text, str)) // _CHARACTERS_PER_ITEM
             given = self._given(name, args[first], steps)
             result = function(*args[:first], given, *args[first + 1 :], **kwargs)
             return result if name in _IMMEDIATE else self._made(result)
@@ -180,12 +180,12 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         self._budget.spend(steps)
         return ""
 
-    def _check_parts(self, text: str, method: str, told: Any = None) -> None:
+    def _check_parts(self, text: str, method: str, given: Any = None) -> None:
         """Pay for comparing a text with another at each place, and refuse too many parts before they are made."""
-        if isinstance(told, str) and method not in _AT_AN_END:
-            self._budget.spend(len(text) * len(told) // CHARACTERS)
+        if isinstance(given, str) and method not in _AT_AN_END:
+            self._budget.spend(len(text) * len(given) // CHARACTERS)
         if method == "split" and len(text) > self._budget.steps:
-            parts = text.count(told) if isinstance(told, str) else len(text.split(None, self._budget.steps + 1))
+            parts = text.count(given) if isinstance(given, str) else len(text.split(None, self._budget.steps + 1))
             self._budget.spend(parts)
         elif method == "splitlines":
             self._budget.spend(sum(map(text.count, _LINE_ENDS)))

@@ -1,0 +1,194 @@
+"""One environment of trainc.yaml as an editor has it open: what was read once, and what a file of it comes to.
+
+A job is compiled with the runtimes of all files and without their jobs, so that an answer takes no longer where there
+are a thousand of them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from typing import Any
+
+from trainc.admission.admit import check_rendered
+from trainc.api.releases import NEWEST_RELEASE
+from trainc.cli.compiling import judge_of, skipped_documents
+from trainc.cli.settings import Settings
+from trainc.compilation import CompiledJob
+from trainc.diagnostics import Diagnostic
+from trainc.diagnostics.policy import Policy
+from trainc.dialects import is_trainer_document
+from trainc.explain import place
+from trainc.lints.duplicate_subdomain import Services, claims_of
+from trainc.lints.registry import lint_all_jobs
+from trainc.lsp.snapshot import Built
+from trainc.overlays.loaded import values_of
+from trainc.overlays.stack import Stack
+from trainc.pipeline.dry_run import check_fragments, check_runtime, smallest_job
+from trainc.pipeline.session import Session
+from trainc.reading.catalog import find
+from trainc.reading.document import Document
+from trainc.reading.files import read_file, read_paths
+from trainc.startup.records import replace
+
+_JOB_KINDS = ("TrainJob", "TrainingJob")
+# Of the jobs that use a runtime, those that are compiled while somebody types in it.
+_MOST_USERS = 8
+
+
+class Opened:
+    """One environment, read as `trainc check` reads it."""
+
+    def __init__(self, name: str, settings: Settings) -> None:
+        self.name = name
+        self.settings = settings
+        overlays, limits = settings.overlays, settings.options.limits
+        self._values: Mapping[str, Any] = values_of(overlays) if overlays else {}
+        exclude = settings.configuration.exclude
+        documents, _ = read_paths(settings.paths, limits, values=self._values, exclude=exclude)
+        self._sources: list[list[Document]] = []
+        for folder in (*settings.runtimes, *(path for overlay in overlays for path in overlay.all_runtimes)):
+            found, _ = read_paths([folder], limits, values=self._values, exclude=exclude)
+            self._sources.append(found)
+        brought = {os.path.realpath(file) for overlay in overlays for file in overlay.resource_files}
+        self._documents = [document for document in documents if os.path.realpath(document.file) not in brought]
+        self._shared: tuple[Session, Stack | None] | None = None
+
+    @property
+    def documents(self) -> list[Document]:
+        """Everything that was read, as it is written; what overlays bring included."""
+        brought = [d for overlay in self.settings.overlays for one in overlay.in_order for d in one.resources]
+        return [*self._documents, *brought, *(document for source in self._sources for document in source)]
+
+    @property
+    def files_of_overlays(self) -> set[str]:
+        """The files of overlays, their patches and their resources, by real path."""
+        return {os.path.realpath(path) for overlay in self.settings.overlays for path, _ in overlay.texts}
+
+    def read(self, file: str, data: bytes) -> tuple[list[Document], list[Diagnostic]]:
+        """The documents in a file, and what is wrong with its text."""
+        return read_file(data, file, self.settings.options.limits, self._values)
+
+    def with_file(self, file: str, found: Sequence[Document]) -> Opened:
+        """The same with other documents in one file; it is the last one where it was not read before."""
+        before = [document for document in self.documents if document.file == file]
+        if all(map(_is_job, (*before, *found))):
+            self._session()  # The others keep it, too.
+            shared = self._shared
+        else:
+            shared = None
+        other = copy(self)
+        other.__dict__ |= {
+            "_documents": [*_replaced(self._documents, file, found), *(() if before else found)],
+            "_sources": [list(_replaced(source, file, found)) for source in self._sources],
+            "_shared": shared,
+        }
+        return other
+
+    def build(self, file: str) -> tuple[Built, list[Diagnostic]]:
+        """What the jobs and runtimes of a file come to, and what there is to say, of whichever files."""
+        rules = self.settings.policy()
+        shared, stack = self._session()
+        own = [document for document in self.documents if document.file == file]
+        jobs = [*self._jobs_with(own), *self._users_of(own)]
+        if stack is not None:
+            brought = [document for document in stack.documents if document.file == file and _is_job(document)]
+            jobs = [*stack.more(jobs).documents, *brought]
+        session = replace(shared.with_jobs(jobs), rules=rules)
+        found = rules((d for d in shared.index.diagnostics if d.source and d.source.file == file), True)
+        found += session.diagnostics()
+        compiled, more = _compiled(session)
+        found += [*more, *self._about_others(file, session, rules)]
+        mine = tuple(job for job in compiled if job.file == file)
+        return Built(self.name, self._with_a_job(session, file), mine), found
+
+    def _session(self) -> tuple[Session, Stack | None]:
+        """The session on everything but jobs, kept until something else changes."""
+        if self._shared is None:
+            settings = self.settings
+            options, stack = settings.options, None
+            documents, sources, catalog = [d for d in self._documents if not _is_job(d)], self._sources, find
+            if settings.overlays:
+                stack = Stack(settings.overlays, documents, sources, find, options.release or NEWEST_RELEASE)
+                documents, sources, catalog = stack.documents, stack.sources, stack.catalog
+                documents = [document for document in documents if not _is_job(document)]
+            judge, _ = judge_of(settings, self._documents)
+            self._shared = Session.of(documents, sources, options, catalog, place, judge=judge), stack
+        return self._shared
+
+    def _jobs_with(self, own: Sequence[Document]) -> list[Document]:
+        """The jobs of a file, and those of others that are called the same, in the order of the input."""
+        names = {_name(document) for document in own if _is_job(document)}
+        return [document for document in self._documents if _is_job(document) and _name(document) in names]
+
+    def _users_of(self, own: Sequence[Document]) -> list[Document]:
+        """Some of the jobs that use a runtime of the file."""
+        mine = {_name(document) for document in own if _is_job(document)}
+        names = {_name(document) for document in own if is_trainer_document(document.data) and not _is_job(document)}
+        using = (d for d in self._documents if _is_job(d) and _reference(d) in names and _name(d) not in mine)
+        return [document for document, _ in zip(using, range(_MOST_USERS if names else 0), strict=False)]
+
+    def _about_others(self, file: str, session: Session, rules: Policy) -> list[Diagnostic]:
+        """What there is to say of runtimes that nobody uses, of fragments, rendered JobSets, and anything else."""
+        own = [document for document in self.documents if document.file == file]
+        found: list[Diagnostic] = []
+        # A job that is refused uses nothing; those of other files are taken for valid.
+        used = {_reference(document) for document in self._documents if _is_job(document) and document.file != file}
+        used |= {job.data["spec"]["runtimeRef"]["name"] for job in session.jobs}
+        for runtime in session.index.runtimes.values():
+            if runtime.document.file == file and runtime.data["metadata"]["name"] not in used:
+                found += check_runtime(runtime, session)
+        options = self.settings.options
+        found += rules(check_fragments(own, options), False)
+        if any(document.data.get("kind") == "JobSet" for document in own):
+            found += rules(check_rendered(self._documents, options), False)
+        return found + rules(skipped_documents(own, self.settings, checks_fragments=True), True)
+
+    def _with_a_job(self, session: Session, file: str) -> Session:
+        """The session, with the smallest of jobs where the file has a runtime and nobody uses it."""
+        runtime = next((r for r in session.index.runtimes.values() if r.document.file == file), None)
+        if session.jobs or runtime is None:
+            return session
+        return session.with_jobs([Document.of(smallest_job(runtime, session.options))])
+
+
+def _compiled(session: Session) -> tuple[list[CompiledJob], list[Diagnostic]]:
+    compiled: list[CompiledJob] = []
+    found: list[Diagnostic] = []
+    services: Services = {}
+    for job in session.jobs:
+        outcome, diagnostics = session.compile(job)
+        found += diagnostics
+        if outcome is not None:
+            compiled.append(outcome)
+            claims = claims_of(outcome.manifests)
+            between = [job.place_built(*about) for about in lint_all_jobs(claims, services, session.options)]
+            found += session.rules(between, False)
+    return compiled, found
+
+
+def _replaced(source: Sequence[Document], file: str, found: Sequence[Document]) -> Iterator[Document]:
+    """The documents of a source with others in the place of those of one file."""
+    placed = False
+    for document in source:
+        if document.file != file:
+            yield document
+        elif not placed:
+            placed = True
+            yield from found
+
+
+def _is_job(document: Document) -> bool:
+    return document.data.get("kind") in _JOB_KINDS and is_trainer_document(document.data)
+
+
+def _name(document: Document) -> Any:
+    metadata = document.data.get("metadata")
+    return metadata.get("name") if isinstance(metadata, dict) else None
+
+
+def _reference(document: Document) -> Any:
+    spec = document.data.get("spec")
+    reference = spec.get("runtimeRef") if isinstance(spec, dict) else None
+    return reference.get("name") if isinstance(reference, dict) else None

@@ -1,0 +1,222 @@
+"""A folder as an editor has it open: what `trainc check` would say there of a file, with the texts not saved yet.
+
+Everything is read once, and again when something on the disk or in the settings has changed; a key press reads one file.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import chdir, contextmanager
+from typing import Any
+
+from trainc.api.releases import NEWEST_RELEASE
+from trainc.api.schema.editor_schema import DIALECT, json_schema
+from trainc.api.schema.shapes import ROOTS
+from trainc.cli.cluster import judge_jobs
+from trainc.cli.command import Arguments, UsageError
+from trainc.cli.configuration import FILE_NAME
+from trainc.cli.configuration_keys import configuration_schema
+from trainc.cli.environments import environment_name, environments_of, merge_diagnostics
+from trainc.cli.opened import Opened
+from trainc.cli.settings import settings_of
+from trainc.compilation import CompiledJob
+from trainc.diagnostics import CompileError, Diagnostic, has_errors
+from trainc.fits.answer import Fit
+from trainc.lsp.snapshot import Built, Snapshot
+from trainc.overlays.editor_schema import overlay_schema
+from trainc.overlays.load import load_overlays
+from trainc.reading.document import Document
+from trainc.reading.encoding import encode
+from trainc.reading.file_filter import is_unrelated
+from trainc.reading.files import OVERLAY_FILE, TEMPLATE_SUFFIXES, read_paths, shown_path
+from trainc.reading.git_tree import commit_of, repository_of, unlike
+from trainc.reading.ignores import check_ignores, ignores_of
+from trainc.reading.opening import read_file, unsaved
+
+Schema = dict[str, Any]
+
+
+class Workspace:
+    """The files below `root`, compiled as `arguments` and trainc.yaml say. See lsp.snapshot.Workspace."""
+
+    def __init__(self, arguments: Arguments, root: str) -> None:
+        self.root = os.path.realpath(root)
+        self._arguments = arguments
+        self._opened: list[Opened] | None = None
+        self._refused: list[Diagnostic] = []
+        self._queues: list[str] | None = None
+        # The texts with which the environments were read, or that were taken in since.
+        self._known: dict[str, str] = {}
+        self._heads: dict[object, list[tuple[CompiledJob, ...]]] = {}
+
+    def changed(self) -> None:
+        """Read everything again for the next answer."""
+        self._opened = self._queues = None
+        self._heads.clear()
+
+    def look_at(self, file: str, texts: Mapping[str, str], *, thorough: bool = True) -> Snapshot:
+        """One file, by its real path; `texts` are those of all open files. `thorough` asks the cluster, too."""
+        with self._open(texts):
+            name, text = shown_path(os.path.relpath(file)), texts[file]
+            environments = self._environments(file, texts)
+            if not self._concerns(file, name, encode(text), environments):
+                return Snapshot(self.root, name, text)
+            return self._snapshot(name, text, environments, thorough=thorough)
+
+    def at_head(self, file: str, texts: Mapping[str, str]) -> Sequence[Sequence[CompiledJob]] | None:
+        """What the jobs of a file were in git's HEAD, for each environment; None where there is no HEAD."""
+        with self._open(texts):
+            environments = self._environments(file, texts)
+            try:
+                repository = repository_of(self.root)
+                commit = commit_of(repository, "HEAD")
+                here = dict(self._texts(environments, repository.top))
+                name = os.path.relpath(file, repository.top)
+                changed = unlike(repository, commit, here | {name: encode(texts[file])}, self._limits)
+            except (CompileError, OSError):
+                return None
+            key = (commit, file, tuple(sorted((path, data or b"") for path, data in changed.items())))
+            if key not in self._heads:
+                before = {os.path.join(repository.top, path): data for path, data in changed.items()}
+                self._heads[key] = [_compiled_with(opened, before, file) for opened in environments]
+            return self._heads[key]
+
+    @property
+    def _limits(self) -> Any:
+        from trainc.cli.settings import limits_of
+
+        return limits_of(self._arguments)
+
+    @contextmanager
+    def _open(self, texts: Mapping[str, str]) -> Iterator[None]:
+        """In the folder, as `trainc check` would be, with the texts that the editor has."""
+        with chdir(self.root), unsaved({path: encode(text) for path, text in texts.items()}):
+            yield
+
+    def _environments(self, file: str, texts: Mapping[str, str]) -> list[Opened]:
+        """Every environment, with what has been typed in other files; read anew where one of those says what to read."""
+        typed = [path for path, text in texts.items() if self._known.get(path) != text]
+        says = any(_is_settings(path) or self._is_overlaid(path) for path in typed)
+        if self._opened is not None and not says:
+            for path in typed:
+                if path != file:
+                    self._type(path, texts[path])
+        else:
+            self._refused, self._known = [], dict(texts)
+            try:
+                every = environments_of(self._arguments)
+                self._opened = [Opened(environment_name(each), settings_of(each)) for each in every]
+            except CompileError as error:  # Until the settings are right again, those before count.
+                self._refused = error.diagnostics
+            except UsageError:
+                pass
+        return self._opened or []
+
+    def _type(self, path: str, text: str) -> None:
+        """Take in a file as it is now."""
+        name = shown_path(os.path.relpath(path))
+        self._known[path] = text
+        if self._opened and self._concerns(path, name, encode(text), self._opened):
+            self._opened = [one.with_file(name, one.read(name, encode(text))[0]) for one in self._opened]
+
+    def _is_overlaid(self, path: str) -> bool:
+        return any(path in opened.files_of_overlays for opened in self._opened or ())
+
+    def _concerns(self, file: str, name: str, data: bytes, environments: Sequence[Opened]) -> bool:
+        """Whether `trainc check` reads a file; one that no source has counts as named, unless it is meant to be left out."""
+        if os.path.basename(file) in (FILE_NAME, OVERLAY_FILE) or not environments:
+            return os.path.basename(file) in (FILE_NAME, OVERLAY_FILE) or not is_unrelated(data)
+        if self._is_overlaid(file) or not data.strip():
+            return True
+        hidden = any(part.startswith(".") for part in name.split("/"))
+        excluded = any(opened.settings.configuration.exclude(name) for opened in environments)
+        return not (hidden or excluded or is_unrelated(data, template=file.endswith(TEMPLATE_SUFFIXES)))
+
+    def _snapshot(self, name: str, text: str, environments: Sequence[Opened], *, thorough: bool) -> Snapshot:
+        documents: list[Document] = []
+        everything: list[Document] = []
+        built: list[Built] = []
+        fits: list[Fit] = []
+        found: dict[str, list[Diagnostic]] = {"": []} if not environments else {}
+        for one in environments:
+            own, problems = one.read(name, encode(text))
+            opened = one if _is_settings(name) else one.with_file(name, own)
+            rules = opened.settings.policy()
+            problems = rules(problems, True)
+            result, more = opened.build(name)
+            problems += more
+            if thorough and result.compiled and (cluster := opened.settings.configuration.cluster):
+                judgement = judge_jobs(
+                    [m for job in result.compiled for m in job.manifests], own, cluster, opened.settings.options
+                )
+                if not has_errors(problems):
+                    problems += rules(judgement.diagnostics, judgement.answers is None)
+                fits += judgement.answers.alone if judgement.answers else ()
+            documents, everything = documents or own, everything or opened.documents
+            built.append(result)
+            found[opened.name] = problems
+        ignored = self._remarks(name, text, found)
+        if name.rpartition("/")[2] == OVERLAY_FILE and not any(
+            os.path.realpath(name) in o.files_of_overlays for o in environments
+        ):
+            ignored += load_overlays([name], self._limits)[1]
+        every = merge_diagnostics({key: [*each, *ignored, *self._refused] for key, each in found.items()})
+        own_diagnostics = [d for d in every if d.source and (d.source.file, d.source.origin) == (name, "file")]
+        release = next((o.settings.options.release for o in environments if o.settings.options.release), NEWEST_RELEASE)
+        return Snapshot(
+            self.root,
+            name,
+            text,
+            documents,
+            everything,
+            built,
+            own_diagnostics,
+            lambda kind: _schema(kind, release),
+            self._local_queues(environments),
+            fits,
+        )
+
+    def _remarks(self, name: str, text: str, found: Mapping[str, Sequence[Diagnostic]]) -> list[Diagnostic]:
+        """What there is to say of the file's ignore comments, unless something else is wrong."""
+        every = [diagnostic for each in found.values() for diagnostic in each]
+        own = [d for d in every if d.source and d.source.file == name]
+        return [] if has_errors(own) else list(check_ignores(ignores_of(encode(text), name), own))
+
+    def _local_queues(self, environments: Sequence[Opened]) -> Sequence[str]:
+        if self._queues is None:
+            folders = {o.settings.configuration.cluster for o in environments if o.settings.configuration.cluster}
+            read = [d for folder in sorted(folders) for d in read_paths([folder], self._limits, everything=True)[0]]
+            queues = [d.data for d in read if d.data.get("kind") == "LocalQueue"]
+            self._queues = sorted({str((queue.get("metadata") or {}).get("name")) for queue in queues})
+        return self._queues
+
+    def _texts(self, environments: Sequence[Opened], top: str) -> Iterator[tuple[str, bytes]]:
+        """The files that were read, by their path from the top of the repository."""
+        files = {d.file for opened in environments for d in opened.documents}
+        files |= {path for opened in environments for path in opened.files_of_overlays}
+        files |= {file for opened in environments if (file := opened.settings.configuration.file)}
+        for file in files:
+            real = os.path.realpath(file)
+            if real.startswith(top + os.sep):
+                yield os.path.relpath(real, top), read_file(real, self._limits.file_bytes)
+
+
+def _compiled_with(opened: Opened, before: Mapping[str, bytes | None], file: str) -> tuple[CompiledJob, ...]:
+    """The jobs of a file as they were when files had other texts, or none."""
+    for path, data in before.items():
+        name = shown_path(os.path.relpath(path))
+        if not _is_settings(name):
+            opened = opened.with_file(name, opened.read(name, data)[0] if data else [])
+    return opened.build(shown_path(os.path.relpath(file)))[0].compiled
+
+
+def _is_settings(name: str) -> bool:
+    """Whether a file says what to read, and is no input itself."""
+    return name.rpartition("/")[2] in (FILE_NAME, OVERLAY_FILE)
+
+
+def _schema(kind: str, release: str) -> Schema | None:
+    if kind in ROOTS:
+        return json_schema(kind, release)
+    return {"Overlay": overlay_schema, FILE_NAME: configuration_schema}.get(kind, lambda _: None)(DIALECT)

@@ -1,0 +1,149 @@
+"""What an editor shows of the field under the cursor: what it means, and what becomes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainc.api.field_path import FieldPath, format_field, stable_path
+from trainc.diagnostics.escaping import escape_line
+from trainc.explain.choice import prefix
+from trainc.explain.explanation import Recorder, explanation
+from trainc.explain.model import ExplainedField, Explanation, Input
+from trainc.explain.phrases import describe_origin, shorten_value
+from trainc.lsp.places import Field, Position, Range, Tree, trees
+from trainc.lsp.schemas import at, kind_of, root_of
+from trainc.lsp.snapshot import Built, Snapshot
+from trainc.reading.document import Document
+from trainc.startup.records import dataclass
+
+_MOST_SHOWN = 8
+_JOB_KINDS = ("TrainJob", "TrainingJob")
+
+
+@dataclass(frozen=True, slots=True)
+class Hover:
+    """Markdown about a range."""
+
+    range: Range
+    text: str
+
+
+def hover(snapshot: Snapshot, position: Position) -> Hover | None:
+    """About the field at a place; None where there is none."""
+    found = field_at(snapshot, position)
+    if found is None:
+        return None
+    field = found.field
+    parts = [*_meaning(snapshot, found), *_fate(snapshot, found)]
+    return Hover(field.key if field.key.holds(position) else field.value, "\n\n".join(parts)) if parts else None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A field of the file, and what it is in."""
+
+    document: Document
+    tree: Tree
+    field: Field
+
+    def wrote(self, given: Input) -> bool:
+        """Whether an input of an explanation is the field, or one below it."""
+        source, path, whole = given.source, self.field.path, self.tree.whole
+        here = source is not None and source.file == self.document.file
+        inside = here and source is not None and whole.start.line <= source.line - 1 <= whole.end.line
+        return inside and given.index[: len(path)] == path
+
+
+def field_at(snapshot: Snapshot, position: Position) -> Found | None:
+    """The field at a place of the file; None where no document that could be read has one."""
+    for tree in trees(snapshot.text):
+        if tree.whole.holds(position) and (field := tree.at(position)) is not None:
+            line = tree.fields[0].key.start.line
+            for document in snapshot.documents:
+                source = document.locate(())
+                if source is not None and source.line - 1 == line:
+                    return Found(document, tree, field)
+    return None
+
+
+def _meaning(snapshot: Snapshot, found: Found) -> Iterator[str]:
+    """The field, its type and default, and a line about it, as far as the schema says."""
+    document, field = found.document, found.field
+    root = root_of(snapshot, document.data)
+    schema = at(root, field.path) if root is not None else None
+    name = format_field(stable_path(field.path, document.data))
+    if schema is None or root is None:
+        yield f"`{escape_line(name)}`"
+        return
+    details = [kind_of(schema)]
+    details += [f"default `{schema['default']}`"] if "default" in schema else []
+    above = at(root, field.path[:-1])
+    details += ["required"] if above is not None and field.path[-1] in above.get("required", ()) else []
+    yield f"`{escape_line(name)}` ({', '.join(filter(None, details))})".removesuffix(" ()")
+    if description := schema.get("description"):
+        yield str(description)
+
+
+def _fate(snapshot: Snapshot, found: Found) -> Iterator[str]:
+    """What the output has of a field: in the first environment whose jobs compile, and in others where it differs."""
+    told: dict[str, list[str]] = {}
+    for built in snapshot.built:
+        text = _fate_in(built, found)
+        if text:
+            told.setdefault(text, []).append(built.environment)
+    for text, environments in told.items():
+        yield text if len(told) == 1 else f"**{', '.join(environments)}**\n\n{text}"
+
+
+def _fate_in(built: Built, found: Found) -> str:
+    explained = _explained(built, found.document)
+    if explained is None:
+        return ""
+    rows = list(_rows(explained, found))
+    if not rows:
+        path = found.field.path
+        says = found.field.kind == "scalar" and path[:1] == ("spec",) and path[:2] != ("spec", "runtimeRef")
+        return "Nothing in the output is taken from this field." if says else ""
+    more = f"\n\n... and {len(rows) - _MOST_SHOWN} more" if len(rows) > _MOST_SHOWN else ""
+    by = f" in {explained.job}" if found.document.data.get("kind") not in _JOB_KINDS else ""
+    return f"Becomes{by}:\n\n" + "\n".join(f"- {row}" for row in rows[:_MOST_SHOWN]) + more
+
+
+def _explained(built: Built, document: Document) -> Explanation | None:
+    """The explanation of the job that a document is, or of one that uses the runtime that it is."""
+    session = built.session
+    for job in session.jobs:
+        own = job.document.file == document.file and job.document.locate(()) == document.locate(())
+        if not own and document.data.get("kind") in _JOB_KINDS:
+            continue
+        recorder = Recorder(session.index.others)
+        session.compile(job, recorder)
+        uses = recorder.runtime is not None and recorder.runtime.document.locate(()) == document.locate(())
+        if recorder.stages and (own or uses):
+            return explanation(recorder, session.options)
+    return None
+
+
+def _rows(explained: Explanation, found: Found) -> Iterator[str]:
+    for made in explained.objects:
+        before = prefix(explained, made)
+        for field in made.fields:
+            depth = next((i for i, origin in enumerate(field.origins) if any(map(found.wrote, origin.inputs))), None)
+            if depth is not None:
+                yield _row(field, before, depth)
+
+
+def _row(field: ExplainedField, before: str, depth: int) -> str:
+    target = f"`{escape_line(before + _short(field.path))}` = `{escape_line(shorten_value(field.value))}`"
+    if depth == 0:
+        how = (
+            ""
+            if field.origin.kind in ("trainjob", "runtime", "patch", "overlay")
+            else f", by {describe_origin(field.origin)}"
+        )
+        return target + escape_line(how)
+    return f"{target}: overridden by {escape_line(describe_origin(field.origin))}"
+
+
+def _short(path: FieldPath) -> str:
+    return format_field(path) if len(path) <= 6 else f"{format_field(path[:3])}...{format_field(path[7:])}"

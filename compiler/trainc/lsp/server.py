@@ -1,0 +1,178 @@
+"""The state of a language server: the open files, the workspaces around them, and when diagnostics are published.
+
+It opens no port, writes no file and asks nothing of the network. Diagnostics are published at once for the file in which
+somebody types, and for all open files when nobody has typed for a moment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+
+from lsprotocol import types
+from pygls.lsp.server import LanguageServer
+from pygls.uris import from_fs_path, to_fs_path
+
+from trainc import __version__
+from trainc.diagnostics import Diagnostic, Source
+from trainc.diagnostics.rulebook import rule_url
+from trainc.lsp import marking, names
+from trainc.lsp.places import Range
+from trainc.lsp.snapshot import Snapshot, Workspace
+from trainc.lsp.units import Units
+from trainc.reading.catalog import SHOWN_FOLDER, catalog_folder
+from trainc.reading.confinement import CONFIGURATION_FILE, folders_upward
+from trainc.reading.encoding import decode
+from trainc.reading.opening import read_file
+
+# How long nobody has typed, in seconds, when what takes longer is done: the cluster is asked, and other files are looked at.
+_MOMENT = 0.4
+_MOST_BYTES = 10_000_000
+_SEVERITIES = {
+    "error": types.DiagnosticSeverity.Error,
+    "warning": types.DiagnosticSeverity.Warning,
+    "info": types.DiagnosticSeverity.Information,
+}
+
+
+class Server(LanguageServer):
+    """The open files, the workspaces around them, and what was last seen of each file."""
+
+    def __init__(self, workspace_at: Callable[[str], Workspace]) -> None:
+        super().__init__("trainc", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
+        self._workspace_at = workspace_at
+        self._workspaces: dict[str, Workspace] = {}
+        self._snapshots: dict[str, tuple[object, bool, Snapshot]] = {}
+        self._later: asyncio.TimerHandle | None = None
+        self._pending: dict[str, asyncio.Handle] = {}
+
+    def texts(self) -> dict[str, str]:
+        """The texts of the open files, by real path."""
+        documents = self.workspace.text_documents.items()
+        return {path: document.source or "" for uri, document in documents if (path := file_of(uri))}
+
+    def around(self, path: str) -> Workspace:
+        """The workspace of a file: the nearest folder with a trainc.yaml, else the editor's folder, else its own."""
+        root = self._root(path)
+        if root not in self._workspaces:
+            self._workspaces[root] = self._workspace_at(root)
+        return self._workspaces[root]
+
+    def _root(self, path: str) -> str:
+        folder = os.path.dirname(path)
+        above = list(folders_upward(folder)) if os.path.isdir(folder) else []
+        configured = next((one for one in above if os.path.isfile(os.path.join(one, CONFIGURATION_FILE))), None)
+        opened = [file_of(one.uri) or "" for one in self.workspace.folders.values()]
+        opened += [os.path.realpath(self.workspace.root_path)] if self.workspace.root_path else []
+        holding = [one for one in opened if one and (path.startswith(one.rstrip(os.sep) + os.sep))]
+        existing = next((one for one in (folder, *_parents(folder)) if os.path.isdir(one)), os.sep)
+        return configured or max(holding, key=len, default=existing)
+
+    def look(self, uri: str, *, thorough: bool = False) -> Snapshot | None:
+        """The file as it is now; None for what is no file, or not open, or too large."""
+        path, texts = file_of(uri), self.texts()
+        if path is None or path not in texts or len(texts[path]) > _MOST_BYTES:
+            return None
+        known = self._snapshots.get(path)
+        state = tuple(sorted((name, hash(text)) for name, text in texts.items()))
+        if known is not None and known[0] == state and (known[1] or not thorough):
+            return known[2]
+        snapshot = self.around(path).look_at(path, texts, thorough=thorough)
+        self._snapshots[path] = state, thorough, snapshot
+        return snapshot
+
+    def looked_at(self, snapshot: Snapshot, text: str) -> Sequence[Diagnostic]:
+        """The diagnostics of a file with another text."""
+        path = os.path.join(snapshot.root, snapshot.file)
+        return self.around(path).look_at(path, {**self.texts(), path: text}, thorough=False).diagnostics
+
+    def units(self, lines: Sequence[str]) -> Units:
+        """Positions in a text as the client counts them."""
+        return Units(lines, self.workspace.position_codec)
+
+    def show(self, uri: str, *, thorough: bool = False) -> None:
+        """Publish what there is to say of a file."""
+        snapshot = self.look(uri, thorough=thorough)
+        document = self.workspace.text_documents.get(uri)
+        found = [] if snapshot is None else [self.diagnostic(snapshot, *one) for one in marking.marked(snapshot)]
+        version = document.version if document is not None else None
+        self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, version))
+
+    def diagnostic(self, snapshot: Snapshot, diagnostic: Diagnostic, place: Range) -> types.Diagnostic:
+        """A diagnostic as the protocol has it."""
+        return types.Diagnostic(
+            self.units(snapshot.lines).range(place),
+            marking.told(diagnostic),
+            _SEVERITIES[diagnostic.severity],
+            diagnostic.code,
+            types.CodeDescription(rule_url(diagnostic.code)),
+            "trainc",
+        )
+
+    def show_soon(self, uri: str) -> None:
+        """Publish once the messages that have arrived by now are read: of several key presses only the last counts."""
+        loop = asyncio.get_running_loop()
+        if (waiting := self._pending.pop(uri, None)) is not None:
+            waiting.cancel()
+        self._pending[uri] = loop.call_later(0.02, self.show, uri)
+        self.show_all_later()
+
+    def show_all_later(self) -> None:
+        """Publish every open file when nobody has typed for a moment."""
+        if self._later is not None:
+            self._later.cancel()
+        self._later = asyncio.get_running_loop().call_later(_MOMENT, self.show_all)
+
+    def show_all(self) -> None:
+        """Publish every open file."""
+        for uri in list(self.workspace.text_documents):
+            self.show(uri, thorough=True)
+        capabilities = self.client_capabilities.workspace
+        if capabilities and capabilities.code_lens and capabilities.code_lens.refresh_support:
+            self.workspace_code_lens_refresh(None)
+
+    def changed_on_disk(self) -> None:
+        """Look at the disk again."""
+        self._snapshots.clear()
+        for workspace in self._workspaces.values():
+            workspace.changed()
+        self.show_all_later()
+
+    def place_of(self, mention: names.Mention, snapshot: Snapshot) -> types.Location | None:
+        """Where a name stands."""
+        source = mention.document.locate(mention.path)
+        return self.located(source, f"'{mention.name}'", snapshot) if source is not None else None
+
+    def located(self, source: Source, message: str, snapshot: Snapshot) -> types.Location | None:
+        """The words that a message means about a place, in whichever file."""
+        path = path_of(source, snapshot.root)
+        text = self.texts().get(os.path.realpath(path))
+        try:
+            lines = (decode(read_file(path, _MOST_BYTES)) if text is None else text).splitlines()
+        except OSError:
+            return None
+        place = marking.words(lines, source, message)
+        return types.Location(from_fs_path(path) or "", self.units(lines).range(place))
+
+
+def file_of(uri: str) -> str | None:
+    """The real path of a file; None for what is none, such as a text that was never saved."""
+    if not uri.startswith("file:"):
+        return None
+    path = to_fs_path(uri)
+    return os.path.realpath(path) if path and "\0" not in path else None
+
+
+def path_of(source: Source, root: str) -> str:
+    """The path of the file that a place is in."""
+    if source.origin == "catalog":
+        return os.path.join(catalog_folder(), source.file.removeprefix(SHOWN_FOLDER))
+    return os.path.join(root, source.file)
+
+
+def _parents(folder: str) -> list[str]:
+    found = [os.path.dirname(folder)]
+    while found[-1] != os.path.dirname(found[-1]):
+        found.append(os.path.dirname(found[-1]))
+    return found

@@ -1,0 +1,155 @@
+"""Where somebody is typing: the path of the line under the cursor, in a text that need not be right yet.
+
+Read from indentation alone, line by line upward from the cursor, and inside brackets that stand on the same line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, TypeAlias
+
+from trainc.diagnostics import Path
+from trainc.lsp.places import Position
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass
+
+Awaits: TypeAlias = Literal["key", "value", "item"]
+
+_KEY = pattern(r"""(?:"([^"]*)"|'([^']*)'|([^\s"'#:{}\[\],][^:#{}\[\],]*?))\s*:(?:\s|$)""")
+_DASHES = pattern(r"(?:- +|-$)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Typing:
+    """What is being typed: a key of the mapping at `path`, or the value at it; `word` is what is there of it already.
+
+    `start` is the column at which the word begins; `indent` that of the mapping. `siblings` are the keys beside it.
+    """
+
+    path: Path
+    awaits: Awaits
+    word: str
+    start: int
+    indent: int
+    siblings: frozenset[str]
+    first: int
+
+
+def typing_at(lines: Sequence[str], position: Position) -> Typing | None:
+    """What is being typed at a place; None in a comment."""
+    line = lines[position.line] if position.line < len(lines) else ""
+    before = line[: position.column]
+    if "#" in before and (before.lstrip().startswith("#") or " #" in before):
+        return None
+    content = before.lstrip(" ")
+    indent = len(before) - len(content)
+    dashes = _DASHES.match(content)
+    skipped = dashes.end() if dashes is not None else 0
+    first = _start_of_document(lines, position.line)
+    indent, content = indent + skipped, content[skipped:]
+    above = _above(lines, position.line, first, indent - skipped if skipped else indent, dashed=bool(skipped))
+    if content[:1] in ("{", "["):
+        return _in_brackets(above, content, position, indent, first)
+    key = _KEY.match(content)
+    if key is None:
+        siblings = frozenset(_siblings(lines, position.line, first, indent))
+        return Typing(above, "key", content, position.column - len(content), indent, siblings, first)
+    path, value = (*above, _text(key)), content[key.end() :].lstrip(" ")
+    if value[:1] in ("{", "["):
+        return _in_brackets(path, value, position, indent, first)
+    return Typing(path, "value", value, position.column - len(value), indent, frozenset(), first)
+
+
+def _start_of_document(lines: Sequence[str], number: int) -> int:
+    return next((n + 1 for n in range(number - 1, -1, -1) if lines[n].startswith("---")), 0)
+
+
+def _above(lines: Sequence[str], number: int, first: int, indent: int, *, dashed: bool) -> Path:
+    """The path of the mapping or list whose entries stand at `indent` before line `number`."""
+    steps: list[str | int] = []
+    count = 0 if dashed else None
+    for at in range(number - 1, first - 1, -1):
+        line = lines[at]
+        content = line.lstrip(" ")
+        column = len(line) - len(content)
+        if not content.strip() or content.startswith("#") or column > indent:
+            continue
+        for inner, text, is_item in reversed(list(_parts(column, content))):
+            if is_item and inner == indent and count is not None:
+                count += 1
+            elif is_item and inner < indent and count is None:
+                indent, count = inner, 0
+            elif not is_item and (inner < indent or (inner == indent and count is not None)) and text is not None:
+                steps += [count] if count is not None else []
+                steps.append(text)
+                indent, count = inner, None
+        if indent == 0 and count is None:
+            break
+    return tuple(reversed(steps))
+
+
+def _parts(column: int, content: str) -> Iterator[tuple[int, str | None, bool]]:
+    """The dashes of a line and the key behind them, each with its column."""
+    while content.startswith("- ") or content == "-":
+        yield column, None, True
+        rest = content[1:].lstrip(" ")
+        column, content = column + len(content) - len(rest), rest
+    key = _KEY.match(content)
+    yield column, _text(key) if key is not None else None, False
+
+
+def _text(key: object) -> str:
+    groups: Sequence[str | None] = key.groups()  # type: ignore[attr-defined]
+    return next(group for group in groups if group is not None)
+
+
+def _siblings(lines: Sequence[str], number: int, first: int, indent: int) -> Iterator[str]:
+    """The keys of the mapping that a line at `indent` belongs to, those below it included."""
+    for step in (-1, 1):
+        at = number
+        while first <= at < len(lines) and not lines[at].startswith("---"):
+            line = lines[at]
+            content = line.lstrip(" ")
+            column = len(line) - len(content)
+            parts = list(_parts(column, content)) if content.strip() and not content.startswith("#") else []
+            keys = [text for inner, text, is_item in parts if inner == indent and not is_item and text]
+            yield from keys if at != number else ()
+            begins = any(is_item for _, _, is_item in parts) and parts[-1][0] == indent
+            if parts and (column < indent and not begins):
+                break
+            if begins and (step == -1 or at != number):
+                break
+            at += step
+
+
+def _in_brackets(path: Path, value: str, position: Position, indent: int, first: int) -> Typing:
+    """What is being typed behind brackets that are still open at the cursor."""
+    stack: list[str | int] = []
+    kinds: list[str] = []
+    start, key = 0, False
+    names: list[set[str]] = []
+    for at, character in enumerate(value):
+        if character in "{[":
+            kinds.append(character)
+            stack.append(0 if character == "[" else "")
+            names.append(set())
+            start, key = at + 1, False
+        elif character in "}]" and kinds:
+            kinds.pop()
+            stack.pop()
+            names.pop()
+            start = at + 1
+        elif character == "," and kinds:
+            stack[-1] = int(stack[-1]) + 1 if kinds[-1] == "[" else ""
+            start, key = at + 1, False
+        elif character == ":" and kinds and kinds[-1] == "{":
+            stack[-1] = value[start:at].strip().strip("\"'")
+            names[-1].add(str(stack[-1]))
+            start, key = at + 1, True
+    word = value[start:].lstrip(" ")
+    column = position.column - len(word)
+    if not kinds:
+        return Typing(path, "value", word, column, indent, frozenset(), first)
+    if kinds[-1] == "{" and not key:
+        return Typing((*path, *stack[:-1]), "key", word, column, -1, frozenset(names[-1]), first)
+    return Typing((*path, *stack), "value", word, column, -1, frozenset(), first)
