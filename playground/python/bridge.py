@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc import CompileError, Limits, Options
@@ -139,4 +139,10 @@ def _described(
             yield from _described(inner, schema.get("items", {}), definitions, (*path, index))
 
 
-_CALLS = {"run": run, "compiled": compiled, "pictures": pictures, "origins": origins, "meanings": meanings}
+_CALLS: dict[str, Callable[..., Any]] = {
+    "run": run,
+    "compiled": compiled,
+    "pictures": pictures,
+    "origins": origins,
+    "meanings": meanings,
+}

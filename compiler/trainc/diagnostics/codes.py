@@ -97,7 +97,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             TypographicCharacter UnexpandedShellVariable UnlikelyAmount UnlikelyResource UnnamedPortsLost
             ValueOverridden VolumeNotMounted
         """,
-        "info": "OutputDeletedWithJob QueuedBehindInitializer RetainedClaim TopologyWithoutQueue",
+        "info": "OutputDeletedWithJob QueuedBehindInitializer RetainedClaim TopologyNeedsGate TopologyWithoutQueue",
     },
     "admission": {
         "error": """
@@ -145,7 +145,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     },
     "run": {
         "error": "ContainersOnly NothingToStart ProgramNotHere",
-        "warning": "ValueNotHere",
+        "warning": "RecipeReplaced ValueNotHere",
         "info": "CommandReplaced ScaledForRun",
     },
     "sweep": {
