@@ -127,6 +127,19 @@ def test_kubernetes_is_as_old_as_trainers_tests_at_least(version: str, status: s
 
 
 @pytest.mark.parametrize(
+    ("version", "status", "hint"),
+    [
+        ("v1.35.2", "OK", ""),
+        ("v1.34.9", "differs", "compile with --kubernetes 1.34"),
+        ("v1.36.0", "OK", "compile with --kubernetes 1.36"),
+    ],
+)
+def test_kubernetes_is_the_minor_that_jobs_are_compiled_for(version: str, status: str, hint: str) -> None:
+    row = rows(server(version), meant="1.35")["Kubernetes"]
+    assert (row.wanted, row.status, row.hint) == ("1.35", status, hint)
+
+
+@pytest.mark.parametrize(
     ("release", "version", "status", "hint"),
     [
         ("2.3", "v0.12.0", "OK", ""),

@@ -89,6 +89,7 @@ def _wanted(settings: Settings, stdin: bytes) -> tuple[Wanted, list[Diagnostic]]
         frozenset(str(m["apiVersion"]).partition("/")[0] for m in manifests if m["kind"] == "PodGroup"),
         frozenset(_queues(manifests)),
         settings.options.semantics == "controller",
+        settings.options.kubernetes,
     )
     return wanted, [found for found in compiling.diagnostics if found.severity == "error"]
 
