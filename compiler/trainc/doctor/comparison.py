@@ -106,11 +106,10 @@ def _jobset(jobset: Component | None, wanted: Wanted, blind: bool) -> Row:
         return Row("JobSet", minor, _shown(jobset), "OK")
     release = next((trainer for trainer, other in wanted.jobsets.items() if other == jobset.minor), None)
     if number_of(jobset.version) > number_of(minor):
-        hint = (
-            f"newer, which usually works; --release {release} goes with it" if release else "newer, which usually works"
-        )
+        uses = f"; --release {release} uses it" if release else ""
+        hint = f"newer, which usually works{uses}"
         return Row("JobSet", minor, _shown(jobset), "OK", hint)
-    other = f"compile with --release {release}, which goes with it, or " if release else ""
+    other = f"compile with --release {release}, which uses it, or " if release else ""
     return Row("JobSet", minor, _shown(jobset), "differs", f"{other}install JobSet {minor}")
 
 
@@ -176,14 +175,14 @@ def _shown(component: Component) -> str:
 
 
 def text_of(rows: Sequence[Row], unanswered: Mapping[str, str]) -> str:
-    """A table for people, and below it what could not be asked."""
+    """A table for people, and below it what the cluster did not answer."""
     table = [
         ("", "wanted", "found", "", ""),
         *((r.name, r.wanted or "-", r.found or "-", r.status, r.hint) for r in rows),
     ]
     widths = [max(len(line[column]) for line in table) for column in range(4)]
     lines = ["  ".join((*map(str.ljust, line[:4], widths), line[4])).rstrip() for line in table]
-    lines += [f"not asked: {question}: {reason}" for question, reason in unanswered.items()]
+    lines += [f"no answer: {question}: {reason}" for question, reason in unanswered.items()]
     return "".join(f"{line}\n" for line in lines)
 
 
