@@ -61,13 +61,13 @@ class _Marked:
 _Reading: TypeAlias = Callable[[re.Match[str], _Marked], Iterator[tuple[str, Edit]]]
 
 
-def fixes(snapshot: Snapshot, asked: Range, look: Callable[[str], Sequence[Diagnostic]]) -> list[Fix]:
+def fixes(snapshot: Snapshot, requested: Range, look: Callable[[str], Sequence[Diagnostic]]) -> list[Fix]:
     """What can be done about the diagnostics in a range: their hints first, then the comments that ignore them.
 
     `look` gives the diagnostics of the file with another text. What does not help, or breaks something else, is not
     offered.
     """
-    found = [one for one in _marked(snapshot) if _meets(one.range, asked)]
+    found = [one for one in _marked(snapshot) if _meets(one.range, requested)]
     hinted = [fix for one in found for fix in _hinted(one) if _helps(fix, snapshot, look)]
     ignoring = (fix for one in found for fix in _ignoring(one) if _helps(fix, snapshot, look))
     return [*hinted, *ignoring]
@@ -227,11 +227,11 @@ def _added(found: re.Match[str], one: _Marked) -> Iterator[tuple[str, Edit]]:
         return
     where = one.diagnostic.path.rpartition(".")[0]
     inside = field.kind == "mapping" and where.endswith(str(field.path[-1]))
-    beside = field.value.start if inside else field.key.start
-    line = one.lines[beside.line]
-    if not inside and (isinstance(field.path[-1], int) or line[: beside.column].strip(" -")):
+    place = field.value.start if inside else field.key.start
+    line = one.lines[place.line]
+    if not inside and (isinstance(field.path[-1], int) or line[: place.column].strip(" -")):
         return
-    yield f"Add {name}: {text}", Edit(Range(beside, beside), f"{name}: {text}\n{' ' * beside.column}")
+    yield f"Add {name}: {text}", Edit(Range(place, place), f"{name}: {text}\n{' ' * place.column}")
 
 
 def _value(one: _Marked, *, whole_list: bool = False) -> Range | None:

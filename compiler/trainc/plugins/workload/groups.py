@@ -60,8 +60,8 @@ def pod_group(group: Group, job: TrainJob, policy: Json, info: Info) -> dict[str
 
 def min_count(group: Group, policy: Json, info: Info) -> int:
     """How many pods the group waits for: all of them, or as many as Volcano was to wait for."""
-    asked: int | None = value_at(policy, ("volcano", "minMember"))
-    return sum(gang.pods(pod_set, info) for pod_set in group.pod_sets) if asked is None else asked
+    requested: int | None = value_at(policy, ("volcano", "minMember"))
+    return sum(gang.pods(pod_set, info) for pod_set in group.pod_sets) if requested is None else requested
 
 
 def topology(group: Group, job: TrainJob, policy: Json, info: Info) -> str:
