@@ -52,6 +52,10 @@ OVERRIDING = {
     ),
     "an endpoint at home": (["torchrun", "--rdzv-endpoint=localhost:0", "train.py"], "error", "its own address"),
     "a rendezvous for each pod": (["torchrun", "--standalone", "train.py"], "error", "--standalone"),
+    # `tune run` of torchtune 0.6.1 was run: with options it waits at an address of its own, without any it is one process.
+    "torchtune without an endpoint": (["tune", "run", "--max_restarts=0", "recipe.py"], "error", "train alone"),
+    "torchtune without options": (["tune", "run", "recipe.py", "--config", "c.yaml"], "warning", "train alone"),
+    "torchtune in a shell": ([*SHELL, "tune run --nnodes 4 recipe.py"], "error", "train alone"),
     "a path before its name": (["/opt/conda/bin/torchrun", "--nnodes=8", "train.py"], "error", "8 nodes"),
     "a flag after one without a value": (["torchrun", "-m", "--nnodes=8", "pkg.train"], "error", "8 nodes"),
     "torchrun as a module": (["python", "-u", "-m", "torch.distributed.run", "--nnodes=8", "t.py"], "error", "8 nodes"),

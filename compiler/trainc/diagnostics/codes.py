@@ -145,7 +145,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     },
     "run": {
         "error": "ContainersOnly NothingToStart ProgramNotHere",
-        "warning": "ValueNotHere",
+        "warning": "RecipeReplaced ValueNotHere",
         "info": "CommandReplaced ScaledForRun",
     },
     "sweep": {

@@ -25,7 +25,7 @@ _V1_HOST = "(master|worker|chief|ps|launcher|evaluator)"
 def launch_options(training: Training) -> Iterator[Finding]:
     """What is wrong with each launcher's options."""
     for start in training.line.starts:
-        if start.launch is not None and start.launch.options:
+        if start.launch is not None and (start.launch.options or start.launch.launcher.together):
             yield from _judged(training, start, start.launch)
 
 
@@ -34,6 +34,9 @@ def _judged(training: Training, start: Start, launch: Launch) -> Iterator[Findin
     if training.nodes > 1 and (option := launch.given(roles.alone)) is not None:
         message = f"{option.written} makes each of the {training.nodes} pods train alone"
         yield _finding(training, (start, option), "error", message, "remove it: the runtime sets up the rendezvous")
+        return
+    if training.nodes > 1 and roles.together and launch.given(roles.together) is None:
+        yield _apart(training, launch)
         return
     if (option := launch.given(roles.nodes)) is not None:
         yield from _nodes(training, start, launch, option)
@@ -46,6 +49,16 @@ def _judged(training: Training, start: Start, launch: Launch) -> Iterator[Findin
             yield from _port(training, start, launch, option)
         elif roles.reads and option.name not in roles.nodes | roles.rank | roles.per_node | roles.total | roles.alone:
             yield from _overridden(training, start, launch, option)
+
+
+def _apart(training: Training, launch: Launch) -> Finding:
+    """A launcher that ignores the variables of the runtime, where no option says where to meet."""
+    name = min(launch.launcher.together)
+    message = f"without --{name}, {launch.launcher.name} makes each of the {training.nodes} pods train alone"
+    hint = f"add --{name.replace('-', '_')}=$(PET_MASTER_ADDR):$(PET_MASTER_PORT) before the recipe"
+    # With options it waits for the other nodes, each pod at its own address; without any it starts one process.
+    severity: Severity = "error" if launch.options else "warning"
+    return training.finding("RanksDoNotMeet", severity, message, hint, launch.index)
 
 
 def _nodes(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
