@@ -320,7 +320,7 @@ def test_it_works_when_its_server_is_gone(browser: str, tmp_path: Path) -> None:
         page.wait_for(f"{TEXT}.includes('parallelism: 4')")
 
 
-def test_a_question_without_an_answer_is_said_and_the_next_one_is_answered(
+def test_a_question_without_an_answer_is_reported_and_the_next_one_is_answered(
     browser: str, site: str, tmp_path: Path
 ) -> None:
     with Page(browser, tmp_path / "profile") as page:

@@ -37,7 +37,7 @@ MISPLACED = {
 
 
 @pytest.mark.parametrize("case", MISPLACED)
-def test_a_key_in_the_wrong_column_is_told_where_to_go(case: str) -> None:
+def test_a_key_in_the_wrong_column_is_reported_where_to_go(case: str) -> None:
     text, expected = MISPLACED[case]
     _, errors = read_documents(text.encode(), "a.yaml", Limits())
     if expected is None:
@@ -51,6 +51,6 @@ def test_a_key_in_the_wrong_column_is_told_where_to_go(case: str) -> None:
     assert hint in error.hint
 
 
-def test_a_key_that_no_line_above_explains_gets_the_general_mend() -> None:
+def test_a_key_that_no_line_above_explains_gets_the_general_hint() -> None:
     _, (error,) = read_documents(b"a:\n    b: 1\n  c: 2\n", "a.yaml", Limits())
     assert error.hint == "put all keys of a mapping, and all dashes of a list, in the same column"
