@@ -9,6 +9,7 @@ and the service worker.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import shutil
@@ -32,6 +33,8 @@ PYODIDE = MODULES / "pyodide"
 BROWSER = {"python_version": "3.13", "python_full_version": "3.13.2", "sys_platform": "emscripten", "extra": "graph"}
 # Written in another language, and replaced by python/rpds.py.
 REPLACED = {"rpds-py"}
+# src/worker.js unpacks what is called so.
+PACKED = ".bin"
 # Of packages: what they test themselves with.
 LEFT_OUT = {"tests", "benchmarks", "test"}
 EXAMPLES = {
@@ -55,7 +58,7 @@ def build(wheel: Path, target: Path) -> None:
         archives = _archives(wheel, work)
         python = {
             "runtime": _placed(PYODIDE / "pyodide.mjs", target, folder=_python_folder()),
-            **{part: _placed(path, target) for part, path in archives.items()},
+            **{part: _placed(path, target).removesuffix(PACKED) for part, path in archives.items()},
             "info": json.loads((PYODIDE / "pyodide-lock.json").read_text(encoding="utf-8"))["info"],
         }
         for part in ("pyodide.asm.js", "pyodide.asm.wasm"):
@@ -71,11 +74,17 @@ def _python_folder() -> str:
 
 
 def _placed(file: Path, target: Path, folder: str = "") -> str:
-    """Copy a file into `target`, under a name that has its hash unless its folder has its version; the name."""
-    digest = hashlib.sha256(file.read_bytes()).hexdigest()[:12]
+    """Copy a file into `target`, under a name that has its hash unless its folder has its version; the name.
+
+    What is large is packed, because not every server compresses it, and called otherwise, because some would unpack it.
+    """
+    content = file.read_bytes()
+    digest = hashlib.sha256(content).hexdigest()[:12]
     name = f"{folder}/{file.name}" if folder else f"{file.stem}-{digest}{file.suffix}"
+    if file.suffix in {".wasm", ".zip"}:
+        name, content = name + PACKED, gzip.compress(content, 9, mtime=0)
     (target / name).parent.mkdir(exist_ok=True)
-    shutil.copyfile(file, target / name)
+    (target / name).write_bytes(content)
     return name
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc import CompileError, Limits, Options
@@ -19,7 +19,7 @@ from trainc.cli.main import main
 from trainc.diagnostics import Path, format_path
 from trainc.explain.explanation import explanation
 from trainc.explain.model import ExplainedField, ExplainedObject
-from trainc.explain.phrases import describe_origin, format_value
+from trainc.explain.phrases import phrase, whole
 from trainc.explain.select_job import OneJob, compile_every
 from trainc.graph.drawing import graph_svg
 from trainc.graph.reading import read_graph
@@ -101,9 +101,9 @@ def _field(field: ExplainedField, document: Document) -> dict[str, Any]:
     source = document.locate(field.index)
     set_by = [
         {
-            "phrase": describe_origin(origin),
+            "phrase": phrase(origin),
             "kind": origin.kind,
-            "value": format_value(origin.value),
+            "value": whole(origin.value),
             "lines": [given.source.line for given in origin.inputs if given.source and given.source.file == FILE],
         }
         for origin in field.origins
@@ -139,4 +139,10 @@ def _described(
             yield from _described(inner, schema.get("items", {}), definitions, (*path, index))
 
 
-_CALLS = {"run": run, "compiled": compiled, "pictures": pictures, "origins": origins, "meanings": meanings}
+_CALLS: dict[str, Callable[..., Any]] = {
+    "run": run,
+    "compiled": compiled,
+    "pictures": pictures,
+    "origins": origins,
+    "meanings": meanings,
+}

@@ -157,6 +157,7 @@ function showCompiled({ build, diagnostics }, took) {
   // Those of the text before this one; new ones are on their way.
   fields = meanings = [];
   mark();
+  performance.mark("compiled");
 }
 
 // Manifests, or why there are none; never those of an earlier text.

@@ -6,20 +6,25 @@ const started = performance.now();
 const here = new URL(".", self.location.href).href;
 let loaded = 0;
 
-// Pyodide fetches its own files; passing them through a counter is how the page knows how far it has come.
+// Pyodide fetches its own files. They pass through here, so that the page knows how far it has come, and so that what is
+// large is small on any server: NAME.zip and NAME.wasm are served as NAME.zip.bin and NAME.wasm.bin, in gzip.
 const fetched = self.fetch.bind(self);
-self.fetch = async (...request) => {
-  const response = await fetched(...request);
+self.fetch = async (address, options) => {
+  const url = String(address);
+  const packed = /\.(wasm|zip)$/.test(url);
+  const response = await fetched(packed ? `${url}.bin` : url, options);
   if (!response.ok || !response.body) return response;
-  const counter = new TransformStream({
-    transform(chunk, controller) {
-      loaded += chunk.byteLength;
-      self.postMessage({ loaded });
-      controller.enqueue(chunk);
-    },
-  });
-  return new Response(response.body.pipeThrough(counter), { headers: response.headers });
+  const counted = response.body.pipeThrough(new TransformStream({ transform: count }));
+  const type = url.endsWith(".wasm") ? "application/wasm" : "application/octet-stream";
+  const body = packed ? counted.pipeThrough(new DecompressionStream("gzip")) : counted;
+  return new Response(body, { headers: { "Content-Type": type } });
 };
+
+function count(chunk, controller) {
+  loaded += chunk.byteLength;
+  self.postMessage({ loaded });
+  controller.enqueue(chunk);
+}
 
 async function start() {
   const packages = fetch(here + PYTHON.packages).then((response) => response.arrayBuffer());

@@ -167,7 +167,7 @@ def test_a_field_is_explained_as_the_command_explains_it() -> None:
         ("paralelism", None, "did you mean"),
         ("spec.trainer.numNodes", None, "this input sets"),
         ("a[b", None, "cannot parse"),
-        ("parallelism", "other", "there is no job other; name one of team-a/llm"),
+        ("parallelism", "other", "there is no job other; choose one of team-a/llm"),
     ],
 )
 def test_what_cannot_be_explained_says_why(field: str, job: str | None, message: str) -> None:
@@ -178,7 +178,7 @@ def test_what_cannot_be_explained_says_why(field: str, job: str | None, message:
 def test_of_several_jobs_one_is_named() -> None:
     jobs = [{**JOB, "metadata": {"name": name, "namespace": "a"}} for name in ("one", "two")]
     compilation = compile_documents([Document.of(data) for data in (*catalog("2.3"), *jobs)], (), OPTIONS)
-    with pytest.raises(ValueError, match="there are several jobs; name one of a/one, a/two"):
+    with pytest.raises(ValueError, match="there are several jobs; choose one of a/one, a/two"):
         compilation.explain("parallelism")
     assert "TrainJob a/two" in str(compilation.explain("parallelism", job="two"))
 
@@ -187,7 +187,7 @@ def test_what_was_in_another_process_shows_itself_and_explains_nothing() -> None
     again = pickle.loads(pickle.dumps(compiled()))
     assert again == compiled()
     assert again._repr_html_() == compiled()._repr_html_()
-    with pytest.raises(ValueError, match="another process"):
+    with pytest.raises(ValueError, match="not compiled from TrainJobs in this process"):
         again.explain("parallelism")
     with pytest.raises(ValueError, match="not compiled from TrainJobs"):
         admit(compiled().manifests[0], OPTIONS).explain("parallelism")

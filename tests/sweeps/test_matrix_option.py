@@ -68,7 +68,7 @@ def test_files_say_which_sweep_they_are_from_and_check_agrees() -> None:
 
 
 def test_the_size_is_always_told() -> None:
-    assert "3 trials of 32 GPUs: 96 GPUs together, for a time that is not given" in swept(SWEEP).stderr
+    assert "3 trials of 32 GPUs: 96 GPUs together, for an unknown time" in swept(SWEEP).stderr
     assert (
         "3 trials of 32 GPUs for 2 h each: 192 GPU-hours without restarts"
         in swept(f"{SWEEP}budget: {{hoursPerTrial: 2}}\n").stderr
@@ -206,4 +206,4 @@ def test_a_base_outside_the_repository_is_refused(base: str) -> None:
 def test_a_sweep_among_the_input_is_said_to_need_the_option() -> None:
     Path("sweep.yaml").write_text(SWEEP, encoding="utf-8")
     assert "--matrix sweep.yaml" in run("build", "sweep.yaml", "--release", "2.3").stderr
-    assert "begin the sweep with" in run("build", "--matrix", "job.yaml", "--release", "2.3").stderr
+    assert "start the sweep with" in run("build", "--matrix", "job.yaml", "--release", "2.3").stderr

@@ -69,7 +69,7 @@ def add_input(parser: ArgumentParser, *, paths: bool = True) -> None:
 def add_matrix(parser: ArgumentParser) -> None:
     """`--matrix`, for commands that compile all of the input."""
     group: Any = next(group for group in parser._action_groups if group.title == "input")  # noqa: SLF001 - as in command.py
-    help_text = "compile a sweep: the trials of the TrainJob that FILE names (`trainc help sweeps`)"
+    help_text = "compile the trials of the sweep in FILE (`trainc help sweeps`)"
     set_completion(group.add_argument("--matrix", metavar="FILE", help=help_text), FILE)
 
 
@@ -90,7 +90,7 @@ def _add_rare_input(parser: ArgumentParser) -> None:
     group.add_argument(
         "--gang",
         choices=get_args(Gang),
-        help="who schedules the pods of a gang together: runtime (default), the scheduler in the runtime's "
+        help="what schedules the pods of a gang together: runtime (default), the scheduler in the runtime's "
         "podGroupPolicy; workload, Kubernetes 1.37 itself",
     )
     group.add_argument(

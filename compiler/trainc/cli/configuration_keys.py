@@ -91,7 +91,7 @@ KEYS: tuple[Key, ...] = (
     ),
     Key(
         "gang",
-        "Who schedules the pods of a gang together: the runtime's scheduler, or Kubernetes 1.37 itself.",
+        "What schedules the pods of a gang together: the runtime's scheduler, or Kubernetes 1.37 itself.",
         {"enum": list(get_args(Gang))},
         _one_of(*get_args(Gang)),
     ),

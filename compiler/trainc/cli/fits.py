@@ -3,7 +3,7 @@
 Each job is tried alone on the idle cluster, then all jobs together, in order.
 Jobs without a queue are matched against the nodes, as kube-scheduler does. The
 answer is never "yes, now": running workloads, preemption, fair sharing and
-admission checks are unknown. --cluster holds the output of
+admission checks are unknown. --cluster expects the output of
 
   kubectl get clusterqueues,localqueues,cohorts,resourceflavors,topologies,nodes,namespaces,limitranges,runtimeclasses -A -o yaml > cluster/all.yaml
 

@@ -65,17 +65,17 @@ left out. This is what each one does to a job that is already running:
   parameters:
     lr: {min: 1e-5, max: 1e-3, count: 3, scale: log}         1e-05, 0.0001, 0.001
     batch: [16, 32]                                          or {min: 16, max: 64, step: 16}
-  exclude: [{lr: 1e-3, batch: 16}]                           combinations to leave out
-  include: [{lr: 1e-2, batch: 64}]                           more of them, after the others
+  exclude: [{lr: 1e-3, batch: 16}]                           combinations to skip
+  include: [{lr: 1e-2, batch: 64}]                           additional combinations, after the others
   maxTrials: 20                                              default: 100
-  budget: {gpuHours: 512, hoursPerTrial: 4}                  an error where the sweep costs more
+  budget: {gpuHours: 512, hoursPerTrial: 4}                  more is an error
 
-Trials are called NAME-trial-0, -1 and so on; NAME is that of the base, or metadata.name of the sweep. A program
-finds its values in KUBEFLOW_TRAINER_OPT_LR and so on, as in a trial of Trainer's OptimizationJob. Wherever the
-base says ${trialParameters.lr} or ${trialSpec.Name}, the value or the trial's name takes its place.
+Trials are called NAME-trial-0, NAME-trial-1 and so on; NAME is that of the base, or metadata.name of the sweep.
+Programs get the values in environment variables such as KUBEFLOW_TRAINER_OPT_LR, as in a trial of Trainer's
+OptimizationJob. In the base, ${trialParameters.lr} and ${trialSpec.Name} are replaced with the value and the name.
 
-Without `base`, the TrainJob stands in FILE too. A PATH on the command line comes before `base`. The hours of a
-trial are its activeDeadlineSeconds, or hoursPerTrial if that is less.
+Without `base`, the TrainJob is in FILE, too. A PATH on the command line overrides `base`. The hours of a trial are its
+activeDeadlineSeconds, or hoursPerTrial if that is less.
 """,
     "limits": """\
 Bounds that keep broken or malicious input from using up time and memory. Input beyond a limit is an error.

@@ -83,7 +83,7 @@ def workload_policy(document: Json, release: str, older_dialect: bool) -> Extend
         return Extended(document)
     findings = tuple(_wrong_workload(policy))
     message = "podGroupPolicy.workload: Trainer has no such policy; trainc writes the Workload, and the controller in a cluster would not"
-    hint = "no action needed if trainc compiles all jobs of this runtime; else choose --gang workload where they are compiled"
+    hint = "no action needed if trainc compiles all jobs of this runtime; otherwise compile the others with --gang workload"
     warning = Finding("WorkloadPolicyNotInTrainer", "warning", message, hint=hint, path=_WORKLOAD)
     taken = () if has_errors(findings) else ((_WORKLOAD, policy),)
     return Extended(without_path(document, _WORKLOAD), taken, (warning, *findings))
@@ -96,14 +96,14 @@ def _wrong_workload(policy: Any) -> Iterator[Finding]:
         return
     for name in policy:
         if name not in ("schedulingConstraints", "disruptionMode"):
-            hint = "write schedulingConstraints or disruptionMode, as in a PodGroup; how many pods there are is counted"
+            hint = "write schedulingConstraints or disruptionMode, as in a PodGroup; trainc counts the pods"
             yield Finding("UnknownField", "error", f"unknown field {name!r}", hint=hint, path=(*_WORKLOAD, name))
     constraints, mode = policy.get("schedulingConstraints"), policy.get("disruptionMode")
     if constraints is not None and not _is_topology(constraints):
         hint = "write {topology: [{key: topology.kubernetes.io/rack}]}: one label of the nodes"
         yield _wrong_type((*_WORKLOAD, "schedulingConstraints"), "one topology", constraints, hint)
     if mode is not None and mode not in ({"single": {}}, {"all": {}}):
-        hint = "write {all: {}}, where the pods may only be disrupted together, or {single: {}}"
+        hint = "write {all: {}} if the pods may only be disrupted together, or {single: {}}"
         yield _wrong_type((*_WORKLOAD, "disruptionMode"), "one mode", mode, hint)
 
 

@@ -72,7 +72,7 @@ def _lost_job(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod
         stays, them = ("stays", "it") if len(claims) == 1 else ("stay", "them")
         yield (
             f"The {_claims(claims)} {stays} when the old JobSet is deleted (whenDeleted: Retain). JobSet then refuses the "
-            f"new one, in this sync and every later one, until somebody deletes {them}. Compile with --name-hash, which "
+            f"new one, in this sync and every later one, until someone deletes {them}. Compile with --name-hash, which "
             "gives each version its own claims."
         )
     else:

@@ -81,7 +81,7 @@ def view_explanation(compilation: Compilation, field: str | None, job: str | Non
         raise ValueError(str(error)) from None
     if not isinstance(found, NoMatch):
         return _as_lines(explanation_text(found))
-    near = f"did you mean {' or '.join(found.near)}?" if found.near else "leave it out to see all fields"
+    near = f"did you mean {' or '.join(found.near)}?" if found.near else "omit it to see all fields"
     made = f"this input sets {', '.join(found.made[:4])}" if found.made else near
     raise ValueError(f"no such field: {field}; {made}")
 
@@ -90,13 +90,11 @@ def _choose_job(compilation: Compilation, wanted: str | None) -> tuple[Session, 
     sessions: Sequence[Session] = compilation.sessions
     known = {_name(job): (session, job) for session in sessions for job in session.jobs}
     if not known:
-        raise ValueError(
-            "it cannot be explained: it was not compiled from TrainJobs here, or has been in another process"
-        )
+        raise ValueError("this cannot be explained: it was not compiled from TrainJobs in this process")
     names = [name for name in known if wanted in (None, name, name.rpartition("/")[2])]
     if len(names) != 1:
         reason = f"there is no job {wanted}" if wanted is not None and not names else "there are several jobs"
-        raise ValueError(f"{reason}; name one of {', '.join(list(known)[:5])}: explain(field, job=...)")
+        raise ValueError(f"{reason}; choose one of {', '.join(list(known)[:5])}: explain(field, job=...)")
     return known[names[0]]
 
 

@@ -55,8 +55,8 @@ class Cost:
         if not any(self.gpus):
             yield Finding("SweepSize", "info", about)
         elif not is_known:
-            hint = "say how long a trial runs: activeDeadlineSeconds in the job, or hoursPerTrial under `budget`"
-            together = f"{about}: {sum(self.gpus):,} GPUs together, for a time that is not given"
+            hint = "set how long a trial runs: activeDeadlineSeconds in the job, or hoursPerTrial under `budget`"
+            together = f"{about}: {sum(self.gpus):,} GPUs together, for an unknown time"
             yield (
                 Finding("SweepSize", "info", together, hint)
                 if limit is None
@@ -73,7 +73,7 @@ class Cost:
             yield Finding("SweepSize", "info", f"{total}, of {_number(limit)}", path=("budget", "gpuHours"))
         else:
             each = self.gpu_hours / self.trials
-            hint = f"that is enough for {int(limit // each):,} of them; give the parameters fewer values, or write gpuHours: {self.gpu_hours:g}"
+            hint = f"this is enough for {int(limit // each):,} of them; list fewer values, or write gpuHours: {self.gpu_hours:g}"
             message = f"{total}, which is more than {_number(limit)}"
             yield Finding("OverBudget", "error", message, hint, ("budget", "gpuHours"))
 

@@ -75,7 +75,7 @@ def read_assignments(data: Json, report: Report) -> tuple[list[Assignment], list
         refuse((), "the sweep has no parameters", "add them: parameters: {lr: [1e-4, 3e-4]}")
     combinations = prod(map(len, columns.values())) if columns else 0
     if combinations > _MOST_COMBINATIONS:
-        hint = "give the parameters fewer values, or list the trials under `include`"
+        hint = "list fewer values, or list the trials under `include`"
         refuse(("parameters",), f"the parameters have {combinations:,} combinations", hint)
     if wrong:
         return [], []
@@ -98,14 +98,14 @@ def _combined(
     for index, row in enumerate(rows):
         key = tuple(value_text(row[name]) for name in names)
         if key in found:
-            refuse(("include", index), "the sweep has this combination already", "remove it")
+            refuse(("include", index), "the sweep already has this combination", "remove it")
         found[key] = Assignment({name: row[name] for name in names}, {name: ("include", index, name) for name in names})
     return list(found.values()), [_excludes_nothing(index) for index in sorted(unused)]
 
 
 def _excludes_nothing(index: int) -> Finding:
     message = "no combination has these values"
-    hint = "write them as under `parameters`, or remove this item"
+    hint = "use values that are listed under `parameters`, or remove this item"
     return Finding("ExcludesNothing", "warning", message, hint, ("exclude", index))
 
 
@@ -119,7 +119,7 @@ def _columns(data: Json, refuse: Report) -> dict[str, _Column]:
     if parameters is None:
         return {}
     if not isinstance(parameters, Mapping):
-        refuse(("parameters",), "parameters is not a mapping", "write each as a name and its values: lr: [1e-4, 3e-4]")
+        refuse(("parameters",), "parameters must be a mapping", "write a name and its values, as in lr: [1e-4, 3e-4]")
         return {}
     return {str(name): _column(values, ("parameters", name), refuse) for name, values in parameters.items()}
 
@@ -140,7 +140,7 @@ def _column(values: Any, path: Path, refuse: Report) -> _Column:
     for index, value in enumerate(values):
         if _is_value(value, (*path, index), refuse):
             if value_text(value) in seen:
-                refuse((*path, index), f"{path[-1]} has the value {value_text(value)} already", "remove it")
+                refuse((*path, index), f"{path[-1]} already has the value {value_text(value)}", "remove it")
             seen.add(value_text(value))
             column.append((value, (*path, index)))
     return column
@@ -149,7 +149,7 @@ def _column(values: Any, path: Path, refuse: Report) -> _Column:
 def _is_value(value: Any, path: Path, refuse: Report) -> bool:
     if isinstance(value, str | bool | int) or (isinstance(value, float) and isfinite(value)):
         return True
-    refuse(path, f"{value!r} is not a value", "write a string, a number, true or false")
+    refuse(path, f"{value!r} cannot be a value", "write a string, a number, true or false")
     return False
 
 
@@ -158,7 +158,7 @@ def _rows(data: Json, field: str, refuse: Report) -> list[Json]:
     if rows is None:
         return []
     if not isinstance(rows, Sequence) or isinstance(rows, str):
-        refuse((field,), f"{field} is not a list", "write a list of mappings: [{lr: 1e-3, batch: 64}]")
+        refuse((field,), f"{field} must be a list", "write a list of mappings: [{lr: 1e-3, batch: 64}]")
         return []
     found: list[Json] = []
     for index, row in enumerate(rows):
@@ -179,7 +179,7 @@ def _check_names(names: Sequence[str], home: Path, refuse: Report) -> None:
             refuse((*place, name), f"{name!r} cannot be the name of a parameter", hint)
         first = seen.setdefault(name.upper(), name)
         if first != name:
-            message = f"{first} and {name} would be one variable, {variable_name(name)}"
+            message = f"{first} and {name} would become the same variable, {variable_name(name)}"
             refuse((*place, name), message, "rename one of them")
 
 
@@ -190,7 +190,7 @@ def _check_row(row: Json, names: Sequence[str], path: Path, refuse: Report, *, w
             refuse((*path, name), f"there is no parameter {name!r}", hint)
     missing = [name for name in names if name not in row]
     if whole and missing:
-        refuse(path, f"{', '.join(missing)} has no value here", "give every parameter a value")
+        refuse(path, f"{', '.join(missing)} has no value here", "set a value for every parameter")
 
 
 def variable_name(name: str) -> str:

@@ -54,7 +54,7 @@ def read_matrix(path: str, limits: Limits) -> tuple[Matrix | None, list[Diagnost
     if len(found) != 1 or found[0].data.get("apiVersion") != API:
         message = f"{path} has {len(found) or 'no'} documents of kind {KIND}"
         place = found[-1].locate(("kind",)) if found else None
-        hint = f"begin the sweep with the lines `apiVersion: {API}` and `kind: {KIND}`; a file has one"
+        hint = f"start the sweep with the lines `apiVersion: {API}` and `kind: {KIND}`; a file contains one sweep"
         return None, [*diagnostics, Diagnostic("InvalidSweep", "error", message, hint, _LABEL, "", place)]
     matrix, problems = _read(found[0], limits)
     return (None if has_errors(problems) else matrix), [*diagnostics, *problems]
@@ -137,10 +137,12 @@ def _names(document: Document) -> tuple[str, str]:
 def _not_one(matrix: Matrix, found: Sequence[Document]) -> Finding:
     if not found:
         message = f"{matrix.path} has no TrainJob of Trainer's own API"
-        return Finding("InvalidSweep", "error", message, "write the file that has it: base: jobs/llm.yaml", ("base",))
+        return Finding(
+            "InvalidSweep", "error", message, "use the file that has it, as in base: jobs/llm.yaml", ("base",)
+        )
     names = ", ".join(_names(document)[0] for document in found[:5])
     what = f"no TrainJob {matrix.job}" if matrix.job else f"{len(found)} TrainJobs"
-    hint = f"name one after #, as in base: {os.path.basename(matrix.path)}#{_names(found[0])[0]}; it has {names}"
+    hint = f"choose one after #, as in base: {os.path.basename(matrix.path)}#{_names(found[0])[0]}; it has {names}"
     return Finding("InvalidSweep", "error", f"{matrix.path} has {what}", hint, ("base",))
 
 

@@ -37,7 +37,7 @@ def range_values(data: Json) -> list[int | float]:
         raise RangeError("", "a range needs either `step` or `count`")
     low, high = _number(data, "min"), _number(data, "max")
     if low > high:
-        raise RangeError("min", f"min is {data['min']}, which is more than max", "exchange the two")
+        raise RangeError("min", f"min is {data['min']}, which is more than max", "swap the two")
     with localcontext(Context(prec=40)):
         made = _by_step(data, low, high) if "step" in data else _by_count(data, low, high)
         values = [*made]
@@ -57,7 +57,7 @@ def _number(data: Json, field: str) -> Decimal:
 
 def _by_step(data: Json, low: Decimal, high: Decimal) -> Iterator[Decimal]:
     if "scale" in data:
-        raise RangeError("scale", "scale goes with `count`", "replace `step` with `count`: how many values there are")
+        raise RangeError("scale", "scale needs `count`", "replace `step` with `count`, the number of values")
     step = _number(data, "step")
     if step <= 0 or (high - low) / step > _MOST_VALUES:
         raise RangeError(
@@ -69,12 +69,12 @@ def _by_step(data: Json, low: Decimal, high: Decimal) -> Iterator[Decimal]:
 def _by_count(data: Json, low: Decimal, high: Decimal) -> Iterator[Decimal]:
     count, scale = data["count"], data.get("scale", "linear")
     if isinstance(count, bool) or not isinstance(count, int) or not 1 < count <= _MOST_VALUES:
-        raise RangeError("count", f"count is {count!r}", "write how many values there are, 2 or more")
+        raise RangeError("count", f"count is {count!r}", "write the number of values, 2 or more")
     if scale not in ("linear", "log"):
-        raise RangeError("scale", f"scale is {scale!r}", "write scale: log, or leave it out")
+        raise RangeError("scale", f"scale is {scale!r}", "write scale: log, or remove it")
     if scale == "log" and low <= 0:
         raise RangeError(
-            "min", f"min is {data['min']}, and a logarithmic scale begins above 0", "write a positive number"
+            "min", f"min is {data['min']}, but a logarithmic scale starts above 0", "write a positive number"
         )
     for index in range(count):
         part = Decimal(index) / (count - 1)

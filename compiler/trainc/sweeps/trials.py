@@ -71,7 +71,7 @@ def _placed(finding: Finding, label: str) -> Diagnostic:
 def too_many_trials(count: int, most: int) -> Finding:
     """The error about a sweep of more trials than were wanted."""
     message = f"the sweep has {count:,} trials, which is more than {most:,}"
-    hint = f"give the parameters fewer values, exclude combinations, or write maxTrials: {count}"
+    hint = f"list fewer values, exclude combinations, or write maxTrials: {count}"
     return Finding("TooManyTrials", "error", message, hint, ("parameters",))
 
 
@@ -90,7 +90,7 @@ def _name_of(base: Json) -> str:
 def check_base(base: Json, found: Sequence[Assignment], name: str = "") -> Iterator[Finding]:
     """What is wrong with a base: no name for the trials, and each `${trialParameters.x}` that the sweep does not have."""
     if not name and not _name_of(base):
-        message = "the trials have no name to begin with"
+        message = "the trials need a name to derive theirs from"
         yield Finding("InvalidSweep", "error", message, "set metadata.name here or in the sweep", ("metadata",))
     known = list(found[0].values) if found else []
     for path, text in _strings(base, ()):

@@ -1,4 +1,4 @@
--- Argo CD health of a PodGroup of Kubernetes itself (1.37): always healthy, with what the scheduler says of it.
+-- Argo CD health of a PodGroup of Kubernetes itself (1.37): always healthy, with the message of the scheduler.
 -- argocd-cm key: resource.customizations.health.scheduling.k8s.io_PodGroup
 -- It is not scheduled until its pods exist, and they come with the JobSet of a later wave: were that not healthy, that
 -- wave would never start. A group that cannot be placed shows in its JobSet, which stays Progressing.

@@ -76,7 +76,7 @@ def _policy(s: Situation) -> Iterator[Ref]:
         else RuntimeField(("spec", "podGroupPolicy", "workload"))
     )
     if replaced:
-        yield FixedRule("--gang workload leaves it to Kubernetes")
+        yield FixedRule("--gang workload: Kubernetes schedules the gang")
 
 
 def _deviation(s: Situation) -> str:
@@ -96,7 +96,7 @@ _BUILD = (
     Row("...disruptionMode", (gang_policy("workload", "disruptionMode"),)),
     Row("...priorityClassName", (_priority,)),
     Row("spec.podGroupTemplates[*].name", (_template,)),
-    Row("...", (_policy, fixed_rule("scheduling.k8s.io/v1beta1 wants it so"))),
+    Row("...", (_policy, fixed_rule("required by scheduling.k8s.io/v1beta1"))),
 )
 
 ROWS: Rows = {"enforce_pod_group_policy": _PASS, "build": _BUILD}

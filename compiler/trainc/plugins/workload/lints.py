@@ -56,8 +56,8 @@ def _group(
     name = group["metadata"]["name"]
     size = value_at(group, PLUGIN.gang.size)
     if isinstance(size, int) and size > pods:
-        message = f"the group {name!r} waits for {size} pods, and this JobSet has {pods} in it"
-        yield Finding("GangMinMemberTooLarge", "error", message, "compile again after a change of the size", path)
+        message = f"group {name!r} waits for {size} pods, but only {pods} of this JobSet belong to it"
+        yield Finding("GangMinMemberTooLarge", "error", message, "compile again after changing the size", path)
     reference = value_at(group, ("spec", "workloadRef"))
     if reference is None:
         return

@@ -37,26 +37,26 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     timeout = value_at(policy, ("coscheduling", "scheduleTimeoutSeconds"))
     if timeout not in (None, _DEFAULT_TIMEOUT):
         message = f"scheduleTimeoutSeconds: {timeout} is lost: a PodGroup of {API_VERSION} has no timeout of its own"
-        hint = "no action needed if the scheduler may try again whenever there is room; else keep coscheduling"
+        hint = "no action needed if the scheduler may keep trying until there is room; otherwise keep coscheduling"
         yield _lost(message, hint, (*_POLICY, "coscheduling", "scheduleTimeoutSeconds"))
     found = groups(job, info)
     if len(found) > _MOST_GROUPS:
-        message = f"the gang has {len(found)} groups, one for each job that starts after another, and a Workload has at most {_MOST_GROUPS}"
-        yield _impossible(message, "let jobs start together: remove dependsOn with status Ready, or startupPolicy")
+        message = f"the gang has {len(found)} groups, one for each job that starts after another, but a Workload has at most {_MOST_GROUPS}"
+        yield _impossible(message, "start the jobs together: remove dependsOn with status Ready, or startupPolicy")
     for group in found:
         yield from _of_group(group, policy, info, queued=names.QUEUE_LABEL in {**info.labels, **job.labels})
 
 
 def _served(info: Info) -> Iterator[Finding]:
     if info.kubernetes not in Span(SINCE, axis=KUBERNETES):
-        message = f"Kubernetes {info.kubernetes} does not serve {API_VERSION}, by which pods are scheduled as a gang"
+        message = f"Kubernetes {info.kubernetes} does not have {API_VERSION}, which it needs to schedule pods as a gang"
         hint = (
             f'if the cluster has Kubernetes {SINCE}, set --kubernetes {SINCE}, or kubernetes: "{SINCE}" in trainc.yaml; '
             "else leave the gang to coscheduling or volcano"
         )
         yield Finding("WorkloadAPIMissing", "error", message, hint, _POLICY, about="runtime")
     if not info.release.pods_name_their_group:
-        message = f"JobSet {info.release.jobset}, which goes with Trainer {info.release.minor}, drops schedulingGroup from pods"
+        message = f"JobSet {info.release.jobset}, the version for Trainer {info.release.minor}, drops schedulingGroup from pods"
         hint = "compile with --release 2.3, or leave the gang to coscheduling or volcano"
         yield Finding("WorkloadAPIMissing", "error", message, hint, _POLICY, about="runtime")
 
@@ -79,7 +79,7 @@ def _of_volcano(policy: Json, info: Info) -> Iterator[Finding]:
     network = policy.get("networkTopology")
     if network is not None:
         path = (*_VOLCANO, "networkTopology")
-        message = "Volcano's networkTopology counts tiers, and a PodGroup names a node label"
+        message = "Volcano's networkTopology counts tiers, but a PodGroup uses a node label"
         if network.get("mode") == "soft":
             yield _lost(f"{message}: the preference is lost", _LABEL_HINT, path)
         else:
@@ -87,39 +87,37 @@ def _of_volcano(policy: Json, info: Info) -> Iterator[Finding]:
     priority = policy.get("priorityClassName")
     own = {info.pod_spec(pod_set.name).get("priorityClassName") for pod_set in gang.members(info)}
     if priority is not None and own != {priority}:
-        message = f"the group would have priority class {priority!r}, and not all of its pods have: the scheduler refuses that"
+        message = f"the group would have priority class {priority!r}, but not all of its pods have it, so the scheduler refuses it"
         hint = f"set priorityClassName: {priority} in the pod templates of the runtime, and remove it here"
         yield _impossible(message, hint, (*_VOLCANO, "priorityClassName"))
     if "minMember" in policy and in_sequence(info):
-        message = "minMember counts all pods, and jobs that start one after another are groups of their own"
+        message = "minMember counts all pods, but jobs that start one after another are separate groups"
         hint = "remove minMember: each group then waits for all of its pods"
         yield _impossible(message, hint, (*_VOLCANO, "minMember"))
 
 
 _LABEL_HINT = (
-    "name the label in the runtime, as in podGroupPolicy: {workload: {schedulingConstraints: "
+    "set the label in the runtime, as in podGroupPolicy: {workload: {schedulingConstraints: "
     "{topology: [{key: topology.kubernetes.io/rack}]}}}"
 )
 
 
 def _queue(path: Path) -> Finding:
-    message = f"{path[-1]} names a queue of Volcano, and Kubernetes' own gangs have no queues"
-    hint = (
-        f"queue the job with Kueue, by the label {names.QUEUE_LABEL} on the TrainJob, and remove the queue of Volcano"
-    )
+    message = f"{path[-1]} is for a queue of Volcano, but Kubernetes' own gangs have no queues"
+    hint = f"to use Kueue, set the label {names.QUEUE_LABEL} on the TrainJob; remove the queue of Volcano"
     return _impossible(message, hint, path)
 
 
 def _of_group(group: Group, policy: Json, info: Info, *, queued: bool) -> Iterator[Finding]:
     own = {name: value for name, value in pod_fields(group, "schedulingGroup", info).items() if value}
     for name in own:
-        message = f"the pods of {name!r} name a schedulingGroup of their own"
+        message = f"the pods of {name!r} already set a schedulingGroup"
         hint = "remove schedulingGroup from the pod template, or podGroupPolicy from the runtime"
         yield _impossible(message, hint, _pod(name, info, "schedulingGroup"))
     schedulers = {
         name: scheduler or _DEFAULT_SCHEDULER for name, scheduler in pod_fields(group, "schedulerName", info).items()
     }
-    yield from _alike(schedulers, "schedulerName", info, "the scheduler refuses a group whose pods name several")
+    yield from _alike(schedulers, "schedulerName", info, "the scheduler refuses a group whose pods use several")
     priorities = {name: value or "" for name, value in pod_fields(group, "priorityClassName", info).items()}
     yield from _alike(priorities, "priorityClassName", info, "the scheduler refuses a group whose pods have several")
     if not queued and not value_at(policy, ("schedulingConstraints", "topology")):
@@ -127,7 +125,7 @@ def _of_group(group: Group, policy: Json, info: Info, *, queued: bool) -> Iterat
         if len(set(asked.values())) > 1:
             name = next(name for name, key in asked.items() if key)
             message = f"{TOPOLOGY} is not the same in all of {', '.join(asked)}, whose pods are one group"
-            hint = "ask for the same topology in each of their pod templates, or in none"
+            hint = "request the same topology in all of their pod templates, or in none"
             path = _template(name, info)
             yield _impossible(message, hint, (*path, "metadata", "annotations", TOPOLOGY))
 
