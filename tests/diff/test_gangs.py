@@ -75,3 +75,10 @@ def test_groups_of_another_number_cannot_be_templates_of_the_same_workload() -> 
 def test_all_groups_belong_to_their_job(fields: Any) -> None:
     diff = diff_of(rendered(**fields), rendered(4, **fields))
     assert [found.label for found in diff.jobs] == ["team-a/llm"]
+
+
+def test_a_gang_for_another_scheduler_is_no_end_of_the_job() -> None:
+    before = compiled(trainjob(), runtime(JUDGE, job(), gang={"coscheduling": {}}), kubernetes="1.37").manifests
+    found = changed(before, rendered(1))
+    assert {o.status for o in found.objects} == {"added", "removed", "changed"}
+    assert found.outcomes[KUBECTL.id] == found.outcomes[ARGOCD.id] == "immutable"

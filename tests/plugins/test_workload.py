@@ -215,6 +215,7 @@ def test_two_schedulers_are_one_too_many_unless_one_replaces_the_other() -> None
     assert set(groups(compiled(trainjob(), rt, **MODERN))) == {"llm"}
 
 
+POLICIES_WITH_TOPOLOGY = {"workload": {"schedulingConstraints": {"topology": [{"key": "rack"}]}}}
 SIZES = st.integers(1, 9)
 JOBS = st.lists(st.tuples(SIZES, SIZES), min_size=1, max_size=8)
 POLICIES = st.sampled_from(
@@ -292,3 +293,9 @@ def test_the_schemas_see_what_is_wrong() -> None:
     assert refusals({**group, "spec": {**group["spec"], "minMember": 1}})
     assert refusals({**group, "spec": {}})
     assert Options().gang == "runtime"
+
+
+def test_a_topology_comes_with_a_note_on_its_gate() -> None:
+    for policy, notes in ((POLICIES_WITH_TOPOLOGY, 1), ({"workload": {}}, 0), ({"coscheduling": {}}, 0)):
+        rt = runtime(job(), gang=policy)
+        assert len(diagnostics_of("TopologyNeedsGate", trainjob(), rt, **MODERN)) == notes

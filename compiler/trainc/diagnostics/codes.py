@@ -97,7 +97,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             TypographicCharacter UnexpandedShellVariable UnlikelyAmount UnlikelyResource UnnamedPortsLost
             ValueOverridden VolumeNotMounted
         """,
-        "info": "OutputDeletedWithJob QueuedBehindInitializer RetainedClaim TopologyWithoutQueue",
+        "info": "OutputDeletedWithJob QueuedBehindInitializer RetainedClaim TopologyNeedsGate TopologyWithoutQueue",
     },
     "admission": {
         "error": """

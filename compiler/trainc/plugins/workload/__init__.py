@@ -16,6 +16,7 @@ PLUGIN = Plugin(
     explain="trainc.plugins.workload.explain",
     lints=(
         Lint("sized", "trainc.plugins.workload.lints", "too_few_pods"),
+        Lint("sized", "trainc.plugins.workload.lints", "topology_behind_gate"),
         Lint("rendered", "trainc.plugins.workload.lints", "stale_groups"),
     ),
     gang=Gang(

@@ -11,7 +11,9 @@ from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.plugin import Plugin
 from trainc.plugins.workload import API_VERSION, PLUGIN
+from trainc.plugins.workload.groups import groups, topology
 
+_TOPOLOGY_GATE = "TopologyAwareWorkloadScheduling"
 _HINT = "set prefixes, suffixes and new names in trainc's overlay, or before trainc runs, and compile again"
 
 
@@ -24,6 +26,16 @@ def too_few_pods(job: TrainJob, info: Info) -> Iterator[Finding]:
         hint = f"set minMember to a number from 1 to {pods}, or remove it to wait for all pods"
         path = ("spec", "podGroupPolicy", "volcano", "minMember")
         yield Finding("GangMinMemberTooLarge", "error", message, hint, path, about="runtime")
+
+
+def topology_behind_gate(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """An info for a topology, which an API server without the gate drops. Source: KEP-5732; off by default in 1.37."""
+    policy = info.gang("workload") or {}
+    key = next((found for group in groups(job, info) if (found := topology(group, job, policy, info))), "")
+    if key:
+        message = f"the gang is to share one {key}, which an API server drops silently where {_TOPOLOGY_GATE} is off"
+        hint = f"enable the feature gate {_TOPOLOGY_GATE} in the API server and the scheduler; it is off by default"
+        yield Finding("TopologyNeedsGate", "info", message, hint, ("spec", "podGroupPolicy"), about="runtime")
 
 
 def stale_groups(jobset: Json, objects: Iterable[Json], plugins: Sequence[Plugin]) -> Iterator[Finding]:
