@@ -12,11 +12,11 @@ from benchmarks.imports import by_part
 from benchmarks.processes import Run
 
 _STAGES = {
-    "read": "read: text to a dict",
+    "read": "read: from text to a dict",
     "validate": "validate: the TrainJob's schema and defaults",
-    "passes": "passes: dicts in, manifests out, the runtime checked too",
-    "emit": "emit: manifests to text",
-    "whole": "whole: text to text",
+    "passes": "passes: from dicts to manifests, including the check of the runtime",
+    "emit": "emit: from manifests to text",
+    "whole": "all of it: from text to text",
 }
 # One job has changed since the last build.
 CACHED = "trainc --cache, one job changed"
@@ -63,11 +63,11 @@ def report(measured: Measured) -> str:
 
 def _opening(measured: Measured) -> Iterator[str]:
     yield "# Benchmarks\n"
-    yield "`make bench` writes this page. It runs `trainc build` and `kubectl kustomize` on the same jobs, in turn: for trainc"
-    yield "one TrainJob a file and a runtime; for kustomize the JobSet and PodGroup that come of each, one job a file, with one"
-    yield "namespace and one JSON patch for all. Times are whole processes from start to end, medians of several runs, output"
-    yield "thrown away. Shares of processor time say most: the machine does other work at the same time. Nothing here is"
-    yield "asserted by a test. `make bench BEFORE=79829ac` measures trainc 0.1.0 too, from that commit.\n"
+    yield "`make bench` writes this page. It runs `trainc build` and `kubectl kustomize` on the same jobs, alternately. trainc gets"
+    yield "one TrainJob per file, and a runtime; kustomize gets the JobSet and PodGroup compiled from each, with one namespace and"
+    yield "one JSON patch for all of them. Times are those of whole processes, medians of several runs, with the output discarded."
+    yield "Ratios of processor time say most, because the machine does other work at the same time. No test asserts any of"
+    yield "these figures. `make bench BEFORE=79829ac` measures trainc 0.1.0 as well, from that commit.\n"
     kubectl, rjsonnet = measured.programs
     yield f"Measured on {_processor()}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()},"
     yield f"kubectl {kubectl}, rjsonnet {rjsonnet}.\n"
@@ -83,8 +83,8 @@ def _processor() -> str:
 
 
 def _processes(measured: Measured) -> Iterator[str]:
-    yield "## Beside kustomize\n"
-    yield "trainc's share of what kustomize needs: under 1 is less.\n"
+    yield "## Compared with kustomize\n"
+    yield "What trainc needs as a fraction of what kustomize needs; below 1 means less.\n"
     rows = []
     for count, runs in measured.processes.items():
         ours, theirs = runs["trainc"], runs.get("kustomize")
@@ -117,20 +117,20 @@ def _alone(measured: Measured) -> Iterator[str]:
 def _goals(measured: Measured) -> Iterator[str]:
     one, thousand, most, alone = (*(measured.processes[count] for count in (1, 1_000, 10_000)), measured.alone)
     found = [
-        ("one job, beside kustomize", _share(one, "kustomize"), 0.9, ""),
-        ("1,000 JobSets, beside rjsonnet of parameters", _share(alone, RJSONNET), 0.6, ""),
-        ("1,000 JobSets, beside kustomize", _share(alone, "kustomize"), 0.1, ""),
-        ("1,000 JobSets and PodGroups, beside kustomize", _share(thousand, "kustomize"), 0.1, ""),
+        ("one job, relative to kustomize", _share(one, "kustomize"), 0.9, ""),
+        ("1,000 JobSets, relative to rjsonnet of parameters", _share(alone, RJSONNET), 0.6, ""),
+        ("1,000 JobSets, relative to kustomize", _share(alone, "kustomize"), 0.1, ""),
+        ("1,000 JobSets and PodGroups, relative to kustomize", _share(thousand, "kustomize"), 0.1, ""),
         ("a save while `--watch` runs, of 1,000 jobs", measured.watched * 1000, 50, " ms"),
-        ("10,000 jobs, beside 1,000", most["trainc"].cpu / most[THOUSAND].cpu, 11, ""),
-        ("10,000 jobs, one changed, with --cache, beside all", most[CACHED].cpu / most["trainc"].cpu, 0.15, ""),
+        ("10,000 jobs, relative to 1,000", most["trainc"].cpu / most[THOUSAND].cpu, 11, ""),
+        ("10,000 jobs, one changed, with --cache, relative to all", most[CACHED].cpu / most["trainc"].cpu, 0.15, ""),
         ("10,000 jobs, peak memory", most["trainc"].memory, 200, " MB"),
     ]
     if BEFORE in alone:
         now, before = measured.passes
         found += [
-            ("passes of one job, beside trainc 0.1.0", now / before, 0.4, ""),
-            ("1,000 JobSets, beside trainc 0.1.0", _share(alone, BEFORE), 1.3, ""),
+            ("passes of one job, relative to trainc 0.1.0", now / before, 0.4, ""),
+            ("1,000 JobSets, relative to trainc 0.1.0", _share(alone, BEFORE), 1.3, ""),
         ]
     yield "## Goals\n"
     yield "Processor time, but for memory and for the passes, which are timed inside a process.\n"
@@ -156,7 +156,7 @@ def _inside(measured: Measured) -> Iterator[str]:
 
 def _imports(measured: Measured) -> Iterator[str]:
     yield "## What a command imports\n"
-    yield "`python -X importtime`, the least of several runs, which itself takes a third of the time that it shows.\n"
+    yield "Measured with `python -X importtime`, the minimum of several runs. It accounts for about a third of the time itself.\n"
     rows = [[f"`{what}`", str(len(times)), f"{sum(times.values()):.1f} ms"] for what, times in measured.imports.items()]
     yield from _table(["command", "modules", "time"], rows)
     yield "`trainc build` of one job, by part:\n"
