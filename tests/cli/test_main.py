@@ -198,7 +198,7 @@ def trainc(*words: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run([sys.executable, "-m", "trainc", *words], stderr=subprocess.PIPE, check=False, **options)
 
 
-def test_a_reader_that_goes_away_is_no_error_of_ours() -> None:
+def test_a_reader_that_goes_away_is_not_an_error_of_ours() -> None:
     read, write = os.pipe()
     os.close(read)
     result = trainc("rule", "--all", stdout=write)
@@ -211,7 +211,7 @@ def test_a_reader_that_goes_away_is_no_error_of_ours() -> None:
     "words",
     [["build", str(JOB), "--release", "2.3", "-q"], ["build", "--help"], ["runtimes", "show", "--help"], ["--help"]],
 )
-def test_a_full_disk_is_said_in_a_line(words: list[str]) -> None:
+def test_a_full_disk_is_reported_in_a_line(words: list[str]) -> None:
     with open("/dev/full", "wb") as full:
         result = trainc(*words, stdout=full)
     assert (result.returncode, result.stderr) == (1, b"trainc: standard output: No space left on device\n")

@@ -73,7 +73,7 @@ def test_every_component_is_known_by_its_image(image: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("image", ["registry.k8s.io/kube-scheduler:v1.36.2", "x/my-jobset/jobsets:v1.0", "", "kueue"])
-def test_images_of_others_are_nobodys(image: str) -> None:
+def test_images_of_others_are_left_alone(image: str) -> None:
     assert components([deployment(image)]) == {}
 
 

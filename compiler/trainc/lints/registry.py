@@ -84,12 +84,8 @@ LINTS: tuple[Lint, ...] = (
     Lint("lowered", "trainc.lints.gang_scheduler", "foreign_schedulers", _gang),
     Lint("lowered", "trainc.lints.ignored_values", "processes_ignored", _processes),
     Lint("controller", "trainc.lints.controller_defects", "controller_defects"),
-<<<<<<< HEAD
     Lint("sized", "trainc.lints.gang_scheduler", "gang_in_sequence", _gang),
-    Lint("sized", "trainc.lints.launch_options", "launch_options", per="training"),
-=======
     Lint("sized", "trainc.lints.launch_options", "launch_options", per="training", when=_options_given),
->>>>>>> main
     Lint("sized", "trainc.lints.launchers", "launchers", per="training"),
     Lint("sized", "trainc.lints.processes", "processes", per="training"),
     Lint("sized", "trainc.lints.shell_endings", "shell_endings", per="training", when=_scripted),
