@@ -19,7 +19,7 @@ from trainc.cli.main import main
 from trainc.diagnostics import Path, format_path
 from trainc.explain.explanation import explanation
 from trainc.explain.model import ExplainedField, ExplainedObject
-from trainc.explain.phrases import phrase, whole
+from trainc.explain.phrases import describe_origin, format_value
 from trainc.explain.select_job import OneJob, compile_every
 from trainc.graph.drawing import graph_svg
 from trainc.graph.reading import read_graph
@@ -101,9 +101,9 @@ def _field(field: ExplainedField, document: Document) -> dict[str, Any]:
     source = document.locate(field.index)
     set_by = [
         {
-            "phrase": phrase(origin),
+            "phrase": describe_origin(origin),
             "kind": origin.kind,
-            "value": whole(origin.value),
+            "value": format_value(origin.value),
             "lines": [given.source.line for given in origin.inputs if given.source and given.source.file == FILE],
         }
         for origin in field.origins

@@ -8,7 +8,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.cli.configuration_keys import BY_NAME, ENVIRONMENTS, problems_of
 from trainc.diagnostics import CompileError, Diagnostic, Path, format_path
 from trainc.diagnostics.policy import Rule, read_rules
 from trainc.options import Delivery, Gang, Limits, SecretsMode, Semantics
@@ -68,6 +67,8 @@ def read_configuration(paths: Sequence[str], named: str | None, limits: Limits =
         problems = list(_leading_outside(document, os.path.dirname(file), root))
     if problems:
         raise CompileError(problems)
+    from trainc.cli.configuration_keys import ENVIRONMENTS
+
     folder = os.path.dirname(file)
     decided = _read_settings(document.data, folder)
     found = Configuration(file, **decided)
@@ -80,6 +81,8 @@ def read_configuration(paths: Sequence[str], named: str | None, limits: Limits =
 
 def _read_settings(data: Mapping[str, Any], folder: str, around: Configuration = Configuration()) -> dict[str, Any]:
     """Fields of a Configuration; `around` is what an environment stands in: its rules come on top of those."""
+    from trainc.cli.configuration_keys import BY_NAME
+
     values: dict[str, Any] = {_FIELDS.get(key, key): value for key, value in data.items() if key in BY_NAME}
     for key in _PATHS:
         if key in data:
@@ -109,6 +112,8 @@ def _search(paths: Sequence[str]) -> str | None:
 
 def _leading_outside(document: Document, folder: str, root: str) -> Iterator[Diagnostic]:
     """What the paths of a valid trainc.yaml have wrong."""
+    from trainc.cli.configuration_keys import ENVIRONMENTS
+
     parts: dict[tuple[str, ...], Any] = {
         (ENVIRONMENTS, name): own for name, own in document.data.get(ENVIRONMENTS, {}).items()
     }
@@ -145,6 +150,8 @@ def _problems(document: Document) -> Iterator[Diagnostic]:
         hint = "rename this file, or pass the settings file with --config FILE"
         yield _wrong(document, ("kind",), f"this is a {document.data['kind']}, not a trainc settings file", hint)
         return
+    from trainc.cli.configuration_keys import problems_of
+
     for path, message, hint in problems_of(document.data):
         yield _wrong(document, path, message, hint)
 

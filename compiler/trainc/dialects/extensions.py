@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from trainc.api.documents import Json, value_at, without_path
-from trainc.api.schema.known_fields import known_in
 from trainc.diagnostics import Finding, Path, has_errors
 from trainc.startup.records import dataclass
 
@@ -29,6 +28,12 @@ _IMPLEMENTATION: Path = ("spec", "mlPolicy", "mpi", "mpiImplementation")
 _OTHER_IMPLEMENTATIONS = ("Intel", "MPICH")
 
 
+def _is_known(release: str) -> bool:
+    from trainc.api.schema.known_fields import known_in
+
+    return known_in("TrainingRuntime", _VOLCANO, release)
+
+
 def volcano_fields(document: Json, release: str, older_dialect: bool) -> Extended:
     """Size, queue and priority of Volcano's gang; Trainer has only the network topology there, and since 2.1."""
     policy = value_at(document, _VOLCANO)
@@ -38,7 +43,7 @@ def volcano_fields(document: Json, release: str, older_dialect: bool) -> Extende
     rest = document
     for name in own:
         rest = without_path(rest, (*_VOLCANO, name))
-    if older_dialect and not known_in("TrainingRuntime", _VOLCANO, release):
+    if older_dialect and not _is_known(release):
         rest = without_path(rest, _VOLCANO)
     findings = tuple(_wrong_types(own))
     if own:

@@ -59,7 +59,7 @@ COMPONENTS = tuple(_IMAGES)
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """Something that is installed: `version` is empty where it cannot be told, `minor` too; `seen` is how it is known."""
+    """Something that is installed: `version` is empty if unknown, and so is `minor`; `seen` says where it was found."""
 
     name: str
     version: str
@@ -152,14 +152,14 @@ def _by_definition(name: str, definitions: Mapping[str, Json]) -> Component | No
 
 
 def _newest_known(telltales: Columns, definitions: Mapping[str, Json]) -> str:
-    """The newest minor whose field is there; a minor without a field of its own is not told from the one before."""
+    """The newest minor whose field is there; a minor without a field of its own counts as the one before."""
     newest = ""
     before: Mapping[str, str] = {}
     for minor in telltales.axis:
-        told = telltales.at(minor)
-        if told != before and _has_field(definitions.get(told["crd"], {}), told["field"]):
+        telltale = telltales.at(minor)
+        if telltale != before and _has_field(definitions.get(telltale["crd"], {}), telltale["field"]):
             newest = minor
-        before = told
+        before = telltale
     return newest
 
 

@@ -106,10 +106,10 @@ def _jobset(jobset: Component | None, wanted: Wanted, blind: bool) -> Row:
     release = next((trainer for trainer, other in wanted.jobsets.items() if other == jobset.minor), None)
     if number_of(jobset.version) > number_of(minor):
         hint = (
-            f"newer, which usually works; --release {release} goes with it" if release else "newer, which usually works"
+            f"newer, which usually works; --release {release} matches it" if release else "newer, which usually works"
         )
         return Row("JobSet", minor, _shown(jobset), "OK", hint)
-    other = f"compile with --release {release}, which goes with it, or " if release else ""
+    other = f"compile with --release {release}, which matches it, or " if release else ""
     return Row("JobSet", minor, _shown(jobset), "differs", f"{other}install JobSet {minor}")
 
 
@@ -188,7 +188,7 @@ def text_of(rows: Sequence[Row], unanswered: Mapping[str, str]) -> str:
     ]
     widths = [max(len(line[column]) for line in table) for column in range(4)]
     lines = ["  ".join((*map(str.ljust, line[:4], widths), line[4])).rstrip() for line in table]
-    lines += [f"not asked: {question}: {reason}" for question, reason in unanswered.items()]
+    lines += [f"not read: {question}: {reason}" for question, reason in unanswered.items()]
     return "".join(f"{line}\n" for line in lines)
 
 

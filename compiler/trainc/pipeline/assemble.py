@@ -9,7 +9,6 @@ from trainc.admission.admit import admit_compiled
 from trainc.api.documents import Manifest
 from trainc.diagnostics import Finding
 from trainc.emit.delivery import deliver, in_apply_order
-from trainc.emit.secrets import makes_new_keys, provide
 from trainc.emit.shaping import shape
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
@@ -44,6 +43,7 @@ def assemble(
     """
     if info.gitops and options.name_hash:
         from trainc.emit.name_hash import name_hash
+        from trainc.emit.secrets import makes_new_keys
 
         suffix = name_hash(_build_objects(job, info, others, options, None).manifests)
         job = replace(job, name=job.name + suffix, name_hash=suffix, new_keys=makes_new_keys(options.secrets))
@@ -79,6 +79,8 @@ def _build_objects(
         manifests, shaped = shape(job, info, manifests, observer.shaped if observer is not None else None)
         findings += shaped
         if secrets:
+            from trainc.emit.secrets import provide
+
             provision = provide(job, secrets, [document.data for document in others], options)
             provided = provision.manifests
             findings += provision.findings

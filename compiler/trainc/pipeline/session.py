@@ -14,12 +14,12 @@ from trainc.ir.release import Release, release_facts
 from trainc.lints.duplicate_subdomain import Services, claims_of
 from trainc.lints.registry import lint_all_jobs
 from trainc.options import Options
-from trainc.pipeline.compiler import Result, compile_job, find_runtime
+from trainc.pipeline.compiler import Prepared, Result, compile_job, find_runtime
 from trainc.pipeline.index import CatalogCache, InputIndex, index_documents, with_catalog
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.reading.catalog import Catalog
 from trainc.reading.document import Document
-from trainc.startup.records import dataclass, replace
+from trainc.startup.records import dataclass, field, replace
 
 if TYPE_CHECKING:
     from trainc.pipeline.observer import Observer
@@ -54,6 +54,8 @@ class Session:
     place: Place
     rules: Rules = keep_severities
     judge: Judge | None = None
+    # What the jobs of one runtime have in common; it goes with the session.
+    prepared: Prepared = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(  # noqa: PLR0913, PLR0917 - the edge gives what the pipeline does not know
@@ -93,7 +95,7 @@ class Session:
 
     def compile(self, job: ValidDocument, observer: Observer | None = None) -> Outcome:
         """One of the jobs through every stage; `observer` is notified of each step."""
-        result = compile_job(job, self.index, self.release, self.options, observer, self._apply_rules)
+        result = compile_job(job, self.index, self.release, self.options, observer, self._apply_rules, self.prepared)
         diagnostics = self._apply_rules(result)
         if self.judge is not None and result.objects is not None:
             found = (*result.objects.object_findings, *self.judge(result.objects.manifests))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from trainc.api.documents import Json, Manifest
 from trainc.startup.records import dataclass, field
@@ -71,7 +71,7 @@ class Lint:
     """A lint: when it looks, the module and name of its function, and the jobs that concern it.
 
     For no other job is the module even imported. `per` is what it looks at: the job, each container, or each container
-    that trains, its command read. A plugin's own lint concerns the jobs that concern the plugin, where
+    that trains, its command read; `when` says which of these concern it. A plugin's own lint concerns the jobs that concern the plugin, where
     it does not say otherwise. lints/registry.py says what a function of each stage takes.
     """
 
@@ -80,6 +80,7 @@ class Lint:
     function: str
     applies_to: Callable[[TrainJob, Info], bool] | None = None
     per: Literal["job", "container", "training"] = "job"
+    when: Callable[[Any], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -251,17 +251,8 @@ def _quantity(value: Any) -> str:
 
 
 def _int_or_string(key: str, release: str) -> Accept:
-    smallest, largest = integer_bounds(key, release)
-
-    def accept(value: Any) -> int | str:
-        if isinstance(value, str):
-            return str(value)
-        number = as_integer(value)
-        if not smallest <= number <= largest:
-            raise Refused
-        return number
-
-    return accept
+    accept_integer = _integer(key, release, keeps_zero=True)
+    return lambda value: str(value) if isinstance(value, str) else accept_integer(value)
 
 
 def _time(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Groups: which pods Kubernetes schedules together, how they are called, and what is asked for each of them.
+"""Groups: which pods Kubernetes schedules together, how they are called, and what is requested for each.
 
 A gang of jobs that start together is one group. Where one waits for another to be ready, or all start in order, each is
 a group of its own: one that waits for all pods would wait for those that are not created yet. Source: kubernetes-sigs/jobset
@@ -52,14 +52,14 @@ def pod_group(group: Group, job: TrainJob, policy: Json, info: Info) -> dict[str
 
 def min_count(group: Group, policy: Json, info: Info) -> int:
     """How many pods the group waits for: all of them, or as many as Volcano was to wait for."""
-    asked: int | None = value_at(policy, ("volcano", "minMember"))
-    return sum(gang.pods(pod_set, info) for pod_set in group.pod_sets) if asked is None else asked
+    requested: int | None = value_at(policy, ("volcano", "minMember"))
+    return sum(gang.pods(pod_set, info) for pod_set in group.pod_sets) if requested is None else requested
 
 
 def topology(group: Group, job: TrainJob, policy: Json, info: Info) -> str:
     """The node label whose value all pods of the group are to share, empty where any node will do.
 
-    Where a job has no queue, what its pod templates ask of Kueue is asked of the scheduler.
+    Where a job has no queue, what its pod templates ask of Kueue is requested of the scheduler.
     """
     constraints: list[Json] = value_at(policy, ("schedulingConstraints", "topology")) or []
     if constraints or names.QUEUE_LABEL in {**info.labels, **job.labels}:

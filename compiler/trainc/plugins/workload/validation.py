@@ -121,10 +121,10 @@ def _of_group(group: Group, policy: Json, info: Info, *, queued: bool) -> Iterat
     priorities = {name: value or "" for name, value in pod_fields(group, "priorityClassName", info).items()}
     yield from _alike(priorities, "priorityClassName", info, "the scheduler refuses a group whose pods have several")
     if not queued and not value_at(policy, ("schedulingConstraints", "topology")):
-        asked = requested_topologies(group, info)
-        if len(set(asked.values())) > 1:
-            name = next(name for name, key in asked.items() if key)
-            message = f"{TOPOLOGY} is not the same in all of {', '.join(asked)}, whose pods are one group"
+        requested = requested_topologies(group, info)
+        if len(set(requested.values())) > 1:
+            name = next(name for name, key in requested.items() if key)
+            message = f"{TOPOLOGY} is not the same in all of {', '.join(requested)}, whose pods are one group"
             hint = "request the same topology in all of their pod templates, or in none"
             path = _template(name, info)
             yield _impossible(message, hint, (*path, "metadata", "annotations", TOPOLOGY))
