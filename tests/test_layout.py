@@ -48,9 +48,10 @@ EDGES = {
     # Selectors of labels are Kueue's and the API server's alike.
     "policies": "startup diagnostics api options reading fits",
     "run": "startup diagnostics api ir plugins",
+    "lsp": "startup diagnostics api options compilation reading pipeline explain diff graph fits",
     "integrations": "startup diagnostics api options compilation reading dialects overlays ir emit pipeline explain",
     "testing": "startup diagnostics api options compilation reading emit integrations",
-    "cli": "startup diagnostics api options compilation reading dialects overlays plugins admission emit pipeline batch output migration explain diff graph report fits policies run integrations",
+    "cli": "startup diagnostics api options compilation reading dialects overlays plugins lints admission emit pipeline batch output migration explain diff graph report fits policies run lsp integrations",
     "__init__": "diagnostics options compilation admission migration fits integrations",
     "kubeflow": "integrations",
     "__main__": "cli",
@@ -64,6 +65,7 @@ FEWEST_LINES, MOST_LINES, FEWEST_IMPORTERS = 60, 280, 2
 LOADED_BY_NAME = {
     "__main__.py",
     "cli/completion.py",
+    "cli/lsp.py",
     "cli/rule.py",
     "kubeflow.py",
     "plugins/flux/launchers.py",
