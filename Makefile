@@ -22,7 +22,7 @@ SECONDS ?= 60
 TARGETS ?= reader quantity merge pipeline templates rewriting
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-run test-quick lint format golden schemas docs diagnostics conformance dist lock sbom audit test-bounds bench ceilings fuzz coverage mutants site test-site clean
+.PHONY: help setup demo test test-run e2e test-quick lint format golden schemas docs diagnostics conformance dist playground test-playground lock sbom audit test-bounds bench ceilings fuzz coverage mutants site test-site clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,32 +47,36 @@ demo: $(INSTALLED) ## compile a realistic TrainJob of 16 nodes with 8 GPUs each,
 	@$(BIN)/trainc build tests/cases/torch-llm-pretrain.yaml --release 2.3
 
 test: lint $(READY) ## run every check and every test
-	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup -m 'not run and not site'
+	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup -m 'not run and not browser and not e2e'
 
 test-run: $(READY) ## run jobs under the real torchrun, mpirun and JAX; what is missing is skipped by name
 	@$(BIN)/python -m pytest -q -m run
 
+e2e: $(READY) ## ask the API server of KUBECONFIG about every golden; what is not there is skipped by name
+	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pytest -q -m e2e
+
 test-quick: $(READY) ## run the tests that are neither slow nor about other programs, in a minute
-	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -q -n $(PROCESSES) --dist loadgroup -m 'not slow and not tools and not run and not site'
+	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -q -n $(PROCESSES) --dist loadgroup -m 'not slow and not tools and not run and not browser and not e2e'
 
 lint: $(READY) ## check style and types
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check .
 	@$(BIN)/mypy
 
-format: $(READY) ## bring the code into its form
+format: $(READY) ## format the code
 	@$(BIN)/ruff check --fix --quiet .
 	@$(BIN)/ruff format --quiet .
 
-golden: $(READY) ## write golden/ anew; read the diff before you commit it
+golden: $(READY) ## regenerate golden/; read the diff before you commit it
 	@TRAINC_SEEDS='$(SEEDS)' $(BIN)/python -m pytest -q -m golden --snapshot-update
 	@test -d '$(SEEDS)/blocks' || { \
 		git ls-files -z --deleted golden/seeds | git checkout-index -z --stdin; \
 		echo 'golden/seeds is as git has it: there are no documents at $(SEEDS)/blocks; SEEDS=DIR names their folder' >&2; }
 	@git --no-pager diff --stat -- golden
 
-schemas: $(READY) ## generate the API schemas anew from the published packages
+schemas: $(READY) ## regenerate the API schemas from the published packages
 	@$(BIN)/python scripts/generate_schemas.py
+	@$(BIN)/python scripts/generate_kubernetes.py
 
 docs: $(READY) ## write docs/reference.md, and into each page what its commands print; read the diff
 	@$(BIN)/python scripts/generate_reference.py
@@ -88,6 +92,16 @@ conformance: $(READY) ## score trainc on the recorded behaviour of the controlle
 dist: $(READY) ## build the wheel and the source distribution
 	@$(BIN)/python -m build --no-isolation --outdir dist .
 
+playground: $(READY) ## build the page that compiles in the browser into build/playground
+	@command -v npm >/dev/null || { echo 'the playground is built with Node.js and npm; install both' >&2; exit 2; }
+	@npm --prefix playground ci --silent
+	@rm -rf build/wheel
+	@$(BIN)/python -m build --wheel --no-isolation --outdir build/wheel . >/dev/null
+	@$(BIN)/python playground/build.py build/wheel/*.whl build/playground
+
+test-playground: playground ## drive the playground in headless Chromium, without a network
+	@$(BIN)/python -m pytest -q -m browser tests/playground
+
 sbom: $(READY) ## write dist/trainc.cdx.json, the bill of materials of what compiling needs
 	@$(LOCKED) locks/release.txt
 	@mkdir -p dist
@@ -102,7 +116,7 @@ lock: $(READY) ## bring locks/ in line with pyproject.toml; UPGRADE=1 takes the 
 	@for group in audit bench fuzz mutation release site; do \
 		$(COMPILE) --group $$group --constraint locks/development.txt --output-file locks/$$group.txt || exit 1; done
 
-bench: $(READY) ## measure trainc beside kubectl kustomize, and write docs/benchmarks.md
+bench: $(READY) ## compare trainc with kubectl kustomize, and write docs/benchmarks.md
 	@$(LOCKED) locks/bench.txt
 	@$(UV) venv --quiet --clear --python $(BIN)/python build/bench
 	@$(UV) pip install --quiet --compile-bytecode --python build/bench --constraint locks/runtime.txt .
@@ -113,8 +127,8 @@ site: $(READY) ## build the site, its search and a page per rule into build/site
 	@$(UV) pip install --quiet --python build/site-tools --require-hashes --requirement locks/runtime.txt --requirement locks/site.txt
 	@PYTHONPATH=compiler:. build/site-tools/bin/python -m website build/site
 
-test-site: site ## look at the built site in a browser without a network
-	@TRAINC_SITE='$(CURDIR)/build/site' $(BIN)/python -m pytest -q -m site
+test-site: site ## test the built site in a browser without a network
+	@TRAINC_SITE='$(CURDIR)/build/site' $(BIN)/python -m pytest -q -m browser tests/website
 
 ceilings: $(READY) ## measure the time and memory that each command takes for hostile documents; some minutes
 	@PYTHONPATH=tests $(BIN)/python -m benchmarks.ceilings
@@ -128,7 +142,7 @@ fuzz: $(READY) ## run each fuzz target for SECONDS (60); what it finds is kept i
 
 # In an environment of its own: pip-audit needs other versions of what trainc is tested with. --strict, because it passes
 # over what the index has no advisories for, and would then say that it found none.
-audit: $(READY) ## look the locks up in the advisories of the package index, where the network allows
+audit: $(READY) ## look up the locks in the advisories of the package index, if the network allows
 	@$(PYTHON) -m venv build/audit
 	@build/audit/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement locks/audit.txt
 	@for lock in locks/*.txt; do echo "$$lock" && \
@@ -150,7 +164,7 @@ coverage: $(READY) ## measure the branches that all tests reach, subprocesses in
 	@COVERAGE_FILE='$(CURDIR)/build/coverage/data' $(BIN)/coverage combine --quiet build/coverage
 	@COVERAGE_FILE='$(CURDIR)/build/coverage/data' $(BIN)/coverage report --fail-under=95
 
-mutants: $(READY) ## try mutants of ir/, plugins/ and the merges; SAMPLE=300 tries so many of them
+mutants: $(READY) ## try mutants of ir/, plugins/ and the merges; SAMPLE=300 tries 300 of them
 	@$(LOCKED) locks/mutation.txt
 	@$(BIN)/python -m mutation --vectors '$(VECTORS)' --processes $(PROCESSES) $(if $(SAMPLE),--sample $(SAMPLE))
 

@@ -50,7 +50,7 @@ def compiled(
     return compile_trainjob(job, list(runtimes), Options(release=release, semantics=semantics, **options))
 
 
-def said(code: str, job: Json, *runtimes: Json, **options: Any) -> list[Diagnostic]:
+def diagnostics_of(code: str, job: Json, *runtimes: Json, **options: Any) -> list[Diagnostic]:
     """The diagnostics of one code, whether the job compiles or is refused."""
     try:
         found = compiled(job, *runtimes, **options).diagnostics

@@ -62,7 +62,7 @@ def jobset(name: str = "llm", pods: int = 1, gpus: int = 8, *, to: str | None = 
     }
 
 
-def asked(*jobs: Json, of: list[Json]) -> Fits:
+def requested(*jobs: Json, of: list[Json]) -> Fits:
     """The answers of a cluster that has the namespace and the flavor h100 besides what is given."""
     kinds = {(one["kind"], one["metadata"]["name"]) for one in of}
     basics = [one for one in (namespace(), flavor()) if (one["kind"], one["metadata"]["name"]) not in kinds]
@@ -70,7 +70,7 @@ def asked(*jobs: Json, of: list[Json]) -> Fits:
 
 
 def alone(job: Json, of: list[Json]) -> Fit:
-    return asked(job, of=of).alone[0]
+    return requested(job, of=of).alone[0]
 
 
 def why(job: Json, of: list[Json]) -> str:

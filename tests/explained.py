@@ -43,8 +43,8 @@ def explain_documents(documents: list[Document], options: Options) -> Explained:
     job = compile_one(Inputs(documents, [], []), None, options)
     assert job.recorder.job is not None
     assert job.recorder.runtime is not None
-    told = explanation(job.recorder, options)
-    return Explained(told, job.recorder.job.document.data, job.recorder.runtime.document.data)
+    reported = explanation(job.recorder, options)
+    return Explained(reported, job.recorder.job.document.data, job.recorder.runtime.document.data)
 
 
 def explained(job: Json, *runtimes: Json, release: str = "2.3", semantics: Any = "gitops", **options: Any) -> Explained:

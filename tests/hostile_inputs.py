@@ -141,12 +141,14 @@ COMPILING: Mapping[str, list[str]] = {
     "diff": ["diff", "good.yaml", "FILE", *FLAGS],
     "run": ["run", "FILE", *FLAGS],
     "fits": ["fits", "FILE", *FLAGS, "--cluster", "cluster.yaml"],
+    "doctor": ["doctor", "FILE", *FLAGS, "--from", "cluster.yaml"],
 }
 # These may find nothing wrong with it; `krm` is given it on stdin.
 REWRITING: Mapping[str, list[str]] = {
     "migrate": ["migrate", "--diff", "FILE"],
     "krm": ["krm"],
     "a cluster": ["fits", "good.yaml", *FLAGS, "--cluster", "FILE"],
+    "what kubectl printed": ["doctor", "good.yaml", *FLAGS, "--from", "FILE"],
     "runtimes": ["build", "good.yaml", *FLAGS, "--runtimes", "FILE"],
 }
 CLUSTER = """apiVersion: kueue.x-k8s.io/v1beta2

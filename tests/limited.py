@@ -1,7 +1,7 @@
 """trainc with little memory and little time, both held to by the kernel: commands on stdin, outcomes on stdout, as JSON.
 
 Run as a program. Each line of stdin is a request, `{"folder": ..., "words": [...], "stdin": path or null}`; each line of
-stdout is its outcome, `{"status": ..., "codes": [...], "traceback": ..., "said": ..., "seconds": ..., "peak": ...}`: the
+stdout is its outcome, `{"status": ..., "codes": [...], "traceback": ..., "stderr": ..., "seconds": ..., "peak": ...}`: the
 processor time of the command, and the megabytes that the process has taken at most so far. One that takes more than it
 may have is killed.
 """
@@ -55,21 +55,21 @@ def main() -> None:
     from trainc.cli.main import main as trainc
 
     for line in sys.stdin:
-        asked = json.loads(line)
-        os.chdir(asked["folder"])
-        given = Path(asked["stdin"]).read_bytes() if asked["stdin"] else b""
-        said = io.StringIO()
+        requested = json.loads(line)
+        os.chdir(requested["folder"])
+        given = Path(requested["stdin"]).read_bytes() if requested["stdin"] else b""
+        reported = io.StringIO()
         begun = time.process_time()
         try:
-            status = trainc(asked["words"], Streams(io.BytesIO(given), io.BytesIO(), said))
+            status = trainc(requested["words"], Streams(io.BytesIO(given), io.BytesIO(), reported))
         except SystemExit as ended:
             status = int(str(ended.code))
-        text = said.getvalue()
+        text = reported.getvalue()
         outcome = {
             "status": status,
             "codes": sorted(set(re.findall(r"(?:error|warning|info)\[(\w+)\]", text))),
             "traceback": "Traceback" in text,
-            "said": text[:1000],
+            "stderr": text[:1000],
             "seconds": time.process_time() - begun,
             "peak": peak(),
         }

@@ -53,9 +53,16 @@ def test_every_link_of_a_page_leads_to_a_file_and_a_heading(page: str) -> None:
     assert broken == []
 
 
-def test_every_page_is_linked_from_the_readme() -> None:
-    linked = {link.partition("#")[0] for link in links(TEXTS["README.md"])}
-    assert {name for name in TEXTS if name.startswith("docs/")} - linked == set()
+@pytest.mark.parametrize("page", TEXTS)
+def test_every_path_of_this_repository_that_a_page_names_exists(page: str) -> None:
+    named = re.findall(r"`((?:compiler|tests|docs|fuzz|mutation|scripts)/[\w./-]*)`", TEXTS[page])
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_every_page_is_linked_from_the_index() -> None:
+    linked = {(Path("docs") / link.partition("#")[0]).as_posix() for link in links(TEXTS["docs/README.md"])}
+    assert {name for name in TEXTS if name.startswith("docs/")} - linked == {"docs/README.md"}
+    assert "docs/README.md" in links(TEXTS["README.md"])
 
 
 @pytest.mark.parametrize("field", FIELDS)
@@ -71,8 +78,8 @@ def test_every_way_of_delivery_and_every_secrets_mode_is_documented(choice: str)
 @pytest.mark.parametrize("page", TEXTS)
 def test_a_code_that_a_page_names_has_a_rule(page: str) -> None:
     tables = re.findall(r"^\| `([A-Z][a-z]+[A-Z]\w+)` \|", TEXTS[page], re.MULTILINE)
-    asked = re.findall(r"trainc rule ([A-Z][a-z]\w+)", TEXTS[page])
-    assert {*tables, *asked} - RULES == set()
+    requested = re.findall(r"trainc rule ([A-Z][a-z]\w+)", TEXTS[page])
+    assert {*tables, *requested} - RULES == set()
 
 
 def test_the_table_of_versions_is_that_of_the_port() -> None:

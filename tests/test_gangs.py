@@ -46,10 +46,10 @@ def jobs_of(shapes: list[Any], awaited: int) -> list[Json]:
 
 def _valid(resources: Json) -> Json:
     """A device that is requested has a limit, or the API server refuses the pod."""
-    asked = resources.get("requests", {})
-    if "limits" in resources or "nvidia.com/gpu" not in asked:
+    requested = resources.get("requests", {})
+    if "limits" in resources or "nvidia.com/gpu" not in requested:
         return resources
-    return {**resources, "limits": {"nvidia.com/gpu": asked["nvidia.com/gpu"]}}
+    return {**resources, "limits": {"nvidia.com/gpu": requested["nvidia.com/gpu"]}}
 
 
 def members(result: Compilation, scheduler: str) -> list[tuple[int, Json]]:
@@ -128,9 +128,9 @@ def test_an_elastic_gang_waits_for_the_fewest_it_can_run_with(fewest: int, more:
 
 @given(SIZES, SIZES, CPUS)
 def test_resources_of_the_trainjob_count_in_the_gang(nodes: int, gpus: int, cpu: str) -> None:
-    asked = {"requests": {"cpu": cpu}, "limits": {"nvidia.com/gpu": gpus}}
+    requested = {"requests": {"cpu": cpu}, "limits": {"nvidia.com/gpu": gpus}}
     rt = runtime(policy={"torch": {}}, gang={"coscheduling": {}})
-    result = compiled(trainjob({"numNodes": nodes, "resourcesPerNode": asked}), rt)
+    result = compiled(trainjob({"numNodes": nodes, "resourcesPerNode": requested}), rt)
     spec, pods = one(result, "PodGroup")["spec"], members(result, "coscheduling")
     assert spec["minMember"] == nodes
     assert (

@@ -36,6 +36,8 @@ def options_of(case: str) -> Options:
     parser = argparse.ArgumentParser()
     parser.add_argument("--release", required=True)
     parser.add_argument("--semantics", default="gitops")
+    parser.add_argument("--gang", default="runtime")
+    parser.add_argument("--kubernetes")
     first_line = CASES[case].read_text(encoding="utf-8").partition("\n")[0]
     return Options(**vars(parser.parse_args(shlex.split(first_line.removeprefix("# trainc:")))))
 

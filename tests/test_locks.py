@@ -35,8 +35,8 @@ def version(pin: Requirement) -> str:
 @pytest.mark.parametrize("name", LOCKS)
 def test_a_lock_holds_what_the_project_asks_for(name: str) -> None:
     locked = pins(LOCKS[name])
-    for asked in map(Requirement, NEEDED[name]):
-        assert asked.specifier.contains(version(locked[canonicalize_name(asked.name)])), asked
+    for requested in map(Requirement, NEEDED[name]):
+        assert requested.specifier.contains(version(locked[canonicalize_name(requested.name)])), requested
 
 
 @pytest.mark.parametrize("name", LOCKS)
@@ -56,5 +56,5 @@ def test_all_locks_agree() -> None:
 
 
 def test_every_dependency_has_a_lower_and_an_upper_bound() -> None:
-    for asked in map(Requirement, PROJECT["project"]["dependencies"]):
-        assert {specifier.operator for specifier in asked.specifier} == {">=", "<"}, asked
+    for requested in map(Requirement, PROJECT["project"]["dependencies"]):
+        assert {specifier.operator for specifier in requested.specifier} == {">=", "<"}, requested

@@ -89,11 +89,11 @@ def silent(kind: str, policy: str, options: Options, paths: str = "") -> Iterato
             # The first two are compared with each other, what might be clamped with what it would become.
             clamped = compiled(with_value(documents[kind], leaf, 1, release, kind))[0] if edges(leaf) else None
             others = [made[1][0], made[0][0], *(clamped for _ in edges(leaf))]
-            for value, (manifests, said), other in zip(tried, made, others, strict=True):
+            for value, (manifests, reported), other in zip(tried, made, others, strict=True):
                 shown = manifests is not None and manifests != (unset if other is None else other)
-                told = spoken_of(leaf, said) or refused_by_the_api_server(said)
-                if not (shown or told or value == default_of(leaf, release)):
-                    errors = sorted({d.code for d in said if d.severity == "error"})
+                is_reported = spoken_of(leaf, reported) or refused_by_the_api_server(reported)
+                if not (shown or is_reported or value == default_of(leaf, release)):
+                    errors = sorted({d.code for d in reported if d.severity == "error"})
                     yield f"{leaf}: {value}: {' '.join(errors) or 'not a word'}"
                     break
 
@@ -129,6 +129,7 @@ SPEAKS_OF = (
     ("ElasticWithNumNodes", r"elasticPolicy"),
     ("FieldIgnored", r"^metadata\.ownerReferences\."),
     ("MetadataNotPropagated", r"^metadata\.(labels|annotations)\."),
+    ("MissingRequired", r"volumes\.projected\."),
     ("MissingAncestorContainer", r"containers\.name$"),
     ("OutOfRange", r"^spec\.(trainer|mlPolicy)\.numNodes$"),
     ("ResourceClaimsLost", r"resourcesPerNode\.claims"),
@@ -191,7 +192,7 @@ def test_no_field_of_a_runtime_is_silent(release: str, semantics: str) -> None:
 
 @pytest.mark.parametrize(("release", "semantics"), ALL)
 @pytest.mark.parametrize("policy", [policy for policy in POLICIES if policy != "torch"])
-def test_no_field_is_silent_beside_another_policy(policy: str, release: str, semantics: str) -> None:
+def test_no_field_is_silent_with_another_policy(policy: str, release: str, semantics: str) -> None:
     if policy in SINCE_2_2 and release < "2.2":
         return
     beside_patches = r"^spec\.(?!runtimePatches|podTemplateOverrides|podSpecOverrides)"

@@ -48,6 +48,7 @@ WORDS: dict[str, list[list[str]]] = {
     "diff": [[JOB, JOB, *PLAINLY], [JOB, "--releases", "2.2..2.3", "--format", "markdown"]],
     "report": [[JOB, *PLAINLY, "-o", "report.html"]],
     "fits": [[str(FITS / "jobs.yaml"), *PLAINLY, "--cluster", str(FITS / "cluster.yaml")]],
+    "doctor": [[JOB, *PLAINLY, "--from", str(ROOT / "tests" / "doctor" / "cluster")]],
     "rule": [["UnknownField"], ["--all"]],
     "runtimes": [["list"], ["show", "torch-distributed"]],
     "schema": [[], ["TrainJob", *PLAINLY], ["Overlay"]],
@@ -138,8 +139,8 @@ def test_every_command_runs(words: list[str], python: Path, tmp_path: Path) -> N
 def test_no_hostile_document_meets_a_defect(command: str, python: Path, tmp_path: Path) -> None:
     folder = written(tmp_path)
     files = [f"{number}/job.yaml" for number in range(len(SMALL))]
-    asked = [request(folder, words, file) for words, file in zip(words_of(command), files, strict=True)]
-    found = zip(SMALL, outcomes(asked, [str(python), "-E"]), strict=True)
+    requested = [request(folder, words, file) for words, file in zip(words_of(command), files, strict=True)]
+    found = zip(SMALL, outcomes(requested, [str(python), "-E"]), strict=True)
     assert {name: one for name, one in found if one["traceback"] or one["status"] not in (0, 1, 2)} == {}
 
 

@@ -47,7 +47,7 @@ def assert_said(found: list[dict[str, Any]], row: Expected) -> None:
     for severity, wanted in (("error", row.errors), ("warning", row.warnings)):
         given = [d for d in found if d["severity"] == severity]
         placed = [(d["code"], d["source"]["line"], d["source"]["column"]) for d in given]
-        assert sorted(placed) == sorted(said[:3] for said in wanted)
+        assert sorted(placed) == sorted(reported[:3] for reported in wanted)
         for code, line, column, words in wanted:
             texts = [
                 f"{d['message']}; {d['hint']}"
@@ -86,7 +86,7 @@ def test_a_block_gets_its_outcome(block: str, blocks: Path) -> None:
 
 
 @pytest.mark.parametrize("block", [block for block in BLOCKS if block not in JOBS])
-def test_nothing_is_built_of_a_block_that_is_no_trainjob(block: str, blocks: Path, tmp_path: Path) -> None:
+def test_nothing_is_built_of_a_block_that_is_not_a_trainjob(block: str, blocks: Path, tmp_path: Path) -> None:
     result = run("build", str(blocks / f"{block}.yaml"), "-o", str(tmp_path / "out"))
     assert (result.status, result.stdout, list(tmp_path.iterdir())) == (1, "", [])
 

@@ -103,8 +103,8 @@ def test_empty_resource_lists_merge_into_nothing() -> None:
     """pkg/util/trainingruntime v2.3.0: MergeResourceRequirements goes through JSON, which drops empty maps."""
     rt = runtime(policy={"torch": {}})
     assert not main(controller(trainjob({"resourcesPerNode": {"limits": {}, "requests": {}}}), rt)).get("resources")
-    asked = {"limits": {"cpu": 2}, "requests": {}}
-    assert main(controller(trainjob({"resourcesPerNode": asked}), rt))["resources"] == {"limits": {"cpu": "2"}}
+    requested = {"limits": {"cpu": 2}, "requests": {}}
+    assert main(controller(trainjob({"resourcesPerNode": requested}), rt))["resources"] == {"limits": {"cpu": "2"}}
 
 
 @pytest.mark.parametrize("release", ["2.0", "2.1", "2.2", "2.3"])
@@ -150,12 +150,12 @@ def test_a_volume_claim_template_without_metadata_fails_the_rule_that_reads_it(r
 
 def test_an_installer_whose_image_comes_from_elsewhere_has_none() -> None:
     """plugins/jobset/jobset.go v2.3.0: Build writes an init container's image where it is not empty; v2.2.1 always."""
-    asked = {
+    requested = {
         "numNodes": 2,
         "env": [{"name": "FLUX_VIEW_IMAGE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.uid"}}}],
     }
     images = {}
     for release in ("2.2", "2.3"):
-        pods = pod(controller(trainjob(asked), runtime(policy={"flux": {}}), release=release))
+        pods = pod(controller(trainjob(requested), runtime(policy={"flux": {}}), release=release))
         images[release] = pods["spec"]["initContainers"][0].get("image")
     assert images == {"2.2": "", "2.3": None}

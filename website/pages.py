@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import shutil
 from pathlib import Path
@@ -11,15 +12,22 @@ from trainc.diagnostics.codes import CODES
 from trainc.diagnostics.rulebook import codes, page, summary_of
 
 _TOP = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+# What the site's first page takes the place of.
+_FIRST_PAGE = ("README.md", "docs/README.md")
 # `[words](target)`, where the target is in the repository.
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?![a-z]+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 _FENCE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
+_HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
+_INDEX = "docs/README.md"
+# What the site has beyond the repository's pages, and below which heading of the index it stands.
+_ADDED = {"Reference": ("commands", "rules/index")}
 _HOME = Path(__file__).parent / "home.md"
 
 
 def lay_out(repository: Path, source: Path, demo: str) -> None:
     """Write everything below `source` with the repository's own layout, so that relative links hold."""
-    names = [*_TOP, *sorted(str(path.relative_to(repository)) for path in repository.glob("docs/*.md"))]
+    pages = sorted(str(path.relative_to(repository)) for path in repository.glob("docs/*.md"))
+    names = [*_TOP, *(page for page in pages if page not in _FIRST_PAGE)]
     for name in names:
         (source / name).parent.mkdir(exist_ok=True)
         text = (repository / name).read_text(encoding="utf-8")
@@ -29,7 +37,22 @@ def lay_out(repository: Path, source: Path, demo: str) -> None:
     _write_rules(source / "rules")
     (source / "commands.md").write_text(_commands(), encoding="utf-8")
     home = _HOME.read_text(encoding="utf-8").replace("<!-- demo -->", demo)
+    home = home.replace("<!-- contents -->", _contents((repository / _INDEX).read_text(encoding="utf-8")))
     (source / "index.md").write_text(home, encoding="utf-8")
+
+
+def _contents(index: str) -> str:
+    """The sidebar, in the order of the index of docs/: one list of pages below each of its headings."""
+    _, *parts = _HEADING.split(index)
+    return "\n".join(map(_toctree, parts[::2], parts[1::2]))
+
+
+def _toctree(heading: str, text: str) -> str:
+    pages = [posixpath.normpath(posixpath.join("docs", found[2])) for found in _LINK.finditer(text) if not found[3]]
+    entries = [page.removesuffix(".md") for page in pages]
+    return "\n".join(
+        ("```{toctree}", ":hidden:", f":caption: {heading}", "", *_ADDED.get(heading, ()), *entries, "```", "")
+    )
 
 
 def _with_links(text: str, name: Path, repository: Path, pages: set[str]) -> str:
@@ -40,7 +63,7 @@ def _with_links(text: str, name: Path, repository: Path, pages: set[str]) -> str
         path = (repository / name.parent / target).resolve()
         assert path.exists(), f"{name}: {target}"
         inside = path.relative_to(repository.resolve()).as_posix()
-        if inside == "README.md":
+        if inside in _FIRST_PAGE:
             return f"[{words}]({'../' * len(name.parent.parts)}index.md)"
         return found[0] if inside in pages else f"{words} (`{inside}`)"
 

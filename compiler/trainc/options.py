@@ -13,19 +13,20 @@ from trainc.api.name_forms import (
     is_dns1123_subdomain,
     length,
 )
-from trainc.api.releases import normalize_release
+from trainc.api.releases import normalize_kubernetes, normalize_release
 from trainc.api.sync_options import normalize_sync_options
 from trainc.startup.records import dataclass, field
 
 Semantics: TypeAlias = Literal["gitops", "controller"]
 SecretsMode: TypeAlias = Literal["existing", "external-secrets", "sealed", "presync-job"]
 Delivery: TypeAlias = Literal["argocd", "flux", "kubectl"]
+Gang: TypeAlias = Literal["runtime", "workload"]
 
 
 def checked_namespace(text: str) -> str:
     """`text`, if a namespace can have that name. ValueError if not."""
     if not is_dns1123_label(text) or length(text) > LABEL_LIMIT:
-        form = f"at most {LABEL_LIMIT} lower-case letters, digits and '-', with a letter or digit first and last"
+        form = f"at most {LABEL_LIMIT} lowercase letters, digits and '-', with a letter or digit first and last"
         raise ValueError(f"no namespace can be called {text!r}; write {form}")
     return text
 
@@ -73,7 +74,10 @@ class Options:
     The rest shapes `gitops` output only: `secrets` says where key pairs come from, `keygen_image` is what makes them
     under "presync-job"; `delivery` is the tool that applies the output, `sync_options` what it is told
     (sync_options.SYNC_OPTIONS); `name_hash` appends a content hash to job names. `plugins` names those of other
-    distributions that take part, by their entry points of the group `trainc.plugins`.
+    distributions that take part, by their entry points of the group `trainc.plugins`. `gang` says who schedules the pods
+    of a runtime with a podGroupPolicy together: "runtime", the scheduler that the policy names, or "workload",
+    Kubernetes itself. `kubernetes` is the minor of the cluster that the output is for; None means 1.36, without a
+    look at fields that other minors lack or have deprecated.
     """
 
     release: str | None = None
@@ -86,11 +90,15 @@ class Options:
     sync_options: tuple[str, ...] = ()
     cluster_domain: str = "cluster.local"
     plugins: tuple[str, ...] = ()
+    gang: Gang = "runtime"
+    kubernetes: str | None = None
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
         if self.release is not None:
             object.__setattr__(self, "release", normalize_release(self.release))
+        if self.kubernetes is not None:
+            object.__setattr__(self, "kubernetes", normalize_kubernetes(self.kubernetes))
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
                 raise ValueError(f"unknown {name} {getattr(self, name)!r}; choose {' or '.join(choices)}")
@@ -121,4 +129,5 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "semantics": get_args(Semantics),
     "secrets": get_args(SecretsMode),
     "delivery": get_args(Delivery),
+    "gang": get_args(Gang),
 }

@@ -76,7 +76,7 @@ def test_an_input_that_changes_meanwhile_is_compiled_as_a_whole(jobs: Path) -> N
     shared = Shared((str(jobs / "rt.yaml"),), b"", (), (), Options(release="2.3"), "yaml")
     context = Context(shared, place)
     (jobs / "rt.yaml").write_text(RUNTIME + "# changed\n")
-    with pytest.raises(UnusualError, match="changes while it is read"):
+    with pytest.raises(UnusualError, match="changed while it was being read"):
         list(workers.compile_files([str(jobs / f"{n}.yaml") for n in range(1, 10)], shared, context, 2))
 
 

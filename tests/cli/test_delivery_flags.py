@@ -49,7 +49,7 @@ def test_help_says_what_each_sync_option_does() -> None:
     ("words", "reason"),
     [
         (("--sync-option", "Repalce"), "unknown sync option 'Repalce'"),
-        (("--sync-option", "Replace", "--delivery", "flux"), "choose among force=enabled"),
+        (("--sync-option", "Replace", "--delivery", "flux"), "choose one of force=enabled"),
         (("--sync-option", "Force", "--sync-option", "ServerSideApply"), "cannot be used together"),
     ],
 )

@@ -104,7 +104,7 @@ def test_files_by_hand_in_one_output_keep_all_output_back() -> None:
     assert rendered() == BOTH[1:]
 
 
-def test_a_finding_that_is_the_same_in_all_environments_is_said_once_and_about_none() -> None:
+def test_a_finding_that_is_the_same_in_all_environments_is_reported_once_and_about_none() -> None:
     checked = run("check")
     assert checked.status == 0
     assert checked.stderr.count("warning[UnexpandedShellVariable]") == 1
@@ -150,7 +150,7 @@ def test_a_path_is_about_no_environment_unless_one_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected"),
     [
         (("build", "--env", "pord"), "trainc.yaml has no environment 'pord'; did you mean prod?"),
         (("check", "--env", "x"), "trainc.yaml has no environment 'x'; known environments: dev, prod"),
@@ -160,14 +160,14 @@ def test_a_path_is_about_no_environment_unless_one_is_named() -> None:
         (("fits",), "--cluster DIR is missing"),
     ],
 )
-def test_wrong_usage_names_the_environments(words: tuple[str, ...], said: str) -> None:
+def test_wrong_usage_names_the_environments(words: tuple[str, ...], expected: str) -> None:
     result = run(*words)
     assert result.status == 2
-    assert said in result.stderr
+    assert expected in result.stderr
 
 
 @pytest.mark.parametrize(
-    ("environments", "said"),
+    ("environments", "expected"),
     [
         ("[dev]", "environments: environments must be a mapping"),
         ("{dev: overlays/dev}", "environments.dev: an environment must be a mapping"),
@@ -180,12 +180,12 @@ def test_wrong_usage_names_the_environments(words: tuple[str, ...], said: str) -
         ("{dev: {environments: {}}}", "unknown key in an environment"),
     ],
 )
-def test_what_is_wrong_with_environments_is_said_at_its_place(environments: str, said: str) -> None:
+def test_what_is_wrong_with_environments_is_reported_at_its_place(environments: str, expected: str) -> None:
     write("trainc.yaml", f"release: '2.3'\nenvironments: {environments}\n")
     result = run("check")
     assert result.status == 1
     assert "trainc.yaml:2:" in result.stderr
-    assert said in result.stderr
+    assert expected in result.stderr
 
 
 def test_fits_asks_the_cluster_of_each_environment() -> None:

@@ -46,7 +46,7 @@ def test_json_holds_every_field_of_every_object() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "said"),
+    ("words", "status", "expected"),
     [
         ((JOB, "PET_NNODE"), 1, "no such field: PET_NNODE; did you mean env[PET_NNODES]"),
         ((JOB, "numNodes"), 1, "no such field: numNodes; FIELD is a field of the output; this input sets "),
@@ -57,10 +57,10 @@ def test_json_holds_every_field_of_every_object() -> None:
         ((str(CASES / "absent.yaml"),), 1, "absent.yaml"),
     ],
 )
-def test_a_miss_says_what_there_is(words: tuple[str, ...], status: int, said: str) -> None:
+def test_a_miss_says_what_there_is(words: tuple[str, ...], status: int, expected: str) -> None:
     result = run("explain", *words, *PINNED)
     assert (result.status, result.stdout) == (status, "")
-    assert said in result.stderr
+    assert expected in result.stderr
 
 
 @pytest.mark.parametrize("name", ["llm-pretrain", "team-a/llm-pretrain"])

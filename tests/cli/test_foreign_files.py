@@ -21,7 +21,7 @@ FOREIGN = {
     "playbook.yml": "- hosts: all\n  tasks: []\n",
     "motd.yaml.j2": "{% for host in hosts %}{{ host }}{% endfor\n",
 }
-COUNTED = "info[SkippedDocument] skipped 5 files in .: they mention no API group that trainc reads\n"
+COUNTED = "info[SkippedDocument] skipped 5 files in .: they mention none of the API groups that trainc reads\n"
 
 
 @pytest.fixture(autouse=True)
@@ -67,7 +67,7 @@ def test_a_foreign_file_that_is_named_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         (JOB.replace("kind: TrainJob", "kind: TrainJob\n bad"), "jobs/other.yaml:"),
         (JOB.partition("\n")[2], "apiVersion is missing"),
@@ -76,11 +76,11 @@ def test_a_foreign_file_that_is_named_is_read() -> None:
         (JOB.encode("utf-16").decode("latin-1"), "jobs/other.yaml"),
     ],
 )
-def test_what_may_be_ours_is_never_passed_over(text: str, said: str) -> None:
+def test_what_may_be_ours_is_never_passed_over(text: str, expected: str) -> None:
     Path("jobs/other.yaml").write_bytes(text.encode("latin-1"))
     result = run("check")
     assert result.status == 1
-    assert said in result.stderr
+    assert expected in result.stderr
 
 
 def test_excluded_files_are_not_looked_at() -> None:
@@ -98,11 +98,11 @@ def test_excluded_files_are_not_looked_at() -> None:
 @pytest.mark.parametrize("name", ["llm.yaml.bak", "llm.yml.txt", "llm.tpl", "LLM.YAML", "llm.yaml~"])
 def test_a_job_under_a_name_that_is_not_read_is_named(name: str) -> None:
     write(f"jobs/{name}", JOB)
-    said = run("build").stderr
-    assert f"info[OtherExtension] jobs/{name} holds a TrainJob and was not read" in said
+    expected = run("build").stderr
+    assert f"info[OtherExtension] jobs/{name} contains a TrainJob, but was not read" in expected
 
 
-def test_a_note_that_is_no_document_of_ours_is_not_named() -> None:
+def test_a_note_that_is_not_a_document_of_ours_is_not_named() -> None:
     write("jobs/README.yaml.txt", "How to write a TrainJob: kind: TrainJob comes first.\n")
     assert "OtherExtension" not in run("build").stderr
 

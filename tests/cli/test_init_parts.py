@@ -177,7 +177,7 @@ def test_a_clone_is_its_origin_at_its_commit_once_that_is_pushed(tmp_path: Path)
     clone = tmp_path / "clone"
     git("commit", "--allow-empty", "-m", "one", folder=clone)
     recorded = {"url": clone.as_uri(), "dir_info": {"editable": True}}
-    assert "no other machine has" in requirement_of(recorded, "0.1.0").problem
+    assert "does not exist on other machines" in requirement_of(recorded, "0.1.0").problem
     git("push", "origin", "HEAD", folder=clone)
     assert requirement_of(recorded, "0.1.0").problem  # A path is an origin that others do not have.
     commit = git("rev-parse", "HEAD", folder=clone).strip()

@@ -93,7 +93,7 @@ def test_a_cache_knows_the_rules_that_it_was_made_under() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rules", "status", "said"),
+    ("rules", "status", "expected"),
     [
         (f"{{{ERROR}: ignore}}", 1, f"an error is ignored only with a reason: `{ERROR}: {{level: ignore, reason: why"),
         (f"{{{ERROR}: {{level: ignore, reason: a webhook sets it}}}}", 0, ""),
@@ -102,14 +102,14 @@ def test_a_cache_knows_the_rules_that_it_was_made_under() -> None:
     ],
 )
 def test_an_error_that_does_not_keep_a_job_from_being_compiled_can_be_lowered(
-    rules: str, status: int, said: str
+    rules: str, status: int, expected: str
 ) -> None:
     write("jobs/llm.yaml", ALONE)
     configure(rules)
     for words in (("check",), ("build",), ("build", "--cache", "cache"), ("explain", "jobs")):
         result = run(*words)
         assert result.status == status, words
-        assert said in result.stderr or words[0] == "explain"
+        assert expected in result.stderr or words[0] == "explain"
     assert (run("build").stdout != "") is (status == 0)
 
 
@@ -132,7 +132,7 @@ def test_an_error_that_would_leave_a_hole_in_the_output_stays_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rules", "said"),
+    ("rules", "expected"),
     [
         ("{UnknownFeild: ignore}", "rules.UnknownFeild: there is no diagnostic UnknownFeild"),
         ("{UnknownFeild: ignore}", "help: did you mean UnknownField"),
@@ -145,12 +145,12 @@ def test_an_error_that_would_leave_a_hole_in_the_output_stays_one() -> None:
         ("[UnknownField]", "rules: rules must be a mapping"),
     ],
 )
-def test_what_is_wrong_with_rules_is_said_at_its_place(rules: str, said: str) -> None:
+def test_what_is_wrong_with_rules_is_reported_at_its_place(rules: str, expected: str) -> None:
     configure(rules)
     result = run("check")
     assert result.status == 1
     assert "trainc.yaml:3:" in result.stderr
-    assert said in result.stderr
+    assert expected in result.stderr
 
 
 def with_comment(comment: str, *, above: bool = False) -> str:
@@ -177,7 +177,7 @@ def test_a_comment_on_the_line_or_above_it_ignores_a_diagnostic(comment: str, ab
 
 
 @pytest.mark.parametrize(
-    ("comment", "said"),
+    ("comment", "expected"),
     [
         (f"# trainc: ignore[{WARNING}]", f"jobs/llm.yaml:9:45: warning[IgnoreWithoutReason] {WARNING} is ignored"),
         ("# trainc: ignore[UnknownFeild] why", "jobs/llm.yaml:9:45: warning[UnknownCode] there is no diagnostic Unk"),
@@ -186,10 +186,10 @@ def test_a_comment_on_the_line_or_above_it_ignores_a_diagnostic(comment: str, ab
         (f"# trainc: ignore[{WARNING}, {ERROR}] why", f"info[UnusedIgnore] there is no {ERROR} on line 9 to ignore"),
     ],
 )
-def test_check_says_what_is_wrong_with_a_comment(comment: str, said: str) -> None:
+def test_check_says_what_is_wrong_with_a_comment(comment: str, expected: str) -> None:
     configure("{}")
     write("jobs/llm.yaml", with_comment(comment))
-    assert said in run("check").stderr
+    assert expected in run("check").stderr
     assert "Ignore" not in run("build").stderr
 
 

@@ -32,14 +32,14 @@ def test_a_runtime_is_shown_as_it_is_shipped(words: list[str], file: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "expected"),
     [
         ("torch-distribute", "torch-distributed"),
         ("mpi-distributed", "only up to Trainer 2.0"),
         ("zebra", "runtimes list"),
     ],
 )
-def test_what_there_is_not_leads_to_what_there_is(name: str, said: str) -> None:
+def test_what_there_is_not_leads_to_what_there_is(name: str, expected: str) -> None:
     result = run("runtimes", "show", name)
     assert (result.status, result.stdout) == (1, "")
-    assert said in result.stderr
+    assert expected in result.stderr

@@ -146,7 +146,7 @@ def test_a_client_side_apply_takes_away_what_the_webhook_filled_in_and_a_server_
     assert outcomes(bare, bent(bare, set_metadata(labels={"a": "b"}))) == row("r ri n i i i")
 
 
-def test_writing_out_a_default_is_no_change_to_the_cluster() -> None:
+def test_writing_out_a_default_is_not_a_change_to_the_cluster() -> None:
     bare = bent(jobset(), without_defaults)
     found = diff_of([bare], [jobset()]).jobs[0].objects[0]
     assert {verdict.outcome for way, verdict in found.verdicts.items() if way in {"kubectl", "flux"}} == {"nothing"}
@@ -163,7 +163,7 @@ def test_removing_a_policy_is_seen_by_no_rule() -> None:
     assert outcomes(old, bent(old, lambda m: m["spec"].pop("failurePolicy"))) == row("i ii n i i n")
 
 
-def test_a_change_is_judged_by_itself_beside_one_that_is_refused() -> None:
+def test_a_change_is_judged_by_itself_next_to_one_that_is_refused() -> None:
     old = jobset()
     new = bent(bent(old, set_trainer(image="other")), set_metadata(labels={"a": "b"}))
     (found,) = diff_of([old], [new]).jobs[0].objects
@@ -188,7 +188,7 @@ def test_what_deletes_before_it_creates_loses_the_job_to_an_invalid_manifest(rel
     assert outcomes(None, bent(old, INVALID), release) == ["invalid"] * len(DELIVERY_METHODS)
 
 
-def told(annotation: str, value: str) -> Any:
+def reported(annotation: str, value: str) -> Any:
     return lambda manifest: manifest["metadata"].setdefault("annotations", {}).update({annotation: value})
 
 
@@ -211,13 +211,13 @@ OWN: dict[str, tuple[str, str, Any, str]] = {
 
 @pytest.mark.parametrize(("annotation", "value", "edit", "expected"), OWN.values(), ids=OWN)
 def test_an_objects_own_annotations_win(annotation: str, value: str, edit: Any, expected: str) -> None:
-    old = bent(jobset(), told(annotation, value))
+    old = bent(jobset(), reported(annotation, value))
     assert outcomes(old, bent(old, edit)) == row(expected)
 
 
 @pytest.mark.parametrize(("release", "argocd"), [("2.0", "r"), ("2.1", "r"), ("2.2", "r"), ("2.3", "n")])
 def test_force_alone_re_creates_only_what_is_answered_with_invalid(release: str, argocd: str) -> None:
-    old = bent(jobset(release), told(ARGO, "Force=true"))
+    old = bent(jobset(release), reported(ARGO, "Force=true"))
     assert outcomes(old, bent(old, set_trainer(image="x")), release) == row(f"r {argocd}r n r n n")
     by_crd = bent(old, set_spec(successPolicy={"operator": "Any"}))
     assert outcomes(old, by_crd, release) == row("r nr n r n n")
@@ -226,7 +226,7 @@ def test_force_alone_re_creates_only_what_is_answered_with_invalid(release: str,
 def test_server_side_apply_may_be_a_wish_of_the_object_and_may_be_refused_by_it() -> None:
     bare = bent(jobset(), without_defaults)
     for value, expected in (("ServerSideApply=true", "r ii n i i i"), ("ServerSideApply=false", "r rr n i i i")):
-        old = bent(bare, told(ARGO, value))
+        old = bent(bare, reported(ARGO, value))
         assert outcomes(old, bent(old, set_metadata(labels={"a": "b"}))) == row(expected)
 
 
@@ -239,7 +239,7 @@ def test_server_side_apply_may_be_a_wish_of_the_object_and_may_be_refused_by_it(
     ],
 )
 def test_what_must_not_be_pruned_stays(annotation: str, value: str, kept_by: str) -> None:
-    found = outcomes(bent(jobset(), told(annotation, value)), None)
+    found = outcomes(bent(jobset(), reported(annotation, value)), None)
     assert found == ["nothing" if way.tool in {kept_by, "kubectl"} else "deleted" for way in DELIVERY_METHODS]
 
 

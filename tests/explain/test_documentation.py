@@ -39,7 +39,7 @@ def test_every_key_of_an_explanation_is_listed() -> None:
 
 def test_every_key_of_a_graph_is_listed() -> None:
     step = Step(
-        "a", "", "", 1, 1, (), (Volume("v", "s"),), (Dependency("b", "Ready"),), "", (Rendezvous("x", "y"),), False
+        "a", "", "", 1, 1, (), (Volume("v", "s"),), (Dependency("b", "Ready"),), "", (Rendezvous("x", "y"),), "a"
     )
-    graph = graph_json(Graph("", "a", (step,), Gang("a", "s", 1), False))
+    graph = graph_json(Graph("", "a", (step,), (Gang("a", "s", 1),), False))
     assert [key for key in keys(graph) if f"`{key}`" not in PAGE] == []

@@ -22,13 +22,13 @@ from trainc.reading.yaml_reader import read_documents
 MPI = (job("launcher"), job("node", None))
 
 
-def said(origin: Origin) -> tuple[str, str, str, list[str]]:
+def origin_row(origin: Origin) -> tuple[str, str, str, list[str]]:
     return origin.kind, origin.by, origin.at, [format_field(given.path) for given in origin.inputs]
 
 
 def test_a_plugin_is_named_with_what_it_read() -> None:
     subject = explained(trainjob({"numNodes": 4}), runtime(policy={"torch": {}, "numNodes": 1}))
-    assert said(subject.origin("env[PET_NNODES].value")) == (
+    assert origin_row(subject.origin("env[PET_NNODES].value")) == (
         "plugin",
         "Torch",
         "EnforceMLPolicy",
@@ -36,13 +36,13 @@ def test_a_plugin_is_named_with_what_it_read() -> None:
     )
     pods = subject.field("template.spec.parallelism")
     assert [origin.value for origin in pods.origins] == [4, 1]
-    assert said(pods.origins[1])[0::3] == ("runtime", ["spec.mlPolicy.numNodes"])
+    assert origin_row(pods.origins[1])[0::3] == ("runtime", ["spec.mlPolicy.numNodes"])
 
 
 def test_who_writes_the_same_value_again_is_who_decides() -> None:
     subject = explained(trainjob({"numNodes": 2}), runtime(policy={"torch": {}, "numNodes": 2}))
     pods = subject.field("template.spec.parallelism")
-    assert [said(origin)[3] for origin in pods.origins] == [["spec.trainer.numNodes"], ["spec.mlPolicy.numNodes"]]
+    assert [origin_row(origin)[3] for origin in pods.origins] == [["spec.trainer.numNodes"], ["spec.mlPolicy.numNodes"]]
 
 
 def test_a_setting_of_the_trainjob_stands_over_the_runtimes() -> None:
@@ -150,7 +150,7 @@ def test_a_gang_counts_what_its_pods_were_given() -> None:
         runtime(job(containers=[container()]), policy={"torch": {}}, gang={"coscheduling": {}}),
     )
     origin = subject.origin('minResources["nvidia.com/gpu"]', "PodGroup")
-    assert said(origin) == (
+    assert origin_row(origin) == (
         "plugin",
         "CoScheduling",
         "Build",
@@ -195,7 +195,7 @@ def test_documents_of_older_dialects_are_told_as_they_were_written() -> None:
         {**trainjob({"numNodes": 2}), "apiVersion": old},
         {**runtime(policy={"torch": {}}), "apiVersion": old},
     )
-    assert said(subject.origin("env[PET_NNODES].value"))[3] == ["spec.trainer.numNodes"]
+    assert origin_row(subject.origin("env[PET_NNODES].value"))[3] == ["spec.trainer.numNodes"]
 
 
 def test_an_overlay_is_named_with_its_line_and_what_it_wrote_over(tmp_path: Path) -> None:

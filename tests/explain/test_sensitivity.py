@@ -39,6 +39,8 @@ def read_case(case: str) -> tuple[Explained, Options]:
     parser = argparse.ArgumentParser()
     parser.add_argument("--release")
     parser.add_argument("--semantics", default="gitops")
+    parser.add_argument("--gang", default="runtime")
+    parser.add_argument("--kubernetes")
     first_line = text.decode().partition("\n")[0]
     arguments, _ = parser.parse_known_args(shlex.split(first_line.removeprefix("# trainc:")))
     options = Options(**vars(arguments))

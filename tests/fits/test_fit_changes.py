@@ -9,29 +9,29 @@ from trainc.fits.changes import fit_changes
 BASICS = [namespace(), flavor(), local("a")]
 
 
-def said(before: list[Json], after: list[Json], *jobs: Json) -> list[str]:
+def changes_of(before: list[Json], after: list[Json], *jobs: Json) -> list[str]:
     """The sentences about queues that change under the same jobs."""
     return fit_changes((jobs, [*BASICS, *before]), (jobs, [*BASICS, *after]))
 
 
 def test_less_quota_and_what_it_costs() -> None:
     jobs = [jobset(f"j{number}", pods=5 + number) for number in range(4)]
-    assert said([queue("a", 64)], [queue("a", 48)], *jobs)[-1] == (
+    assert changes_of([queue("a", 64)], [queue("a", 48)], *jobs)[-1] == (
         "quota of a: 64 -> 48 GPUs; 2 jobs can no longer be admitted (team-a/j2, team-a/j3)."
     )
 
 
 def test_more_quota_and_what_it_brings() -> None:
-    assert said([queue("a", 8)], [queue("a", 16)], jobset(pods=2)) == [
+    assert changes_of([queue("a", 8)], [queue("a", 16)], jobset(pods=2)) == [
         "team-a/llm can now be admitted, which was impossible before.",
         "quota of a: 8 -> 16 GPUs.",
     ]
 
 
 def test_a_queue_that_is_stopped_or_removed() -> None:
-    stopped = said([queue("a", 8)], [queue("a", 8, stopPolicy="Hold")], jobset())
+    stopped = changes_of([queue("a", 8)], [queue("a", 8, stopPolicy="Hold")], jobset())
     assert stopped[-1] == "ClusterQueue a was stopped; 1 job can no longer be admitted (team-a/llm)."
-    removed = said([queue("a", 8), queue("b", 8)], [queue("b", 8)], jobset())
+    removed = changes_of([queue("a", 8), queue("b", 8)], [queue("b", 8)], jobset())
     assert removed[-1] == "ClusterQueue a was removed; 1 job can no longer be admitted (team-a/llm)."
 
 
@@ -45,10 +45,10 @@ def test_a_job_that_grows_beyond_its_queue() -> None:
     ]
 
 
-def test_nothing_changes_nothing_is_said() -> None:
-    assert said([queue("a", 8)], [queue("a", 8)], jobset(), jobset("big", pods=2)) == []
+def test_nothing_changes_nothing_is_reported() -> None:
+    assert changes_of([queue("a", 8)], [queue("a", 8)], jobset(), jobset("big", pods=2)) == []
 
 
 def test_half_a_snapshot_says_so() -> None:
-    (sentence,) = said([queue("a", 8)], [], jobset())
+    (sentence,) = changes_of([queue("a", 8)], [], jobset())
     assert sentence.startswith("The snapshot of the cluster is incomplete")

@@ -65,17 +65,17 @@ def test_diff_says_what_a_change_of_the_queues_does(repository: Path) -> None:
     queues.write_text(
         queues.read_text(encoding="utf-8").replace("nominalQuota: 96", "nominalQuota: 64"), encoding="utf-8"
     )
-    said = run("diff", "--format", "markdown").stdout
-    assert "quota of a: 96 -> 64 GPUs; 1 job can no longer be admitted (team-a/tune)." in said
+    reported = run("diff", "--format", "markdown").stdout
+    assert "quota of a: 96 -> 64 GPUs; 1 job can no longer be admitted (team-a/tune)." in reported
 
 
 def test_diff_says_which_job_can_never_be_admitted_any_more(repository: Path) -> None:
     jobs = repository / "jobs" / "jobs.yaml"
     jobs.write_text(jobs.read_text(encoding="utf-8").replace("numNodes: 14", "numNodes: 20"), encoding="utf-8")
-    said = " ".join(run("diff").stdout.split())
+    reported = " ".join(run("diff").stdout.split())
     assert (
         "team-a/tune can no longer be admitted: the job requests 160 GPUs, and ClusterQueue a can provide at most 128"
-        in said
+        in reported
     )
 
 
@@ -97,7 +97,7 @@ def test_a_job_whose_input_is_wrong_is_not_judged(tmp_path: Path) -> None:
     assert (result.status, result.stdout) == (1, "")
 
 
-def test_without_a_cluster_nothing_can_be_said(tmp_path: Path) -> None:
+def test_without_a_cluster_nothing_can_be_decided(tmp_path: Path) -> None:
     assert run("fits", str(tmp_path)).status == 2
     missing = run("fits", str(CASE / "jobs.yaml"), "--cluster", str(tmp_path / "gone"), "--release", "2.3")
     assert (missing.status, "NoSuchPath" in missing.stderr) == (1, True)
@@ -116,11 +116,11 @@ def test_the_json_names_every_job_and_its_reasons() -> None:
 
 
 def test_what_the_page_shows_is_what_is_printed() -> None:
-    said = run("fits", str(CASE / "jobs.yaml"), "--cluster", str(CASE), "--release", "2.3").stderr
+    reported = run("fits", str(CASE / "jobs.yaml"), "--cluster", str(CASE), "--release", "2.3").stderr
     (shown,) = (
         line for line in (ROOT / "docs" / "fits.md").read_text(encoding="utf-8").splitlines() if "error[" in line
     )
-    assert shown.partition("error")[2] in said
+    assert shown.partition("error")[2] in reported
 
 
 def test_the_command_that_fetches_the_kinds_is_in_the_help_and_in_the_documentation() -> None:

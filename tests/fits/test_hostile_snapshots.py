@@ -61,7 +61,7 @@ def places(value: Any) -> list[tuple[Any, Any]]:
     return found
 
 
-def asked(jobsets: list[Json], cluster: list[Json]) -> Fits:
+def requested(jobsets: list[Json], cluster: list[Json]) -> Fits:
     found = fits(jobsets, cluster)
     assert fits_text(found) or not found.alone
     assert fits_json(found)["jobs"] or not found.alone
@@ -76,7 +76,7 @@ def test_any_value_in_any_place_is_answered_or_refused(seed: int) -> None:
     for _ in range(random.randint(1, 3)):
         holder, key = random.choice(places(jobsets)[1:] + places(cluster))
         holder[key] = deepcopy(random.choice(VALUES))
-    asked(jobsets, cluster)
+    requested(jobsets, cluster)
 
 
 WRONG = {
@@ -109,7 +109,7 @@ def test_cohorts_above_cohorts_without_end_are_refused() -> None:
     chain = [
         {"kind": "Cohort", "metadata": {"name": f"c{i}"}, "spec": {"parentName": f"c{i + 1}"}} for i in range(5_000)
     ]
-    found = asked([jobset("one")], [queue("a", 16, cohortName="c0"), local("a"), flavor(), *chain])
+    found = requested([jobset("one")], [queue("a", 16, cohortName="c0"), local("a"), flavor(), *chain])
     assert {problem.code for problem in found.diagnostics} >= {"SnapshotUnreadable"}
 
 
@@ -117,7 +117,7 @@ def test_lists_in_lists_without_end_are_read() -> None:
     nested: Json = queue("a", 16)
     for _ in range(5_000):
         nested = {"kind": "List", "items": [nested]}
-    assert asked([jobset("one")], [namespace(), nested, local("a"), flavor()]).alone[0].verdict == "fits"
+    assert requested([jobset("one")], [namespace(), nested, local("a"), flavor()]).alone[0].verdict == "fits"
 
 
 @pytest.mark.parametrize("replicas", [1, 2**31 - 1])
@@ -127,7 +127,7 @@ def test_a_job_of_billions_of_pods_never_fits(replicas: int, queued: bool) -> No
     job["spec"]["replicatedJobs"][0]["replicas"] = replicas
     if not queued:
         job["metadata"]["labels"] = {}
-    found = asked(
+    found = requested(
         [job], [namespace(), queue("a", 16), local("a"), flavor(topologyName="racks"), topology(), node("n1", "r1")]
     )
     assert found.alone[0].verdict == "never"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from benchmarks.fits import cluster, jobs
-from clusters import GPU, Json, alone, asked, flavor, jobset, kueue, local, node, queue, topology
+from clusters import GPU, Json, alone, flavor, jobset, kueue, local, node, queue, requested, topology
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,22 +22,22 @@ def verdicts(found: Fits) -> list[tuple[str, str]]:
 
 
 def test_jobs_take_what_is_left_in_their_order() -> None:
-    found = asked(jobset("one"), jobset("two"), jobset("three"), of=[queue("a", 16), local("a")])
+    found = requested(jobset("one"), jobset("two"), jobset("three"), of=[queue("a", 16), local("a")])
     assert verdicts(found) == [("fits", "admitted"), ("fits", "admitted"), ("fits", "waits")]
     assert found.together[2].cause == "waiting-for-quota"
 
 
 def test_a_strict_queue_stops_behind_a_job_that_never_fits() -> None:
     jobsets = jobset("big", pods=9), jobset("small")
-    strict = asked(*jobsets, of=[queue("a", 16, queueingStrategy="StrictFIFO"), local("a")])
+    strict = requested(*jobsets, of=[queue("a", 16, queueingStrategy="StrictFIFO"), local("a")])
     assert verdicts(strict) == [("never", "never"), ("fits", "waits")]
     assert strict.together[1].cause == "behind"
-    assert verdicts(asked(*jobsets, of=[queue("a", 16), local("a")])) == [("never", "never"), ("fits", "admitted")]
+    assert verdicts(requested(*jobsets, of=[queue("a", 16), local("a")])) == [("never", "never"), ("fits", "admitted")]
 
 
 def test_the_next_flavor_is_taken_when_the_first_is_full() -> None:
     both = [queue("a", 8, flavors=("h100", "a100")), local("a"), flavor(), flavor("a100")]
-    found = asked(jobset("one"), jobset("two"), of=both)
+    found = requested(jobset("one"), jobset("two"), of=both)
     assert [one.flavors["node"][GPU] for one in found.together] == ["h100", "a100"]
 
 
@@ -74,7 +74,7 @@ def test_what_hinges_on_a_missing_kind_is_open(kind: str) -> None:
 
 
 def test_a_snapshot_of_today_and_one_of_yesterday_are_too_many() -> None:
-    found = asked(of=[queue("a", 8), queue("a", 16)])
+    found = requested(of=[queue("a", 8), queue("a", 16)])
     assert [one.code for one in found.diagnostics if one.severity == "error"] == ["SnapshotTwice"]
 
 

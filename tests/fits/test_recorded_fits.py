@@ -27,7 +27,7 @@ def snapshot(case: dict[str, Any]) -> list[dict[str, Any]]:
 def plain(fit: Fit, wanted: dict[str, Any]) -> dict[str, Any]:
     """What an answer says of the fields that were recorded."""
     placement = {name: [f"{domain}={count}" for domain, count in places.items()] for name, places in fit.places.items()}
-    said = {
+    reported = {
         "job": fit.job,
         "verdict": fit.verdict,
         "cause": fit.cause,
@@ -40,7 +40,7 @@ def plain(fit: Fit, wanted: dict[str, Any]) -> dict[str, Any]:
     }
     # Of jobs that are not admitted together with others, it was not recorded what topology had to do with it.
     silent = {"topology"} if wanted["verdict"] == "never" and "requests" not in wanted else set()
-    return {key: value for key, value in said.items() if key in wanted and key not in silent}
+    return {key: value for key, value in reported.items() if key in wanted and key not in silent}
 
 
 @pytest.mark.parametrize("part", ["alone", "together"])
@@ -49,9 +49,9 @@ def test_every_recorded_job_gets_the_recorded_answer(part: str, vectors: Path) -
     for case in cases(vectors):
         found = getattr(fits(case["input"]["jobSets"], snapshot(case)), part)
         for fit, wanted in zip(found, case[part], strict=True):
-            said = plain(fit, wanted)
-            if said != {key: wanted[key] for key in said}:
-                different.append((case["id"], fit.job, said))
+            reported = plain(fit, wanted)
+            if reported != {key: wanted[key] for key in reported}:
+                different.append((case["id"], fit.job, reported))
     assert different == []
 
 

@@ -55,7 +55,7 @@ def test_everything_is_read_from_the_manifests() -> None:
         depends_on=(Dependency("dataset-initializer", "Complete"),),
         hosts="llm-node-0-[0-3].llm",
         rendezvous=(Rendezvous("llm-node-0-0.llm:29500", "PET_MASTER_ADDR"),),
-        in_gang=True,
+        gang="llm",
     )
 
 

@@ -135,9 +135,9 @@ def test_patches_on_one_document_take_steps_in_proportion(
     def build(count: int) -> None:
         text = f"apiVersion: trainc/v1alpha1\nkind: Overlay\n{OVERLAYS[kind](count)}"
         Path("overlay/overlay.yaml").write_text(text, encoding="utf-8")
-        said = io.StringIO()
+        reported = io.StringIO()
         words = ["build", "job.yaml", "--overlay", "overlay", "--release", "2.3"]
-        assert main(words, Streams(io.BytesIO(), io.BytesIO(), said)) == 0, said.getvalue()
+        assert main(words, Streams(io.BytesIO(), io.BytesIO(), reported)) == 0, reported.getvalue()
 
     # What is remembered of one input for the next is remembered before the first is counted.
     build(SIZES[-1])

@@ -50,7 +50,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "cluster.yaml").write_text(CLUSTER % (TEXT, TEXT), encoding="utf-8")
     (tmp_path / "v1.yaml").write_text(V1 % TEXT, encoding="utf-8")
     (tmp_path / "trainc.yaml").write_text(
-        "release: '2.3'\nsemantics: controller\nsources: [jobs]\noutput: out\n", encoding="utf-8"
+        "release: '2.2'\nsemantics: controller\nsources: [jobs]\noutput: out\n", encoding="utf-8"
     )
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -76,7 +76,7 @@ def test_no_command_says_what_somebody_would_obey(command: str, repository: Path
 
 
 @pytest.mark.parametrize("command", ["check", "build", "explain", "graph", "migrate --check", "diff jobs"])
-def test_the_name_of_a_file_is_no_command(command: str, repository: Path) -> None:
+def test_the_name_of_a_file_is_not_a_command(command: str, repository: Path) -> None:
     result = run(*command.split(), "::add-mask::error.yaml")
     assert result.status in (0, 1)
     assert_unobeyed(result.stderr)

@@ -82,9 +82,9 @@ def watched(repository: Path, words: Sequence[str], stdin: str = "") -> tuple[di
         text=True,
         check=False,
     )
-    said, _, seen = done.stderr.rstrip("\n").rpartition("\n")
-    assert done.returncode == ("--check" in words), said
-    return json.loads(seen), done.stdout + said
+    reported, _, seen = done.stderr.rstrip("\n").rpartition("\n")
+    assert done.returncode == ("--check" in words), reported
+    return json.loads(seen), done.stdout + reported
 
 
 def installed(path: str) -> bool:
@@ -123,14 +123,16 @@ WRITTEN = {"out": "--output out", "page.html": "page.html", "started": "init sta
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_reads_its_input_writes_its_output_and_does_nothing_else(command: str, repository: Path) -> None:
-    seen, said = watched(
+    seen, reported = watched(
         repository, command.split(), f"{JOB}---\n{RUNTIME}".replace('{{ image | default("a:1") }}', "a:1")
     )
     # `init` asks git where a clone of trainc came from, so that the requirement it writes can be installed.
     assert (seen["connected"], set(seen["started"])) == ([], {"git"} & {"git" if command.startswith("init") else ""})
-    assert "hunter" not in said
+    assert "hunter" not in reported
     allowed = [
-        str(repository / name) for name, asked in WRITTEN.items() if asked in command and "--check" not in command
+        str(repository / name)
+        for name, requested in WRITTEN.items()
+        if requested in command and "--check" not in command
     ]
     touched = [path for path, mode in seen["opened"] if mode == "w"] + seen["changed"]
     assert [path for path in touched if not path.startswith(tuple(allowed) or "\0") and path != os.devnull] == []

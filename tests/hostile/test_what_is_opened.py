@@ -87,8 +87,8 @@ def test_a_file_whose_name_looks_like_another_place_is_quoted_from_where_it_was_
         bait.write_text(WRONG, encoding="utf-8")
     Path("jobs/wrong.yaml").unlink()
     Path("trainc.yaml").write_text(f"release: '2.3'\nsources: {sources.format(outside=outside)}\n", encoding="utf-8")
-    said = names(repository, command)
-    assert "x1" in said
+    reported = names(repository, command)
+    assert "x1" in reported
 
 
 def test_the_catalog_gives_no_other_file() -> None:
@@ -129,8 +129,8 @@ def test_nothing_waits_for_a_pipe(name: str, repository: Path) -> None:
     Path(name).unlink()
     os.mkfifo(name)
     Path("jobs/wrong.yaml").unlink()
-    said = names(repository, "build", "jobs", "--overlay", "overlay", "--config", "trainc.yaml")
-    assert "regular file" in said
+    reported = names(repository, "build", "jobs", "--overlay", "overlay", "--config", "trainc.yaml")
+    assert "regular file" in reported
 
 
 def test_settings_do_not_name_the_standard_input(repository: Path) -> None:
@@ -174,8 +174,8 @@ def test_nothing_of_an_output_folder_leads_elsewhere_or_waits(name: str, what: s
 @pytest.mark.parametrize("output", [".git/refs/heads", ".git", "a/../.GIT/hooks", "team/.git/x"])
 def test_settings_do_not_write_into_git_s_own_folder(output: str, repository: Path) -> None:
     Path("trainc.yaml").write_text(f"release: '2.3'\nsources: [good]\noutput: {output}\n", encoding="utf-8")
-    said = names(repository, "build", "good")
-    assert "inside the .git folder" in said
+    reported = names(repository, "build", "good")
+    assert "inside the .git folder" in reported
     assert list(Path(".git").iterdir()) == []
 
 

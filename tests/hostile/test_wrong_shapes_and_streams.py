@@ -72,10 +72,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     "command", ["check jobs", "build jobs", "explain jobs", "build -", "krm", "rule UnknownField", "diff - jobs"]
 )
-def test_a_stream_that_is_closed_is_no_defect(command: str, closed: str, folder: Path) -> None:
-    status, said = trainc(*command.split(), "--release=2.3" if " jobs" in command else "-h", closed=closed)
+def test_a_stream_that_is_closed_is_not_a_defect(command: str, closed: str, folder: Path) -> None:
+    status, reported = trainc(*command.split(), "--release=2.3" if " jobs" in command else "-h", closed=closed)
     assert status in (0, 1, 2)
-    assert "Traceback" not in said
+    assert "Traceback" not in reported
 
 
 @pytest.mark.parametrize(
@@ -99,9 +99,9 @@ def test_a_stream_that_is_closed_is_no_defect(command: str, closed: str, folder:
 )
 def test_bytes_that_are_no_text_are_no_defect(words: tuple[bytes, ...], folder: Path) -> None:
     (folder / os.fsdecode(b"a\xff.yaml")).write_text(JOB, encoding="utf-8")
-    status, said = trainc(*words)
+    status, reported = trainc(*words)
     assert status in (0, 1, 2)
-    assert "Traceback" not in said
+    assert "Traceback" not in reported
 
 
 @pytest.mark.parametrize("text", ["\\ud800", "a\\u0000b"])
@@ -110,8 +110,8 @@ def test_bytes_that_are_no_text_are_no_defect(words: tuple[bytes, ...], folder: 
 )
 def test_parameters_of_argo_cd_that_are_no_text_are_refused(text: str, name: str, folder: Path) -> None:
     parameters = f'[{{"name": "{name}", "string": "{text}"}}, {{"name": "secrets", "string": "presync-job"}}]'
-    status, said = trainc("cmp", ARGOCD_APP_PARAMETERS=parameters)
-    assert (status, "InvalidParameter" in said) == (1, True), said
+    status, reported = trainc("cmp", ARGOCD_APP_PARAMETERS=parameters)
+    assert (status, "InvalidParameter" in reported) == (1, True), reported
 
 
 @pytest.mark.parametrize("image", ["k\\0x", "a b", "\\ud83d", "\\x1b"])

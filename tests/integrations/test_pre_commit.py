@@ -91,9 +91,9 @@ def outcome(done: subprocess.CompletedProcess[str], hooks: Sequence[str]) -> lis
     unreachable = ("No matching distribution", "Could not find a version", "Failed to establish a new connection")
     if any(reason in done.stdout + done.stderr for reason in unreachable):
         pytest.skip("pre-commit cannot install the hooks: the package index is out of reach")
-    said = {line.partition(".")[0]: line.rpartition(".")[2] for line in done.stdout.splitlines() if "...." in line}
-    assert list(said) == list(hooks), done.stdout + done.stderr
-    return list(said.values())
+    reported = {line.partition(".")[0]: line.rpartition(".")[2] for line in done.stdout.splitlines() if "...." in line}
+    assert list(reported) == list(hooks), done.stdout + done.stderr
+    return list(reported.values())
 
 
 def test_the_hooks_look_at_everything_and_are_commands_that_exist() -> None:

@@ -48,9 +48,9 @@ RING = runtime(network={"subdomain": "ring"})
 
 def test_two_jobs_behind_one_service_are_reported_once() -> None:
     result = several(RING, trainjob(name="one"), trainjob(name="two"))
-    (said,) = [d for d in result.diagnostics if d.code == "DuplicateSubdomain"]
-    assert (said.object, said.severity) == ("JobSet team-a/two", "warning")
-    assert "JobSet team-a/one" in said.message
+    (diagnostics_of,) = [d for d in result.diagnostics if d.code == "DuplicateSubdomain"]
+    assert (diagnostics_of.object, diagnostics_of.severity) == ("JobSet team-a/two", "warning")
+    assert "JobSet team-a/one" in diagnostics_of.message
 
 
 def test_a_service_that_is_called_as_another_job_is_reported() -> None:
@@ -59,8 +59,13 @@ def test_a_service_that_is_called_as_another_job_is_reported() -> None:
 
 
 def test_runs_of_one_job_that_meet_behind_one_service_are_reported() -> None:
-    (said,) = [d for d in compiled(trainjob(), RING, name_hash=True).diagnostics if d.code == "DuplicateSubdomain"]
-    assert (said.object, said.path) == ("ClusterTrainingRuntime rt", "spec.template.spec.network.subdomain")
+    (diagnostics_of,) = [
+        d for d in compiled(trainjob(), RING, name_hash=True).diagnostics if d.code == "DuplicateSubdomain"
+    ]
+    assert (diagnostics_of.object, diagnostics_of.path) == (
+        "ClusterTrainingRuntime rt",
+        "spec.template.spec.network.subdomain",
+    )
     assert "DuplicateSubdomain" not in codes(compiled(trainjob(), RING))
     assert "DuplicateSubdomain" not in codes(compiled(trainjob(), runtime(), name_hash=True))
 
@@ -72,7 +77,7 @@ def test_services_of_other_namespaces_and_jobs_without_one_are_fine() -> None:
 
 
 @pytest.mark.parametrize("delivery", ["argocd", "kubectl"])
-def test_a_job_that_deletes_itself_beside_others_is_run_again_by_jobset(delivery: Any) -> None:
+def test_a_job_that_deletes_itself_among_others_is_run_again_by_jobset(delivery: Any) -> None:
     loading = job("loader", None, spec={"ttlSecondsAfterFinished": 60})
     found = compiled(trainjob(), runtime(job(), loading), delivery=delivery).diagnostics
     assert [d.path for d in found if d.code == "TTLRerun"] == [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from builders import container, job, runtime, said, trainjob
+from builders import container, diagnostics_of, job, runtime, trainjob
 
 CODE = "GPUWithoutLimit"
 GPU = "nvidia.com/gpu"
@@ -17,7 +17,7 @@ def of(resources: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("resource", [GPU, "amd.com/gpu", "gpu.intel.com/i915"])
 def test_a_request_without_a_limit_is_refused(resource: str) -> None:
-    found = said(CODE, trainjob(), of({"requests": {resource: 2}, "limits": {"memory": "1Gi"}}))
+    found = diagnostics_of(CODE, trainjob(), of({"requests": {resource: 2}, "limits": {"memory": "1Gi"}}))
     assert [(d.severity, d.object) for d in found] == [("error", "ClusterTrainingRuntime rt")]
     assert found[0].path.endswith(f'containers[0].resources.requests["{resource}"]')
     assert "move it to limits: {" in found[0].hint
@@ -33,20 +33,20 @@ def test_a_request_without_a_limit_is_refused(resource: str) -> None:
     ],
 )
 def test_a_limit_or_no_gpu_at_all_is_fine(resources: dict[str, Any]) -> None:
-    assert said(CODE, trainjob(), of(resources)) == []
+    assert diagnostics_of(CODE, trainjob(), of(resources)) == []
 
 
 def test_a_trainjobs_request_is_reported_there() -> None:
     document = trainjob({"resourcesPerNode": {"requests": {GPU: 4}}})
-    (found,) = said(CODE, document, runtime())
+    (found,) = diagnostics_of(CODE, document, runtime())
     assert (found.object, found.path) == ("TrainJob team-a/llm", f'spec.trainer.resourcesPerNode.requests["{GPU}"]')
 
 
 def test_a_limit_of_the_runtime_serves_the_trainjobs_request() -> None:
     document = trainjob({"resourcesPerNode": {"requests": {GPU: 4}}})
-    assert said(CODE, document, of({"limits": {GPU: 4}})) == []
+    assert diagnostics_of(CODE, document, of({"limits": {GPU: 4}})) == []
 
 
 def test_under_controller_it_is_a_warning() -> None:
-    (found,) = said(CODE, trainjob(), of({"requests": {GPU: 2}}), semantics="controller")
+    (found,) = diagnostics_of(CODE, trainjob(), of({"requests": {GPU: 2}}), semantics="controller")
     assert found.severity == "warning"

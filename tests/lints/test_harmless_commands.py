@@ -12,6 +12,7 @@ from trainc import CompileError, Diagnostic, Options, catalog, compile_trainjob
 RUNTIMES = list(catalog("2.3"))
 RANK = "--machine_rank $PET_NODE_RANK --main_process_ip $PET_MASTER_ADDR --main_process_port $PET_MASTER_PORT"
 MPI = {"runtime": "deepspeed-distributed"}
+MEET = "$(PET_MASTER_ADDR):$(PET_MASTER_PORT)"
 ONE = {"nodes": 1}
 
 WORDS: dict[str, tuple[list[str], dict[str, Any]]] = {
@@ -78,7 +79,11 @@ WORDS: dict[str, tuple[list[str], dict[str, Any]]] = {
     "sshd": (["/usr/sbin/sshd", "-D"], {}),
     "JAX": (["python", "train.py"], {"runtime": "jax-distributed"}),
     "XGBoost": (["python", "train.py"], {"runtime": "xgboost-distributed", "gpus": 0}),
-    "torchtune": (["tune", "run", "full_finetune_distributed", "--config", "llama3_2/1B_full"], {}),
+    "torchtune": (
+        ["tune", "run", f"--rdzv_endpoint={MEET}", "full_finetune_distributed", "--config", "llama3_2/1B_full"],
+        {},
+    ),
+    "torchtune on one node": (["tune", "run", "lora_finetune_single_device", "--config", "llama3_2/1B_lora"], ONE),
     "Python alone": (["python", "evaluate.py"], {**ONE, "gpus": 1}),
 }
 SCRIPTS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -137,7 +142,7 @@ CASES = {
 }
 
 
-def said(
+def diagnostics_of(
     command: list[str],
     nodes: int = 4,
     gpus: int = 8,
@@ -159,7 +164,7 @@ def said(
 @pytest.mark.parametrize("case", CASES)
 def test_a_command_that_runs_is_left_alone(case: str) -> None:
     command, fields = CASES[case]
-    assert [str(d) for d in said(command, **fields) if d.severity != "info"] == []
+    assert [str(d) for d in diagnostics_of(command, **fields) if d.severity != "info"] == []
 
 
 DOUBTFUL: dict[str, tuple[list[str], str]] = {
@@ -185,4 +190,4 @@ DOUBTFUL: dict[str, tuple[list[str], str]] = {
 @pytest.mark.parametrize("case", DOUBTFUL)
 def test_what_may_be_meant_is_a_warning(case: str) -> None:
     command, code = DOUBTFUL[case]
-    assert [(d.severity, d.code) for d in said(command) if d.severity != "info"] == [("warning", code)]
+    assert [(d.severity, d.code) for d in diagnostics_of(command) if d.severity != "info"] == [("warning", code)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from builders import container, job, runtime, said, trainjob
+from builders import container, diagnostics_of, job, runtime, trainjob
 
 CODE = "MissingTrainerAncestor"
 WORK = [container("work")]
@@ -29,23 +29,23 @@ WITH: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("case", WITHOUT)
 def test_a_runtime_without_a_trainer_is_reported_when(case: str) -> None:
     document, field = WITHOUT[case]
-    (found,) = said(CODE, trainjob({"numNodes": 2}), document)
+    (found,) = diagnostics_of(CODE, trainjob({"numNodes": 2}), document)
     assert (found.severity, found.object) == ("warning", "ClusterTrainingRuntime rt")
     assert found.path.rpartition(".")[2] == field
 
 
 @pytest.mark.parametrize("case", WITH)
 def test_a_runtime_is_fine_when(case: str) -> None:
-    assert said(CODE, trainjob({"numNodes": 2}), WITH[case]) == []
+    assert diagnostics_of(CODE, trainjob({"numNodes": 2}), WITH[case]) == []
 
 
 def test_the_controller_takes_no_name_for_a_label() -> None:
-    assert said(CODE, trainjob({}), runtime(job("node", None)), semantics="controller") != []
-    assert said(CODE, trainjob({}), runtime(job("work")), semantics="controller") == []
+    assert diagnostics_of(CODE, trainjob({}), runtime(job("node", None)), semantics="controller") != []
+    assert diagnostics_of(CODE, trainjob({}), runtime(job("work")), semantics="controller") == []
 
 
 def test_a_labelled_job_without_the_container_that_is_configured_is_reported_where_a_release_lets_it_pass() -> None:
-    (found,) = said(CODE, trainjob({}), runtime(job("work", "trainer", WORK)), release="2.0")
+    (found,) = diagnostics_of(CODE, trainjob({}), runtime(job("work", "trainer", WORK)), release="2.0")
     assert found.path.endswith("replicatedJobs[0].template.spec.template.spec.containers")
     assert found.hint == "rename its main container to node"
 
@@ -55,4 +55,4 @@ def test_a_labelled_job_without_the_container_that_is_configured_is_reported_whe
 def test_resources_for_a_container_that_is_not_there_hide_no_problem(semantics: str, containers: list[Any]) -> None:
     document = trainjob({"resourcesPerNode": {"limits": {"cpu": 2}}})
     rt = runtime(job(containers=containers), policy={"torch": {}})
-    assert said("MissingAncestorContainer", document, rt, semantics=semantics)
+    assert diagnostics_of("MissingAncestorContainer", document, rt, semantics=semantics)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from builders import container, job, runtime, said, trainjob
+from builders import container, diagnostics_of, job, runtime, trainjob
 
 CODE = "MissingImage"
 BARE = {"name": "node"}
@@ -46,23 +46,23 @@ MISSING: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 @pytest.mark.parametrize("case", MISSING)
 def test_an_image_is_missing_where(case: str) -> None:
     document, rt, place = MISSING[case]
-    (found,) = said(CODE, document, rt)
+    (found,) = diagnostics_of(CODE, document, rt)
     assert (found.severity, found.object) == ("error", "ClusterTrainingRuntime rt")
     assert found.path.rpartition(".")[2] == place
 
 
 @pytest.mark.parametrize("semantics", ["gitops", "controller"])
 def test_an_image_from_either_side_is_enough(semantics: str) -> None:
-    assert said(CODE, trainjob({}), runtime(), semantics=semantics) == []
+    assert diagnostics_of(CODE, trainjob({}), runtime(), semantics=semantics) == []
     own = trainjob({"image": "example.com/train:2"})
-    assert said(CODE, own, runtime(job(containers=[BARE])), semantics=semantics) == []
+    assert diagnostics_of(CODE, own, runtime(job(containers=[BARE])), semantics=semantics) == []
 
 
 def test_under_controller_it_is_a_warning() -> None:
-    (found,) = said(CODE, trainjob({}), runtime(job(containers=[BARE])), semantics="controller")
+    (found,) = diagnostics_of(CODE, trainjob({}), runtime(job(containers=[BARE])), semantics="controller")
     assert found.severity == "warning"
 
 
 def test_a_job_that_is_wrong_elsewhere_is_not_asked_for_images() -> None:
-    assert said("UnknownPatchedContainer", trainjob({}, runtimePatches=[PATCH]), runtime()) != []
-    assert said(CODE, trainjob({}, runtimePatches=[PATCH]), runtime()) == []
+    assert diagnostics_of("UnknownPatchedContainer", trainjob({}, runtimePatches=[PATCH]), runtime()) != []
+    assert diagnostics_of(CODE, trainjob({}, runtimePatches=[PATCH]), runtime()) == []

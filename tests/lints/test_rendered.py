@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from builders import compiled, job, runtime, trainjob
 
+from trainc import Options
+from trainc.lints.registry import lint_rendered
 from trainc.lints.rendered import stale_names
 
 MPI = (job("launcher"), job("node", None))
@@ -57,7 +59,46 @@ def test_a_renamed_jobset_no_longer_has_the_hosts_of_its_hostfile() -> None:
     assert codes(manifests) == {"StaleHost"}
 
 
-def test_a_group_of_another_namespace_is_no_group_of_this_one() -> None:
+def test_a_group_of_another_namespace_is_not_a_group_of_this_one() -> None:
     manifests = json.loads(json.dumps(rendered("torch")))
     next(m for m in manifests if m["kind"] == "PodGroup")["metadata"]["namespace"] = "elsewhere"
     assert codes(manifests) == {"StaleGroup"}
+
+
+OWN_GANGS = (trainjob({"numNodes": 2}), runtime(job("judge", None), job(), policy={"torch": {}}, gang={"workload": {}}))
+
+
+def gang_findings(manifests: list[dict[str, Any]]) -> set[str]:
+    (jobset,) = [m for m in manifests if m["kind"] == "JobSet"]
+    found = lint_rendered(jobset, manifests, Options())
+    return {finding.code for finding in found if finding.code != "StaleAddress"}
+
+
+def own_gang() -> dict[str, dict[str, Any]]:
+    return {m["kind"]: m for m in json.loads(json.dumps(compiled(*OWN_GANGS, kubernetes="1.37").manifests))}
+
+
+def test_a_group_of_kubernetes_itself_leads_to_its_workload_and_back() -> None:
+    assert gang_findings(list(own_gang().values())) == set()
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value", "code"),
+    [
+        ("PodGroup", ("metadata", "name"), "dev-llm", "StaleGroup"),
+        ("Workload", ("metadata", "name"), "dev-llm", "StaleGroup"),
+        ("JobSet", ("metadata", "name"), "dev-llm", "StaleGroup"),
+        ("PodGroup", ("spec", "workloadRef", "templateName"), "node", "StaleGroup"),
+        ("PodGroup", ("metadata", "namespace"), "other", "StaleGroup"),
+        ("PodGroup", ("spec", "schedulingPolicy", "gang", "minCount"), 4, "GangMinMemberTooLarge"),
+        ("PodGroup", ("spec", "schedulingPolicy", "gang", "minCount"), 2, ""),
+        ("PodGroup", ("spec", "workloadRef"), None, ""),
+    ],
+)
+def test_a_group_that_was_changed_after_compiling_is_noticed(kind: str, path: Any, value: Any, code: str) -> None:
+    objects = own_gang()
+    place = objects[kind]
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    assert gang_findings(list(objects.values())) == ({code} if code else set())

@@ -13,12 +13,14 @@ GPUS = {"limits": {"nvidia.com/gpu": 8}}
 POLICIES: dict[str, dict[str, Any]] = {name: {name: {}} for name in ("torch", "jax", "xgboost")}
 
 
-def said(command: list[str] | None, *, nodes: int = 4, policy: str = "torch", **trainer: Any) -> list[Diagnostic]:
+def diagnostics_of(
+    command: list[str] | None, *, nodes: int = 4, policy: str = "torch", **trainer: Any
+) -> list[Diagnostic]:
     """All warnings and errors about a job of so many nodes with 8 GPUs each."""
-    asked: dict[str, Any] = {"numNodes": nodes, "resourcesPerNode": GPUS, **trainer}
+    requested: dict[str, Any] = {"numNodes": nodes, "resourcesPerNode": GPUS, **trainer}
     if command is not None:
-        asked["command"] = command
-    documents = trainjob(asked), runtime(policy=POLICIES[policy])
+        requested["command"] = command
+    documents = trainjob(requested), runtime(policy=POLICIES[policy])
     try:
         found = compiled(*documents).diagnostics
     except CompileError as error:
@@ -109,14 +111,14 @@ CERTAIN = {"RanksDoNotMeet", "CommandCannotStart", "InvalidImage", "LoopbackInte
 
 
 @pytest.mark.parametrize("case", RIGHT)
-def test_of_what_runs_nothing_is_said(case: str) -> None:
-    assert said(**{"command": ["torchrun", "train.py"], **RIGHT[case]}) == []
+def test_of_what_runs_nothing_is_reported(case: str) -> None:
+    assert diagnostics_of(**{"command": ["torchrun", "train.py"], **RIGHT[case]}) == []
 
 
 @pytest.mark.parametrize("case", WRONG)
 def test_what_does_not_run_is_named(case: str) -> None:
     code, fields = WRONG[case]
-    found = said(**{"command": ["torchrun", "train.py"], **fields})
+    found = diagnostics_of(**{"command": ["torchrun", "train.py"], **fields})
     assert [(d.code, d.severity) for d in found] == [(code, "error" if code in CERTAIN else "warning")]
 
 
@@ -130,7 +132,7 @@ def test_a_finding_about_a_patch_points_into_the_patch() -> None:
     assert unused.path.startswith("spec.runtimePatches[0]")
 
 
-def test_one_process_of_a_single_node_is_a_remark() -> None:
+def test_one_process_of_a_single_node_is_an_info() -> None:
     one = trainjob({"command": ["python", "t.py"], "resourcesPerNode": GPUS})
     found = compiled(one, runtime(policy={"torch": {}})).diagnostics
     assert [d.severity for d in found if d.code == "NoLauncher"] == ["info"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from builders import container, job, runtime, said, trainjob
+from builders import container, diagnostics_of, job, runtime, trainjob
 
 CODE = "UnexpandedShellVariable"
 TORCH: dict[str, Any] = {"torch": {}}
@@ -25,10 +25,10 @@ LITERAL: dict[str, tuple[list[str], list[str], str]] = {
 
 @pytest.mark.parametrize("case", LITERAL)
 def test_a_variable_that_stays_as_it_is_written_is_reported(case: str) -> None:
-    command, args, mend = LITERAL[case]
-    (found,) = said(CODE, trainjob({"command": command, "args": args}), runtime(policy=TORCH))
+    command, args, hint = LITERAL[case]
+    (found,) = diagnostics_of(CODE, trainjob({"command": command, "args": args}), runtime(policy=TORCH))
     assert (found.severity, found.object) == ("warning", "TrainJob team-a/llm")
-    assert mend in found.hint
+    assert hint in found.hint
     field, words = ("args", args) if args else ("command", command)
     assert found.path == f"spec.trainer.{field}[{len(words) - 1}]"
 
@@ -52,21 +52,21 @@ EXPANDED: dict[str, list[str]] = {
 
 
 @pytest.mark.parametrize("case", EXPANDED)
-def test_what_is_no_lost_variable_is_left_alone(case: str) -> None:
-    assert said(CODE, trainjob({"command": EXPANDED[case]}), runtime(policy=TORCH)) == []
+def test_what_is_not_a_lost_variable_is_left_alone(case: str) -> None:
+    assert diagnostics_of(CODE, trainjob({"command": EXPANDED[case]}), runtime(policy=TORCH)) == []
 
 
-def test_a_variable_of_the_container_is_mended_by_kubernetes_form_alone() -> None:
+def test_a_variable_of_the_container_is_fixed_by_kubernetes_form_alone() -> None:
     document: dict[str, Any] = runtime(
         job(containers=[container(command=["$RANK"], env=[{"name": "RANK", "value": "1"}])])
     )
-    (found,) = said(CODE, trainjob({}), document)
+    (found,) = diagnostics_of(CODE, trainjob({}), document)
     assert found.hint == "write $(RANK), which Kubernetes expands"
     assert found.object == "ClusterTrainingRuntime rt"
     assert found.path.endswith("containers[0].command[0]")
 
 
 def test_every_word_is_reported_once_with_all_its_variables() -> None:
-    found = said(CODE, trainjob({"command": ["train", "$A-$B-$A", "$C"]}), runtime())
+    found = diagnostics_of(CODE, trainjob({"command": ["train", "$A-$B-$A", "$C"]}), runtime())
     assert [d.path for d in found] == ["spec.trainer.command[1]", "spec.trainer.command[2]"]
     assert [name in found[0].hint for name in ("$(A)", "$(B)", "$(C)")] == [True, True, False]

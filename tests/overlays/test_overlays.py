@@ -70,8 +70,8 @@ def test_an_image_of_the_trainjob_changes_too(folder: Path) -> None:
 
 def test_an_image_that_nobody_uses_is_a_warning(folder: Path) -> None:
     result = built(overlay("images:\n- {name: example.com/trian, newTag: '9'}\n"))
-    (said,) = [d for d in result.diagnostics if d.code == "ImageNotUsed"]
-    assert (said.severity, said.hint) == ("warning", "did you mean example.com/train?")
+    (diagnostic,) = [d for d in result.diagnostics if d.code == "ImageNotUsed"]
+    assert (diagnostic.severity, diagnostic.hint) == ("warning", "did you mean example.com/train?")
 
 
 def test_patches_come_before_names_and_see_the_names_as_written(folder: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_patch_reaches_runtimes_even_those_of_the_catalog(folder: Path) -> Non
     assert pod["nodeSelector"] == {"gpu": "h100"}
 
 
-def test_a_runtime_of_the_catalog_that_no_job_uses_is_no_target(folder: Path) -> None:
+def test_a_runtime_of_the_catalog_that_no_job_uses_is_not_a_target(folder: Path) -> None:
     text = "patches:\n- target: {name: jax-distributed}\n  patch: {spec: {}}\n"
     (error,) = refused(overlay(text))
     assert "PatchTargetMissing" in error
@@ -264,9 +264,9 @@ def test_inputs_are_not_changed() -> None:
         "kind": "TrainJob",
         "metadata": {"name": "a", "labels": {"x": "y"}},
     }
-    said = {"labels": [{"pairs": {"x": "z"}}], "namespace": "n", "namePrefix": "p-"}
-    before = copy.deepcopy((data, said))
-    overlay_, _ = read_overlay(Document.of({"apiVersion": "trainc/v1alpha1", "kind": "Overlay", **said}))
+    diagnostic = {"labels": [{"pairs": {"x": "z"}}], "namespace": "n", "namePrefix": "p-"}
+    before = copy.deepcopy((data, diagnostic))
+    overlay_, _ = read_overlay(Document.of({"apiVersion": "trainc/v1alpha1", "kind": "Overlay", **diagnostic}))
     result = apply_overlays([Loaded(overlay_, "")], [Document.of(data)], [], lambda *_: NotFound, "2.3")
     assert result.documents[0].data["metadata"] == {"name": "p-a", "namespace": "n", "labels": {"x": "z"}}
-    assert (data, said) == before
+    assert (data, diagnostic) == before

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from trainc.overlays.apply import changed_image, image_names, transformed
+from trainc.overlays.apply import change_image, image_names, transform
 from trainc.overlays.edited import Edited
 from trainc.overlays.overlay import ImageChange, Overlay, Pair
 from trainc.reading.document import Document
@@ -27,7 +27,7 @@ def document(kind: str = "TrainJob", **metadata: Any) -> Edited:
 
 
 @pytest.mark.parametrize(
-    ("image", "asked", "result"),
+    ("image", "requested", "result"),
     [
         ("x:1", change(tag="2"), "x:2"),
         ("x", change(tag="2"), "x:2"),
@@ -43,8 +43,8 @@ def document(kind: str = "TrainJob", **metadata: Any) -> Edited:
         ("host:5000/x:1", change(tag="2"), "host:5000/x:2"),
     ],
 )
-def test_an_image_is_changed_in_the_part_that_is_named(image: str, asked: ImageChange, result: str) -> None:
-    assert changed_image(image, asked) == result
+def test_an_image_is_changed_in_the_part_that_is_named(image: str, requested: ImageChange, result: str) -> None:
+    assert change_image(image, requested) == result
 
 
 def test_images_of_all_containers_and_of_the_trainer_change() -> None:
@@ -57,7 +57,7 @@ def test_images_of_all_containers_and_of_the_trainer_change() -> None:
     data = {"apiVersion": API, "kind": "TrainJob", "spec": {"trainer": {"image": "x:1"}, "image": "x:1", "pod": pod}}
     used: set[int] = set()
     changes = (change("gone", tag="3"), change("x", tag="2"), change("host:5000/x", tag="4"))
-    after = transformed(Edited.of(Document.of(data)), Overlay(OVERLAY, images=changes), used).data["spec"]
+    after = transform(Edited.of(Document.of(data)), Overlay(OVERLAY, images=changes), used).data["spec"]
     assert after["trainer"] == {"image": "x:2"}
     assert after["image"] == "x:1"
     assert [c.get("image") for c in after["pod"]["containers"]] == ["x:2", "z", None]
@@ -71,7 +71,7 @@ def test_images_of_all_containers_and_of_the_trainer_change() -> None:
 def test_changes_of_images_follow_each_other() -> None:
     data = {"apiVersion": API, "kind": "TrainJob", "spec": {"trainer": {"image": "x:1"}}}
     changes = (change("x", new_name="y"), change("x", tag="2"))
-    after = transformed(Edited.of(Document.of(data)), Overlay(OVERLAY, images=changes), set())
+    after = transform(Edited.of(Document.of(data)), Overlay(OVERLAY, images=changes), set())
     assert after.data["spec"]["trainer"]["image"] == "x:2"
 
 
@@ -96,7 +96,7 @@ WHOLE = Overlay(
 )
 def test_who_takes_names_and_labels(kind: str, metadata: dict[str, Any]) -> None:
     before = document(kind, namespace="m", labels={"k": "0"})
-    after = transformed(before, WHOLE, set())
+    after = transform(before, WHOLE, set())
     assert after.data["metadata"] == metadata
     assert after.identities[-1] == (metadata["namespace"], metadata["name"])
     assert (after is before) is (metadata["namespace"] == "m")
@@ -105,11 +105,11 @@ def test_who_takes_names_and_labels(kind: str, metadata: dict[str, Any]) -> None
 @pytest.mark.parametrize("metadata", [None, ["a"], {}, {"name": 3}])
 def test_a_job_without_a_name_gets_none(metadata: Any) -> None:
     data = {"apiVersion": API, "kind": "TrainJob", "metadata": metadata}
-    after = transformed(Edited.of(Document.of(data)), Overlay(OVERLAY, name_prefix="p-"), set())
+    after = transform(Edited.of(Document.of(data)), Overlay(OVERLAY, name_prefix="p-"), set())
     assert after.data == data
 
 
 def test_an_overlay_that_says_nothing_leaves_documents_as_they_are() -> None:
     before = document()
-    assert transformed(before, Overlay(OVERLAY), set()) is before
+    assert transform(before, Overlay(OVERLAY), set()) is before
     assert image_names([document("Secret")]) == []

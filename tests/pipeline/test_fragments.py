@@ -28,7 +28,7 @@ def place(text: str) -> str:
     return fragment.label if fragment else ""
 
 
-def said(text: str, **options: Any) -> list[Diagnostic]:
+def diagnostics_of(text: str, **options: Any) -> list[Diagnostic]:
     return list(check_fragments([read(text)], Options(release="2.3", **options)))
 
 
@@ -77,7 +77,7 @@ NO_FRAGMENTS = {
 
 
 @pytest.mark.parametrize("case", NO_FRAGMENTS)
-def test_what_is_no_piece_of_ours_is_left_alone(case: str) -> None:
+def test_what_is_not_a_piece_of_ours_is_left_alone(case: str) -> None:
     assert place(NO_FRAGMENTS[case]) == ""
 
 
@@ -97,7 +97,7 @@ WRONG = {
 @pytest.mark.parametrize("case", WRONG)
 def test_what_is_wrong_is_reported_where_it_stands(case: str) -> None:
     text, code, path, line = WRONG[case]
-    (error,) = [d for d in said(text) if d.severity == "error"]
+    (error,) = [d for d in diagnostics_of(text) if d.severity == "error"]
     assert error.source is not None
     assert (error.code, error.path, error.source.file, error.source.line) == (code, path, "piece.yaml", line)
     assert error.object == place(text)
@@ -105,14 +105,16 @@ def test_what_is_wrong_is_reported_where_it_stands(case: str) -> None:
 
 def test_what_was_supplied_around_a_fragment_is_never_reported() -> None:
     for case, (text, _) in PLACES.items():
-        codes = [d.code for d in said(text) if d.severity != "error"]
+        codes = [d.code for d in diagnostics_of(text) if d.severity != "error"]
         assert "SchedulerNameMissing" not in codes, case
         assert "RoleInferred" not in codes or "replicatedJobs" in text, case
-    assert [d.code for d in said("podGroupPolicy: {coscheduling: {}}")] == ["Fragment"]
+    assert [d.code for d in diagnostics_of("podGroupPolicy: {coscheduling: {}}")] == ["Fragment"]
 
 
 def test_lints_look_at_fragments_too() -> None:
-    found = said("replicatedJobs: [{name: node, template: {spec: {template: {spec: {containers: [{name: node}]}}}}}]")
+    found = diagnostics_of(
+        "replicatedJobs: [{name: node, template: {spec: {template: {spec: {containers: [{name: node}]}}}}}]"
+    )
     assert {d.code: d.severity for d in found} == {
         "Fragment": "info",
         "RoleInferred": "warning",
@@ -122,15 +124,15 @@ def test_lints_look_at_fragments_too() -> None:
 
 def test_a_fragment_is_read_in_the_api_that_knows_it() -> None:
     both = "mlPolicy: {numNodes: 4, torch: {elasticPolicy: {minNodes: 2, maxNodes: 8}}}"
-    info, warning = said(both)
+    info, warning = diagnostics_of(both)
     assert (info.code, warning.code) == ("Fragment", "ElasticWithNumNodes")
     assert "kubeflow.org/v2alpha1" in info.message
     # The older dialects have no place under the controller's semantics.
-    assert any(d.severity == "error" for d in said(both, semantics="controller"))
+    assert any(d.severity == "error" for d in diagnostics_of(both, semantics="controller"))
 
 
-def test_what_is_wrong_in_every_api_is_told_in_trainers_own() -> None:
-    info, error = said("mlPolicy: {numNode: 4}")
+def test_what_is_wrong_in_every_api_is_reported_in_trainers_own() -> None:
+    info, error = diagnostics_of("mlPolicy: {numNode: 4}")
     assert info.message == "this is part of a runtime's spec and is only checked; a fragment is not compiled"
     assert error.message == "Trainer 2.3 has no field numNode here"
 
@@ -155,5 +157,5 @@ def test_every_piece_of_a_shipped_runtime_is_right_wherever_it_is_recognized(nam
         text = yaml.safe_dump(piece)
         if piece and place(text):
             recognized += 1
-            assert [d for d in said(text) if d.severity == "error"] == []
+            assert [d for d in diagnostics_of(text) if d.severity == "error"] == []
     assert recognized >= 5

@@ -144,9 +144,9 @@ def test_flux_is_installed_and_mounted() -> None:
         {"name": "flux-curve", "secret": {"secretName": "llm-flux-curve", "defaultMode": 0o400}},
     ]
     assert list(result.secrets) == ["llm-flux-curve"]
-    (told,) = [d for d in result.diagnostics if d.code == "SecretNeeded"]
-    assert "flux keygen curve.cert" in told.message + told.hint
-    assert "--type Opaque --from-file curve.cert=curve.cert" in told.message + told.hint
+    (reported,) = [d for d in result.diagnostics if d.code == "SecretNeeded"]
+    assert "flux keygen curve.cert" in reported.message + reported.hint
+    assert "--type Opaque --from-file curve.cert=curve.cert" in reported.message + reported.hint
 
 
 def test_shared_memory_came_with_2_3() -> None:

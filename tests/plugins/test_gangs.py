@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from builders import compiled, container, job, one, pod, refused, runtime, said, trainjob
+from builders import compiled, container, diagnostics_of, job, one, pod, refused, runtime, trainjob
 
 ASKED: dict[str, Any] = {"resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}
 JOBS = (
     job("side", None, [container("c", **ASKED)], replicas=2),
     job(containers=[container(**ASKED)], pod={"priorityClassName": "high"}),
 )
+JUDGE = job("judge", None, replicas=2)
+READY: dict[str, Any] = {"dependsOn": [{"name": "judge", "status": "Ready"}]}
+COMPLETE: dict[str, Any] = {"dependsOn": [{"name": "judge", "status": "Complete"}]}
 
 
 def test_coscheduling_waits_for_all_pods_with_all_they_request() -> None:
@@ -98,7 +101,7 @@ def test_a_queue_without_a_name_is_refused_where_it_stands() -> None:
 @pytest.mark.parametrize(("semantics", "severity"), [("gitops", "error"), ("controller", "warning")])
 def test_two_gang_schedulers_exclude_each_other(semantics: str, severity: str) -> None:
     rt = runtime(gang={"volcano": {}, "coscheduling": {}})
-    found = said("MutuallyExclusivePolicies", trainjob(), rt, semantics=semantics)
+    found = diagnostics_of("MutuallyExclusivePolicies", trainjob(), rt, semantics=semantics)
     assert [(d.severity, d.path, d.object) for d in found] == [
         (severity, "spec.podGroupPolicy.volcano", "ClusterTrainingRuntime rt")
     ]
@@ -114,3 +117,25 @@ def test_the_priority_of_the_last_job_that_names_one_decides() -> None:
         one(compiled(trainjob(), runtime(*jobs, gang={"volcano": {}})), "PodGroup")["spec"]["priorityClassName"]
         == "last"
     )
+
+
+@pytest.mark.parametrize(
+    ("jobs", "spec", "gang", "hangs"),
+    [
+        ((JUDGE, job(**READY)), {}, {"coscheduling": {}}, True),
+        ((JUDGE, job(**READY)), {}, {"volcano": {}}, True),
+        ((JUDGE, job()), {"startupPolicy": {"startupPolicyOrder": "InOrder"}}, {"coscheduling": {}}, True),
+        ((JUDGE, job()), {"startupPolicy": {"startupPolicyOrder": "AnyOrder"}}, {"coscheduling": {}}, False),
+        ((JUDGE, job()), {}, {"coscheduling": {}}, False),
+        ((JUDGE, job(**COMPLETE)), {}, {"coscheduling": {}}, False),
+        ((JUDGE, job(**READY)), {}, {"volcano": {"minMember": 2}}, False),
+        ((JUDGE, job(**READY)), {}, {"volcano": {"minMember": 3}}, True),
+        ((job(),), {"startupPolicy": {"startupPolicyOrder": "InOrder"}}, {"coscheduling": {}}, False),
+        ((JUDGE, job(**READY)), {}, None, False),
+    ],
+)
+def test_a_gang_never_waits_for_pods_that_it_keeps_from_being_created(
+    jobs: Any, spec: Any, gang: Any, hangs: bool
+) -> None:
+    found = diagnostics_of("GangInSequence", trainjob(), runtime(*jobs, gang=gang, **spec))
+    assert [d.severity for d in found] == ["error"] * hangs

@@ -18,9 +18,9 @@ def initializing(step: str, **fields: Any) -> Any:
 
 @pytest.mark.parametrize("step", STEPS)
 def test_each_step_is_told_its_source_and_its_secret(step: str) -> None:
-    asked = {"storageUri": "hf://x/y", "env": [{"name": "A", "value": "1"}], "secretRef": {"name": "token"}}
+    requested = {"storageUri": "hf://x/y", "env": [{"name": "A", "value": "1"}], "secretRef": {"name": "token"}}
     rt = initializing(step, envFrom=[{"configMapRef": {"name": "c"}}])
-    result = compiled(trainjob({}, initializer={step.partition("-")[0]: asked}), rt)
+    result = compiled(trainjob({}, initializer={step.partition("-")[0]: requested}), rt)
     assert env(result, step, step) == {"STORAGE_URI": "hf://x/y", "A": "1"}
     assert main(result, step, step)["envFrom"] == [{"configMapRef": {"name": "c"}}, {"secretRef": {"name": "token"}}]
     assert env(result, step, "side") == {}

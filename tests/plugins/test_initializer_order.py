@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from builders import container, job, runtime, said, trainjob
+from builders import container, diagnostics_of, job, runtime, trainjob
 
 CODE = "InitializerNotOrdered"
 
@@ -34,9 +34,9 @@ ORDERED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("case", STARTING)
-def test_an_initializer_runs_beside_the_trainer_when(case: str) -> None:
+def test_an_initializer_runs_alongside_the_trainer_when(case: str) -> None:
     document, names = STARTING[case]
-    found = said(CODE, trainjob(), document)
+    found = diagnostics_of(CODE, trainjob(), document)
     assert [d.severity for d in found] == ["warning"] * len(names)
     assert [name for d, name in zip(found, names, strict=True) if f"'{name}'" not in d.message] == []
     assert all("status: Complete" in d.hint for d in found)
@@ -44,4 +44,4 @@ def test_an_initializer_runs_beside_the_trainer_when(case: str) -> None:
 
 @pytest.mark.parametrize("case", ORDERED)
 def test_the_order_is_right_when(case: str) -> None:
-    assert said(CODE, trainjob(), ORDERED[case]) == []
+    assert diagnostics_of(CODE, trainjob(), ORDERED[case]) == []

@@ -141,15 +141,15 @@ def test_the_keys_secret_is_named_and_never_built() -> None:
     result = compiled(trainjob({}), mpi())
     assert list(result.secrets) == ["llm-mpi-ssh-auth"]
     assert not [m for m in result.manifests if m["kind"] == "Secret"]
-    (told,) = [d for d in result.diagnostics if d.code == "SecretNeeded"]
-    said = told.message + told.hint
+    (reported,) = [d for d in result.diagnostics if d.code == "SecretNeeded"]
+    text = reported.message + reported.hint
     for part in (
         "ssh-keygen -q -t ecdsa -b 521 -m PEM -N '' -f id_ecdsa",
         "kubectl create secret generic llm-mpi-ssh-auth --namespace team-a --type kubernetes.io/ssh-auth",
         "--from-file ssh-privatekey=id_ecdsa",
         "--from-file ssh-publickey=id_ecdsa.pub",
     ):
-        assert part in said
+        assert part in text
 
 
 @pytest.mark.parametrize(
@@ -203,10 +203,10 @@ def test_the_hostfile_names_every_host_once(
     assert [line.partition(".")[0] for line in hosts(result)] == [f"llm-{name}" for name in found], case
 
 
-def test_the_controller_keeps_one_node_beside_the_launcher() -> None:
+def test_the_controller_keeps_one_node_besides_the_launcher() -> None:
     rt = mpi({"runLauncherAsNode": True}, numNodes=None)
-    for asked, nodes in ((1, 1), (2, 1), (3, 2)):
-        assert pods(compiled(trainjob({"numNodes": asked}), rt, semantics="controller"), "node") == nodes
+    for requested, nodes in ((1, 1), (2, 1), (3, 2)):
+        assert pods(compiled(trainjob({"numNodes": requested}), rt, semantics="controller"), "node") == nodes
     plain = mpi(numNodes=None)
     assert pods(compiled(trainjob({"numNodes": 3}), plain, semantics="controller"), "node") == 3
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from builders import job, runtime, said, trainjob
+from builders import diagnostics_of, job, runtime, trainjob
 
 CODE = "MPINodesAwaited"
 JOBS = (job("launcher"), job("node", None))
@@ -18,16 +18,16 @@ def policy(operator: str, *targets: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("spec", [{}, policy("All"), policy("All", "launcher", "node"), policy("All", "node")])
 def test_a_success_that_needs_the_nodes_is_reported(spec: dict[str, Any]) -> None:
-    (found,) = said(CODE, trainjob({"numNodes": 2}), runtime(*JOBS, policy=MPI, **spec))
+    (found,) = diagnostics_of(CODE, trainjob({"numNodes": 2}), runtime(*JOBS, policy=MPI, **spec))
     assert (found.severity, found.path) == ("warning", "spec.template.spec.successPolicy")
     assert "targetReplicatedJobs: [launcher]" in found.hint
 
 
 @pytest.mark.parametrize("spec", [policy("All", "launcher"), policy("Any"), policy("Any", "launcher", "node")])
 def test_a_success_that_the_launcher_decides_is_fine(spec: dict[str, Any]) -> None:
-    assert said(CODE, trainjob({"numNodes": 2}), runtime(*JOBS, policy=MPI, **spec)) == []
+    assert diagnostics_of(CODE, trainjob({"numNodes": 2}), runtime(*JOBS, policy=MPI, **spec)) == []
 
 
 def test_only_mpi_has_nodes_that_serve() -> None:
-    assert said(CODE, trainjob({}), runtime(*JOBS, policy={"torch": {}})) == []
-    assert said(CODE, trainjob({}), runtime(job("launcher"), policy=MPI)) == []
+    assert diagnostics_of(CODE, trainjob({}), runtime(*JOBS, policy={"torch": {}})) == []
+    assert diagnostics_of(CODE, trainjob({}), runtime(job("launcher"), policy=MPI)) == []

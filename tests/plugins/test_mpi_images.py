@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from builders import container, job, runtime, said, trainjob
+from builders import container, diagnostics_of, job, runtime, trainjob
 
 MPI: dict[str, Any] = {"mpi": {}}
 
@@ -26,5 +26,5 @@ def hosts(image: str) -> dict[str, Any]:
 def test_an_image_that_the_nodes_do_not_have(
     case: str, trainer: dict[str, Any], jobs: tuple[dict[str, Any], ...], found: int
 ) -> None:
-    told = said("MPIImagesDiffer", trainjob(trainer), runtime(*jobs, policy=MPI))
-    assert [(d.severity, d.path) for d in told] == [("warning", "spec.trainer.image")] * found, case
+    reported = diagnostics_of("MPIImagesDiffer", trainjob(trainer), runtime(*jobs, policy=MPI))
+    assert [(d.severity, d.path) for d in reported] == [("warning", "spec.trainer.image")] * found, case

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from builders import compiled, container, env, job, main, pods, refused, runtime, said, trainjob
+from builders import compiled, container, diagnostics_of, env, job, main, pods, refused, runtime, trainjob
 
 RANK = {"fieldRef": {"fieldPath": "metadata.annotations['batch.kubernetes.io/job-completion-index']"}}
 A = [{"name": "A", "value": "1"}]
@@ -33,8 +33,8 @@ def test_jax_of_2_2_crashes_without_a_trainer_job() -> None:
     (error,) = refused(trainjob({}), rt, release="2.2", semantics="controller")
     assert (error.code, error.path) == ("ControllerPanics", "spec.runtimeRef")
     for release, semantics in (("2.3", "controller"), ("2.2", "gitops")):
-        assert not said("ControllerPanics", trainjob({}), rt, release=release, semantics=semantics)
-    assert not said(
+        assert not diagnostics_of("ControllerPanics", trainjob({}), rt, release=release, semantics=semantics)
+    assert not diagnostics_of(
         "ControllerPanics", trainjob({}), runtime(policy={"jax": {}}), release="2.2", semantics="controller"
     )
 

@@ -11,7 +11,7 @@ TORCH: dict[str, Any] = {"torch": {}}
 
 
 @pytest.mark.parametrize(
-    ("case", "resources", "asked", "processes"),
+    ("case", "resources", "requested", "processes"),
     [
         ("GPUs are left to torchrun", {"limits": {"nvidia.com/gpu": 4}}, "auto", "auto"),
         ("without GPUs the cores count", {"limits": {"cpu": 3}}, "auto", "3"),
@@ -23,15 +23,15 @@ TORCH: dict[str, Any] = {"torch": {}}
         ("a number stands", {"limits": {"cpu": 5}}, 7, "7"),
     ],
 )
-def test_processes_per_node(case: str, resources: dict[str, Any], asked: Any, processes: str) -> None:
-    document = trainjob({"numProcPerNode": asked, "resourcesPerNode": resources})
+def test_processes_per_node(case: str, resources: dict[str, Any], requested: Any, processes: str) -> None:
+    document = trainjob({"numProcPerNode": requested, "resourcesPerNode": resources})
     for release, semantics in (("2.3", "gitops"), ("2.1", "gitops"), ("2.1", "controller")):
         result = compiled(document, runtime(policy=TORCH), release=release, semantics=semantics)
         assert env(result)["PET_NPROC_PER_NODE"] == processes, (case, release, semantics)
 
 
 @pytest.mark.parametrize(
-    ("case", "resources", "asked", "processes"),
+    ("case", "resources", "requested", "processes"),
     [
         ("limits decide where they count cores", {"limits": {"cpu": 2}, "requests": {"cpu": 6}}, "auto", "2"),
         (
@@ -47,8 +47,8 @@ def test_processes_per_node(case: str, resources: dict[str, Any], asked: Any, pr
         ("a number stands beside a GPU", {"limits": {"nvidia.com/gpu": 4}, "requests": {"nvidia.com/gpu": 4}}, 3, "3"),
     ],
 )
-def test_processes_per_node_in_2_0(case: str, resources: dict[str, Any], asked: Any, processes: str) -> None:
-    document = trainjob({"numProcPerNode": asked, "resourcesPerNode": resources})
+def test_processes_per_node_in_2_0(case: str, resources: dict[str, Any], requested: Any, processes: str) -> None:
+    document = trainjob({"numProcPerNode": requested, "resourcesPerNode": resources})
     result = compiled(document, runtime(policy=TORCH), release="2.0", semantics="controller")
     assert env(result)["PET_NPROC_PER_NODE"] == processes, case
 
@@ -121,7 +121,7 @@ def test_reserved_variables_and_unknown_words_are_refused_at_their_place() -> No
 
 
 @pytest.mark.parametrize("release", ["2.0", "2.1"])
-def test_until_2_1_the_controller_looks_at_variables_only_beside_num_proc_per_node(release: str) -> None:
+def test_until_2_1_the_controller_looks_at_variables_only_with_num_proc_per_node(release: str) -> None:
     reserved = [{"name": "PET_NNODES", "value": "1"}]
     compiled(trainjob({"env": reserved}), runtime(policy=TORCH), release=release, semantics="controller")
     document = trainjob({"env": reserved, "numProcPerNode": 1})

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from builders import compiled, env, one, pods, refused, runtime, said, trainjob
+from builders import compiled, diagnostics_of, env, one, pods, refused, runtime, trainjob
 
 ELASTIC = {"minNodes": 2, "maxNodes": 4, "maxRestarts": 3}
 
 
 def elastic(trainer: dict[str, Any] | None = None, *, nodes: int | None = None, **policy: Any) -> Any:
     """An elastic job of `nodes` nodes; the runtime may not name their number beside a range."""
-    asked = {} if nodes is None else {"numNodes": nodes}
+    requested = {} if nodes is None else {"numNodes": nodes}
     rt = runtime(policy={"torch": {"elasticPolicy": policy}}, gang={"coscheduling": {}})
-    return trainjob({**asked, **(trainer or {})}), rt
+    return trainjob({**requested, **(trainer or {})}), rt
 
 
 def test_an_elastic_job_joins_through_c10d() -> None:
@@ -90,7 +90,7 @@ def test_restarts_that_the_template_sets_otherwise_are_warned_of() -> None:
     document, rt = elastic({}, nodes=3, **ELASTIC)
     rt["spec"]["template"]["spec"]["failurePolicy"] = {"maxRestarts": 1, "restartStrategy": "Recreate"}
     result = compiled(document, rt)
-    (warning,) = said("ElasticMaxRestartsConflict", document, rt)
+    (warning,) = diagnostics_of("ElasticMaxRestartsConflict", document, rt)
     assert warning.object == "ClusterTrainingRuntime rt"
     assert (warning.severity, warning.path) == ("warning", "spec.mlPolicy.torch.elasticPolicy.maxRestarts")
     assert "3 times" in warning.message
@@ -106,7 +106,7 @@ def test_metrics_that_nobody_can_measure_are_named() -> None:
         for name in ("cpu", "memory")
     ]
     document, rt = elastic({"resourcesPerNode": {"requests": {"cpu": 1}}}, nodes=3, **ELASTIC, metrics=metrics)
-    (warning,) = said("ElasticMetricsNotEmitted", document, rt)
+    (warning,) = diagnostics_of("ElasticMetricsNotEmitted", document, rt)
     assert warning.object == "ClusterTrainingRuntime rt"
     assert (warning.severity, warning.path) == ("warning", "spec.mlPolicy.torch.elasticPolicy.metrics")
     assert "not request memory to measure" in warning.message

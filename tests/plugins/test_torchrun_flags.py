@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from builders import compiled, container, job, runtime, trainjob
-from builders import said as said_of
+from builders import diagnostics_of as said_of
 
 from trainc import Diagnostic
 
@@ -23,7 +23,7 @@ exec torchrun \\
 """
 
 
-def said(
+def diagnostics_of(
     command: list[str], args: list[str] | None = None, policy: dict[str, Any] | None = None, **options: Any
 ) -> list[Diagnostic]:
     """What is said of a job of 4 nodes with 8 processes each."""
@@ -52,6 +52,10 @@ OVERRIDING = {
     ),
     "an endpoint at home": (["torchrun", "--rdzv-endpoint=localhost:0", "train.py"], "error", "its own address"),
     "a rendezvous for each pod": (["torchrun", "--standalone", "train.py"], "error", "--standalone"),
+    # `tune run` of torchtune 0.6.1 was run: with options it waits at an address of its own, without any it is one process.
+    "torchtune without an endpoint": (["tune", "run", "--max_restarts=0", "recipe.py"], "error", "train alone"),
+    "torchtune without options": (["tune", "run", "recipe.py", "--config", "c.yaml"], "warning", "train alone"),
+    "torchtune in a shell": ([*SHELL, "tune run --nnodes 4 recipe.py"], "error", "train alone"),
     "a path before its name": (["/opt/conda/bin/torchrun", "--nnodes=8", "train.py"], "error", "8 nodes"),
     "a flag after one without a value": (["torchrun", "-m", "--nnodes=8", "pkg.train"], "error", "8 nodes"),
     "torchrun as a module": (["python", "-u", "-m", "torch.distributed.run", "--nnodes=8", "t.py"], "error", "8 nodes"),
@@ -71,7 +75,7 @@ OVERRIDING = {
 @pytest.mark.parametrize("case", OVERRIDING)
 def test_a_flag_that_says_another_thing_than_the_job_is_reported(case: str) -> None:
     command, severity, words = OVERRIDING[case]
-    (found,) = said(command)
+    (found,) = diagnostics_of(command)
     assert found.severity == severity
     assert words in found.message
     assert found.path.startswith("spec.trainer.command[")
@@ -111,11 +115,11 @@ HARMLESS = {
 
 @pytest.mark.parametrize("case", HARMLESS)
 def test_a_flag_that_beats_nothing_is_not_reported(case: str) -> None:
-    assert said(HARMLESS[case]) == []
+    assert diagnostics_of(HARMLESS[case]) == []
 
 
 def test_every_flag_is_reported_at_its_own_word() -> None:
-    found = said(["torchrun"], ["--nnodes=8", "--nproc-per-node=1", "train.py"])
+    found = diagnostics_of(["torchrun"], ["--nnodes=8", "--nproc-per-node=1", "train.py"])
     assert sorted(d.path for d in found) == ["spec.trainer.args[0]", "spec.trainer.args[1]"]
     assert "numNodes" in next(d.hint for d in found if d.path == "spec.trainer.args[0]")
 
@@ -132,7 +136,7 @@ def test_a_flag_may_repeat_what_was_asked_for_where_the_variable_is_a_number() -
     assert [d for d in compiled(asks_nothing, TORCH).diagnostics if d.code == CODE] == []
 
 
-def test_a_variable_that_somebody_else_sets_is_beaten_too() -> None:
+def test_a_variable_that_somebody_else_sets_is_overridden_too() -> None:
     endpoint = {"name": "PET_RDZV_ENDPOINT", "value": "b:2"}
     own = {"numNodes": 4, "command": ["torchrun", "--rdzv-endpoint=a:1", "t.py"], "env": [endpoint]}
     (found,) = [d for d in compiled(trainjob(own), TORCH).diagnostics if d.code == CODE]
@@ -149,7 +153,7 @@ def test_a_single_node_may_stand_alone() -> None:
 def test_an_elastic_job_is_held_to_its_range() -> None:
     elastic = {"torch": {"elasticPolicy": {"minNodes": 2, "maxNodes": 8, "maxRestarts": 5}}}
     flags = ["torchrun", "--nnodes=2:8", "--max-restarts=3", "--rdzv_backend=c10d", "train.py"]
-    (found,) = said(flags, policy=elastic)
+    (found,) = diagnostics_of(flags, policy=elastic)
     assert "PET_MAX_RESTARTS" in found.message
 
 
@@ -160,4 +164,4 @@ def test_torchrun_waits_for_its_nodes_whatever_the_policy(policy: dict[str, Any]
 
 
 def test_the_controllers_output_is_judged_alike() -> None:
-    assert len(said(["torchrun", "--nnodes=8", "train.py"], semantics="controller")) == 1
+    assert len(diagnostics_of(["torchrun", "--nnodes=8", "train.py"], semantics="controller")) == 1

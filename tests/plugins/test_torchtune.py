@@ -134,7 +134,7 @@ def test_what_torchtune_cannot_do_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("release", "asked", "recipe"),
+    ("release", "requested", "recipe"),
     [
         ("2.0", "model.quantize_base=True", "full_finetune_single_device"),
         ("2.1", "model.quantize_base=True", "lora_finetune_single_device"),
@@ -142,8 +142,8 @@ def test_what_torchtune_cannot_do_is_refused(
         ("2.3", "model.quantize_base=False", "full_finetune_single_device"),
     ],
 )
-def test_each_release_reads_the_arguments_in_its_way(release: str, asked: str, recipe: str) -> None:
+def test_each_release_reads_the_arguments_in_its_way(release: str, requested: str, recipe: str) -> None:
     size = "70b" if release == "2.0" else "1.5b"
     name = "torchtune-llama3.3-70b" if size == "70b" else "torchtune-llama3.2-1b"
-    trainer = {"args": [asked], "numNodes": 1, "numProcPerNode": 1}
+    trainer = {"args": [requested], "numNodes": 1, "numProcPerNode": 1}
     assert recipe in words(tune(name, trainer, release=release))

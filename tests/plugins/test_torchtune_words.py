@@ -17,7 +17,7 @@ OWN = {"command": ["tune", "run", "full_finetune_distributed", "--config", "llam
 CODES = ("ArgumentsDropped", "RecipeTwice", "LoRAIgnored")
 
 
-def said(runtime: str = "torchtune-llama3.2-1b", **trainer: Any) -> list[Diagnostic]:
+def diagnostics_of(runtime: str = "torchtune-llama3.2-1b", **trainer: Any) -> list[Diagnostic]:
     try:
         found = compile_trainjob(
             trainjob(trainer, runtime=runtime), RUNTIMES, options=Options(release="2.3")
@@ -59,10 +59,10 @@ CASES: dict[str, tuple[dict[str, Any], list[tuple[str, str, str]]]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_words_that_come_to_nothing_are_named(case: str) -> None:
     trainer, expected = CASES[case]
-    assert [(d.severity, d.code, d.path) for d in said(**trainer)] == expected
+    assert [(d.severity, d.code, d.path) for d in diagnostics_of(**trainer)] == expected
 
 
 def test_the_hint_repeats_what_is_dropped() -> None:
-    (dropped,) = said(**BUILT)
+    (dropped,) = diagnostics_of(**BUILT)
     assert "dataset.source=parquet" in dropped.hint
     assert "output_dir" not in dropped.hint

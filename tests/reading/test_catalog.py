@@ -90,7 +90,7 @@ def test_a_file_begins_by_saying_what_the_runtime_is_for(file: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "release", "said"),
+    ("name", "release", "expected"),
     [
         ("jax-distributed", "2.1", "from Trainer 2.2"),
         ("torchtune-qwen2.5-1.5b", "2.0", "from Trainer 2.1"),
@@ -102,11 +102,11 @@ def test_a_file_begins_by_saying_what_the_runtime_is_for(file: str) -> None:
         ("/etc/passwd", "2.3", ""),
     ],
 )
-def test_a_miss_says_what_there_is_instead(name: str, release: str, said: str) -> None:
+def test_a_miss_says_what_there_is_instead(name: str, release: str, expected: str) -> None:
     miss = missed(name, release)
     text = f"{miss.instead} {miss.hint}".strip()
-    assert said in text
-    assert bool(said) == bool(text)
+    assert expected in text
+    assert bool(expected) == bool(text)
 
 
 def test_an_initializer_can_always_be_configured() -> None:

@@ -5,24 +5,30 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
+from unittest.mock import patch
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from reading import data_of, errors_of, read
 
 from trainc.reading import event_parser, nodes
 
+CASES = [path.read_text(encoding="utf-8") for path in sorted((Path(__file__).parents[1] / "cases").glob("*.yaml"))]
+LIBYAML = event_parser.EventParser
 
-@pytest.fixture(autouse=True)
-def python_parser(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+
+@pytest.fixture(autouse=True, scope="module")
+def python_parser() -> Iterator[ModuleType]:
     """The reader on PyYAML's own parser, as on a machine whose PyYAML was built without libyaml."""
     original = event_parser.EventParser
-    with monkeypatch.context() as patch:
-        patch.setitem(sys.modules, "yaml._yaml", None)
+    with patch.dict(sys.modules, {"yaml._yaml": None}):
         importlib.reload(event_parser)
-    monkeypatch.setattr(nodes, "EventParser", event_parser.EventParser)
     assert event_parser.EventParser is not original
-    yield event_parser
+    with patch.object(nodes, "EventParser", event_parser.EventParser):
+        yield event_parser
     event_parser.EventParser = original  # type: ignore[misc]
 
 
@@ -51,6 +57,26 @@ def test_documents_read_the_same() -> None:
 )
 def test_errors_are_the_same(text: str, errors: list[tuple[str, int, int]]) -> None:
     assert errors_of(text) == errors
+
+
+@pytest.mark.parametrize("text", ["a:\t1\n", "a: 1\t# one\n", "a: [1,\t2]\n", "a: {b: 1,\tc: 2}\t\n", "a:\n- b:\t1\n"])
+def test_tabs_that_indent_nothing_are_read(text: str) -> None:
+    assert data_of(text) == data_of(text.replace("\t", " "))
+
+
+# What may be wrong with a line, a tab inside text included, which only libyaml reads.
+_DAMAGE = st.sampled_from([*list("\t\"'{}[]#&*!|>%@`,?:- \n"), ": ", "? ", "- ", "&a ", "*a", "---\n", "<<: *a"])
+
+
+@given(text=st.sampled_from(CASES), damage=_DAMAGE, at=st.floats(0, 1, exclude_max=True))
+@settings(max_examples=300)
+def test_whatever_it_reads_libyaml_reads_the_same(text: str, damage: str, at: float) -> None:
+    place = int(len(text) * at)
+    damaged = text[:place] + damage + text[place:]
+    documents, problems = read(damaged)
+    if not problems:
+        with patch.object(nodes, "EventParser", LIBYAML):
+            assert ([document.data for document in documents], []) == (data_of(damaged), errors_of(damaged))
 
 
 def test_positions_are_the_same() -> None:

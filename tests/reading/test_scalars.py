@@ -80,7 +80,7 @@ def test_a_plain_scalar_reads_as_go_reads_it(text: str, value: object) -> None:
 
 
 @pytest.mark.parametrize("text", [".inf", "-.Inf", "+.INF", ".nan", ".NaN", ".NAN"])
-def test_what_is_no_finite_number_is_refused(text: str) -> None:
+def test_what_is_not_a_finite_number_is_refused(text: str) -> None:
     with pytest.raises(NotFiniteError):
         plain(text)
 
@@ -119,5 +119,5 @@ def test_scalars_of_any_form_read_as_kubectl_reads_them(kubectl: Kubectl, texts:
             ours[text] = plain(text)
         except NotFiniteError:
             continue
-    asked = [text for text in ours if text != "-" and not text.endswith(":")]  # Those two are no scalars to YAML.
-    assert as_json_numbers([ours[text] for text in asked]) == as_json_numbers(kubectl.read_values(asked))
+    requested = [text for text in ours if text != "-" and not text.endswith(":")]  # Those two are no scalars to YAML.
+    assert as_json_numbers([ours[text] for text in requested]) == as_json_numbers(kubectl.read_values(requested))

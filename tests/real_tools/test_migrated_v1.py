@@ -131,16 +131,18 @@ def test_mpirun_uses_the_hosts_and_slots_of_v1(workers: int, slots: int, launche
     metadata = {"name": "m", "namespace": "hpc"}
     found = manifests({"apiVersion": "kubeflow.org/v2beta1", "kind": "MPIJob", "metadata": metadata, "spec": spec})
     hostfile = of_kind(found, "ConfigMap")["data"]["hostfile"]
-    told = {v["name"]: v["value"] for v in main_container(found, "launcher")["env"] if v["name"].startswith("OMPI_")}
+    reported = {
+        v["name"]: v["value"] for v in main_container(found, "launcher")["env"] if v["name"].startswith("OMPI_")
+    }
     file = tmp_path / "hostfile"
     file.write_text(hostfile, encoding="utf-8")
-    told = {name: str(file) if value == "/etc/mpi/hostfile" else value for name, value in told.items()}
+    reported = {name: str(file) if value == "/etc/mpi/hostfile" else value for name, value in reported.items()}
     as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     hosts = workers + launcher_works
     assert MPIRUN is not None
     planned = subprocess.run(
         [MPIRUN, "--do-not-launch", "--display-map", "-np", str(hosts * slots), "true"],
-        env={**os.environ, **told, **as_root},
+        env={**os.environ, **reported, **as_root},
         capture_output=True,
         text=True,
         check=False,

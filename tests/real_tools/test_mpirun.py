@@ -26,12 +26,12 @@ def mapped(hostfile: str, variables: dict[str, str], processes: int, tmp_path: P
     file = tmp_path / "hostfile"
     file.write_text(hostfile, encoding="utf-8")
     # The launcher mounts the hostfile at the path that the variable names; here it lies elsewhere.
-    told = {name: str(file) if value == "/etc/mpi/hostfile" else value for name, value in variables.items()}
+    reported = {name: str(file) if value == "/etc/mpi/hostfile" else value for name, value in variables.items()}
     as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     assert MPIRUN is not None
     planned = subprocess.run(
         [MPIRUN, "--do-not-launch", "--display-map", "-np", str(processes), "true"],
-        env={**os.environ, **told, **as_root},
+        env={**os.environ, **reported, **as_root},
         capture_output=True,
         text=True,
         check=False,

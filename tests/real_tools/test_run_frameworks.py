@@ -17,6 +17,7 @@ from commands import Result, run
 from trainc.run.processes import strays
 
 TORCH = os.environ.get("TRAINC_TORCH_PYTHON", sys.executable)
+TUNE = os.environ.get("TRAINC_TORCHTUNE_PYTHON", sys.executable)
 XGBOOST = os.environ.get("TRAINC_XGBOOST_PYTHON", sys.executable)
 JAX = os.environ.get("TRAINC_JAX_PYTHON", sys.executable)
 ALL_REDUCE = """
@@ -81,6 +82,7 @@ def installed(module: str, variable: str) -> pytest.MarkDecorator:
 
 
 with_torch = installed("torch", "TRAINC_TORCH_PYTHON")
+with_torchtune = installed("torchtune", "TRAINC_TORCHTUNE_PYTHON")
 with_jax = installed("jax", "TRAINC_JAX_PYTHON")
 with_xgboost = installed("xgboost", "TRAINC_XGBOOST_PYTHON")
 with_mpirun = pytest.mark.skipif(
@@ -95,10 +97,10 @@ SAME = '{name: PET_REDIRECTS, value: "9:3"}, {name: PET_TEE, value: "9:3"}, '
 @cache
 def defaults() -> str:
     """What this torch has to be told of its own defaults."""
-    asked = subprocess.run(
+    requested = subprocess.run(
         [TORCH, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True, check=True
     )
-    return SAME if asked.stdout.startswith("1.") else ""
+    return SAME if requested.stdout.startswith("1.") else ""
 
 
 def started(tmp_path: Path, runtime: str, trainer: str, script: str, *words: str, more: str = "") -> Result:
@@ -154,6 +156,51 @@ def test_a_wrong_number_of_nodes_hangs_here_as_it_would_there(tmp_path: Path) ->
     refused = started(tmp_path, "torch-distributed", spelled, ALL_REDUCE, *words)
     assert (refused.status, "error[RanksDoNotMeet]" in refused.stderr) == (1, True)
     assert "error[RanksDoNotMeet]" in run("check", str(tmp_path / "job.yaml"), "--release", "2.3").stderr
+
+
+MEET = "--rdzv_endpoint=$(PET_MASTER_ADDR):$(PET_MASTER_PORT)"
+
+
+@with_torchtune
+def test_a_recipe_of_ones_own_meets_under_torchtune(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "settings.yaml").write_text("seed: 1\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)  # torchtune reads a recipe as a module, from the current folder.
+    trainer = torch_trainer(f'tune, run, "{MEET}", train.py, --config, settings.yaml')
+    result = started(
+        tmp_path, "torch-distributed", trainer, ALL_REDUCE, "--pods", "2", "--procs", "2", "--python", TUNE
+    )
+    found = re.findall(r"rank (\d) of (\d): (\d+)", result.stdout)
+    assert (result.status, sorted(found)) == (0, [(str(rank), "4", "10") for rank in range(4)]), result.stdout
+
+
+@with_torchtune
+def test_torchtune_without_an_endpoint_hangs_here_and_is_caught_by_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "settings.yaml").write_text("seed: 1\n", encoding="utf-8")
+    (tmp_path / "launch.sh").write_text(
+        "exec tune run --max_restarts=0 train.py --config settings.yaml\n", encoding="utf-8"
+    )
+    monkeypatch.chdir(tmp_path)
+    words = ("--pods", "2", "--procs", "1", "--python", TUNE, "--timeout", "45")
+    hung = started(tmp_path, "torch-distributed", torch_trainer("sh, launch.sh"), ALL_REDUCE, *words)
+    assert (hung.status, "Running with torchrun" in hung.stdout) == (124, True), hung.stdout
+    spelled = torch_trainer("tune, run, --max_restarts=0, train.py, --config, settings.yaml")
+    refused = started(tmp_path, "torch-distributed", spelled, ALL_REDUCE, *words)
+    assert (refused.status, "error[RanksDoNotMeet]" in refused.stderr) == (1, True)
+    assert "error[RanksDoNotMeet]" in run("check", str(tmp_path / "job.yaml"), "--release", "2.3").stderr
+
+
+@with_torch
+def test_the_ranks_of_a_recipe_meet_where_torchtune_is_missing(tmp_path: Path) -> None:
+    asked = "import importlib.util as u, sys; sys.exit(u.find_spec('torchtune') is None)"
+    if subprocess.run([TORCH, "-c", asked], check=False).returncode == 0:
+        pytest.skip("torchtune is installed beside torch, and runs itself")
+    trainer = torch_trainer(f'tune, run, "{MEET}", full_finetune_distributed, --config, llama3_2/1B_full')
+    result = started(tmp_path, "torch-distributed", trainer, "", "--pods", "2", "--procs", "2", "--python", TORCH)
+    assert "warning[RecipeReplaced]" in result.stderr
+    met = re.findall(r"rank (\d) meets 4 of 4 ranks, in place of full_finetune_distributed", result.stdout)
+    assert (result.status, sorted(met)) == (0, ["0", "1", "2", "3"]), result.stdout
 
 
 @with_mpirun

@@ -41,9 +41,9 @@ pytestmark = [
 def read_by_torchrun(variables: dict[str, Any], rank: int) -> dict[str, Any]:
     """What torchrun makes of the variables in the pod of this completion index."""
     literal = {name: value if isinstance(value, str) else str(rank) for name, value in variables.items()}
-    told = {name: value for name, value in literal.items() if name.startswith("PET_")}
+    reported = {name: value for name, value in literal.items() if name.startswith("PET_")}
     ran = subprocess.run(
-        [PYTHON, "-c", PROGRAM], env={**os.environ, **told}, capture_output=True, text=True, check=True, timeout=300
+        [PYTHON, "-c", PROGRAM], env={**os.environ, **reported}, capture_output=True, text=True, check=True, timeout=300
     )
     result: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
     return result

@@ -167,10 +167,10 @@ def named(name: str) -> Step:
 @pytest.mark.slow
 def test_there_is_one_comment_and_it_is_edited(pull_request: Path) -> None:
     script = named("Comment with what the cluster will do")["run"]
-    told = {"BASE": "main", "NUMBER": "7", "GH_TOKEN": "secret"}
+    reported = {"BASE": "main", "NUMBER": "7", "GH_TOKEN": "secret"}
     for nodes in (8, 16):
         resize(pull_request / "clone", nodes)
-        done = shell(script, pull_request, pull_request / "clone", **told)
+        done = shell(script, pull_request, pull_request / "clone", **reported)
         assert done.returncode == 0, done.stderr
         comments = json.loads((pull_request / "comments.json").read_text(encoding="utf-8"))
         assert sorted(comments) == ["1", "2"]

@@ -9,7 +9,7 @@ from builders import compiled, container, job, runtime, trainjob
 
 from trainc.plugins.registry import PLUGINS
 from trainc.run.job_size import Size, scale_job
-from trainc.run.model import Machine, Plan, Program
+from trainc.run.model import Machine, Plan, Program, SuccessRule
 from trainc.run.places import Folders, Hosts, expand_variables
 from trainc.run.plan import plan_of
 
@@ -118,6 +118,33 @@ def test_torchrun_is_that_of_an_interpreter_where_the_path_has_none() -> None:
     plan = planned({"command": ["torchrun", "t.py"]}, policy={"torch": {}})
     assert codes(plan) == []
     assert plan.files["/w/bin/torchrun"] == '#!/bin/sh\nexec /usr/bin/python3 -m torch.distributed.run "$@"\n'
+
+
+def test_torchtune_is_run_where_it_is_and_stood_in_for_where_only_torch_is() -> None:
+    asked = {"command": ["tune", "run", "--rdzv_endpoint=x", "r.py"]}
+    there = planned(asked, policy={"torch": {}})
+    assert there.files["/w/bin/tune"] == '#!/bin/sh\nexec /usr/bin/python3 -m torchtune._cli.tune "$@"\n'
+    assert codes(there) == []
+    replaced = planned(asked, policy={"torch": {}}, machine={"missing": frozenset({"torchtune"})})
+    assert replaced.files["/w/bin/tune"] == '#!/bin/sh\nexec /usr/bin/python3 /w/bin/tune_ranks.py "$@"\n'
+    assert "nothing is trained" in replaced.files["/w/bin/tune_ranks.py"]
+    assert (codes(replaced), replaced.findings[0].severity) == (["RecipeReplaced"], "warning")
+    neither = planned(asked, policy={"torch": {}}, machine={"missing": frozenset({"torch", "torchtune"})})
+    assert codes(neither) == ["ProgramNotHere"]
+
+
+def test_the_policies_of_a_job_are_read() -> None:
+    node = job()
+    node["template"]["spec"] |= {
+        "completionMode": "Indexed",
+        "backoffLimitPerIndex": 2,
+        "maxFailedIndexes": 1,
+        "successPolicy": {"rules": [{"succeededIndexes": "0,2-4", "succeededCount": 3}, {"succeededCount": 2}]},
+    }
+    node["template"]["spec"]["template"]["spec"]["restartPolicy"] = "Never"
+    (step,) = planned({**RUN, "numNodes": 5}, node, policy={"torch": {}}).steps
+    assert (step.backoff_limit, step.limit_per_index, step.most_failed) == (2**31 - 1, 2, 1)
+    assert step.success_rules == (SuccessRule(frozenset({0, 2, 3, 4}), 3), SuccessRule(None, 2))
 
 
 def test_an_initializer_without_a_command_is_taken_as_done() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +14,10 @@ from pathlib import Path
 import pytest
 from commands import Result, run
 
+from trainc.cli import run as run_command
+from trainc.cli import terminal
+from trainc.cli.command import Streams
+from trainc.cli.main import main
 from trainc.run.processes import MARK, end_strays, strays
 
 HELLO = str(Path(__file__).parent / "hello.yaml")
@@ -61,6 +67,40 @@ def test_lines_are_prefixed_by_pod() -> None:
     ]
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def shown_on(err: io.StringIO, path: str) -> str:
+    out = io.BytesIO()
+    main(("run", path, "--release", "2.3"), Streams(io.BytesIO(), out, err))
+    return err.getvalue()
+
+
+def test_a_terminal_has_a_line_that_says_which_pods_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(terminal, "_PATIENCE", 0)
+    monkeypatch.setattr(run_command, "_SILENT", 0.3)
+    path = job(tmp_path, '[ "$JOB_COMPLETION_INDEX" = 1 ] || sleep 1.2')
+    shown = shown_on(Terminal(), path)
+    assert "\r2 of 2 pods running, 0 done" in shown
+    assert re.search(r"\r1 of 2 pods running, 1 done, no output for \d s: node-0-0", shown)
+    assert shown.endswith("\n")
+    assert "pods running" not in shown_on(io.StringIO(), path)
+
+
+@pytest.mark.parametrize(("name", "value", "coloured"), [("TERM", "xterm", True), ("NO_COLOR", "1", False)])
+def test_only_a_terminal_has_colours_and_none_where_they_are_not_wanted(
+    name: str, value: str, coloured: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv(name, value)
+    assert ("\x1b[" in shown_on(Terminal(), HELLO)) == coloured
+    assert "\x1b[" not in shown_on(io.StringIO(), HELLO)
+
+
 def test_pods_have_colours_of_their_own() -> None:
     lines = ran(HELLO, "--color", "always").stdout.splitlines()
     assert len({line.partition("node-")[0] for line in lines}) == 2
@@ -82,6 +122,15 @@ def test_the_job_ends_with_the_status_of_what_failed_it(tmp_path: Path) -> None:
     result = ran(job(tmp_path, "test $PET_NODE_RANK = 0 && exec sleep 600; exit 7"))
     assert result.status == 7
     assert "trainc run: failed: node-0-1 exited with status 7\n" in result.stderr
+
+
+def test_the_first_index_may_decide_for_the_whole_job(tmp_path: Path) -> None:
+    path = job(tmp_path, '[ "$JOB_COMPLETION_INDEX" = 0 ] || sleep 60')
+    text = Path(path).read_text(encoding="utf-8")
+    rule = 'successPolicy: {rules: [{succeededIndexes: "0"}]}'
+    Path(path).write_text(text.replace("backoffLimit: 0", f"backoffLimit: 0\n            {rule}"), encoding="utf-8")
+    result = ran(path, "--timeout", "30")
+    assert (result.status, "the success policy of node is met" in result.stderr) == (0, True), result.stderr
 
 
 def test_a_pod_starts_again_as_often_as_the_limit_says(tmp_path: Path) -> None:

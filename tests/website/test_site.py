@@ -18,7 +18,7 @@ from website.links import problems
 
 from trainc.diagnostics.rulebook import RULES_URL, codes
 
-pytestmark = pytest.mark.site
+pytestmark = pytest.mark.browser
 
 SITE = Path(os.environ.get("TRAINC_SITE", ""))
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -68,8 +68,8 @@ def rendered(url: str, profile: Path) -> tuple[str, set[str]]:
     ]
     done = subprocess.run([str(CHROMIUM), *words], capture_output=True, text=True, timeout=120, check=True)
     events = json.loads(log.read_text(encoding="utf-8"))["events"]
-    asked = [event["params"] for event in events if "initiator" in (event.get("params") or {})]
-    urls = [str(request["url"]) for request in asked if request["initiator"] != "not an origin"]
+    requested = [event["params"] for event in events if "initiator" in (event.get("params") or {})]
+    urls = [str(request["url"]) for request in requested if request["initiator"] != "not an origin"]
     return done.stdout, {urlsplit(url).hostname or "" for url in urls}
 
 

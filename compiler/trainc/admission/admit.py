@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from marshal import dumps, loads
 from typing import TYPE_CHECKING, Any
 
 from trainc.admission.creation import check_creation
 from trainc.admission.defaults import bake_defaults
 from trainc.admission.jobset import read_jobset
+from trainc.admission.outline import outline_of, with_words
 from trainc.admission.post_admission_checks import post_admission_checks
 from trainc.admission.versions import jobset_version
 from trainc.api.documents import Json
@@ -61,17 +64,40 @@ def validate_admission(
 
     `later` is how bad it is to fail after admission. With errors among the findings nothing would be stored.
     """
+    return _admitted(jobset, release, later, prune=True)
+
+
+def _admitted(
+    jobset: Mapping[str, Any], release: Release, later: Severity, *, prune: bool
+) -> tuple[dict[str, Any], list[Finding]]:
+    outline = outline_of(jobset)
+    stored = None if outline is None else _stored(outline, release.minor, release.jobset, prune)
+    if stored is not None:
+        return with_words(stored, jobset), []
+    return _judged(jobset, release.minor, release.jobset, later, prune=prune)
+
+
+@lru_cache(maxsize=256)
+def _stored(outline: bytes, minor: str, version: str, prune: bool) -> bytes | None:
+    """What is stored of the JobSets that have an outline; None where there is anything to say of them."""
+    stored, findings = _judged(loads(outline), minor, version, "error", prune=prune)  # noqa: S302 - what `dumps` wrote
+    return None if findings else dumps(stored, 2)
+
+
+def _judged(
+    jobset: Mapping[str, Any], minor: str, version: str, later: Severity, *, prune: bool
+) -> tuple[dict[str, Any], list[Finding]]:
     # The webhook's defaults come before the CRD's validation, which may require what they fill in.
-    baked = bake_defaults(jobset, release.jobset)
-    stored, findings = check(baked, _KIND, release.minor, prune=True)
-    return stored, findings + _new_findings(admission_errors(baked, release.jobset, later), findings)
+    baked = bake_defaults(jobset, version)
+    stored, findings = check(baked, _KIND, minor, prune=prune)
+    return stored, findings + _new_findings(admission_errors(baked, version, later), findings)
 
 
-def _new_findings(findings: Sequence[Finding], told: Sequence[Finding]) -> list[Finding]:
-    """Those of `findings` that are about other values than what the schema has `told` of: a list's item, a field."""
-    if not told:
+def _new_findings(findings: Sequence[Finding], known: Sequence[Finding]) -> list[Finding]:
+    """Those of `findings` that are about other values than what the schema has `known` of: a list's item, a field."""
+    if not known:
         return list(findings)
-    places = {finding.path for finding in told}
+    places = {finding.path for finding in known}
     return [f for f in findings if f.path not in places and f.path[:-1] not in places]
 
 
@@ -99,15 +125,15 @@ def as_submitted(jobset: dict[str, Any], release: str) -> tuple[Submitted, list[
 
     typed, findings = check(jobset, _KIND, release, prune=True)
     unknown = [f.path for f in findings if f.code == _UNKNOWN_FIELD]
-    return Submitted(_completed(_without(jobset, unknown), typed), typed), findings
+    return Submitted(_fill_defaults(_without(jobset, unknown), typed), typed), findings
 
 
-def _completed(document: Any, typed: Any) -> Any:
+def _fill_defaults(document: Any, typed: Any) -> Any:
     """`document` with the defaults that its typed form has and it has not; zero values stay as written."""
     if isinstance(document, dict) and isinstance(typed, dict):
-        return {**typed, **{key: _completed(value, typed.get(key)) for key, value in document.items()}}
+        return {**typed, **{key: _fill_defaults(value, typed.get(key)) for key, value in document.items()}}
     if isinstance(document, list) and isinstance(typed, list) and len(document) == len(typed):
-        return [_completed(left, right) for left, right in zip(document, typed, strict=True)]
+        return [_fill_defaults(left, right) for left, right in zip(document, typed, strict=True)]
     return document
 
 
@@ -146,10 +172,8 @@ def admit_compiled(
     `gitops` bakes the defaults in, so that a second client-side apply finds nothing to take away, and what would be
     refused or would fail later is an error. `controller` changes nothing, and all of it is a warning.
     """
-    baked = bake_defaults(jobset, release.jobset)
-    stored, findings = check(baked, _KIND, release.minor)
     gitops = semantics == "gitops"
-    findings += _new_findings(admission_errors(baked, release.jobset, "error" if gitops else "warning"), findings)
+    stored, findings = _admitted(jobset, release, "error" if gitops else "warning", prune=False)
     if gitops:
         return stored, findings
     return jobset, [replace(f, severity="warning") if f.severity == "error" else f for f in findings]
@@ -183,4 +207,8 @@ def check_rendered(documents: Sequence[Document], options: Options) -> Iterator[
         )
         if not has_errors(findings):
             findings += lint_rendered(stored, objects, options)
+        if options.kubernetes is not None:
+            from trainc.api.schema.kubernetes import kubernetes_findings
+
+            findings += kubernetes_findings(stored, options.kubernetes, release.minor)
         yield from map(document.place, findings)

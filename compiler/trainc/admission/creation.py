@@ -173,7 +173,7 @@ def _mounts(jobset: JobSet, name: str, path: Path) -> Iterator[Finding]:
                     hint="remove the volume, or rename it together with its mounts",
                     path=(*job.pod_path, "volumes", i, "name"),
                 )
-    if not any(_mounted(job, name) for job in jobset.jobs):
+    if not any(_is_mounted(job, name) for job in jobset.jobs):
         message = f"no container mounts the volume {name!r}, so the claim would not be used"
         yield Finding(
             "VolumeClaimNotMounted",
@@ -184,7 +184,7 @@ def _mounts(jobset: JobSet, name: str, path: Path) -> Iterator[Finding]:
         )
 
 
-def _mounted(job: ReplicatedJob, name: str) -> bool:
+def _is_mounted(job: ReplicatedJob, name: str) -> bool:
     return any(mapping(m).get("name") == name for _, c in containers(job) for m in items(c.get("volumeMounts")))
 
 

@@ -58,9 +58,9 @@ def _pod_template(jobset: JobSet, job: ReplicatedJob, severity: Severity) -> Ite
         hint = shortening_hint(jobset) if name.repeats else f"shorten it by at least {-name.spare} characters"
         place = name_to_shorten(jobset, name)
         yield Finding("DerivedNameTooLong", severity, str(name), hint=hint, path=name.path, source_path=place)
-    told = {name.path for name in too_long}
+    reported = {name.path for name in too_long}
     for finding in validate_job(_child_job(jobset, job), (*job.path, "template")):
-        if finding.path not in told:
+        if finding.path not in reported:
             yield finding if severity == "error" else replace(finding, severity=severity)
 
 

@@ -29,17 +29,17 @@ def reference_problem(image: str) -> tuple[str, str] | None:
 
 def _problem(image: str) -> tuple[str, str] | None:
     if image != image.strip() or any(c.isspace() for c in image):
-        return "it has blanks in it", "".join(image.split())
+        return "it contains spaces", "".join(image.split())
     if "://" in image:
-        return "it begins with a scheme", image.partition("://")[2]
+        return "it starts with a URL scheme", image.partition("://")[2]
     if "{{" in image or "${" in image or "$(" in image:
-        return "it holds a template that nothing has filled in", ""
+        return "it contains a template that was not rendered", ""
     name, at, digest = image.partition("@")
     if at and _DIGEST.fullmatch(digest) is None:
-        return f"{digest!r} is not a digest, which is sha256: and 64 hexadecimal digits", name
+        return f"{digest!r} is not a valid digest: sha256: and 64 hexadecimal digits", name
     name, tag = _split_tag(name)
     if tag is not None and _TAG.fullmatch(tag) is None:
-        return (f"{tag!r} cannot be a tag", f"{name}:latest") if tag else ("a tag is missing after its colon", name)
+        return (f"{tag!r} is not a valid tag", f"{name}:latest") if tag else ("there is no tag after the colon", name)
     return _name_problem(name, image)
 
 
@@ -55,15 +55,15 @@ def _name_problem(name: str, image: str) -> tuple[str, str] | None:
         host, colon, port = domain.partition(":")
         if domain.lower() != domain and "." not in domain and not colon:
             # Taken for a host because of its capitals, and none that exists.
-            return "a repository's name is in lower case", image.replace(name, name.lower())
+            return "repository names must be lowercase", image.replace(name, name.lower())
         if (colon and _PORT.fullmatch(port) is None) or (_HOST.fullmatch(host) is None and not host.startswith("[")):
-            return f"{domain!r} cannot be a registry's host", ""
+            return f"{domain!r} is not a valid registry host", ""
     if not path or not all(_PART.fullmatch(part) for part in path.split("/")):
         if path.lower() != path:
-            return "a repository's name is in lower case", image.replace(path, path.lower())
-        return f"{path!r} cannot be a repository's name", ""
+            return "repository names must be lowercase", image.replace(path, path.lower())
+        return f"{path!r} is not a valid repository name", ""
     if _BARE_ID.fullmatch(name) is not None or len(name) > _LONGEST:
-        return "it is an image's id, not its name" if len(name) <= _LONGEST else "it is too long", ""
+        return "it is the ID of an image, not its name" if len(name) <= _LONGEST else "it is too long", ""
     return None
 
 

@@ -86,4 +86,8 @@ MERGED_SETS = frozenset({"finalizers"})
 # An overlay's merge reaches the TrainJob too.
 OVERLAY_KEYS: Mapping[str, str] = {**MERGE_KEYS, **_first_keys("trainer.TrainJobSpec")}
 # What items are called by in field paths: lists that no patch reaches as well.
-ITEM_KEYS: Mapping[str, str] = {**OVERLAY_KEYS, **_first_keys("core.ResourceRequirements", "trainer.EnvInjection")}
+ITEM_KEYS: Mapping[str, str] = {
+    **OVERLAY_KEYS,
+    **_first_keys("core.ResourceRequirements", "trainer.EnvInjection"),
+    "podGroupTemplates": "name",
+}

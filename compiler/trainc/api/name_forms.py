@@ -16,8 +16,8 @@ _LETTER_OR_DIGIT = _LOWER_OR_DIGIT | frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _IN_VALUE = _LETTER_OR_DIGIT | frozenset("-_.")
 _IN_URL_PATH = _LETTER_OR_DIGIT | frozenset("/-._~%!$&'()*+,;=:")
 
-DNS_1035_FORM = "lower-case letters, digits and '-', with a letter first and no '-' last"
-DNS_1123_FORM = "lower-case letters, digits, '-' and '.', with a letter or digit first and last in every part"
+DNS_1035_FORM = "lowercase letters, digits and '-', with a letter first and no '-' last"
+DNS_1123_FORM = "lowercase letters, digits, '-' and '.', with a letter or digit first and last in every part"
 LABEL_VALUE_FORM = "letters, digits, '-', '_' and '.', with a letter or digit first and last"
 
 

@@ -66,7 +66,7 @@ ZERO = Quantity(0)
 def parse_quantity(text: str) -> Quantity:
     """The quantity that `text` writes ("500m", "16Gi", "1e3"), rounded up to billionths.
 
-    ValueError when `text` is no quantity, or is larger than Kubernetes can hold (it would clamp it in silence).
+    ValueError when `text` is no quantity, or above 2^63-1: Kubernetes caps some such amounts in silence and keeps others.
     """
     simple = _simple(text)
     if simple is not None:
@@ -79,7 +79,7 @@ def parse_quantity(text: str) -> Quantity:
     power += 9 - len(fraction)
     nanos = mantissa * 10**power if power >= 0 else -(-mantissa // 10**-power)
     if nanos > LARGEST:
-        raise ValueError(f"{text!r} is larger than any quantity can be (2^63-1)")
+        raise ValueError(f"{text!r} is above 2^63-1, which no node has")
     return Quantity(-nanos if text[0] == "-" else nanos, family)
 
 
@@ -140,10 +140,10 @@ def _is_plain(digits: str) -> bool:
 @lru_cache(maxsize=4096)
 def _canonical_text(text: str) -> str:
     quantity = parse_quantity(text)
-    return text if _kept_by_go(text) else str(quantity)
+    return text if _is_canonical_for_go(text) else str(quantity)
 
 
-def _kept_by_go(text: str) -> bool:
+def _is_canonical_for_go(text: str) -> bool:
     """Whether Go's parser takes a valid quantity's text for canonical and prints it again: "1.125", "+2", "1E3".
 
     ParseQuantity looks at the digits alone, so a sign, a leading zero or a fraction of thousandths stays.
@@ -184,13 +184,14 @@ def max_resources(left: ResourceList, right: ResourceList) -> ResourceList:
 # Source: kubernetes/component-helpers resource/helpers.go (PodRequests), without in-place resize.
 
 
-_POD_LEVEL = ("cpu", "memory")
+POD_LEVEL = ("cpu", "memory", "hugepages-")
 
 
-def pod_requests(pod_spec: Json, *, limits_count: bool = False) -> ResourceList:
+def pod_requests(pod_spec: Json, *, limits_count: bool = False, pod_level: tuple[str, ...] = POD_LEVEL) -> ResourceList:
     """The requests of a pod: its containers' sum or its hungriest init step, whichever is larger, plus overhead.
 
-    With `limits_count` a container's limit stands in for a missing request, as Kubernetes itself defaults it.
+    With `limits_count` a container's limit stands in for a missing request, as Kubernetes itself defaults it. Of the
+    resources of the pod as a whole those count whose names begin with one of `pod_level`.
     """
     total: ResourceList = {}
     for container in pod_spec.get("containers", ()):
@@ -198,24 +199,24 @@ def pod_requests(pod_spec: Json, *, limits_count: bool = False) -> ResourceList:
     sidecars: ResourceList = {}
     peak: ResourceList = {}
     for container in pod_spec.get("initContainers", ()):
-        asked = container_requests(container, limits_count)
+        requested = container_requests(container, limits_count)
         if container.get("restartPolicy") == "Always":
-            total = add_resources(total, asked)
-            sidecars = asked = add_resources(sidecars, asked)
+            total = add_resources(total, requested)
+            sidecars = requested = add_resources(sidecars, requested)
         else:
-            asked = add_resources(asked, sidecars)
-        peak = max_resources(peak, asked)
-    total = {**max_resources(total, peak), **_pod_level(pod_spec)}
+            requested = add_resources(requested, sidecars)
+        peak = max_resources(peak, requested)
+    total = {**max_resources(total, peak), **_pod_level(pod_spec, pod_level)}
     return add_resources(total, parse_resources(pod_spec.get("overhead")))
 
 
 def container_requests(container: Json, limits_count: bool) -> ResourceList:
     """The requests of one container."""
     resources = container.get("resources", {})
-    asked = parse_resources(resources.get("requests"))
-    return {**parse_resources(resources.get("limits")), **asked} if limits_count else asked
+    requested = parse_resources(resources.get("requests"))
+    return {**parse_resources(resources.get("limits")), **requested} if limits_count else requested
 
 
-def _pod_level(pod_spec: Json) -> ResourceList:
-    asked = pod_spec.get("resources", {}).get("requests", {})
-    return parse_resources({n: v for n, v in asked.items() if n in _POD_LEVEL or n.startswith("hugepages-")})
+def _pod_level(pod_spec: Json, counted: tuple[str, ...]) -> ResourceList:
+    requested = pod_spec.get("resources", {}).get("requests", {})
+    return parse_resources({name: amount for name, amount in requested.items() if name.startswith(counted)})

@@ -17,6 +17,9 @@ T = TypeVar("T")
 RELEASES = ("2.0", "2.1", "2.2", "2.3")
 JOBSETS = ("0.8", "0.10", "0.11", "0.12")
 NEWEST_RELEASE = RELEASES[-1]
+# Minors of Kubernetes, and the one whose API server the rules for pods and Jobs are held to.
+KUBERNETES = ("1.32", "1.33", "1.34", "1.35", "1.36", "1.37")
+DEFAULT_KUBERNETES = "1.36"
 _SPELLING = pattern(r"v?(\d+\.\d+)(?:\.\d+)?")
 
 
@@ -55,24 +58,35 @@ class Since(Generic[T]):
 
 
 class Span:
-    """The releases from `first` to `last`, both included; without `last`, all that follow."""
+    """The releases of `axis` from `first` to `last`, both included; without `last`, all that follow."""
 
-    def __init__(self, first: str, last: str | None = None) -> None:
+    def __init__(self, first: str, last: str | None = None, axis: Sequence[str] = RELEASES) -> None:
         self.first = first
         self._last = last
+        self._axis = axis
 
     @property
     def last(self) -> str:
         """The last of them that trainc compiles for."""
-        return self._last or NEWEST_RELEASE
+        return self._last or self._axis[-1]
 
     def __contains__(self, release: str) -> bool:
-        return RELEASES.index(self.first) <= RELEASES.index(release) <= RELEASES.index(self.last)
+        place = self._axis.index
+        return place(self.first) <= place(release) <= place(self.last)
 
 
 def normalize_release(text: str) -> str:
     """The Trainer minor that `text` names: "2.3", "v2.3" and "2.3.1" are all "2.3". ValueError for any other."""
+    return _normalized(text, RELEASES, "Trainer release")
+
+
+def normalize_kubernetes(text: str) -> str:
+    """The Kubernetes minor that `text` names, as `normalize_release`: "v1.37.1" is "1.37". ValueError for any other."""
+    return _normalized(text, KUBERNETES, "Kubernetes minor")
+
+
+def _normalized(text: str, known: Sequence[str], what: str) -> str:
     spelled = _SPELLING.fullmatch(text)
-    if spelled is None or spelled[1] not in RELEASES:
-        raise ValueError(f"unknown Trainer release {text!r}; choose one of {', '.join(RELEASES)}")
+    if spelled is None or spelled[1] not in known:
+        raise ValueError(f"unknown {what} {text!r}; choose one of {', '.join(known)}")
     return spelled[1]

@@ -113,7 +113,7 @@ class _Merge:
         for index, item in enumerate(change):
             name, inner = _name(item, key), (*place, index)
             if name is None and self.names_items:
-                raise PatchFailedError(f"an item of this list has no {key!r}, which says which one is meant", inner)
+                raise PatchFailedError(f"an item of this list has no {key!r}, which identifies it", inner)
             item_at = (*at, Item(name, key))
             if _directive(item, inner) == "delete":
                 deleted.add(name)
@@ -172,13 +172,13 @@ def _clean(value: Any, place: Path) -> Any:
     """A value that is new in the document: without nulls in its mappings, and without directives."""
     if isinstance(value, list):
         items = [_clean(item, (*place, i)) for i, item in enumerate(value)]
-        return [new for new, old in zip(items, value, strict=True) if not _deleted(old)]
+        return [new for new, old in zip(items, value, strict=True) if not _is_deleted(old)]
     if not isinstance(value, Mapping):
         return value
     _directive(value, place)
-    kept = {k: v for k, v in value.items() if v is not None and k != _DIRECTIVE and not _deleted(v)}
+    kept = {k: v for k, v in value.items() if v is not None and k != _DIRECTIVE and not _is_deleted(v)}
     return {name: _clean(item, (*place, name)) for name, item in kept.items()}
 
 
-def _deleted(value: Any) -> bool:
+def _is_deleted(value: Any) -> bool:
     return isinstance(value, Mapping) and value.get(_DIRECTIVE) == "delete"

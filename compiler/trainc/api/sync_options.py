@@ -66,7 +66,7 @@ SYNC_OPTIONS: tuple[SyncOption, ...] = (
         f"{_ARGO}sync-options",
         "Prune=false",
         "all",
-        "keeps it running after it is removed from git. With --name-hash this goes for the old run of a changed job, too: both runs need GPUs",
+        "keeps it running after it is removed from git. With --name-hash this also applies to the old run of a changed job: both runs need GPUs",
     ),
     SyncOption(
         "argocd",
@@ -139,7 +139,7 @@ SYNC_OPTIONS: tuple[SyncOption, ...] = (
         f"{_FLUX}prune",
         "disabled",
         "all",
-        "keeps it running after it is removed from git. With --name-hash this goes for the old run of a changed job, too: both runs need GPUs",
+        "keeps it running after it is removed from git. With --name-hash this also applies to the old run of a changed job: both runs need GPUs",
     ),
     SyncOption(
         "flux",
@@ -170,12 +170,12 @@ SYNC_OPTIONS: tuple[SyncOption, ...] = (
 # Pairs that contradict each other, or that kubectl refuses together.
 _CONFLICTS: tuple[tuple[str, str, str], ...] = (
     ("ServerSideApply=true", "Force=true", "kubectl refuses --force with --server-side"),
-    ("ServerSideApply=true", "Replace=true", "Replace=true wins, so that ServerSideApply=true would do nothing"),
+    ("ServerSideApply=true", "Replace=true", "Replace=true wins, so ServerSideApply=true would have no effect"),
     ("Prune=false", "Prune=confirm", "the first never prunes"),
     ("Prune=false", "PruneLast=true", "the first never prunes"),
     ("Delete=false", "Delete=confirm", "the first never deletes"),
-    ("ssa=IfNotPresent", "ssa=Merge", "one annotation holds one of them"),
-    ("ssa=IfNotPresent", "force=enabled", "an object that is never applied again is never forced"),
+    ("ssa=IfNotPresent", "ssa=Merge", "both use the same annotation"),
+    ("ssa=IfNotPresent", "force=enabled", "an object that is never applied again cannot be forced"),
 )
 
 
@@ -194,7 +194,7 @@ def normalize_sync_options(names: Iterable[str], tool: str) -> tuple[str, ...]:
     chosen = [short.get(name, name) for name in names]
     for name in chosen:
         if name not in known:
-            choices = f"choose among {', '.join(known)}" if known else "it has none"
+            choices = f"choose one of {', '.join(known)}" if known else "it has none"
             raise ValueError(f"unknown sync option {name!r} for {tool}; {choices}")
     for one, other, reason in _CONFLICTS:
         if one in chosen and other in chosen:

@@ -41,7 +41,7 @@ class Pack:
         self._folder = folder
         self._digest = digest
         self._path = os.path.join(folder, digest.hex() + SUFFIX)
-        self._stream = _opened(self._path)
+        self._stream = _open_pack(self._path)
         self._places = dict(_places(self._stream))
         self._believed: dict[bytes, bytes] = {}
 
@@ -136,7 +136,7 @@ def _git_folder(top: str) -> str:
     return os.path.join(top, text.removeprefix("gitdir: ").strip())
 
 
-def _opened(path: str) -> BinaryIO:
+def _open_pack(path: str) -> BinaryIO:
     try:
         raw: Any = open_file(path, links=False)
         return BufferedReader(raw, _BUFFER)

@@ -96,8 +96,8 @@ class Context:
         self.stack: Stack | None = None
         catalog: Catalog = find
         if overlays:
-            brought = {os.path.realpath(file) for overlay in overlays for file in overlay.resource_files}
-            documents = [d for d in documents if os.path.realpath(d.file) not in brought]
+            overlay_files = {os.path.realpath(file) for overlay in overlays for file in overlay.resource_files}
+            documents = [d for d in documents if os.path.realpath(d.file) not in overlay_files]
             self.stack = Stack(overlays, documents, sources, find, self.options.release or NEWEST_RELEASE)
             documents, sources, catalog = self.stack.documents, self.stack.sources, self.stack.catalog
         self.documents = documents

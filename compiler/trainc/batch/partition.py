@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from functools import partial
 
 from trainc.batch.context import read_bytes
 from trainc.batch.digest import digest
@@ -16,6 +17,7 @@ from trainc.diagnostics import Diagnostic
 from trainc.options import Limits
 from trainc.pipeline.inputs import Step
 from trainc.reading.files import STDIN, Walk
+from trainc.reading.remembered import Remembered
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
@@ -40,22 +42,39 @@ class Partition:
     diagnostics: tuple[Diagnostic, ...]
 
 
-def partition(paths: Sequence[str], walk: Walk, overlay_files: frozenset[str], limits: Limits, step: Step) -> Partition:
+def partition(  # noqa: PLR0913, PLR0917 - what a request names
+    paths: Sequence[str],
+    walk: Walk,
+    overlay_files: frozenset[str],
+    limits: Limits,
+    step: Step,
+    remembered: Remembered,
+) -> Partition:
     """The files that `walk` finds under `paths`. Those of `overlay_files`, by real path, are never job files.
 
-    `step` is told of each file.
+    `step` is told of each file; what is `remembered` of one is the digest that it has as a job file.
     """
     job_files: list[JobFile] = []
     others: list[str] = []
+
+    def digest_job_file(file: str, path: str) -> bytes | None:
+        """The digest of a job file; empty for a file that is passed over."""
+        data = None if file == STDIN else read_bytes(file, limits)
+        if data is not None and walk.skips(file, path, data):
+            return b""
+        if data is None or not seems_job_file(data) or (overlay_files and os.path.realpath(file) in overlay_files):
+            return None
+        return file_digest(file, data)
+
     for path in paths:
         for file in walk.files(path):
-            data = None if file == STDIN else read_bytes(file, limits)
-            if data is not None and walk.skips(file, path, data):
-                continue
-            if data is None or not seems_job_file(data) or (overlay_files and os.path.realpath(file) in overlay_files):
+            found = remembered.recall(file, partial(digest_job_file, file, path))
+            if found is None:
                 others.append(file)
+            elif found:
+                job_files.append(JobFile(file, found))
             else:
-                job_files.append(JobFile(file, file_digest(file, data)))
+                continue
             step("reading", len(job_files) + len(others), None)
     return Partition(tuple(job_files), tuple(others), (*walk.diagnostics, *walk.skipped_files(paths)))
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import NamedTuple
 
 from trainc.batch.cache import Pack, tracked_by_git
 from trainc.batch.context import Context, Shared, UnusualError, key_of
 from trainc.batch.digest import digest_of
-from trainc.batch.outcome import Key, from_bytes
+from trainc.batch.outcome import FileOutcome, Key, from_bytes
 from trainc.batch.partition import Partition, partition
 from trainc.batch.spool import Place, Spool
 from trainc.batch.workers import compile_files
@@ -33,7 +33,21 @@ from trainc.pipeline.session import option_notes
 from trainc.reading.document import Document
 from trainc.reading.file_filter import Exclude
 from trainc.reading.files import Walk
+from trainc.reading.remembered import Remembered
 from trainc.startup.records import dataclass, field
+
+
+class Memory:
+    """What a process that builds the same input again and again keeps from one build for the next."""
+
+    def __init__(self) -> None:
+        self.input, self.output = Remembered(), Remembered()
+        # By the digest of what is shared, and that of the file: those of the last build.
+        self.outcomes: dict[tuple[bytes, bytes], tuple[bytes, FileOutcome]] = {}
+
+    def forget(self, paths: Iterable[str]) -> None:
+        """Files that have been written."""
+        self.input.forget(paths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +64,7 @@ class Request:
     processes: int = 1
     cache: str | None = None
     exclude: Exclude = Exclude()
+    memory: Memory | None = None
 
 
 class JobText(NamedTuple):
@@ -97,9 +112,10 @@ def run_batch(request: Request, spool: Spool, step: Step, place: PlaceFindings, 
 
     UnusualError as the module says.
     """
-    brought = frozenset(os.path.realpath(file) for overlay in request.overlays for file in overlay.resource_files)
+    overlay_files = frozenset(os.path.realpath(file) for overlay in request.overlays for file in overlay.resource_files)
     walk = Walk(request.skip, request.options.limits, request.exclude)
-    parts = partition(request.paths, walk, brought, request.options.limits, step)
+    remembered = Remembered() if request.memory is None or overlay_files else request.memory.input
+    parts = partition(request.paths, walk, overlay_files, request.options.limits, step, remembered)
     overlays = tuple(overlay.overlay.document.file for overlay in request.overlays)
     shared = Shared(
         parts.others, request.stdin, tuple(request.runtimes), overlays, request.options, request.form,
@@ -126,6 +142,7 @@ class _Run:
         self._uses: set[Use] = set()
         self._runtimes: set[str] = set()
         self._records: list[tuple[bytes, Place]] = []
+        self._outcomes: dict[tuple[bytes, bytes], tuple[bytes, FileOutcome]] = {}
 
     def shared_jobs(self) -> None:
         """What concerns all input, and the jobs that stand beside something else."""
@@ -145,13 +162,17 @@ class _Run:
             if pack is not None:
                 stack.callback(pack.close)
             missing: list[str] = []
+            known = self._request.memory.outcomes if self._request.memory is not None else {}
             for file in parts.job_files:
-                content = pack.find(file.digest) if pack is not None else None
-                if content is None:
-                    missing.append(file.file)
-                else:
+                if (outcome := known.get((self._context.digest, file.digest))) is not None:
+                    self._take_in(file.file, file.digest, *outcome)
+                elif (content := pack.find(file.digest) if pack is not None else None) is not None:
                     self._take(file.file, file.digest, content)
+                else:
+                    missing.append(file.file)
             self._compile(missing, len(parts.job_files), step)
+            if self._request.memory is not None:
+                self._request.memory.outcomes = self._outcomes
             if pack is not None:
                 self._store(pack, changed=bool(missing))
 
@@ -196,7 +217,9 @@ class _Run:
         return Pack(self._request.cache, digest_of(identity(self._request.options.plugins), self._context.digest))
 
     def _take(self, file: str, digest: bytes, content: bytes) -> None:
-        outcome = from_bytes(content)
+        self._take_in(file, digest, content, from_bytes(content))
+
+    def _take_in(self, file: str, digest: bytes, content: bytes, outcome: FileOutcome) -> None:
         batch = self._batch
         place = batch.spool.keep(content)
         at = place.at + len(content) - sum(len(job.text) for job in outcome.jobs)
@@ -211,6 +234,7 @@ class _Run:
         self._runtimes.update(outcome.runtimes)
         if not outcome.refused:
             self._records.append((digest, place))
+            self._outcomes[self._context.digest, digest] = content, outcome
 
     def _store(self, pack: Pack, *, changed: bool) -> None:
         if not changed:

@@ -46,12 +46,12 @@ def _spread(
 
     chunks = [files[at : at + _CHUNK] for at in range(0, len(files), _CHUNK)]
     with _safe_path():
-        pool = ProcessPoolExecutor(processes, _started(method), _prepare, (shared, context.digest, context.place))
+        pool = ProcessPoolExecutor(processes, _start_context(method), _prepare, (shared, context.digest, context.place))
         try:
             for made in pool.map(_compile_chunk, chunks):
                 yield from made
         except BrokenProcessPool:
-            raise UnusualError("a process has ended early") from None
+            raise UnusualError("a worker process ended unexpectedly") from None
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
@@ -69,7 +69,7 @@ def _safe_path() -> Iterator[None]:
             os.environ[_SAFE_PATH] = before
 
 
-def _started(method: str | None) -> BaseContext:
+def _start_context(method: str | None) -> BaseContext:
     import multiprocessing
 
     return multiprocessing.get_context(method)
@@ -94,7 +94,7 @@ def _prepare(shared: Shared, digest: bytes, place: Place) -> None:
 def _compile_chunk(files: Sequence[str]) -> list[Made]:
     context = _Prepared.context
     if context is None:
-        raise UnusualError("the input changes while it is read")
+        raise UnusualError("the input changed while it was being read")
     return [_compile(file, context) for file in files]
 
 

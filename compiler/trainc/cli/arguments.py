@@ -9,9 +9,10 @@ from argparse import ArgumentParser
 from collections.abc import Callable
 from typing import Any, get_args
 
-from trainc.api.releases import RELEASES, normalize_release
+from trainc.api.releases import DEFAULT_KUBERNETES, KUBERNETES, RELEASES, normalize_kubernetes, normalize_release
 from trainc.options import (
     Delivery,
+    Gang,
     Limits,
     SecretsMode,
     Semantics,
@@ -58,11 +59,18 @@ def add_input(parser: ArgumentParser, *, paths: bool = True) -> None:
     add_release(group.add_argument)
     group.add_argument(
         "--namespace",
-        type=_checked_by(checked_namespace),
+        type=_checked_type(checked_namespace),
         metavar="NAME",
         help="namespace for documents that set none",
     )
     _add_rare_input(parser)
+
+
+def add_matrix(parser: ArgumentParser) -> None:
+    """`--matrix`, for commands that compile all of the input."""
+    group: Any = next(group for group in parser._action_groups if group.title == "input")  # noqa: SLF001 - as in command.py
+    help_text = "compile the trials of the sweep in FILE (`trainc help sweeps`)"
+    set_completion(group.add_argument("--matrix", metavar="FILE", help=help_text), FILE)
 
 
 def _add_rare_input(parser: ArgumentParser) -> None:
@@ -71,6 +79,19 @@ def _add_rare_input(parser: ArgumentParser) -> None:
         "--semantics",
         choices=get_args(Semantics),
         help="gitops (default): what belongs in git; controller: exactly what Trainer's controller would create",
+    )
+    group.add_argument(
+        "--kubernetes",
+        type=_checked_type(normalize_kubernetes),
+        choices=KUBERNETES,
+        metavar="MINOR",
+        help=f"Kubernetes minor of the cluster: {KUBERNETES[0]} to {KUBERNETES[-1]} (default: {DEFAULT_KUBERNETES})",
+    )
+    group.add_argument(
+        "--gang",
+        choices=get_args(Gang),
+        help="what schedules the pods of a gang together: runtime (default), the scheduler in the runtime's "
+        "podGroupPolicy; workload, Kubernetes 1.37 itself",
     )
     group.add_argument(
         "--plugin",
@@ -105,7 +126,7 @@ def add_release(add_argument: Callable[..., Any]) -> None:
     """`--release`, which names a Trainer minor in any of its spellings."""
     add_argument(
         "--release",
-        type=_checked_by(_one_release),
+        type=_checked_type(_one_release),
         choices=RELEASES,
         metavar="MINOR",
         help=f"Trainer release to compile for: {', '.join(RELEASES)}",
@@ -139,7 +160,7 @@ def add_shaping(parser: ArgumentParser) -> None:
     )
     group.add_argument(
         "--keygen-image",
-        type=_checked_by(checked_image),
+        type=_checked_type(checked_image),
         metavar="IMAGE",
         help="image of the Job that generates the keys with --secrets presync-job",
     )
@@ -151,7 +172,7 @@ def add_shaping(parser: ArgumentParser) -> None:
     )
     group.add_argument(
         "--cluster-domain",
-        type=_checked_by(checked_cluster_domain),
+        type=_checked_type(checked_cluster_domain),
         metavar="DOMAIN",
         help="DNS domain of the cluster (default: cluster.local)",
     )
@@ -174,11 +195,12 @@ _BOUNDED = {
 def add_limits(parser: ArgumentParser) -> None:
     """Bounds on input."""
     group = topic_group(parser, "limits")
+    defaults = Limits()
     for limit in fields(Limits):
         if limit.name == _OUTSIDE:
             continue
         what = _BOUNDED.get(limit.name, limit.name.replace("_", " "))
-        default = f"{getattr(Limits(), limit.name):,}"
+        default = f"{getattr(defaults, limit.name):,}"
         group.add_argument(
             f"--max-{limit.name.replace('_', '-')}",
             dest=limit.name,
@@ -208,7 +230,7 @@ def argument_error(reason: str) -> Exception:
     return ArgumentTypeError(reason)
 
 
-def _checked_by(check: Callable[[str], str]) -> Callable[[str], str]:
+def _checked_type(check: Callable[[str], str]) -> Callable[[str], str]:
     """The type of an argument whose words a function of options.py checks."""
 
     def accepted(text: str) -> str:

@@ -5,6 +5,7 @@ Examples:
   trainc build jobs/ --runtimes platform/runtimes -o rendered/
   trainc build jobs/ -o rendered/ --check
   trainc build --overlay overlays/prod -o rendered/prod
+  trainc build --matrix sweep.yaml -o rendered/sweep
   trainc build - < train.yaml | kubectl diff -f -
 
 `trainc help output` explains which files are replaced or deleted.
@@ -21,6 +22,7 @@ from trainc.cli.arguments import (
     FOLDER,
     add_input,
     add_limits,
+    add_matrix,
     add_reporting,
     add_shaping,
     add_strict,
@@ -33,10 +35,12 @@ from trainc.cli.compiling import Run, read_stdin, start
 from trainc.cli.environments import environment_name, environments_of
 from trainc.cli.report_text import STDIN, Files
 from trainc.cli.settings import Settings, settings_of
+from trainc.cli.sweeping import MatrixInput, read_matrix_option
 from trainc.cli.terminal import Progress
 from trainc.diagnostics import CompileError
 
 if TYPE_CHECKING:
+    from trainc.batch.run import Memory
     from trainc.cli.batching import BatchRun
 
 STDOUT = "-"
@@ -45,6 +49,7 @@ STDOUT = "-"
 def add_arguments(parser: ArgumentParser) -> None:
     """Input, output, and how the two relate."""
     add_input(parser)
+    add_matrix(parser)
     output = parser.add_argument_group("output")
     where = output.add_argument(
         "-o",
@@ -104,6 +109,8 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile everything, and write it if nothing is wrong."""
     if not arguments.watch:
         return build(arguments, streams)
+    if arguments.matrix:
+        raise UsageError("--watch and --matrix cannot be combined")
     try:
         every = environments_of(arguments)
         settings = settings_of(every[0])
@@ -123,9 +130,10 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     return watch(arguments, settings, target, streams, build)
 
 
-def build(arguments: Arguments, streams: Streams) -> Status:
-    """One build, from the settings to the output."""
+def build(arguments: Arguments, streams: Streams, memory: Memory | None = None) -> Status:
+    """One build, from the settings to the output. `memory` is for builds of one input again and again."""
     try:
+        matrix = read_matrix_option(arguments)
         every = environments_of(arguments)
         settings = [settings_of(each) for each in every]
     except CompileError as error:
@@ -137,12 +145,12 @@ def build(arguments: Arguments, streams: Streams) -> Status:
     with ExitStack() as stack:
         targets: list[Target] = []
         for which, each, folder in zip(every, settings, folders, strict=True):
-            compilation = _compilation(each, arguments, streams, folder, progress)
+            compilation = _compilation(each, arguments, streams, folder, progress, matrix, memory)
             stack.push(compilation.__exit__)
             targets.append(Target(compilation, folder, environment_name(which)))
         if folders == [STDOUT]:
             return write_stdout(targets[0].compilation, progress, arguments, streams)
-        return write_folders(targets, progress, arguments, streams)
+        return write_folders(targets, progress, arguments, streams, None if memory is None else memory.output)
 
 
 def _target(arguments: Arguments, settings: Settings) -> str:
@@ -168,19 +176,26 @@ def _is_same(path: str, other: str) -> bool:
     return os.path.realpath(path) == os.path.realpath(other)
 
 
-def _compilation(
-    settings: Settings, arguments: Arguments, streams: Streams, target: str, progress: Progress
+def _compilation(  # noqa: PLR0913, PLR0917 - what a build has decided so far
+    settings: Settings,
+    arguments: Arguments,
+    streams: Streams,
+    target: str,
+    progress: Progress,
+    matrix: MatrixInput | None,
+    memory: Memory | None,
 ) -> Run | BatchRun:
     """Job files apart where that was asked for, and where they can be; else the input as a whole."""
     skip = settings.output if target == STDOUT else target
     stdin = read_stdin(settings, streams)
-    # Policies look at the objects of a job, which a cache does not hold.
-    if (arguments.jobs != 1 or arguments.cache is not None) and not settings.configuration.policies:
+    # Policies look at the objects of a job, which a cache does not hold; the trials of a sweep stand in no file.
+    can_be_apart = matrix is None and not settings.configuration.policies
+    if can_be_apart and (arguments.jobs != 1 or arguments.cache is not None or memory is not None):
         from trainc.cli.batching import Request, UnusualError, process_count, run_in_batches
 
         request = Request(
             settings.paths, settings.runtimes, settings.overlays, settings.options, arguments.format,
-            skip, stdin, process_count(arguments.jobs), arguments.cache, settings.configuration.exclude,
+            skip, stdin, process_count(arguments.jobs), arguments.cache, settings.configuration.exclude, memory,
         )  # fmt: skip
         try:
             compilation = run_in_batches(request, settings, progress)
@@ -193,4 +208,4 @@ def _compilation(
             if compilation.unsaved:
                 streams.err.write(f"trainc: could not write the cache: {compilation.unsaved}\n")
             return compilation
-    return start(settings, stdin, skip, step=progress.step)
+    return start(settings, stdin, skip, step=progress.step, matrix=matrix)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from trainc.cli.batching import BatchRun
     from trainc.cli.settings import Settings
     from trainc.output.folder import Plan
+    from trainc.reading.remembered import Remembered
 
 _IN_MEMORY = 8_000_000
 _AT_A_TIME = 1_000_000
@@ -49,14 +50,20 @@ class Target:
     environment: str = ""
 
 
-def write_folders(targets: Sequence[Target], progress: Progress, arguments: Arguments, streams: Streams) -> Status:
+def write_folders(
+    targets: Sequence[Target],
+    progress: Progress,
+    arguments: Arguments,
+    streams: Streams,
+    remembered: Remembered | None = None,
+) -> Status:
     """A file for each job in each folder, or with --check what would change there; nothing where anything is wrong."""
     texts = [_files(target.compilation) for target in targets]
     progress.clear()
     refused = [_is_refused(target.compilation, arguments) for target in targets]
     if any(refused):
         return _refuse_all(targets, arguments, streams)
-    plans = _planned(targets, texts, arguments)
+    plans = _plan_all(targets, texts, arguments, remembered)
     for target, planned in zip(targets, plans, strict=True):
         target.compilation.diagnostics += _plan_diagnostics(planned, target.folder, arguments)
     if any(has_errors(target.compilation.diagnostics) for target in targets):
@@ -72,19 +79,29 @@ def _files(compilation: Run | BatchRun) -> dict[str, str]:
     """The text of every file that the jobs make, by its path in the folder."""
     from trainc.output.folder import file_name, first_line
 
-    home = _home_of(compilation.settings)
+    home, folders = _home_of(compilation.settings), _Folders()
     return {
-        file_name(namespace, name): first_line(_source(file, home)) + text.decode()
+        file_name(namespace, name): first_line(_source(file, home, folders)) + text.decode()
         for namespace, name, text, file in compilation.texts("yaml")
     }
 
 
-def _planned(targets: Sequence[Target], texts: Sequence[dict[str, str]], arguments: Arguments) -> list[Plan]:
+def _plan_all(
+    targets: Sequence[Target],
+    texts: Sequence[dict[str, str]],
+    arguments: Arguments,
+    remembered: Remembered | None,
+) -> list[Plan]:
     """What is to be done in each folder, and unless it is only looked at or one refuses, done."""
     from trainc.output.folder import apply_plan, plan
 
     plans = [
-        plan(target.folder, files, prune=arguments.prune or target.compilation.settings.whole)
+        plan(
+            target.folder,
+            files,
+            prune=arguments.prune or target.compilation.settings.whole,
+            remembered=remembered,
+        )
         for target, files in zip(targets, texts, strict=True)
     ]
     if arguments.check or any(planned.refused for planned in plans):
@@ -97,7 +114,7 @@ def _plan_diagnostics(planned: Plan, folder: str, arguments: Arguments) -> Itera
     if arguments.check:
         yield from planned.interrupted
     if planned.kept and not planned.refused:
-        yield _kept(planned.kept, folder, arguments)
+        yield _kept_files_info(planned.kept, folder, arguments)
 
 
 def _refuse_all(targets: Sequence[Target], arguments: Arguments, streams: Streams) -> Status:
@@ -116,7 +133,7 @@ def _show(planned: Plan, folder: str, arguments: Arguments, streams: Streams) ->
         _print_changes(list(planned.described()), folder, arguments, streams)
 
 
-def _kept(paths: Sequence[str], target: str, arguments: Arguments) -> Diagnostic:
+def _kept_files_info(paths: Sequence[str], target: str, arguments: Arguments) -> Diagnostic:
     """What a build of some jobs leaves alone; with --prune only files without trainc's first line are left."""
     some = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
     message = f"kept {counted_noun(len(paths), 'file')} of other jobs in {target}: {some}"
@@ -135,13 +152,22 @@ def _home_of(settings: Settings) -> str:
     return repository_above(folder) or (os.path.realpath(folder) if configured else "")
 
 
-def _source(file: str, home: str) -> str:
+class _Folders(dict[str, str]):
+    """The real path of each folder that is asked for, found once."""
+
+    def __missing__(self, folder: str) -> str:
+        self[folder] = found = os.path.realpath(folder)
+        return found
+
+
+def _source(file: str, home: str, folders: _Folders) -> str:
     """What the first line of a file calls its source: the same text on any machine."""
     if file == STDIN:
         return "stdin"
-    real = os.path.realpath(file)
+    folder, name = os.path.split(file)
+    real = os.path.realpath(file) if os.path.islink(file) else os.path.join(folders[folder], name)
     if home and real.startswith(home + os.sep):
-        return os.path.relpath(real, home).replace(os.sep, "/")
+        return real.removeprefix(home + os.sep).replace(os.sep, "/")
     return os.path.basename(file)
 
 

@@ -20,12 +20,13 @@ from collections.abc import Iterator, Sequence
 
 from trainc.admission.admit import check_rendered
 from trainc.api.documents import Manifest
-from trainc.cli.arguments import add_input, add_limits, add_reporting, add_shaping, add_strict
+from trainc.cli.arguments import add_input, add_limits, add_matrix, add_reporting, add_shaping, add_strict
 from trainc.cli.command import Arguments, Status, Streams
 from trainc.cli.compiling import Run, diagnostics_paint, is_checked, is_failure, nothing_found, read_stdin, start
 from trainc.cli.environments import environment_name, environments_of, merge_diagnostics
 from trainc.cli.report_text import Files, counted_noun, text_report
 from trainc.cli.settings import Settings, settings_of
+from trainc.cli.sweeping import MatrixInput, read_matrix_option
 from trainc.cli.terminal import Progress
 from trainc.compilation import CompiledJob
 from trainc.diagnostics import CompileError, Diagnostic, has_errors, sort_diagnostics
@@ -38,6 +39,7 @@ FORMATS = ("text", "json", "github", "sarif")
 def add_arguments(parser: ArgumentParser) -> None:
     """Input, and the form of the report."""
     add_input(parser)
+    add_matrix(parser)
     add_shaping(parser)
     add_limits(parser)
     add_reporting(parser)
@@ -51,11 +53,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile, throw the manifests away, and report."""
     try:
+        matrix = read_matrix_option(arguments)
         every = [(environment_name(each), settings_of(each)) for each in environments_of(arguments)]
     except CompileError as error:
         return _report(error.diagnostics, Files(), arguments, streams)
     stdin, progress = read_stdin(every[0][1], streams), Progress(streams.err)
-    checked = {name: _check(settings, stdin, progress, arguments) for name, settings in every}
+    checked = {name: _check(settings, stdin, progress, arguments, matrix) for name, settings in every}
     progress.clear()
     findings = _check_ignore_comments([each.checking for each in checked.values()])
     found = merge_diagnostics({name: [*each.checking.diagnostics, *findings] for name, each in checked.items()})
@@ -76,8 +79,10 @@ class _Checked:
     counted: str
 
 
-def _check(settings: Settings, stdin: bytes, progress: Progress, arguments: Arguments) -> _Checked:
-    checking = start(settings, stdin, checks_fragments=True, step=progress.step)
+def _check(
+    settings: Settings, stdin: bytes, progress: Progress, arguments: Arguments, matrix: MatrixInput | None
+) -> _Checked:
+    checking = start(settings, stdin, checks_fragments=True, step=progress.step, matrix=matrix)
     cluster = settings.configuration.cluster
     manifests: list[Manifest] = []
     runs: list[str] = []
@@ -135,11 +140,11 @@ def _report(diagnostics: Sequence[Diagnostic], files: Files, arguments: Argument
     if arguments.format == "text":
         streams.err.write(text_report(found, files, diagnostics_paint(arguments, streams), quiet=arguments.quiet))
     else:
-        streams.out.write(_formatted(found, arguments.format).encode("utf-8", "backslashreplace"))
+        streams.out.write(_format(found, arguments.format).encode("utf-8", "backslashreplace"))
     return Status.DIAGNOSED if is_failure(found, arguments) else Status.DONE
 
 
-def _formatted(diagnostics: Sequence[Diagnostic], form: str) -> str:
+def _format(diagnostics: Sequence[Diagnostic], form: str) -> str:
     if form == "json":
         from trainc.cli.report_formats import json_report
 

@@ -74,6 +74,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("check", "validate and lint without writing anything", "check"),
     Command("diff", "show what changes, and what the cluster will do about it", "diff"),
     Command("fits", "check whether Kueue's queues can ever admit each job", "fits"),
+    Command("doctor", "check whether a cluster has what the jobs need", "doctor"),
     Command("explain", "show which file, patch or plugin set each output field", "explain"),
     Command("graph", "draw the steps, pods, addresses and GPUs of a job", "graph"),
     Command("run", "run a job as processes on this machine, to see its ranks meet", "run"),
@@ -157,12 +158,12 @@ def parse_arguments(parser: ArgumentParser, words: Sequence[str]) -> Arguments:
     parse = parser.parse_known_args if has_actions else parser.parse_known_intermixed_args
     arguments, unknown = parse(words, Arguments())
     if unknown:
-        parser.error(_unknown(parser, unknown))
+        parser.error(_unknown_argument(parser, unknown))
     assert isinstance(arguments, Arguments)
     return arguments
 
 
-def _unknown(parser: ArgumentParser, words: Sequence[str]) -> str:
+def _unknown_argument(parser: ArgumentParser, words: Sequence[str]) -> str:
     """What is wrong with words that the parser has no place for: the first option among them, if there is one."""
     option = next((word.partition("=")[0] for word in words if word.startswith("-")), None)
     if option is None:

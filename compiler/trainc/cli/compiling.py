@@ -10,6 +10,7 @@ from trainc.cli.command import Arguments, Streams
 from trainc.cli.configuration import FILE_NAME
 from trainc.cli.report_text import STDIN, Files, counted_noun
 from trainc.cli.settings import Settings
+from trainc.cli.sweeping import MatrixInput, Tally, expand_inputs
 from trainc.cli.terminal import Paint
 from trainc.compilation import CompiledJob
 from trainc.diagnostics import Diagnostic, Finding, Severity, has_errors
@@ -60,6 +61,7 @@ class Run:
     files: Files
     step: Step = _ignore_progress
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    tally: Tally | None = None
     compiled: int = 0
 
     def __enter__(self) -> Self:
@@ -84,11 +86,15 @@ class Run:
         """Every job that compiles, by (namespace, name); what is wrong with the others is in `diagnostics`."""
         total = sum(document.data.get("kind") in _JOB_KINDS for document in self.inputs.documents)
         for job, found in self.session.compile_each():
-            self.diagnostics += found
+            self.diagnostics += found if self.tally is None else self.tally.without_repetitions(found)
             if job is not None:
                 self.compiled += 1
                 self.step("compiling", self.compiled, total)
+                if self.tally is not None:
+                    self.tally.add(job)
                 yield job
+        if self.tally is not None:
+            self.diagnostics += self.session.rules(self.tally.diagnostics(), True)
 
 
 def read_stdin(settings: Settings, streams: Streams) -> bytes:
@@ -96,26 +102,32 @@ def read_stdin(settings: Settings, streams: Streams) -> bytes:
     return read_bounded(streams.stdin, settings.options.limits.file_bytes) if STDIN in settings.paths else b""
 
 
-def start(
+def start(  # noqa: PLR0913 - all but three go by their names
     settings: Settings,
     stdin: bytes,
     skip: str | None = None,
     *,
     checks_fragments: bool = False,
     step: Step = _ignore_progress,
+    matrix: MatrixInput | None = None,
 ) -> Run:
     """Read the input of a command; the folder `skip` is not entered. Fragments may be the command's own concern.
 
-    `step` is told how far reading and compiling have come.
+    `step` is told how far reading and compiling have come. With a `matrix`, its trials are the input's TrainJobs.
     """
-    inputs = settings.read(BytesIO(stdin), skip, step)
+    template = matrix[0].template if matrix is not None else None
+    inputs = settings.read(BytesIO(stdin), skip, step, extra_documents=() if template is None else (template,))
+    tally = None
+    if matrix is not None:
+        inputs, tally = expand_inputs(inputs, matrix)
     rules = settings.policy(stdin)
     judge, problems = judge_of(settings, inputs.documents)
     session = Session.of(
         inputs.documents, inputs.runtime_sources, settings.options, inputs.catalog, place, rules, judge
     )
     skipped = skipped_documents(inputs.documents, settings, checks_fragments=checks_fragments)
-    return Run(settings, inputs, session, Files(stdin), step, rules([*inputs.diagnostics, *problems, *skipped], True))
+    found = rules([*inputs.diagnostics, *problems, *skipped], True)
+    return Run(settings, inputs, session, Files(stdin), step, found, tally)
 
 
 def judge_of(settings: Settings, documents: Sequence[Document]) -> tuple[Judge | None, list[Diagnostic]]:
@@ -140,7 +152,7 @@ def nothing_found(settings: Settings, found: Sequence[Diagnostic]) -> list[Diagn
     read = ("the standard input" if path == STDIN else path for path in settings.paths)
     paths = ", ".join(read) or "the overlay's resources"
     message = f"no TrainJob found in {paths}; with pruning on, empty output would delete every running job"
-    hint = "use the folder that has the TrainJobs, or pass --allow-empty"
+    hint = "pass the file or folder with your TrainJobs, create an example with `trainc init`, or allow this with --allow-empty"
     return [Diagnostic("NoTrainJob", "error", message, hint)]
 
 
@@ -214,11 +226,13 @@ def _skipped(document: Document, fragment: Fragment | None) -> Diagnostic:
 
     message = "neither a TrainJob nor a runtime; skipped"
     source = document.locate(("kind",))
+    is_sweep = document.data.get("kind") == "Sweep"
+    hint = f"to compile its trials, use --matrix {document.file}"
     return Diagnostic(
         "SkippedDocument",
         "warning",
         message,
-        "remove it from the paths on the command line",
+        hint if is_sweep else "remove it from the paths on the command line",
         label_of(document.data),
         "",
         source,

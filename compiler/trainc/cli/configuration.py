@@ -8,10 +8,9 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainc.cli.configuration_keys import BY_NAME, ENVIRONMENTS, problems_of
 from trainc.diagnostics import CompileError, Diagnostic, Path, format_path
 from trainc.diagnostics.policy import Rule, read_rules
-from trainc.options import Delivery, Limits, SecretsMode, Semantics
+from trainc.options import Delivery, Gang, Limits, SecretsMode, Semantics
 from trainc.reading.confinement import OUTSIDE_HINT, folders_upward, is_inside, root_around
 from trainc.reading.document import Document
 from trainc.reading.file_filter import Exclude
@@ -38,6 +37,8 @@ class Configuration:
     name_hash: bool | None = None
     sync_options: tuple[str, ...] | None = None
     plugins: tuple[str, ...] | None = None
+    gang: Gang | None = None
+    kubernetes: str | None = None
     output: str | None = None
     cluster: str | None = None
     policies: tuple[str, ...] = ()
@@ -66,18 +67,22 @@ def read_configuration(paths: Sequence[str], named: str | None, limits: Limits =
         problems = list(_leading_outside(document, os.path.dirname(file), root))
     if problems:
         raise CompileError(problems)
+    from trainc.cli.configuration_keys import ENVIRONMENTS
+
     folder = os.path.dirname(file)
-    decided = _decided(document.data, folder)
+    decided = _read_settings(document.data, folder)
     found = Configuration(file, **decided)
     environments = {
-        name: replace(found, **_decided(own, folder, found), environment=name)
+        name: replace(found, **_read_settings(own, folder, found), environment=name)
         for name, own in document.data.get(ENVIRONMENTS, {}).items()
     }
     return replace(found, environments=environments)
 
 
-def _decided(data: Mapping[str, Any], folder: str, around: Configuration = Configuration()) -> dict[str, Any]:
+def _read_settings(data: Mapping[str, Any], folder: str, around: Configuration = Configuration()) -> dict[str, Any]:
     """Fields of a Configuration; `around` is what an environment stands in: its rules come on top of those."""
+    from trainc.cli.configuration_keys import BY_NAME
+
     values: dict[str, Any] = {_FIELDS.get(key, key): value for key, value in data.items() if key in BY_NAME}
     for key in _PATHS:
         if key in data:
@@ -107,6 +112,8 @@ def _search(paths: Sequence[str]) -> str | None:
 
 def _leading_outside(document: Document, folder: str, root: str) -> Iterator[Diagnostic]:
     """What the paths of a valid trainc.yaml have wrong."""
+    from trainc.cli.configuration_keys import ENVIRONMENTS
+
     parts: dict[tuple[str, ...], Any] = {
         (ENVIRONMENTS, name): own for name, own in document.data.get(ENVIRONMENTS, {}).items()
     }
@@ -143,6 +150,8 @@ def _problems(document: Document) -> Iterator[Diagnostic]:
         hint = "rename this file, or pass the settings file with --config FILE"
         yield _wrong(document, ("kind",), f"this is a {document.data['kind']}, not a trainc settings file", hint)
         return
+    from trainc.cli.configuration_keys import problems_of
+
     for path, message, hint in problems_of(document.data):
         yield _wrong(document, path, message, hint)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias, get_args
 
-from trainc.api.releases import RELEASES, normalize_release
+from trainc.api.releases import KUBERNETES, RELEASES, normalize_kubernetes, normalize_release
 from trainc.diagnostics import Path
 from trainc.diagnostics.policy import RULES_SCHEMA, Problem, read_rules
-from trainc.options import Delivery, SecretsMode, Semantics
+from trainc.options import Delivery, Gang, SecretsMode, Semantics
 from trainc.startup.records import dataclass
 
 Schema: TypeAlias = dict[str, Any]
@@ -31,12 +31,15 @@ def _one_of(*choices: str) -> Callable[[Any], tuple[str, str] | None]:
     return lambda value: None if value in choices else (f"invalid value {value!r}", f"choose {' or '.join(choices)}")
 
 
-def _is_release(value: Any) -> tuple[str, str] | None:
-    try:
-        normalize_release(value if isinstance(value, str) else repr(value))
-    except ValueError as error:
-        return f"invalid value {value!r}", str(error)
-    return None if isinstance(value, str) else (f"invalid value {value!r}", f'write it in quotes: "{value}"')
+def _is_minor(normalize: Callable[[str], str]) -> Callable[[Any], tuple[str, str] | None]:
+    def check(value: Any) -> tuple[str, str] | None:
+        try:
+            normalize(value if isinstance(value, str) else repr(value))
+        except ValueError as error:
+            return f"invalid value {value!r}", str(error)
+        return None if isinstance(value, str) else (f"invalid value {value!r}", f'write it in quotes: "{value}"')
+
+    return check
 
 
 def _is(kind: type, hint: str) -> Callable[[Any], tuple[str, str] | None]:
@@ -59,7 +62,7 @@ KEYS: tuple[Key, ...] = (
     Key("sources", "Files and folders with TrainJobs: what is compiled when no PATH is given.", _TEXTS, _is_texts),
     Key("runtimes", "Folders with runtimes; they come before the built-in ones.", _TEXTS, _is_texts),
     Key("overlay", "The overlay to apply, or several in order.", _OR_TEXTS, _is_overlay),
-    Key("release", f"The Trainer release, in quotes: {', '.join(RELEASES)}.", _TEXT, _is_release),
+    Key("release", f"The Trainer release, in quotes: {', '.join(RELEASES)}.", _TEXT, _is_minor(normalize_release)),
     Key(
         "semantics",
         "What to compile: what belongs in git, or exactly what the controller creates.",
@@ -85,6 +88,18 @@ KEYS: tuple[Key, ...] = (
         "Whether names end in a hash of the job's content.",
         {"type": "boolean"},
         _is(bool, "write true or false, without quotes"),
+    ),
+    Key(
+        "gang",
+        "What schedules the pods of a gang together: the runtime's scheduler, or Kubernetes 1.37 itself.",
+        {"enum": list(get_args(Gang))},
+        _one_of(*get_args(Gang)),
+    ),
+    Key(
+        "kubernetes",
+        f"The Kubernetes minor of the cluster, in quotes: {', '.join(KUBERNETES)}.",
+        _TEXT,
+        _is_minor(normalize_kubernetes),
     ),
     Key("policies", "Folders with the cluster's ValidatingAdmissionPolicies and their bindings.", _TEXTS, _is_texts),
     Key("plugins", "Plugins of other distributions to use, by name.", _TEXTS, _is_texts),

@@ -84,11 +84,11 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         out = BytesIO()
         statuses.append(_run(each, Streams(streams.stdin, out, streams.err)))
         shown[environment_name(each)] = out.getvalue()
-    streams.out.write(_all_shown(shown, arguments.format))
+    streams.out.write(_format_all(shown, arguments.format))
     return max(statuses)
 
 
-def _all_shown(shown: Mapping[str, bytes], form: str) -> bytes:
+def _format_all(shown: Mapping[str, bytes], form: str) -> bytes:
     """What was shown of each environment, under its name; of those that could be read."""
     if form == "json":
         import json
@@ -106,8 +106,8 @@ def _run(arguments: Arguments, streams: Streams) -> Status:
         report = text_report(diagnostics, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
         streams.err.write(report)
         return Status.DIAGNOSED
-    diff = _compared(before, after, arguments)
-    streams.out.write(_shown(diff, arguments, streams).encode("utf-8", "backslashreplace"))
+    diff = _compare_sides(before, after, arguments)
+    streams.out.write(_format_diff(diff, arguments, streams).encode("utf-8", "backslashreplace"))
     _report_new_warnings(before, after, arguments, streams)
     return Status.DIAGNOSED if arguments.exit_code and diff.has_changes else Status.DONE
 
@@ -153,7 +153,7 @@ def _read(side: Side, arguments: Arguments, streams: Streams, diagnostics: list[
         return None
 
 
-def _compared(before: ReadSide, after: ReadSide, arguments: Arguments) -> Diff:
+def _compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments) -> Diff:
     from trainc.api.releases import NEWEST_RELEASE
     from trainc.diff.comparison import compare
     from trainc.diff.delivery import DELIVERY_METHODS, chosen_method
@@ -208,7 +208,7 @@ def _label(side: ReadSide, other: ReadSide) -> str:
     return side.label + named if differ and not side.label.endswith(named) else side.label
 
 
-def _shown(diff: Diff, arguments: Arguments, streams: Streams) -> str:
+def _format_diff(diff: Diff, arguments: Arguments, streams: Streams) -> str:
     if arguments.format == "json":
         from trainc.diff.json_form import diff_json
 

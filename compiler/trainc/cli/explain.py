@@ -63,7 +63,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if isinstance(chosen, NoMatch):
         streams.err.write(f"trainc explain: no such field: {arguments.field}; {_hint(chosen)}\n")
         return Status.DIAGNOSED
-    streams.out.write(_shown(chosen, arguments, streams).encode("utf-8", "backslashreplace"))
+    streams.out.write(_format(chosen, arguments, streams).encode("utf-8", "backslashreplace"))
     return Status.DONE
 
 
@@ -74,7 +74,7 @@ def _hint(nothing: NoMatch) -> str:
     return f"did you mean {' or '.join(nothing.near)}?" if nothing.near else "omit FIELD to see all fields"
 
 
-def _shown(chosen: Explanation, arguments: Arguments, streams: Streams) -> str:
+def _format(chosen: Explanation, arguments: Arguments, streams: Streams) -> str:
     if arguments.format == "json":
         from trainc.explain.as_json import explanation_json
 

@@ -3,7 +3,7 @@
 Each job is tried alone on the idle cluster, then all jobs together, in order.
 Jobs without a queue are matched against the nodes, as kube-scheduler does. The
 answer is never "yes, now": running workloads, preemption, fair sharing and
-admission checks are unknown. --cluster holds the output of
+admission checks are unknown. --cluster expects the output of
 
   kubectl get clusterqueues,localqueues,cohorts,resourceflavors,topologies,nodes,namespaces,limitranges,runtimeclasses -A -o yaml > cluster/all.yaml
 
@@ -58,12 +58,12 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if not any(clusters.values()):
         raise UsageError("--cluster DIR is missing, and trainc.yaml has no `cluster:`")
     stdin = read_stdin(next(iter(every.values())), streams)
-    asked = {name: _asked(every[name], cluster, stdin) for name, cluster in clusters.items() if cluster}
-    _print({name: answers for name, (answers, _) in asked.items() if answers}, arguments, streams)
-    return _refused({name: found for name, (_, found) in asked.items()}, Files(stdin), arguments, streams)
+    requested = {name: _judge(every[name], cluster, stdin) for name, cluster in clusters.items() if cluster}
+    _print({name: answers for name, (answers, _) in requested.items() if answers}, arguments, streams)
+    return _refused({name: found for name, (_, found) in requested.items()}, Files(stdin), arguments, streams)
 
 
-def _asked(settings: Settings, cluster: str, stdin: bytes) -> tuple[Fits | None, list[Diagnostic]]:
+def _judge(settings: Settings, cluster: str, stdin: bytes) -> tuple[Fits | None, list[Diagnostic]]:
     """The answers for one environment, None where there are none, and what there is to say."""
     compiling = start(settings, stdin)
     manifests = [manifest for job in compiling.jobs() for manifest in job.manifests]

@@ -48,7 +48,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     one, settings = found
     graph = read_graph(one.compiled.manifests, enabled(settings.options.plugins))
     try:
-        drawn = _drawn(graph, arguments, streams)
+        drawn = _format(graph, arguments, streams)
     except ModuleNotFoundError as missing:
         if missing.name != "svg":
             raise
@@ -58,7 +58,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     return Status.DONE
 
 
-def _drawn(graph: Graph, arguments: Arguments, streams: Streams) -> str:
+def _format(graph: Graph, arguments: Arguments, streams: Streams) -> str:
     match arguments.format:
         case "mermaid":
             from trainc.graph.mermaid import graph_mermaid

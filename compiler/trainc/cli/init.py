@@ -86,7 +86,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     requirement = Requirement(arguments.requirement) if arguments.requirement else _own_requirement()
     texts = _texts(arguments, requirement)
     if arguments.print:
-        streams.out.write(_printed(texts).encode("utf-8", "backslashreplace"))
+        streams.out.write(_format_files(texts).encode("utf-8", "backslashreplace"))
         return Status.DONE
     if os.path.isfile(folder):
         raise UsageError(f"{folder} is a file; use a folder (it is created if missing)")
@@ -147,7 +147,7 @@ def _schemas() -> dict[str, str]:
     return {f".vscode/{name}.schema.json": json.dumps(schema) + "\n" for name, schema in schemas.items()}
 
 
-def _printed(texts: Mapping[str, str]) -> str:
+def _format_files(texts: Mapping[str, str]) -> str:
     """One file as it is, several under their names, as head and tail print them."""
     shown = {path: text for path, text in texts.items() if len(texts) == 1 or path != REQUIREMENTS} or texts
     if len(shown) == 1:
@@ -164,7 +164,7 @@ def _merge_with_existing(folder: str, texts: Mapping[str, str]) -> tuple[dict[st
         if not os.path.lexists(target):
             merged[path] = text
         elif path not in _LEFT_ALONE:
-            whole = _added(target, path, text)
+            whole = _add_to_existing(target, path, text)
             if whole is None:
                 in_the_way.append(path)
             else:
@@ -172,7 +172,7 @@ def _merge_with_existing(folder: str, texts: Mapping[str, str]) -> tuple[dict[st
     return merged, in_the_way
 
 
-def _added(target: str, path: str, text: str) -> str | None:
+def _add_to_existing(target: str, path: str, text: str) -> str | None:
     if path not in _ADDED_TO:
         return None
     try:

@@ -66,7 +66,7 @@ def _function(text: bytes, arguments: Arguments, streams: Streams) -> Status:
     from trainc.integrations.krm.resource_list import answer, read_resource_list, results_of
 
     request = read_resource_list(text)
-    done = _transformed(request.items, request.configuration, arguments)
+    done = _transform(request.items, request.configuration, arguments)
     results = results_of(done.diagnostics, [*request.items, *done.items])
     streams.out.write(dump_yaml([answer(request, done.items, results)]).encode("utf-8", "backslashreplace"))
     return _report(done.diagnostics, Files(text), arguments, streams)
@@ -79,14 +79,14 @@ def _plugin(text: bytes, arguments: Arguments, streams: Streams) -> Status:
     documents, problems = read_documents(text, _STDIN, Limits())
     if has_errors(problems):
         raise CompileError(problems)
-    done = _transformed([document.data for document in documents], configuration, arguments)
+    done = _transform([document.data for document in documents], configuration, arguments)
     status = _report([*problems, *done.diagnostics], Files(text), arguments, streams)
     if status is Status.DONE:
         streams.out.write(dump_yaml(done.items).encode("utf-8", "backslashreplace"))
     return status
 
 
-def _transformed(items: Sequence[Manifest], configuration: Document | None, arguments: Arguments) -> Transformed:
+def _transform(items: Sequence[Manifest], configuration: Document | None, arguments: Arguments) -> Transformed:
     folder = os.curdir
     refused = used_as_validator(folder, configuration)
     if refused:

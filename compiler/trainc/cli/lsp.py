@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: ArgumentParser) -> None:
     """How to compile, where trainc.yaml does not say; editors may name the standard streams."""
-    parser.add_argument("--stdio", action="store_true", help="use the standard streams, which is the default")
+    parser.add_argument("--stdio", action="store_true", help="use standard input and output (the default)")
     add_input(parser, paths=False)
     add_shaping(parser)
     add_limits(parser)

@@ -35,14 +35,14 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         return Status.DONE
     text = page(arguments.code)
     if text is None:
-        near = did_you_mean(_as_written(arguments.code), codes())
+        near = did_you_mean(_to_code(arguments.code), codes())
         streams.err.write(f"trainc rule: unknown code {arguments.code!r}; {near or '`trainc rule --all` lists them'}\n")
         return Status.DIAGNOSED
     streams.out.write(text.encode("utf-8", "backslashreplace"))
     return Status.DONE
 
 
-def _as_written(code: str) -> str:
+def _to_code(code: str) -> str:
     """`unknown-field` as UnknownField, so that near names are found however a code is typed."""
     words = code.replace("_", "-").split("-")
     return "".join(word[:1].upper() + word[1:] for word in words)

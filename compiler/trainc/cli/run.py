@@ -19,7 +19,9 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import subprocess
 import tempfile
+import time
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
@@ -29,7 +31,7 @@ from trainc.cli.arguments import FILE, FOLDER, argument_error, set_completion
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.one_job import add_job, compiled_job
 from trainc.cli.report_text import Files, text_report
-from trainc.cli.terminal import Paint, Part
+from trainc.cli.terminal import Paint, Part, Progress
 from trainc.diagnostics import Diagnostic, Finding, format_path, has_errors
 from trainc.explain.select_job import OneJob
 from trainc.plugins.plugin import Plugin
@@ -39,9 +41,10 @@ from trainc.run.job_size import Size, requested_programs, scale_job
 from trainc.run.model import Machine, Plan, Pod, Program
 from trainc.run.plan import plan_of
 from trainc.run.processes import MARK, Reports, run_plan
-from trainc.run.stand_ins import ASKED_ABOUT, local_variables
+from trainc.run.stand_ins import ASKED_ABOUT, MODULES_ASKED_ABOUT, local_variables
 
 _MOST_PODS = 64
+_SILENT = 5.0
 _PORTS = 64
 # What a dry run prints, so that it prints the same each time.
 _EXAMPLE, _EXAMPLE_PORTS = "/tmp/trainc-run", range(29500, 29500 + _PORTS)  # noqa: S108 - nothing is written there
@@ -88,10 +91,14 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         machine = _machine(arguments, workdir, one)
         plugins = enabled(settings.options.plugins)
         plan = plan_of(one.compiled.manifests, machine, plugins)
-        diagnostics = [*one.diagnostics, *_placed(changed, one, "TrainJob"), *_placed(plan.findings, one, "JobSet")]
+        diagnostics = [
+            *one.diagnostics,
+            *_place_findings(changed, one, "TrainJob"),
+            *_place_findings(plan.findings, one, "JobSet"),
+        ]
         streams.err.write(text_report(diagnostics, Files(), paint, quiet=arguments.quiet))
         if arguments.dry_run:
-            streams.out.write(_printed(plan).encode("utf-8", "backslashreplace"))
+            streams.out.write(_format_plan(plan).encode("utf-8", "backslashreplace"))
         if has_errors(diagnostics):
             return Status.DIAGNOSED
         if plan.pods > _MOST_PODS:
@@ -102,7 +109,9 @@ def run(arguments: Arguments, streams: Streams) -> Status:
             return Status.DONE
         _make(plan)
         environ = _environ(machine, plugins)
-        reports = _reports(arguments, streams, plan)
+        line = Progress(streams.err)
+        reports = _reports(arguments, streams, plan, line)
+        stack.callback(line.clear)
         restarts = not arguments.no_restarts
         return Status(run_plan(plan, environ, reports, restarts=restarts, timeout=arguments.timeout))
 
@@ -113,14 +122,26 @@ def _temporary() -> tempfile.TemporaryDirectory[str]:
 
 def _machine(arguments: Arguments, workdir: str, one: OneJob) -> Machine:
     places = dict(arguments.map)
-    asked = {*ASKED_ABOUT, *requested_programs(one.compiled.manifests, places)}
-    programs = {name: path for name in asked if (path := shutil.which(name))}
+    requested = {*ASKED_ABOUT, *requested_programs(one.compiled.manifests, places)}
+    programs = {name: path for name in requested if (path := shutil.which(name))}
     python = os.path.abspath(arguments.python) if arguments.python else ""
     if python and not shutil.which(python):
         raise UsageError(f"--python: {arguments.python} is not an executable file")
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     ports = tuple(_EXAMPLE_PORTS) if arguments.dry_run else _free_ports(_PORTS)
-    return Machine(workdir, os.environ, programs, ports, places, python, is_root)
+    uses_tune = "tune" in requested_programs(one.compiled.manifests, places)
+    missing = _missing_modules(python or programs.get("python3", "")) if uses_tune else frozenset()
+    return Machine(workdir, os.environ, programs, ports, places, python, is_root, missing)
+
+
+def _missing_modules(python: str) -> frozenset[str]:
+    """The modules that an interpreter lacks; all of them where there is no interpreter."""
+    program = "import sys, importlib.util as u; print(*(m for m in sys.argv[1:] if not u.find_spec(m)))"
+    if not python:
+        return frozenset(MODULES_ASKED_ABOUT)
+    words = [python, "-c", program, *MODULES_ASKED_ABOUT]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603 - the user's interpreter
+    return frozenset(done.stdout.split() if done.returncode == 0 else MODULES_ASKED_ABOUT)
 
 
 def _free_ports(count: int) -> tuple[int, ...]:
@@ -135,7 +156,7 @@ def _free_ports(count: int) -> tuple[int, ...]:
 def _environ(machine: Machine, plugins: Sequence[Plugin]) -> dict[str, str]:
     """This machine's variables, less those that a launcher around this one may have set, and what one machine needs."""
     known = [name for plugin in plugins for name in (*plugin.reserved, *plugin.shell_names)]
-    told = {
+    variables = {
         *known,
         *(value for plugin in plugins for value in plugin.shell_names.values()),
         "RANK",
@@ -143,7 +164,7 @@ def _environ(machine: Machine, plugins: Sequence[Plugin]) -> dict[str, str]:
         "WORLD_SIZE",
     }
     environ = {
-        **dict(inherited_variables(machine.environ, sorted(told))),
+        **dict(inherited_variables(machine.environ, sorted(variables))),
         **local_variables(machine),
         MARK: machine.workdir,
     }
@@ -161,37 +182,50 @@ def _make(plan: Plan) -> None:
             os.chmod(path, 0o700)
 
 
-def _placed(findings: Iterable[Finding], one: OneJob, kind: str) -> list[Diagnostic]:
+def _place_findings(findings: Iterable[Finding], one: OneJob, kind: str) -> list[Diagnostic]:
     label = f"{kind} {one.compiled.namespace}/{one.compiled.name}".replace(" /", " ")
     return [Diagnostic(f.code, f.severity, f.message, f.hint, label, format_path(f.path)) for f in findings]
 
 
-def _reports(arguments: Arguments, streams: Streams, plan: Plan) -> Reports:
+def _reports(arguments: Arguments, streams: Streams, plan: Plan, line: Progress) -> Reports:
     names = [pod.short for step in plan.steps for pod in step.pods]
     width = max(map(len, names), default=0)
     colours = {name: _COLOURS[index % len(_COLOURS)] for index, name in enumerate(names)}
     out_paint, err_paint = Paint(arguments.color, streams.out), Paint(arguments.color, streams.err)
+    last = [time.monotonic()]
 
-    def output(pod: Pod, program: Program, line: bytes) -> None:
+    def output(pod: Pod, program: Program, text: bytes) -> None:
+        line.clear()
+        last[0] = time.monotonic()
         containers = sum(each.kind == "main" for each in pod.programs)
         label = pod.short if program.kind == "main" and containers == 1 else f"{pod.short}/{program.name}"
         prefix = out_paint(colours[pod.short], f"{label:{width}} | ")
-        streams.out.write(prefix.encode() + line.rstrip(b"\r") + b"\n")
+        streams.out.write(prefix.encode() + text.rstrip(b"\r") + b"\n")
         streams.out.flush()
 
     def event(pod: str, what: str) -> None:
+        line.clear()
         if not arguments.quiet or not pod:
             streams.err.write(err_paint("faint", f"trainc run: {pod + ': ' if pod else ''}{what}") + "\n")
             streams.err.flush()
+
+    def state(running: Sequence[str], done: int) -> None:
+        line.show(lambda: _state(running, done, plan.pods, time.monotonic() - last[0]))
 
     event(
         plan.name,
         f"{plan.pods} {'pod' if plan.pods == 1 else 'pods'} as processes on this machine; images are not used",
     )
-    return Reports(output, event)
+    return Reports(output, event, state)
 
 
-def _printed(plan: Plan) -> str:
+def _state(running: Sequence[str], done: int, pods: int, silent: float) -> str:
+    """How a run stands, in one line: `2 of 4 pods running, 1 done, no output for 12 s: node-0-1, node-0-2`."""
+    quiet = f", no output for {silent:.0f} s" if silent >= _SILENT else ""
+    return f"{len(running)} of {pods} pods running, {done} done{quiet}: {', '.join(running)}"
+
+
+def _format_plan(plan: Plan) -> str:
     """The plan as commands: what each pod is told, and what it starts."""
     import shlex
 
@@ -204,8 +238,8 @@ def _printed(plan: Plan) -> str:
                 lines.append(
                     f"# pod {pod.short}, {program.name}{'' if program.kind == 'main' else f' ({program.kind})'}"
                 )
-                told = " ".join(f"{name}={shlex.quote(value)}" for name, value in program.env.items())
-                lines.append(f"{told} {shlex.join(program.words)}".strip())
+                variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in program.env.items())
+                lines.append(f"{variables} {shlex.join(program.words)}".strip())
     return "\n".join([*lines, ""])
 
 

@@ -16,6 +16,7 @@ from trainc.startup.records import dataclass, fields, replace
 if TYPE_CHECKING:
     from trainc.overlays.loaded import Loaded
     from trainc.pipeline.inputs import Inputs, Step
+    from trainc.reading.document import Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,13 @@ class Settings:
         return Policy(rules, Comments(stdin))
 
     def read(
-        self, stdin: BinaryIO, skip: str | None = None, step: Step | None = None, *, everything: bool = False
+        self,
+        stdin: BinaryIO,
+        skip: str | None = None,
+        step: Step | None = None,
+        *,
+        everything: bool = False,
+        extra_documents: Sequence[Document] = (),
     ) -> Inputs:
         """The input; the folder `skip` is not entered, and foreign files are left out unless `everything` is wanted."""
         from trainc.pipeline.inputs import read_inputs
@@ -54,6 +61,7 @@ class Settings:
             step=step,
             exclude=self.configuration.exclude,
             everything=everything,
+            extra_documents=extra_documents,
         )
 
 
@@ -93,7 +101,7 @@ def _overlays(paths: Sequence[str], limits: Limits) -> Sequence[Loaded]:
 
 def _options(arguments: Arguments, configuration: Configuration, overlays: Sequence[Loaded]) -> Options:
     """trainc.yaml's settings under those of overlays, and both under the arguments."""
-    chosen = layered(_decided(configuration), *(overlay.settings for overlay in overlays), _decided(arguments))
+    chosen = layered(_options_set(configuration), *(overlay.settings for overlay in overlays), _options_set(arguments))
     try:
         options = Options(**chosen, limits=limits_of(arguments))
     except ValueError as error:
@@ -107,7 +115,7 @@ def _options(arguments: Arguments, configuration: Configuration, overlays: Seque
     return options
 
 
-def _decided(source: Arguments | Configuration) -> dict[str, Any]:
+def _options_set(source: Arguments | Configuration) -> dict[str, Any]:
     """The fields of Options that arguments or trainc.yaml have decided."""
     values = {option.name: getattr(source, option.name, None) for option in fields(Options) if option.name != "limits"}
     if options := getattr(source, "sync_option", None):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from typing import BinaryIO, Literal, TextIO
 
 Part = Literal[
@@ -90,9 +91,13 @@ class Progress:
 
     def step(self, what: str, done: int, total: int | None = None) -> None:
         """`done` of `total` are done; None where nobody knows how many there will be."""
+        self.show(lambda: _line(what, done, total))
+
+    def show(self, line: Callable[[], str]) -> None:
+        """The line that is made now, where there is a terminal, and it is time for one."""
         if self._on and (now := time.monotonic()) >= self._next:
             self._next = now + _BETWEEN
-            self._write(_line(what, done, total)[: _columns(self._stream) - 1])
+            self._write(line()[: _columns(self._stream) - 1])
 
     def clear(self) -> None:
         """Leave the line empty for what comes next."""

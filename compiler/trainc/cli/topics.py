@@ -13,6 +13,7 @@ TOPICS = {
     "output": "where manifests go, and which files trainc replaces or deletes",
     "delivery": "Argo CD, Flux or kubectl; secrets; name hashes",
     "sync-options": "what each sync option does to a running job",
+    "sweeps": "one TrainJob for each combination of values: --matrix FILE",
     "limits": "bounds on the size and complexity of input",
     "diagnostics": "severities, colors, and formats for CI",
     "exit-codes": "what the exit code of a command means",
@@ -54,6 +55,29 @@ with --semantics gitops (the default) only:
     "sync-options": """\
 --sync-option NAME sets a sync option on the objects of a job, for the tool that --delivery names. `=true` may be
 left out. This is what each one does to a job that is already running:
+""",
+    "sweeps": """\
+`trainc build --matrix FILE` compiles one TrainJob for each combination of values, and nothing else. FILE:
+
+  apiVersion: trainc/v1alpha1
+  kind: Sweep
+  base: jobs/llm.yaml                                        the TrainJob, as PATH[#[NAMESPACE/]NAME]
+  parameters:
+    lr: {min: 1e-5, max: 1e-3, count: 3, scale: log}         1e-05, 0.0001, 0.001
+    batch: [16, 32]                                          or {min: 16, max: 64, step: 16}
+  exclude: [{lr: 1e-3, batch: 16}]                           combinations to skip
+  include: [{lr: 1e-2, batch: 64}]                           additional combinations, after the others
+  maxTrials: 20                                              default: 100
+  budget: {gpuHours: 512, hoursPerTrial: 4}                  more is an error
+
+Trials are called NAME-trial-0, NAME-trial-1 and so on; NAME is that of the base, or metadata.name of the sweep.
+Programs get the values in environment variables such as KUBEFLOW_TRAINER_OPT_LR, as in a trial of Trainer's
+OptimizationJob. In the base, ${trialParameters.lr} and ${trialSpec.Name} are replaced with the value and the name.
+
+FILE may also be an OptimizationJob with searchAlgorithm: {grid: {}}.
+
+Without `base`, the TrainJob is in FILE, too. A PATH on the command line overrides `base`. The hours of a trial are its
+activeDeadlineSeconds, or hoursPerTrial if that is less.
 """,
     "limits": """\
 Bounds that keep broken or malicious input from using up time and memory. Input beyond a limit is an error.
@@ -98,10 +122,10 @@ def _sync_options() -> Iterator[str]:
         yield f"{title}:"
         for option in sync_options_of(tool):
             yield f"  {option.name}"
-            yield from (f"      {line}" for line in _filled(option.effect, _INDENTED))
+            yield from (f"      {line}" for line in _fill(option.effect, _INDENTED))
 
 
-def _filled(text: str, width: int) -> Iterator[str]:
+def _fill(text: str, width: int) -> Iterator[str]:
     """The words of `text` in lines of at most `width` characters; textwrap takes longer to import than a job to compile."""
     line = ""
     for word in text.split():

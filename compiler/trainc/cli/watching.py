@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from trainc.batch.run import Memory
 from trainc.cli.command import Arguments, Status, Streams, UsageError
 from trainc.cli.settings import Settings, settings_of
 from trainc.diagnostics import CompileError
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 _READY = 200
 _NAMED = 3
 
-Build = Callable[[Arguments, Streams], Status]
+Build = Callable[[Arguments, Streams, Memory], Status]
 
 
 def watch(arguments: Arguments, settings: Settings, target: str, streams: Streams, build: Build) -> Status:
@@ -54,7 +55,7 @@ def _build_while(watched: _Watched, changes: Iterable[set[tuple[Change, str]]], 
         if begun and not changed:
             continue
         if changed:
-            builder.announce(path for _, path in changed)
+            builder.announce([path for _, path in changed])
         if watched.moved():
             return
         builder.build()
@@ -69,9 +70,11 @@ class _Builder:
         self._target = target
         self._streams = streams
         self._build = build
+        self._memory = Memory()
 
-    def announce(self, paths: Iterable[str]) -> None:
-        """Say what has changed."""
+    def announce(self, paths: Collection[str]) -> None:
+        """Say what has changed, which is then read again."""
+        self._memory.forget(paths)
         names = sorted(os.path.relpath(path) for path in paths)
         more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
         self._streams.err.write(f"{', '.join(names[:_NAMED])}{more} changed\n")
@@ -80,7 +83,7 @@ class _Builder:
         """One build, and a line that says what came of it."""
         err = self._streams.err
         try:
-            status = self._build(self._arguments, self._streams)
+            status = self._build(self._arguments, self._streams, self._memory)
         except (UsageError, OSError) as error:
             err.write(f"trainc: {error}\n")
             status = Status.USAGE

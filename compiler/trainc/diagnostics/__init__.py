@@ -99,11 +99,22 @@ class Finding:
 
 
 class CompileError(Exception):
-    """The input was refused. `diagnostics` holds every problem found, sorted; at least one is an error."""
+    """The input was refused. `diagnostics` holds every problem found, sorted; at least one is an error.
+
+    As text it has every problem with its hint; a notebook shows them as a list.
+    """
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
         self.diagnostics: list[Diagnostic] = sort_diagnostics(diagnostics)
-        super().__init__("\n".join(str(d) for d in self.diagnostics))
+        super().__init__("\n".join(f"{d}\n  help: {d.hint}" if d.hint else str(d) for d in self.diagnostics))
+
+    def _repr_html_(self) -> str:
+        from trainc.diagnostics.as_html import count_severities, diagnostics_html
+
+        return f"<div><b>refused: {count_severities(self.diagnostics)}</b>{diagnostics_html(self.diagnostics)}</div>"
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return {"text/plain": str(self), "text/html": self._repr_html_()}
 
     def __reduce__(self) -> tuple[type[CompileError], tuple[list[Diagnostic]]]:
         return type(self), (self.diagnostics,)

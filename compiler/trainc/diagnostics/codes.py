@@ -9,7 +9,7 @@ from trainc.diagnostics import Severity
 
 Stage: TypeAlias = Literal[
     "settings", "read", "template", "overlay", "dialect", "schema", "resolve", "validate",
-    "lint", "admission", "policy", "emit", "output", "migrate", "diff", "fits", "run"
+    "lint", "admission", "policy", "emit", "output", "migrate", "diff", "fits", "doctor", "run", "sweep"
 ]  # fmt: skip
 
 
@@ -50,7 +50,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
         "warning": """
             BaseModelNotFound CoercedType DeprecatedAPIVersion FieldWithoutCounterpart InitializerJobSplit
             MPIImplementationNotInTrainer OMEFieldIgnored OMEHyperParametersIgnored OMEMetadataPruned UnreleasedAPI
-            VolcanoFieldsNotInTrainer
+            VolcanoFieldsNotInTrainer WorkloadPolicyNotInTrainer
         """,
     },
     "schema": {
@@ -65,23 +65,23 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     "resolve": {
         "error": """
             AmbiguousTrainerContainer AmbiguousTrainerJob DialectNeedsGitOps DuplicateRuntime DuplicateTrainJob
-            InitializerNotInRuntime RuntimeNotFound UnknownAPIVersion UnknownKind UnsupportedRuntimeRef
+            InitializerNotInRuntime RuntimeNotFound RuntimeNotStored UnknownAPIVersion UnknownKind UnsupportedRuntimeRef
         """,
         "warning": "DeprecatedRuntime Fragment ListReplaced RoleInferred RuntimeRefGroupMismatch",
-        "info": "ManagedElsewhere ShadowedRuntime",
+        "info": "ManagedElsewhere NoGangPolicy ShadowedRuntime",
     },
     "validate": {
         "error": """
-            ControllerPanics ElasticRangeInvalid EmptyQueueName EnvInjectionTargetMissing HostfileTooLarge
-            InvalidManager InvalidNumProcPerNode MissingLauncher MultiNodeLoRA NamespaceMissing NoNodes
+            ControllerPanics ElasticRangeInvalid EmptyQueueName EnvInjectionTargetMissing GangNotPossible
+            HostfileTooLarge InvalidManager InvalidNumProcPerNode MissingLauncher MultiNodeLoRA NamespaceMissing NoNodes
             PatchedTrainerEnv RepeatedTargetJob ReservedArgument ReservedEnv ReservedInitContainer TooManyNodes
-            UnknownPatchedContainer UnknownPatchedJob UnsupportedModel UnsupportedQLoRA
+            UnknownPatchedContainer UnknownPatchedJob UnsupportedModel UnsupportedQLoRA WorkloadAPIMissing
         """,
-        "warning": "ElasticMaxRestartsConflict ElasticMetricsNotEmitted",
+        "warning": "ElasticMaxRestartsConflict ElasticMetricsNotEmitted GangSettingLost",
     },
     "lint": {
         "error": """
-            AmbiguousGPU CommandCannotStart GPUWithoutLimit GangMinMemberTooLarge HostNetworkWithoutDNS
+            AmbiguousGPU CommandCannotStart GPUWithoutLimit GangInSequence GangMinMemberTooLarge HostNetworkWithoutDNS
             InvalidImage InvalidKueueValue InvalidTopologyRequest LoopbackInterface MissingImage NoHostnames NothingToRun
             PodsWithoutIndex RanksDoNotMeet RecipeTwice StaleAddress StaleConfigMap StaleGroup StaleHost TooManyPodSets
         """,
@@ -93,17 +93,18 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             LoRAIgnored MPIImagesDiffer MPINodesAwaited ManagedByNotPropagated MasterAddressWrong
             MetadataNotPropagated MisplacedTopologyRequest MissingTrainerAncestor MisspeltKueueName MisspeltVariable
             MoreProcessesThanDevices NoLauncher PatchCreatesTarget PlainToken RankEnvironmentMissing ResourceClaimsLost
-            ResourcesIgnored SchedulerNameMissing SharedOutput SuspendFightsKueue TTLRerun TorchrunArgOverridesPolicy
+            ResourcesIgnored SchedulerIgnoresGang SchedulerNameMissing SharedOutput SuspendFightsKueue TTLRerun TorchrunArgOverridesPolicy
             TypographicCharacter UnexpandedShellVariable UnlikelyAmount UnlikelyResource UnnamedPortsLost
             ValueOverridden VolumeNotMounted
         """,
-        "info": "OutputDeletedWithJob QueuedBehindInitializer TopologyWithoutQueue",
+        "info": "OutputDeletedWithJob QueuedBehindInitializer RetainedClaim TopologyNeedsGate TopologyWithoutQueue",
     },
     "admission": {
         "error": """
             BackoffLimitPerIndexNeedsIndexed CompletionsMissing ConflictingFields CoordinatorNotIndexed DependsOnEmpty
             DependsOnFirstJob DependsOnSelf DependsOnUnknown DerivedNameTooLong DuplicateFailureRule DuplicateItem
             DuplicateVolumeClaim ExtendedResourceNotInteger ExtendedResourceUnequal FeatureGateOff FieldImmutable
+            FieldNotInKubernetes
             InvalidAddress InvalidAnnotation InvalidCoordinatorIndex InvalidCoordinatorLabel InvalidFailureRuleName
             InvalidGroupName InvalidJobName InvalidJobPolicy InvalidLabel InvalidManagedBy InvalidMessagePattern
             InvalidName InvalidPath InvalidResources InvalidRestartPolicy InvalidSelector InvalidSubdomain
@@ -112,6 +113,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
             TwoVolumeSources UnknownFailureReason UnknownResource UnknownTargetJob UnsupportedValue ValueAndValueFrom
             VolumeClaimNameTooLong VolumeClaimNotMounted VolumeClaimShadowsVolume WebhookDefaultMissing
         """,
+        "warning": "DeprecatedInKubernetes",
     },
     "policy": {
         "error": "PolicyDenied PolicyInvalid PolicyNeedsExtra",
@@ -138,10 +140,18 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
         """,
         "info": "AdmissionCheckUnknown",
     },
+    "doctor": {
+        "error": "ClusterUnreachable",
+    },
     "run": {
         "error": "ContainersOnly NothingToStart ProgramNotHere",
-        "warning": "ValueNotHere",
+        "warning": "RecipeReplaced ValueNotHere",
         "info": "CommandReplaced ScaledForRun",
+    },
+    "sweep": {
+        "error": "InvalidSweep OverBudget TooManyTrials UnknownParameter",
+        "warning": "ExcludesNothing",
+        "info": "SweepSize",
     },
 }
 

@@ -31,10 +31,12 @@ def escape_line(text: str) -> str:
 def escape_report(text: str, *, coloured: bool = False) -> str:
     """A whole report; its lines stay lines, and colours stay where it is `coloured`."""
     if not text.replace("\n", "").isprintable():
-        text = _OBEYED.sub(lambda found: _spelled(found[0], bool(found["end"] or (coloured and found["look"]))), text)
+        text = _OBEYED.sub(
+            lambda found: _escape_characters(found[0], bool(found["end"] or (coloured and found["look"]))), text
+        )
     if "##" not in text and "::" not in text:
         return text
-    return _COMMAND.sub(_broken, text)
+    return _COMMAND.sub(_break_command, text)
 
 
 def escape_xml(text: str) -> str:
@@ -42,12 +44,12 @@ def escape_xml(text: str) -> str:
     return _NOT_XML.sub(lambda found: escape_line(found[0]), text)
 
 
-def _broken(command: re.Match[str]) -> str:
+def _break_command(command: re.Match[str]) -> str:
     called = command["called"]
     return rf"{command['before']}\x3a:" if called is None else rf"#\x23{called}["
 
 
-def _spelled(found: str, kept: bool) -> str:
+def _escape_characters(found: str, kept: bool) -> str:
     if kept:
         return found
     return escape_line(found) if not found.startswith("\x1b") else found.replace("\x1b", r"\x1b")

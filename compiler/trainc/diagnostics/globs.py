@@ -15,11 +15,11 @@ def matches(path: str, glob: str) -> bool:
     `*` and `?` stay within a name, `**` stands for any number of folders. A glob of one name is looked for in every
     folder: `*.tpl.yaml`, `charts`; one with a slash begins at the top: `jobs/legacy/**`.
     """
-    return _compiled(glob).fullmatch(path) is not None
+    return _compile(glob).fullmatch(path) is not None
 
 
 @cache
-def _compiled(glob: str) -> Pattern[str]:
+def _compile(glob: str) -> Pattern[str]:
     import re  # Most commands have no globs.
 
     parts = glob.removeprefix("./").strip("/").split("/")

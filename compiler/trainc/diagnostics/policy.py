@@ -75,9 +75,9 @@ class Policy:
 
     def __call__(self, found: Iterable[Diagnostic], fixed: bool = False) -> list[Diagnostic]:
         """The diagnostics with their severities as decided. Applied again, it changes nothing."""
-        return [self._judged(diagnostic, fixed=fixed) for diagnostic in found]
+        return [self._apply(diagnostic, fixed=fixed) for diagnostic in found]
 
-    def _judged(self, found: Diagnostic, *, fixed: bool) -> Diagnostic:
+    def _apply(self, found: Diagnostic, *, fixed: bool) -> Diagnostic:
         if found.severity == "ignored":
             return found
         source = found.source
@@ -142,7 +142,7 @@ def read_rules(value: Any, path: Path, folder: str) -> tuple[list[Rule], list[Pr
     Globs begin at `folder`. Rules for some files come after those for all: the more particular wins.
     """
     if not isinstance(value, Mapping):
-        return [], [(path, "rules must be a mapping", f"write `Code: {'|'.join(LEVELS)}`, one a line")]
+        return [], [(path, "rules must be a mapping", f"write `Code: {'|'.join(LEVELS)}`, one per line")]
     rules: list[Rule] = []
     problems: list[Problem] = []
     here = os.path.relpath(os.curdir, folder or os.curdir)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from trainc.api.documents import Json, value_at, without_path
-from trainc.api.schema.known_fields import known_in
 from trainc.diagnostics import Finding, Path, has_errors
 from trainc.startup.records import dataclass
 
@@ -24,8 +23,15 @@ Extension: TypeAlias = Callable[[Json, str, bool], Extended]
 
 _VOLCANO: Path = ("spec", "podGroupPolicy", "volcano")
 _VOLCANO_FIELDS: Mapping[str, type] = {"minMember": int, "queue": str, "priorityClassName": str}
+_WORKLOAD: Path = ("spec", "podGroupPolicy", "workload")
 _IMPLEMENTATION: Path = ("spec", "mlPolicy", "mpi", "mpiImplementation")
 _OTHER_IMPLEMENTATIONS = ("Intel", "MPICH")
+
+
+def _is_known(release: str) -> bool:
+    from trainc.api.schema.known_fields import known_in
+
+    return known_in("TrainingRuntime", _VOLCANO, release)
 
 
 def volcano_fields(document: Json, release: str, older_dialect: bool) -> Extended:
@@ -37,7 +43,7 @@ def volcano_fields(document: Json, release: str, older_dialect: bool) -> Extende
     rest = document
     for name in own:
         rest = without_path(rest, (*_VOLCANO, name))
-    if older_dialect and not known_in("TrainingRuntime", _VOLCANO, release):
+    if older_dialect and not _is_known(release):
         rest = without_path(rest, _VOLCANO)
     findings = tuple(_wrong_types(own))
     if own:
@@ -75,4 +81,49 @@ def mpi_implementation(document: Json, release: str, older_dialect: bool) -> Ext
     return Extended(without_path(document, _IMPLEMENTATION), ((_IMPLEMENTATION, chosen),), (warning,))
 
 
-EXTENSIONS: tuple[Extension, ...] = (volcano_fields, mpi_implementation)
+def workload_policy(document: Json, release: str, older_dialect: bool) -> Extended:
+    """Kubernetes' own gangs, which no Trainer release has, with the fields that a PodGroup has in scheduling.k8s.io."""
+    policy = value_at(document, _WORKLOAD)
+    if policy is None:
+        return Extended(document)
+    findings = tuple(_wrong_workload(policy))
+    message = "podGroupPolicy.workload: Trainer has no such policy; trainc writes the Workload, and the controller in a cluster would not"
+    hint = "no action needed if trainc compiles all jobs of this runtime; otherwise compile the others with --gang workload"
+    warning = Finding("WorkloadPolicyNotInTrainer", "warning", message, hint=hint, path=_WORKLOAD)
+    taken = () if has_errors(findings) else ((_WORKLOAD, policy),)
+    return Extended(without_path(document, _WORKLOAD), taken, (warning, *findings))
+
+
+def _wrong_workload(policy: Any) -> Iterator[Finding]:
+    """What is not as in a PodGroup of scheduling.k8s.io/v1beta1."""
+    if not isinstance(policy, Mapping):
+        yield _wrong_type(_WORKLOAD, "a mapping", policy, "write {} to wait for all pods of the gang")
+        return
+    for name in policy:
+        if name not in ("schedulingConstraints", "disruptionMode"):
+            hint = "write schedulingConstraints or disruptionMode, as in a PodGroup; trainc counts the pods"
+            yield Finding("UnknownField", "error", f"unknown field {name!r}", hint=hint, path=(*_WORKLOAD, name))
+    constraints, mode = policy.get("schedulingConstraints"), policy.get("disruptionMode")
+    if constraints is not None and not _is_topology(constraints):
+        hint = "write {topology: [{key: topology.kubernetes.io/rack}]}: one label of the nodes"
+        yield _wrong_type((*_WORKLOAD, "schedulingConstraints"), "one topology", constraints, hint)
+    if mode is not None and mode not in ({"single": {}}, {"all": {}}):
+        hint = "write {all: {}} if the pods may only be disrupted together, or {single: {}}"
+        yield _wrong_type((*_WORKLOAD, "disruptionMode"), "one mode", mode, hint)
+
+
+def _is_topology(constraints: Any) -> bool:
+    from trainc.api.pods.checks import is_key
+
+    topology = constraints.get("topology") if isinstance(constraints, Mapping) and len(constraints) == 1 else None
+    if not isinstance(topology, list) or len(topology) != 1 or not isinstance(topology[0], Mapping):
+        return False
+    key = topology[0].get("key")
+    return len(topology[0]) == 1 and isinstance(key, str) and is_key(key)
+
+
+def _wrong_type(path: Path, expected: str, value: Any, hint: str) -> Finding:
+    return Finding("WrongType", "error", f"expected {expected}, got {value!r}", hint=hint, path=path)
+
+
+EXTENSIONS: tuple[Extension, ...] = (volcano_fields, workload_policy, mpi_implementation)

@@ -49,7 +49,7 @@ def _runtime(document: Json, kind: str) -> Conversion:
     if spec is None:
         return converted
     kept = {name: value for name, value in spec.items() if name in RUNTIME_SPEC}
-    findings = (*converted.findings, *_ignored(spec), *_pruned(spec))
+    findings = (*converted.findings, *_ignored(spec), *_pruned_metadata(spec))
     return replace(converted, data={**converted.data, "spec": kept}, findings=findings)
 
 
@@ -63,7 +63,7 @@ def _ignored(spec: Json) -> Iterator[Finding]:
             yield ome_field_ignored(("spec", name), "OME does not pass it on", hint)
 
 
-def _pruned(spec: Json) -> Iterator[Finding]:
+def _pruned_metadata(spec: Json) -> Iterator[Finding]:
     metadata = (spec.get("template") or {}).get("metadata")
     for name in ("labels", "annotations"):
         if isinstance(metadata, Mapping) and metadata.get(name):

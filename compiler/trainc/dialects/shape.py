@@ -18,7 +18,7 @@ SCALARS = "a mapping of names to values"
 Shape: TypeAlias = Mapping[str, "Shape | str"]
 
 # Fields of drafts and of other frameworks, and what they are called here.
-_FORMER_NAMES = {
+_RENAMED_FIELDS = {
     "mlSpec": "mlPolicy",
     "torchSpec": "torch",
     "pytorch": "torch",
@@ -82,9 +82,9 @@ def _unknown(name: str, shape: Shape, api: str, path: Path) -> Finding:
 
 
 def _hints(name: str, shape: Shape) -> Iterator[str]:
-    former = _FORMER_NAMES.get(name, "")
-    if former.partition(".")[0] in shape:
-        yield f"write {former}: the field was renamed"
+    new_name = _RENAMED_FIELDS.get(name, "")
+    if new_name.partition(".")[0] in shape:
+        yield f"write {new_name}: the field was renamed"
     for field, inner in shape.items():
         if isinstance(inner, Mapping) and name in inner:
             yield f"indent {name} under {field}"

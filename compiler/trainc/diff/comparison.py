@@ -57,6 +57,8 @@ def _job_diff(group: JobPairs, rules: ClusterRules, deliveries: Sequence[Deliver
     objects = [_object_diff(pair, rules) for pair in group.pairs if pair.before != pair.after]
     objects = hold_back_job(with_new_names(group, objects, rules))
     shown = tuple(o for o in objects if o.status != "unchanged" or _is_refused(o))
+    # What comes or goes beside a JobSet that stays, such as a PodGroup of another scheduler, is not the job's end.
+    deciding = [o for o in shown if o.status not in {"added", "removed"}] or shown
     steps = [steps_of(jobset) if jobset else () for jobset in _jobsets(group)]
     job = JobDiff(
         kind=group.pairs[-1].key.kind,
@@ -64,7 +66,7 @@ def _job_diff(group: JobPairs, rules: ClusterRules, deliveries: Sequence[Deliver
         name=group.name,
         status=_status(group, shown),
         objects=shown,
-        outcomes={method.id: worst(o.verdicts[method.id].outcome for o in shown) for method in DELIVERY_METHODS},
+        outcomes={method.id: worst(o.verdicts[method.id].outcome for o in deciding) for method in DELIVERY_METHODS},
         totals=Versions(*(_totals(group, side, steps[i]) for i, side in enumerate(("before", "after")))),
         steps_before=steps[0],
         steps_after=steps[1],
@@ -82,11 +84,11 @@ def _object_diff(pair: Pair, rules: ClusterRules) -> ObjectDiff:
     changes, moves = compare_manifests(before, after)
     verdicts = verdict_on(pair.before, pair.after, changes, rules)
     status: Status = "changed" if changes or renamed else "unchanged"
-    shown = tuple(map(_hidden, changes)) if pair.key.kind == "Secret" else changes
+    shown = tuple(map(_hide_secret, changes)) if pair.key.kind == "Secret" else changes
     return ObjectDiff(pair.key, status, shown, moves, verdicts, renamed)
 
 
-def _hidden(change: Change) -> Change:
+def _hide_secret(change: Change) -> Change:
     """A change of a Secret without what it holds."""
     if change.path[0] == "metadata":
         return change

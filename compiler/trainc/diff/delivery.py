@@ -54,16 +54,16 @@ DELIVERY_METHODS: tuple[DeliveryMethod, ...] = (
 
 def chosen_method(options: Options) -> DeliveryMethod:
     """The method that the options of a compilation choose."""
-    told = options.sync_options
+    chosen = options.sync_options
     if options.name_hash:
         return NAME_HASH
     if options.delivery == "kubectl":
         return KUBECTL
     if options.delivery == "flux":
-        return FLUX_FORCE if "force=enabled" in told else FLUX
-    if {"Force=true", "Replace=true"} <= {*told}:
+        return FLUX_FORCE if "force=enabled" in chosen else FLUX
+    if {"Force=true", "Replace=true"} <= {*chosen}:
         return ARGOCD_REPLACE
-    return ARGOCD_SERVER_SIDE if "ServerSideApply=true" in told else ARGOCD
+    return ARGOCD_SERVER_SIDE if "ServerSideApply=true" in chosen else ARGOCD
 
 
 # What an object's own annotations tell Argo CD and Flux: they win over how everything else is delivered.
@@ -80,8 +80,8 @@ def effective_method(method: DeliveryMethod, live: Manifest | None, manifest: Ma
     if method.tool == "argocd":
         return _argocd(method, live, manifest)
     if method.tool == "flux":
-        told = {**_metadata(live), **_metadata(manifest)}
-        force = "if refused" if told.get(f"{_FLUX}force") == "enabled" else method.force
+        annotations = {**_metadata(live), **_metadata(manifest)}
+        force = "if refused" if annotations.get(f"{_FLUX}force") == "enabled" else method.force
         return replace(method, force=force, prunes=_metadata(live).get(f"{_FLUX}prune") != "disabled")
     return method
 
@@ -90,8 +90,8 @@ def is_left_alone(method: DeliveryMethod, live: Manifest, manifest: Manifest) ->
     """Whether the tool never touches the object once it exists."""
     if method.tool != "flux":
         return False
-    wanted, told = _metadata(manifest), {**_metadata(live), **_metadata(manifest)}
-    disabled = told.get(f"{_FLUX}reconcile") == "disabled" or told.get(f"{_FLUX}ssa") == "Ignore"
+    wanted, annotations = _metadata(manifest), {**_metadata(live), **_metadata(manifest)}
+    disabled = annotations.get(f"{_FLUX}reconcile") == "disabled" or annotations.get(f"{_FLUX}ssa") == "Ignore"
     return disabled or wanted.get(f"{_FLUX}ssa") == "IfNotPresent"
 
 

@@ -32,6 +32,7 @@ _COMPARED_KINDS = (
     "SealedSecret",
     "Secret",
     "ServiceAccount",
+    "Workload",
 )
 
 

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from trainc.api.documents import Manifest
 from trainc.api.field_path import format_field
 from trainc.diff.changes import Change
+from trainc.diff.claims import claims_that_go, lasting_claims
 from trainc.diff.delivery import ARGOCD_REPLACE, KUBECTL, DeliveryMethod
+from trainc.diff.gangs import is_size
 from trainc.diff.model import JobDiff, ObjectDiff
 from trainc.diff.objects import JobPairs
 from trainc.diff.rules import ClusterRules
@@ -20,13 +22,13 @@ _ENDED = ("deleted", "re-created", "lost")
 def add_notes(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod]) -> JobDiff:
     """`job` with its notes, the most urgent first, as far as they concern these deliveries."""
     notes = [
-        *_lost(job, deliveries),
+        *_lost_job(job, group, deliveries),
         *_data(job, group, deliveries),
         *_gang_apart_from_pods(job, deliveries),
         *_suspended(job),
         *_time_to_live(job),
         *_left_running(job, deliveries),
-        *_live_gang(job),
+        *_live_gang(job, deliveries),
         *_mounted_files(job),
         *_order(job, deliveries),
         *_queue(job, deliveries),
@@ -47,6 +49,12 @@ def overall_notes(
             f"{ARGOCD_REPLACE.label} also re-creates {_jobs(len(same))} without changes in the same sync, unless the "
             "Application sets ApplyOutOfSyncOnly=true or contains only the changed job."
         )
+    held = [g.name for g in same if _lasting(g)]
+    if held and ARGOCD_REPLACE in deliveries:
+        notes.append(
+            f"Of these, {_some(held)} cannot come back: claims with whenDeleted: Retain stay, and JobSet refuses a new "
+            "job of that name while they are there."
+        )
     bare = [g.name for g in same if g.jobset and g.jobset.after and rules.leaves_out_defaults(g.jobset.after)]
     if bare and any(method.apply == "client" for method in deliveries):
         notes.append(
@@ -56,12 +64,29 @@ def overall_notes(
     return tuple(notes)
 
 
-def _lost(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
-    if "lost" in (job.outcomes[method.id] for method in deliveries):
+def _lost_job(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
+    if "lost" not in (job.outcomes[method.id] for method in deliveries):
+        return
+    claims = _lasting(group)
+    if claims:
+        stays, them = ("stays", "it") if len(claims) == 1 else ("stay", "them")
+        yield (
+            f"The {_claims(claims)} {stays} when the old JobSet is deleted (whenDeleted: Retain). JobSet then refuses the "
+            f"new one, in this sync and every later one, until someone deletes {them}. Compile with --name-hash, which "
+            "gives each version its own claims."
+        )
+    else:
         yield (
             "The new JobSet is invalid. A tool that deletes before it creates, such as Flux with force, ends the "
             "training and cannot start the new one."
         )
+
+
+def _lasting(group: JobPairs) -> list[str]:
+    pair = group.jobset
+    if pair is None or pair.before is None or pair.after is None or pair.is_renamed:
+        return []
+    return lasting_claims(pair.before, pair.after)
 
 
 def _data(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
@@ -69,21 +94,25 @@ def _data(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod]) -
     old = group.jobset.before if group.jobset else None
     if old is None or not any(job.outcomes[method.id] in _ENDED for method in deliveries):
         return
-    claims = [
-        str(template.get("metadata", {}).get("name"))
-        for policy in old.get("spec", {}).get("volumeClaimPolicies") or ()
-        if (policy.get("retentionPolicy") or {}).get("whenDeleted", "Delete") == "Delete"
-        for template in policy.get("templates") or ()
-    ]
+    claims = claims_that_go(old)
     if claims:
         yield (
             f"Data is lost with the old job: it owns the {_claims(claims)}, and the cluster deletes what it owns "
             "(whenDeleted: Delete). Copy the data first, or set whenDeleted: Retain before the "
             "job is created."
         )
+        if "re-created" in (job.outcomes[method.id] for method in deliveries) and not _is_renamed(group):
+            yield (
+                "A claim goes only when the last pod that uses it has ended: until then JobSet refuses the new job, and a "
+                "later sync creates it."
+            )
     volumes = _ephemeral_volumes(old)
     if volumes:
         yield f"Data is lost with the old pods: that of the ephemeral {'volume' if len(volumes) == 1 else 'volumes'} {_some(volumes)}."
+
+
+def _is_renamed(group: JobPairs) -> bool:
+    return group.jobset is not None and group.jobset.is_renamed
 
 
 def _claims(names: Sequence[str]) -> str:
@@ -102,9 +131,9 @@ def _ephemeral_volumes(jobset: Manifest) -> list[str]:
 
 def _gang_apart_from_pods(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
     """The PodGroup is applied, the JobSet is not."""
-    sizes = [(c.before, c.after) for _, c in _changes(job, "PodGroup") if c.path == ("spec", "minMember")]
     jobset = _object(job, "JobSet")
     piecemeal = [method for method in deliveries if method.tool in ("kubectl", "argocd")]
+    sizes = [(c.before, c.after) for d, c in _changes(job, "PodGroup") if is_size(c.path) and _is_updated(d, piecemeal)]
     if jobset is None or not any(jobset.verdicts[method.id].outcome in _REFUSED for method in piecemeal):
         return
     for before, after in sizes:
@@ -144,8 +173,8 @@ def _left_running(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterato
         )
 
 
-def _live_gang(job: JobDiff) -> Iterator[str]:
-    if any(change.path[0] == "spec" for _, change in _changes(job, "PodGroup")):
+def _live_gang(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
+    if any(c.path[0] == "spec" and _is_updated(d, deliveries) for d, c in _changes(job, "PodGroup")):
         yield (
             "A changed PodGroup takes effect at once: running pods keep running, and pods that are scheduled from now "
             "on, such as after a restart, follow the new values."
@@ -183,6 +212,11 @@ def _queue(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
             return
         if refusal.message.startswith("Kueue"):
             yield f"{refusal.message} ({format_field(refusal.path)})."
+
+
+def _is_updated(diff: ObjectDiff, deliveries: Sequence[DeliveryMethod]) -> bool:
+    """Whether the object is changed while it lives, and not refused."""
+    return any(diff.verdicts[method.id].outcome == "in-place" for method in deliveries)
 
 
 def _changes(job: JobDiff, kind: str) -> Iterator[tuple[ObjectDiff, Change]]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from trainc.api.documents import Manifest
+from trainc.diff.gangs import groups_of
 from trainc.diff.normalize import normalize, strip_server_fields
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
@@ -188,14 +189,17 @@ def group_by_job(pairs: Sequence[Pair]) -> tuple[JobPairs, ...]:
 
 def _role(pair: Pair) -> str:
     """What a JobSet mentions an object as: whatever makes a Secret goes by the Secret's name."""
-    return pair.key.kind if pair.key.kind in ("PodGroup", "ConfigMap") else "Secret"
+    return pair.key.kind if pair.key.kind in ("PodGroup", "Workload", "ConfigMap") else "Secret"
 
 
 def _mentions(jobset: Pair) -> Iterator[tuple[str, str]]:
     yield "PodGroup", jobset.key.name
+    yield "Workload", jobset.key.name
     for side in (jobset.normal_before, jobset.normal_after):
         for replicated_job in (side or {}).get("spec", {}).get("replicatedJobs") or ():
-            pod = replicated_job.get("template", {}).get("spec", {}).get("template", {}).get("spec", {})
+            template = replicated_job.get("template", {}).get("spec", {}).get("template", {})
+            yield from (("PodGroup", name) for name in groups_of(template))
+            pod = template.get("spec", {})
             for volume in pod.get("volumes") or ():
                 yield from _sources(volume)
                 for source in volume.get("projected", {}).get("sources") or ():

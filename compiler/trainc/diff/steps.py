@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from trainc.api.documents import Manifest
 from trainc.api.quantity import ZERO, Quantity, ResourceList, pod_requests
+from trainc.diff.gangs import group_size
 from trainc.ir.devices import is_gpu
 from trainc.startup.records import dataclass
 
@@ -76,6 +77,5 @@ def totals_of(steps: Sequence[Step], pod_groups: Sequence[Manifest] = ()) -> Tot
 
 
 def _gang(pod_groups: Sequence[Manifest]) -> int | None:
-    specs = [spec for group in pod_groups if isinstance(spec := group.get("spec"), dict)]
-    known = [size for spec in specs if isinstance(size := spec.get("minMember"), int)]
+    known = [size for group in pod_groups if (size := group_size(group)) is not None]
     return sum(known) if known else None

@@ -13,7 +13,9 @@ from trainc.api.documents import Manifest
 from trainc.api.names import QUEUE_LABEL
 from trainc.diagnostics import Finding, Path
 from trainc.diff.changes import Change, compare_manifests
+from trainc.diff.claims import lasting_claims
 from trainc.diff.delivery import DELIVERY_METHODS, Apply, DeliveryMethod, effective_method, is_left_alone, submitted
+from trainc.diff.gangs import is_frozen, is_judged
 from trainc.diff.normalize import normalize
 from trainc.diff.outcomes import Outcome
 from trainc.diff.rules import ClusterRules, Stored, suspended
@@ -84,14 +86,14 @@ def _refused_new(manifest: Manifest, rules: ClusterRules) -> bool:
 
 def _judge_jobset(method: DeliveryMethod, changes: Sequence[Change], update: JobSetUpdate) -> Verdict:
     if method.force == "always":
-        return _all("lost" if update.invalid else "re-created", changes)
+        return _all("re-created" if update.comes_back else "lost", changes)
     attempt = update.by(method.apply)
     alone = tuple(_of_change(change, attempt) for change in changes)
     if not attempt.refusals:
         return Verdict("in-place" if attempt.effective else "nothing", alone)
     # kubectl looks at the status alone, Flux at the message too, and every refusal of an update says "immutable".
     if method.force == "if refused" and not (method.apply == "client" and update.is_forbidden(attempt.refusals)):
-        forced: Outcome = "lost" if update.invalid else "re-created"
+        forced: Outcome = "re-created" if update.comes_back else "lost"
         per_change = tuple(outcome if outcome in {"nothing", "in-place"} else forced for outcome in alone)
         return Verdict(forced, per_change, attempt.refusals)
     return Verdict(_refused(attempt), alone, attempt.refusals)
@@ -129,12 +131,16 @@ def _judge_other(method: DeliveryMethod, before: Manifest, changes: Sequence[Cha
         return _all("re-created", changes)
     if not changes:
         return Verdict("nothing")
-    if before["kind"] not in _MUTABLE_KINDS:
+    if is_judged(before):
+        frozen = [is_frozen(before, change.path) for change in changes]
+    elif before["kind"] not in _MUTABLE_KINDS:
         return _all("unknown", changes)
-    if before["kind"] not in _FREEZABLE_KINDS or before.get("immutable") is not True:
+    elif before["kind"] not in _FREEZABLE_KINDS or before.get("immutable") is not True:
         return _all("in-place", changes)
+    else:
+        frozen = [change.path[0] != "metadata" for change in changes]
     refused: Outcome = "re-created" if method.force == "if refused" else "immutable"
-    per_change = tuple("in-place" if change.path[0] == "metadata" else refused for change in changes)
+    per_change: tuple[Outcome, ...] = tuple(refused if each else "in-place" for each in frozen)
     return Verdict(refused if refused in per_change else "in-place", per_change)
 
 
@@ -162,9 +168,9 @@ class JobSetUpdate:
         self._attempts: dict[Apply, Attempt] = {}
 
     @cached_property
-    def invalid(self) -> bool:
-        """Whether the new manifest would be refused as a new object too."""
-        return bool(self._rules.creation_refusals(self._after))
+    def comes_back(self) -> bool:
+        """Whether the new manifest is accepted once the old object is deleted."""
+        return not (self._rules.creation_refusals(self._after) or lasting_claims(self._before, self._after))
 
     def by(self, apply: Apply) -> Attempt:
         """The update by one way to apply; two ways that send the same share their answer."""

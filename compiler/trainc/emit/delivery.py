@@ -61,7 +61,15 @@ _WAVE = "argocd.argoproj.io/sync-wave"
 _OPTIONS = "argocd.argoproj.io/sync-options"
 _HOOK = "argocd.argoproj.io/hook"
 # Relative to the JobSet's wave, which is 0 unless the TrainJob names another.
-_WAVES = {"SSHKey": -3, "ExternalSecret": -2, "SealedSecret": -2, "ConfigMap": -2, "PodGroup": -1, "JobSet": 0}
+_WAVES = {
+    "SSHKey": -3,
+    "ExternalSecret": -2,
+    "SealedSecret": -2,
+    "ConfigMap": -2,
+    "Workload": -2,
+    "PodGroup": -1,
+    "JobSet": 0,
+}
 _HOOK_WAVE = -5
 
 
@@ -185,6 +193,7 @@ _KINDS = (
     "SealedSecret",
     "ExternalSecret",
     "ConfigMap",
+    "Workload",
     "PodGroup",
     "JobSet",
 )

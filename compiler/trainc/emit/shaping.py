@@ -46,7 +46,7 @@ def move_metadata(job: TrainJob, info: Info, manifests: list[Manifest]) -> Shape
     for field, own in (("labels", job.labels), ("annotations", job.annotations)):
         if not own:
             continue
-        kept = _patched(job, field)
+        kept = _patched_keys(job, field)
         moved = {key: value for key, value in carried(own).items() if key not in kept}
         before: Mapping[str, str] = info.labels if field == "labels" else info.annotations
         findings.extend(_overridden(field, moved, before))
@@ -56,7 +56,7 @@ def move_metadata(job: TrainJob, info: Info, manifests: list[Manifest]) -> Shape
     return manifests, findings
 
 
-def _patched(job: TrainJob, field: str) -> set[str]:
+def _patched_keys(job: TrainJob, field: str) -> set[str]:
     """Keys that the TrainJob itself has set on the JobSet, in its spec or in a patch."""
     if field == "labels":
         return {*job.spec_labels, *(key for patch in job.patches for key in patch.labels)}

@@ -94,7 +94,7 @@ def atom(value: object) -> str:
         if not exponent:
             return mantissa
         return f"{mantissa if '.' in mantissa else mantissa + '.0'}e{exponent}"  # YAML 1.1 wants the point.
-    raise ValueError(f"{value!r} of type {type(value).__name__} has no place in a manifest")
+    raise ValueError(f"{value!r} of type {type(value).__name__} cannot be part of a manifest")
 
 
 _INFINITE = float("inf")  # `math` is a library of its own, which takes as long to load as a job to write.

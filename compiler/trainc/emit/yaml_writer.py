@@ -40,7 +40,8 @@ def _mapping(lines: list[str], mapping: Mapping[str, Any], lead: str, indent: st
         name = f"? {text}\n{indent}" if is_long else text
         kind = value.__class__
         if kind is str:
-            lines.append(f"{lead}{name}: {_text(value, indent)}")
+            known = _known(value) if len(value) < _LONGEST_KNOWN else None
+            lines.append(f"{lead}{name}: {known or _text(value, indent)}")
         elif kind is int:
             lines.append(f"{lead}{name}: {value}")
         elif isinstance(value, dict) and value:
@@ -59,6 +60,9 @@ def _sequence(lines: list[str], items: Sequence[Any], lead: str, indent: str) ->
     for item in items:
         if isinstance(item, dict) and item:
             _mapping(lines, item, lead + "- ", deeper, ELSEWHERE)
+        elif item.__class__ is str:
+            known = _known(item) if len(item) < _LONGEST_KNOWN else None
+            lines.append(f"{lead}- {known or _text(item, indent)}")
         elif isinstance(item, _LISTS) and item:
             _sequence(lines, item, lead + "- ", deeper)
         else:
@@ -80,8 +84,7 @@ def _known(text: str) -> str | None:
 
 
 def _text(text: str, indent: str) -> str:
-    known = _known(text) if len(text) < _LONGEST_KNOWN else None
-    return known or (literal(text, indent + "  ") if "\n" in text else None) or inline(text)
+    return (literal(text, indent + "  ") if "\n" in text else None) or inline(text)
 
 
 def _leaf(value: object, indent: str) -> str:

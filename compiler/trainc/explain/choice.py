@@ -38,15 +38,15 @@ def choose(explanation: Explanation, expression: str | None) -> Explanation | No
     read = _EXPRESSION.fullmatch(expression)
     assert read is not None
     kind, name, text = read["kind"], read["name"], read["field"]
-    asked = [o for o in explanation.objects if _is(o, kind or _JOBSET, name)]
-    others = [] if kind else [o for o in explanation.objects if o not in asked]
+    requested = [o for o in explanation.objects if _is(o, kind or _JOBSET, name)]
+    others = [] if kind else [o for o in explanation.objects if o not in requested]
     pattern = parse(text)
-    for candidates in (asked, others):
+    for candidates in (requested, others):
         for steps in (pattern, (ANY_STEPS, *pattern)):
             objects = tuple(found for o in candidates if (found := _with_fields(o, steps)).fields)
             if objects:
                 return replace(explanation, objects=objects)
-    candidates = [*asked, *others]
+    candidates = [*requested, *others]
     made = dict.fromkeys(_made(explanation, candidates, (ANY_STEPS, *pattern)))
     return NoMatch(tuple(dict.fromkeys(_near(explanation, candidates, text))), tuple(made))
 

@@ -56,7 +56,7 @@ def explanation(recorder: Recorder, options: Options) -> Explanation:
     assert runtime is not None
     assert trainjob is not None
     assert info is not None
-    documents = InputDocuments(_document(job), _document(runtime), [_other(d) for d in recorder.others])
+    documents = InputDocuments(_document(job), _document(runtime), [_as_input(d) for d in recorder.others])
     replay = Replay(trainjob, info, documents, options)
     replay.frontend()
     for step in recorder.passes:
@@ -78,7 +78,7 @@ def _document(checked: ValidDocument) -> InputDocument:
     )
 
 
-def _other(document: Document) -> InputDocument:
+def _as_input(document: Document) -> InputDocument:
     data = document.data
     return InputDocument(label_of(data), document.file, data, data, lambda path: path, document.locate)
 

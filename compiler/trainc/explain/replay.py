@@ -27,6 +27,7 @@ from trainc.plugins import engine
 from trainc.plugins.plugin import ExtensionPoint, Plugin
 from trainc.plugins.registry import Applied, plugins_for
 from trainc.plugins.rows import Situation
+from trainc.startup.records import replace
 
 _JOBSET = "JobSet"
 _TEMPLATE = ("spec", "template")
@@ -96,7 +97,9 @@ class Replay:
                     self._histories[key] = self._jobset
                 else:
                     self._histories[key] = History()
-                    self._histories[key].step(leaves(manifest), self._by(applied.plugin, "build", info))
+                    self._histories[key].step(
+                        leaves(manifest), self._by(applied.plugin, "build", info, manifest["metadata"]["name"])
+                    )
 
         if info.gitops:
             self._moves = moved_fields(self._job, info)
@@ -166,8 +169,8 @@ class Replay:
     def _in_trainjob_spec(self, leaf: Leaf) -> Origin:
         return by_document(self._trainjob, leaf, ("spec", *leaf.index[1:]), "trainjob")
 
-    def _by(self, plugin: Plugin, point: str, info: Info) -> Attribute:
-        situation, sources = self._situation(info), self._sources
+    def _by(self, plugin: Plugin, point: str, info: Info, name: str = "") -> Attribute:
+        situation, sources = replace(self._situation(info), object=name), self._sources
         return lambda leaf: by_plugin(plugin, point, situation, sources, leaf)
 
     def _situation(self, info: Info) -> Situation:

@@ -45,10 +45,10 @@ def exceeded_resources(left: Mapping[str, int], right: Mapping[str, int]) -> lis
     return sorted(name for name, count in left.items() if name in right and count > right[name])
 
 
-def times_in(asked: Iterable[tuple[str, int]], room: Mapping[str, int]) -> int:
-    """How often `asked` goes into `room`: 0 where nothing at all is asked, as in Kueue."""
+def times_in(requested: Iterable[tuple[str, int]], room: Mapping[str, int]) -> int:
+    """How often `requested` goes into `room`: 0 where nothing at all is asked, as in Kueue."""
     least = -1
-    for name, count in asked:
+    for name, count in requested:
         fit = max(0, room.get(name, 0) // count) if count else UNLIMITED
         if least < 0 or fit < least:
             least = fit

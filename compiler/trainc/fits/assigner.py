@@ -61,8 +61,8 @@ class Assigner:
     ) -> bool:
         """Assign flavors to pod sets that belong together; False where the search ends here."""
         pod_sets = [workload.pod_sets[i] for i in members]
-        asked = [self._asked(one) for one in pod_sets]
-        total = _sum(asked)
+        requested = [self._requested(one) for one in pod_sets]
+        total = _sum(requested)
         flavors: dict[str, Choice] = {}
         attempts: Attempts = {}
         waiting, failed, error, uncovered = False, False, "", ""
@@ -83,20 +83,20 @@ class Assigner:
             flavors.update(best)
             waiting |= search.mode != Mode.FITS
         going_on = not error
-        for one, each in zip(pod_sets, asked, strict=True):
+        for one, each in zip(pod_sets, requested, strict=True):
             own = {} if failed else self._own(one, each, flavors)
             found.add(Assigned(one, each, own, attempts, waiting, failed, error, uncovered))
             going_on &= bool(own) or not each
         return going_on
 
-    def _asked(self, one: PodSet) -> Amounts:
+    def _requested(self, one: PodSet) -> Amounts:
         covered = self.queue.group(PODS) is not None
         return {**one.total, PODS: one.count} if covered else one.total
 
-    def _own(self, one: PodSet, asked: Amounts, flavors: Mapping[str, Choice]) -> dict[str, Choice]:
+    def _own(self, one: PodSet, requested: Amounts, flavors: Mapping[str, Choice]) -> dict[str, Choice]:
         """The flavors that a pod set takes of those of its group; one that asks for nothing takes those with a topology."""
-        if asked:
-            return {name: choice for name, choice in flavors.items() if name in asked}
+        if requested:
+            return {name: choice for name, choice in flavors.items() if name in requested}
         if one.topology.group is not None:
             return {name: choice for name, choice in flavors.items() if choice.flavor in self.trees}
         return {}

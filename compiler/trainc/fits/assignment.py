@@ -72,7 +72,7 @@ class Assigned:
     """
 
     pod_set: PodSet
-    asked: Amounts
+    requested: Amounts
     flavors: dict[str, Choice]
     attempts: Attempts
     waiting: bool
@@ -122,7 +122,7 @@ class Assignment:
         for name, choice in one.flavors.items():
             self.level = max(self.level, choice.level)
             key = (choice.flavor, name)
-            self.used[key] = self.used.get(key, 0) + one.asked.get(name, 0)
+            self.used[key] = self.used.get(key, 0) + one.requested.get(name, 0)
 
     def settle(self) -> Mode:
         """Set the mode to the worst of the pod sets."""

@@ -79,7 +79,7 @@ class QueueView:
 
 @dataclass(slots=True)
 class GroupSearch:
-    """The search of one group for `pod_sets`, which ask for `asked` of it together.
+    """The search of one group for `pod_sets`, which ask for `requested` of it together.
 
     `before` is what earlier pod sets of the job use; `allowed` the flavors that a second look of one cycle keeps to.
     """
@@ -87,7 +87,7 @@ class GroupSearch:
     view: QueueView
     group: Group
     pod_sets: Sequence[PodSet]
-    asked: Amounts
+    requested: Amounts
     before: Mapping[FlavorResource, int]
     allowed: set[str | None] | None = None
     attempts: Attempts = field(default_factory=dict)
@@ -133,7 +133,7 @@ class GroupSearch:
         choices: dict[str, Choice] = {}
         short: dict[str, tuple[int, int]] = {}
         rank, cause = (Mode.FITS, 0), ""
-        for resource in self.asked:
+        for resource in self.requested:
             mode, level, why = self._quota(name, resource, short)
             cause = more_severe(cause, why)
             rank = min(rank, (mode, -level))
@@ -145,7 +145,7 @@ class GroupSearch:
         """How a flavor's resource could be had, how far from home, and why not."""
         node, queue, used = self.view.node, self.view.queue, self.view.state.used
         key = (name, resource)
-        wanted, most = self.before.get(key, 0) + self.asked[resource], node.potential(key)
+        wanted, most = self.before.get(key, 0) + self.requested[resource], node.potential(key)
         if wanted > most:
             short[resource] = (wanted, most)
             return Mode.NO, 0, TOO_MUCH

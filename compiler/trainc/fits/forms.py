@@ -28,14 +28,14 @@ def verdict_text(alone: Fit, together: Fit) -> str:
     """Both answers for a job in one line."""
     if alone.scheduler != "kueue":
         return "no queue: " + ("the nodes have room for it" if alone.verdict == "fits" else f"never ({alone.cause})")
-    said = alone.verdict if alone.cause is None else f"{alone.verdict} ({alone.cause})"
+    text = alone.verdict if alone.cause is None else f"{alone.verdict} ({alone.cause})"
     if alone.verdict == "fits" and alone.queue:
-        said += f" queue {alone.queue}" + (", borrowing from its cohort" if alone.borrows else "")
+        text += f" queue {alone.queue}" + (", borrowing from its cohort" if alone.borrows else "")
     if together.verdict == "waits":
-        return f"{said}; together with the jobs before it, it waits ({together.cause})"
+        return f"{text}; together with the jobs before it, it waits ({together.cause})"
     if together.verdict == "admitted" and alone.verdict != "fits":
-        return f"{said}; together with the jobs before it, it is admitted"
-    return said
+        return f"{text}; together with the jobs before it, it is admitted"
+    return text
 
 
 def _pod_sets(fit: Fit) -> Iterator[str]:

@@ -39,46 +39,46 @@ def find_place(tree: Tree, request: Request, taken: Taken) -> Placements | NoPla
     }
 
 
-def has_levels(tree: Tree, asked: TopologyRequest) -> bool:
+def has_levels(tree: Tree, requested: TopologyRequest) -> bool:
     """Whether a topology has every level that is asked for."""
-    key = _level_key(tree, asked)
-    return key is not None and tree.level(key) >= 0 and all(tree.level(level) >= 0 for level, _ in asked.slices)
+    key = _level_key(tree, requested)
+    return key is not None and tree.level(key) >= 0 and all(tree.level(level) >= 0 for level, _ in requested.slices)
 
 
-def _level_key(tree: Tree, asked: TopologyRequest) -> str | None:
-    if asked.required is not None or asked.preferred is not None:
-        return asked.required if asked.required is not None else asked.preferred
-    if asked.slices:
+def _level_key(tree: Tree, requested: TopologyRequest) -> str | None:
+    if requested.required is not None or requested.preferred is not None:
+        return requested.required if requested.required is not None else requested.preferred
+    if requested.slices:
         return tree.levels[0]
-    return tree.levels[-1] if asked.unconstrained else None
+    return tree.levels[-1] if requested.unconstrained else None
 
 
-def _wanted(tree: Tree, asked: TopologyRequest, request: Request) -> Wanted | NoPlace:
-    key = _level_key(tree, asked)
+def _wanted(tree: Tree, requested: TopologyRequest, request: Request) -> Wanted | NoPlace:
+    key = _level_key(tree, requested)
     if key is None:
         if not request.implied:
             return NoPlace("it requests no topology level")
         key = tree.levels[-1]
-    outer, size = asked.slices[0] if asked.slices else (tree.levels[-1], 1)
+    outer, size = requested.slices[0] if requested.slices else (tree.levels[-1], 1)
     level, slice_level = tree.level(key), tree.level(outer)
     missing = key if level < 0 else outer
     if level < 0 or slice_level < 0:
         return NoPlace(f"the topology has no level {missing}")
     if level > slice_level:
         return NoPlace(f"slices on level {outer} cannot be placed within the narrower level {key}")
-    inner = _inner_sizes(tree, asked, slice_level)
+    inner = _inner_sizes(tree, requested, slice_level)
     if isinstance(inner, NoPlace):
         return inner
-    sliced_only = bool(asked.slices) and asked.required is None and asked.preferred is None
-    free = bool(asked.unconstrained) or request.implied or sliced_only
+    sliced_only = bool(requested.slices) and requested.required is None and requested.preferred is None
+    free = bool(requested.unconstrained) or request.implied or sliced_only
     leaders = 1 if request.leader else 0
-    return Wanted(request.workers.count, leaders, level, slice_level, size, asked.required is not None, free, inner)
+    return Wanted(request.workers.count, leaders, level, slice_level, size, requested.required is not None, free, inner)
 
 
-def _inner_sizes(tree: Tree, asked: TopologyRequest, level: int) -> dict[int, int] | NoPlace:
+def _inner_sizes(tree: Tree, requested: TopologyRequest, level: int) -> dict[int, int] | NoPlace:
     sizes: dict[int, int] = {}
-    above = asked.slices[0][1] if asked.slices else 1
-    for key, size in asked.slices[1:]:
+    above = requested.slices[0][1] if requested.slices else 1
+    for key, size in requested.slices[1:]:
         inner = tree.level(key)
         if inner < 0:
             return NoPlace(f"the topology has no level {key}")

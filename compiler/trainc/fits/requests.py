@@ -80,13 +80,13 @@ def charged_pod(pod: Json, limits: Mapping[str, Limits], overheads: Mapping[str,
 def _filled(holder: Json, limits: Limits) -> dict[str, Any]:
     resources = holder.get("resources") or {}
     most = {**limits.default, **(resources.get("limits") or {})}
-    asked = {**most, **limits.default_request, **(resources.get("requests") or {})}
-    return {**holder, "resources": {"limits": most, "requests": asked}}
+    requested = {**most, **limits.default_request, **(resources.get("requests") or {})}
+    return {**holder, "resources": {"limits": most, "requests": requested}}
 
 
 def pod_amounts(pod: Json) -> Amounts:
     """What one pod asks for; never less than nothing."""
-    return {name: max(0, amount(name, asked)) for name, asked in pod_requests(pod).items()}
+    return {name: max(0, amount(name, requested)) for name, requested in pod_requests(pod).items()}
 
 
 def over_limit(pod: Json) -> Iterator[tuple[Place, list[str]]]:
@@ -103,12 +103,12 @@ def out_of_range(pod: Json, limits: Mapping[str, Limits]) -> Iterator[tuple[Plac
         bounds = limits["Container"]
         for place, resources in _resources(pod):
             if place:
-                asked, most = resources.get("requests") or {}, resources.get("limits") or {}
-                largest, smallest = _kept(asked, most, largest=True), _kept(asked, most, largest=False)
+                requested, most = resources.get("requests") or {}, resources.get("limits") or {}
+                largest, smallest = _kept(requested, most, largest=True), _kept(requested, most, largest=False)
                 yield from _outside(place, amounts(largest), amounts(smallest), bounds)
     if "Pod" in limits:
         total: Mapping[str, Quantity] = pod_requests(pod)
-        counted = {name: amount(name, asked) for name, asked in total.items()}
+        counted = {name: amount(name, requested) for name, requested in total.items()}
         yield from _outside((), counted, counted, limits["Pod"])
 
 

@@ -108,19 +108,19 @@ class _Looker:
         )
 
     def _too_much(self) -> Shortfall:
-        one, flavor, resource, asked, most = self._shortest()
+        one, flavor, resource, requested, most = self._shortest()
         key = (flavor, resource)
         own = min(most, self.queue.quotas[key].nominal if key in self.queue.quotas else 0)
         where = f" in flavor {flavor}" if len(self.queue.flavors) > 1 else ""
         message = (
-            f"the job requests {amount_with_unit(resource, asked)}, and {self._named} can provide at most {bare_amount(resource, most)}{where}: "
+            f"the job requests {amount_with_unit(resource, requested)}, and {self._named} can provide at most {bare_amount(resource, most)}{where}: "
             f"{self._sources(resource, own, most)}"
         )
         fewer, amount = self._fewer(one.pod_set, resource)
         if fewer:
-            total = bare_amount(resource, asked - amount)
+            total = bare_amount(resource, requested - amount)
             message += f"; {total} would fit: {self._size(fewer[0], fewer[1])}"
-        hint = f"raise the nominalQuota of {self._named} for {resource} in flavor {flavor} by {bare_amount(resource, asked - most)}"
+        hint = f"raise the nominalQuota of {self._named} for {resource} in flavor {flavor} by {bare_amount(resource, requested - most)}"
         if fewer:
             hint = f"{self._reduced(*fewer)}, or {hint}"
         return Shortfall(message, hint, fewer[0].name if fewer else one.pod_set.name)
@@ -128,14 +128,14 @@ class _Looker:
     def _shortest(self) -> tuple[Assigned, str, str, int, int]:
         """The flavor that comes nearest, and the resource of which it lacks the most: asked, and the most there is."""
         candidates = [
-            (max((asked / max(most, 1), name) for name, (asked, most) in attempt.short.items()), flavor, one)
+            (max((requested / max(most, 1), name) for name, (requested, most) in attempt.short.items()), flavor, one)
             for one in self.found.pod_sets
             for flavor, attempt in one.attempts.items()
             if attempt.short
         ]
         (_, resource), flavor, one = min(candidates, key=lambda item: (item[0], item[1]))
-        asked, most = one.attempts[flavor].short[resource]
-        return one, flavor, resource, asked, most
+        requested, most = one.attempts[flavor].short[resource]
+        return one, flavor, resource, requested, most
 
     def _sources(self, resource: str, own: int, most: int) -> str:
         if not self.queue.cohort:
@@ -232,8 +232,8 @@ class _Looker:
         return f"the nodes of flavor {one.tree} do not have room for {what}; together they have room for {lacking.most}"
 
     def _softer(self, one: Assigned) -> str:
-        asked = one.pod_set.topology
-        for annotation, softer in softer_topologies(asked, self.state.trees[one.tree]):
+        requested = one.pod_set.topology
+        for annotation, softer in softer_topologies(requested, self.state.trees[one.tree]):
             if would_be_admitted(with_topology(self.workload, one.pod_set.name, softer), self.queue, self.state):
                 return annotation
         return ""

@@ -30,12 +30,12 @@ def with_pods(workload: Workload, name: str, count: int) -> Workload:
     return _changed(workload, name, lambda one: replace(one, count=count, total=_times(one, count)))
 
 
-def with_topology(workload: Workload, name: str, asked: TopologyRequest) -> Workload:
+def with_topology(workload: Workload, name: str, requested: TopologyRequest) -> Workload:
     """The same job with another topology for one pod set, and for those that are in its group."""
     group = next((one.topology.group for one in workload.pod_sets if one.name == name), None)
     names = {one.name for one in workload.pod_sets if one.name == name or (group and one.topology.group == group)}
     for each in names:
-        workload = _changed(workload, each, lambda one: replace(one, topology=asked))
+        workload = _changed(workload, each, lambda one: replace(one, topology=requested))
     return workload
 
 
@@ -75,16 +75,16 @@ def most_pods(workload: Workload, name: str, queue: ClusterQueue, state: State) 
     return fits
 
 
-def softer_topologies(asked: TopologyRequest, tree: Tree) -> Iterable[tuple[str, TopologyRequest]]:
+def softer_topologies(requested: TopologyRequest, tree: Tree) -> Iterable[tuple[str, TopologyRequest]]:
     """Requests that are easier to meet, the nearest first, each with the annotation that would say so."""
-    level = asked.required if asked.required is not None else asked.preferred
+    level = requested.required if requested.required is not None else requested.preferred
     if level is None or tree.level(level) < 0:
         return
-    if asked.required is not None:
-        yield f"podset-preferred-topology: {level}", replace(asked, required=None, preferred=level)
+    if requested.required is not None:
+        yield f"podset-preferred-topology: {level}", replace(requested, required=None, preferred=level)
         for wider in reversed(tree.levels[: tree.level(level)]):
-            yield f"podset-required-topology: {wider}", replace(asked, required=wider)
-    if asked.slices:
-        yield f"podset-required-topology: {level}, without slices", replace(asked, slices=())
-    if asked.group is None:
+            yield f"podset-required-topology: {wider}", replace(requested, required=wider)
+    if requested.slices:
+        yield f"podset-required-topology: {level}, without slices", replace(requested, slices=())
+    if requested.group is None:
         yield 'podset-unconstrained-topology: "true"', TopologyRequest(unconstrained=True)

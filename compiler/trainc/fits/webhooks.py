@@ -208,7 +208,7 @@ def _groups(jobs: list[Json]) -> Iterator[tuple[Place, str]]:
             yield place, f"one of the two replicated jobs of group {name!r} must have a single pod"
         first, second = (_wanted(workload.pod_annotations(jobs[i])) for i in members)
         if first != second:
-            yield place, f"both replicated jobs of group {name!r} must ask for the same topology"
+            yield place, f"both replicated jobs of group {name!r} must request the same topology"
 
 
 def _wanted(written: Annotations) -> tuple[str | None, str | None]:
@@ -220,16 +220,16 @@ def _workload_schema(jobset: Json) -> Iterator[tuple[Place, str]]:
     if not 1 <= len(jobs) <= MOST_POD_SETS:
         yield ("spec", "replicatedJobs"), f"{len(jobs)} replicated jobs: a Workload has 1 to {MOST_POD_SETS} pod sets"
     for i, job in enumerate(jobs):
-        asked = workload.topology_request(workload.pod_annotations(job))
+        requested = workload.topology_request(workload.pod_annotations(job))
         levels: dict[str, list[str | None]] = {
-            REQUIRED: [asked.required],
-            PREFERRED: [asked.preferred],
-            SLICE_LEVEL: [level for level, _ in asked.slices],
+            REQUIRED: [requested.required],
+            PREFERRED: [requested.preferred],
+            SLICE_LEVEL: [level for level, _ in requested.slices],
         }
         for key, names in levels.items():
             if any(name and len(name) > _LONGEST_LEVEL for name in names):
                 yield (*_pods(i), "metadata", "annotations", key), "a topology level has at most 63 characters"
-        if asked.group and len(asked.group) > 256:
+        if requested.group and len(requested.group) > 256:
             yield (*_pods(i), "metadata", "annotations", GROUP), "the name of a group has at most 256 characters"
 
 

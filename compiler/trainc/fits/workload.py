@@ -49,8 +49,8 @@ class TopologyRequest:
     @property
     def explicit(self) -> bool:
         """Whether anything is asked at all."""
-        asked = (self.required, self.preferred, self.unconstrained)
-        return bool(self.slices) or any(one is not None for one in asked)
+        requested = (self.required, self.preferred, self.unconstrained)
+        return bool(self.slices) or any(one is not None for one in requested)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +229,7 @@ def _shape(pod_sets: tuple[PodSet, ...], replicas: list[int]) -> str:
 
 
 def _pod_set_shape(one: PodSet, replicas: int) -> list[Any]:
-    asked = one.topology
+    requested = one.topology
     pod = one.pod
     spec = [pod.get(key) for key in _SHAPED]
     containers = [
@@ -237,7 +237,7 @@ def _pod_set_shape(one: PodSet, replicas: int) -> list[Any]:
         for kind in ("initContainers", "containers")
     ]
     own = _canonical((pod.get("resources") or {}).get("requests"))
-    wanted = [asked.required, asked.preferred, asked.unconstrained, asked.slices, asked.group]
+    wanted = [requested.required, requested.preferred, requested.unconstrained, requested.slices, requested.group]
     return [one.name, spec, containers, own, _canonical(pod.get("overhead")), one.count, one.total, wanted, replicas]
 
 

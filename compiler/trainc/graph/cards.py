@@ -22,12 +22,14 @@ DOT = 9
 DOT_GAP = 3
 DOTS_IN_ROW = 28
 _ROWS = 2
+# Where values begin, behind the longest of their labels.
+VALUES = 66
 _VALUE_CHARACTERS = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A step's place. `dots` stand for `pods_per_dot` pods each; `facts` are label and value, one a line."""
+    """A step's place. `dots` stand for `pods_per_dot` pods each; `facts` are label and value, one per line."""
 
     step: Step
     x: int
@@ -70,7 +72,7 @@ def place(graph: Graph, *, stacked: bool = False) -> Drawing:
         columns = [[card for column in columns for card in column]]
     space = STACKED_SPACE if stacked else SPACE
     heights = [sum(card.height + space for card in column) - space for column in columns]
-    framed = graph.gang is not None and any(step.in_gang for step in graph.steps)
+    framed = graph.gang is not None and any(step.gang for step in graph.steps)
     top = MARGIN + HEADER + (FRAME + FRAME_TITLE if framed else 0)
     tallest = max(heights, default=0)
     placed: list[Card] = []
@@ -107,8 +109,8 @@ def _dots(pods: int) -> tuple[int, int]:
 
 def _facts(step: Step) -> list[tuple[str, str]]:
     facts = [("image", step.image.rpartition("/")[2])] if step.image else []
-    asked = [*filter(None, (devices(step), cpu_and_memory(step)))]
-    facts += [("" if i else "per pod", amounts) for i, amounts in enumerate(asked)]
+    requested = [*filter(None, (devices(step), cpu_and_memory(step)))]
+    facts += [("" if i else "per pod", amounts) for i, amounts in enumerate(requested)]
     if step.hosts:
         facts.append(("hosts", step.hosts))
     facts += [("rendezvous", meeting.address) for meeting in step.rendezvous]
@@ -128,12 +130,12 @@ def _fitting(label: str, value: str) -> str:
 
 
 def _frame(cards: list[Card]) -> Frame | None:
-    members = [card for card in cards if card.step.in_gang]
+    members = [card for card in cards if card.step.gang]
     left, right = min(c.x for c in members), max(c.x for c in members) + WIDTH
     top, bottom = min(c.y for c in members), max(c.y + c.height for c in members)
     for card in cards:
         is_clear = card.x + WIDTH < left or card.x > right or card.y + card.height < top or card.y > bottom
-        if not card.step.in_gang and not is_clear:
+        if not card.step.gang and not is_clear:
             return None
     return Frame(
         left - FRAME, top - FRAME - FRAME_TITLE, right - left + 2 * FRAME, bottom - top + 2 * FRAME + FRAME_TITLE

@@ -15,6 +15,7 @@ from trainc.graph.cards import (
     LINE,
     MARGIN,
     PADDING,
+    VALUES,
     WIDTH,
     Card,
     Drawing,
@@ -119,12 +120,12 @@ def _arrow() -> svg.Marker:
 def _gang(graph: Graph, drawing: Drawing) -> Iterator[svg.Element]:
     import svg
 
-    if graph.gang is None:
-        return
-    if drawing.frame is None:
-        yield _text(drawing.width - MARGIN, MARGIN + 36, gang(graph.gang), "gang", anchor="end")
-        return
     frame = drawing.frame
+    if graph.gang is None or frame is None:
+        if graph.gangs:
+            about = "; ".join(map(gang, graph.gangs))
+            yield _text(drawing.width - MARGIN, MARGIN + 36, about, "gang", anchor="end")
+        return
     yield svg.Rect(x=frame.x, y=frame.y, width=frame.width, height=frame.height, rx=14, class_=["frame"])
     yield _text(frame.x + FRAME, frame.y + 23, gang(graph.gang), "gang")
 
@@ -178,7 +179,7 @@ def _card(card: Card, *, framed: bool) -> Iterator[svg.Element]:
 
     step = card.step
     classes = ["card", *(["trainer"] if step.role == "trainer" else [])]
-    if step.in_gang and not framed:
+    if step.gang and not framed:
         classes.append("member")
     left, y = card.x + PADDING, card.y + PADDING
     yield svg.Rect(x=card.x, y=card.y, width=WIDTH, height=card.height, rx=9, class_=classes)
@@ -201,4 +202,4 @@ def _card(card: Card, *, framed: bool) -> Iterator[svg.Element]:
     y += -(-card.dots // DOTS_IN_ROW) * (DOT + DOT_GAP) + 8
     for i, (label, value) in enumerate(card.facts):
         yield _text(left, y + i * LINE + 11, label, "label")
-        yield _text(left + 56, y + i * LINE + 11, value, "value")
+        yield _text(left + VALUES, y + i * LINE + 11, value, "value")

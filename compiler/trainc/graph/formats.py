@@ -1,9 +1,9 @@
 """The graph for other programs: in Graphviz's DOT language, and as JSON.
 
 {"apiVersion": "trainc/v1alpha1", "kind": "Graph", "namespace", "name", "suspended", "pods", "gpus",
- "gang": {"name", "scheduler", "members"} | null,
+ "gang": {"name", "scheduler", "members"} | null where there are several or none, "gangs": [all of them],
  "steps": [{"name", "role", "image", "pods", "replicas", "gpus": {RESOURCE: PER_POD},
-            "requests": {RESOURCE: PER_POD}, "inGang", "hosts",
+            "requests": {RESOURCE: PER_POD}, "inGang", "gang", "hosts",
             "dependsOn": [{"step", "status"}], "volumes": [{"name", "source"}],
             "rendezvous": [{"address", "toldBy"}]}]}
 """
@@ -24,16 +24,17 @@ def graph_dot(graph: Graph) -> str:
 
 def _lines(graph: Graph) -> Iterator[str]:
     known = {step.name for step in graph.steps}
-    members = [step for step in graph.steps if step.in_gang and graph.gang is not None]
+    clusters = [(each, members) for each in graph.gangs if (members := graph.members(each))]
+    inside = {step.name for _, members in clusters for step in members}
     yield f"digraph {_quoted(graph.name)} {{"
     yield "  rankdir=LR; labelloc=t; fontname=Helvetica; bgcolor=transparent"
     yield f"  label={_quoted(f'JobSet {graph.name}: {total(graph)}')}"
     yield '  node [shape=box, style="rounded", fontname=Helvetica, margin="0.2,0.12"]'
     yield "  edge [fontname=Helvetica, fontsize=10]"
-    yield from (f"  {_node(step)}" for step in graph.steps if step not in members)
-    if members and graph.gang is not None:
-        yield "  subgraph cluster_gang {"
-        yield f"    label={_quoted(gang(graph.gang))}; style=dashed"
+    yield from (f"  {_node(step)}" for step in graph.steps if step.name not in inside)
+    for number, (each, members) in enumerate(clusters):
+        yield f"  subgraph cluster_gang{number or ''} {{"
+        yield f"    label={_quoted(gang(each))}; style=dashed"
         yield from (f"    {_node(step)}" for step in members)
         yield "  }"
     for step in graph.steps:
@@ -68,6 +69,7 @@ def graph_json(graph: Graph) -> dict[str, Any]:
         "pods": graph.pods,
         "gpus": graph.gpus,
         "gang": None if graph.gang is None else asdict(graph.gang),
+        "gangs": [asdict(gang) for gang in graph.gangs],
         "steps": [_step(step) for step in graph.steps],
     }
 
@@ -82,9 +84,10 @@ def _step(step: Step) -> dict[str, Any]:
         "gpus": step.gpus,
         "requests": {name: str(amount) for name, amount in step.requests},
         "runs": step.runs,
-        "inGang": step.in_gang,
+        "inGang": bool(step.gang),
+        "gang": step.gang,
         "hosts": step.hosts,
         "dependsOn": [asdict(dependency) for dependency in step.depends_on],
         "volumes": [asdict(volume) for volume in step.volumes],
-        "rendezvous": [{"address": meeting.address, "toldBy": meeting.told_by} for meeting in step.rendezvous],
+        "rendezvous": [{"address": meeting.address, "toldBy": meeting.source} for meeting in step.rendezvous],
     }

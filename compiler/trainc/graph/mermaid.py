@@ -17,10 +17,8 @@ def graph_mermaid(graph: Graph) -> str:
     steps = [step for layer in layers(graph) for step in layer]
     boxes = [Box(step.name, tuple(_facts(step)), _ROLES.get(step.role, "")) for step in steps]
     arrows = [Arrow(d.step, step.name, d.status) for step in steps for d in step.depends_on]
-    frame = None
-    if graph.gang is not None:
-        frame = Frame(gang(graph.gang), [step.name for step in steps if step.in_gang], _GANG)
-    return flowchart(boxes, arrows, _LOOKS, frame) + "\n"
+    frames = [Frame(gang(each), [step.name for step in graph.members(each)], _GANG) for each in graph.gangs]
+    return flowchart(boxes, arrows, _LOOKS, frames) + "\n"
 
 
 def _facts(step: Step) -> Iterator[str]:
@@ -67,27 +65,28 @@ class Frame:
 
 
 def flowchart(
-    boxes: Sequence[Box], arrows: Sequence[Arrow], looks: Mapping[str, str], frame: Frame | None = None
+    boxes: Sequence[Box], arrows: Sequence[Arrow], looks: Mapping[str, str], frames: Sequence[Frame] = ()
 ) -> str:
     """A flowchart from left to right, without the fence around it. Arrows that lack an end are left out.
 
     `looks` are styles by name; strokes alone read on light and dark pages.
     """
-    return "\n".join(_lines(boxes, arrows, looks, frame))
+    return "\n".join(_lines(boxes, arrows, looks, frames))
 
 
 def _lines(
-    boxes: Sequence[Box], arrows: Sequence[Arrow], looks: Mapping[str, str], frame: Frame | None
+    boxes: Sequence[Box], arrows: Sequence[Arrow], looks: Mapping[str, str], frames: Sequence[Frame]
 ) -> Iterator[str]:
     ids = {box.name: f"s{i}" for i, box in enumerate(boxes)}
-    framed = [box for box in boxes if frame is not None and box.name in frame.boxes]
+    framed = {name for frame in frames for name in frame.boxes}
     yield "flowchart LR"
-    yield from (f"  {_box(box, ids)}" for box in boxes if box not in framed)
-    if frame is not None and framed:
-        yield f'  subgraph frame["{_escaped(frame.label)}"]'
-        yield from (f"    {_box(box, ids)}" for box in framed)
+    yield from (f"  {_box(box, ids)}" for box in boxes if box.name not in framed)
+    for number, frame in enumerate(frame for frame in frames if frame.boxes):
+        name = f"frame{number or ''}"
+        yield f'  subgraph {name}["{_escaped(frame.label)}"]'
+        yield from (f"    {_box(box, ids)}" for box in boxes if box.name in frame.boxes)
         yield "  end"
-        yield f"  style frame {frame.style}"
+        yield f"  style {name} {frame.style}"
     for arrow in arrows:
         if arrow.start in ids and arrow.end in ids:
             line = "-.->" if arrow.dotted else "-->"

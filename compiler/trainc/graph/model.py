@@ -32,7 +32,7 @@ class Rendezvous:
     """Where pods meet: the address, and the variable or file that tells them."""
 
     address: str
-    told_by: str
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,8 @@ class Step:
     """A replicated job. `pods` are those of one replica; `requests` what one pod asks for, by resource name.
 
     `runs` says which processes start in it. `role` is the ancestor step or the part in an MPI job, empty where it has
-    none; `hosts` the DNS names of all pods as a pattern with ranges, empty where pods have no names.
+    none; `hosts` the DNS names of all pods as a pattern with ranges, empty where pods have no names; `gang` the name of
+    the gang that its pods join, if any.
     """
 
     name: str
@@ -53,7 +54,7 @@ class Step:
     depends_on: tuple[Dependency, ...]
     hosts: str
     rendezvous: tuple[Rendezvous, ...]
-    in_gang: bool
+    gang: str
     runs: str = ""
 
     @property
@@ -87,13 +88,22 @@ class Gang:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The steps of one JobSet in order of its replicated jobs, and its gang if it has one."""
+    """The steps of one JobSet in order of its replicated jobs, and its gangs: one, if any, or one for each step."""
 
     namespace: str
     name: str
     steps: tuple[Step, ...]
-    gang: Gang | None
+    gangs: tuple[Gang, ...]
     suspended: bool
+
+    @property
+    def gang(self) -> Gang | None:
+        """The one gang of the job; None where it has none or several."""
+        return self.gangs[0] if len(self.gangs) == 1 else None
+
+    def members(self, gang: Gang) -> list[Step]:
+        """The steps whose pods are in a gang."""
+        return [step for step in self.steps if step.gang == gang.name]
 
     @property
     def pods(self) -> int:

@@ -56,8 +56,8 @@ def _counts(
         return 0, _number(launch.given(launch.launcher.total) if launch else None)
     if policy == "jax" or launch is None:
         return 1, pods if policy == "jax" else 0
-    asked = launch.given(launch.launcher.per_node)
-    each = _number(asked) or _parse_count(env.get("PET_NPROC_PER_NODE"), devices)
+    requested = launch.given(launch.launcher.per_node)
+    each = _number(requested) or _parse_count(env.get("PET_NPROC_PER_NODE"), devices)
     return each, each * pods
 
 

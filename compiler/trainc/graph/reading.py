@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from trainc.api import names
 from trainc.api.devices import accelerator
-from trainc.api.documents import Json
+from trainc.api.documents import Json, value_at
 from trainc.api.quantity import Quantity, pod_requests
 from trainc.graph.model import Dependency, Gang, Graph, Rendezvous, Step, Volume
 from trainc.graph.processes import process_text
@@ -30,7 +30,7 @@ def read_graph(manifests: Sequence[Json], plugins: Sequence[Plugin] = PLUGINS) -
         metadata.get("namespace", ""),
         metadata["name"],
         tuple(_in_startup_order(steps, spec)),
-        _gang(manifests, plugins),
+        tuple(_gangs_of(manifests, plugins)),
         spec.get("suspend") is True,
     )
 
@@ -41,7 +41,6 @@ def _step(
     job_spec = job["template"].get("spec", {})
     template = job_spec.get("template", {})
     pod: Json = template.get("spec", {})
-    metadata = template.get("metadata", {})
     containers = pod.get("containers", ())
     label = (job["template"].get("metadata") or {}).get("labels", {}).get(names.ANCESTOR_LABEL, "")
     pods, replicas = job_spec.get("parallelism", 1), job.get("replicas", 1)
@@ -58,7 +57,7 @@ def _step(
         hosts=_hosts(jobset, job["name"], replicas, pods),
         rendezvous=tuple(_rendezvous(pod, manifests, _hosts(jobset, job["name"], 1, 1), plugins)),
         runs=process_text(pod, pods * replicas, sum(amount.units for name, amount in requests if accelerator(name))),
-        in_gang=any(gang.key in metadata.get(gang.joins, {}) for gang in _gangs(plugins)),
+        gang=next((str(name) for gang in _gangs(plugins) if (name := value_at(template, gang.joins))), ""),
     )
 
 
@@ -134,14 +133,14 @@ def _by_file(config_map: Json, file: RendezvousFile, first_host: str) -> Iterato
         yield Rendezvous(f"{first_host}:{port[1]}", f"{file.called or file.key} in {name}")
 
 
-def _gang(manifests: Sequence[Json], plugins: Sequence[Plugin]) -> Gang | None:
-    schedulers = {plugin.gang.api_group: plugin.policy for plugin in plugins if plugin.gang is not None}
+def _gangs_of(manifests: Sequence[Json], plugins: Sequence[Plugin]) -> Iterator[Gang]:
+    schedulers = {plugin.gang.api_group: plugin for plugin in plugins if plugin.gang is not None}
     for manifest in manifests:
         if manifest["kind"] == "PodGroup":
             group = manifest["apiVersion"].partition("/")[0]
-            spec = manifest["spec"]
-            return Gang(manifest["metadata"]["name"], schedulers.get(group, group), spec.get("minMember", 0))
-    return None
+            plugin = schedulers.get(group)
+            size = value_at(manifest, plugin.gang.size) if plugin is not None and plugin.gang is not None else None
+            yield Gang(manifest["metadata"]["name"], group if plugin is None else plugin.policy, size or 0)
 
 
 def _in_startup_order(steps: Sequence[Step], spec: Json) -> Iterator[Step]:

@@ -26,8 +26,7 @@ def graph_text(graph: Graph, paint: Paint = plain) -> str:
     place = "/".join(filter(None, (graph.namespace, graph.name)))
     about = total(graph) + (", suspended" if graph.suspended else "")
     lines = [f"{paint(f'JobSet {place}', 'heading')}  {paint(about, 'size')}"]
-    if graph.gang is not None:
-        lines.append(f"│  {paint(gang(graph.gang), 'gang')}")
+    lines += [f"│  {paint(gang(each), 'gang')}" for each in graph.gangs]
     steps = [step for layer in layers(graph) for step in layer]
     width = max((len(step.name) for step in steps), default=0)
     for step in steps:
@@ -40,8 +39,8 @@ def graph_text(graph: Graph, paint: Paint = plain) -> str:
 
 def _step(step: Step, graph: Graph, width: int, paint: Paint) -> Iterator[str]:
     marks = [step.role] if step.role and step.role != step.name else []
-    if step.in_gang and graph.gang is not None:
-        marks.append("in the gang")
+    if step.gang and graph.gangs:
+        marks.append("in the gang" if graph.gang is not None else f"in gang {step.gang}")
     title = f"{paint(f'{step.name:<{width}}', 'step')}  {paint(size(step), 'size')}"
     yield f"{title}  {paint(', '.join(marks), 'faint')}"
     for name, value, role in _facts(step):
@@ -60,6 +59,6 @@ def _facts(step: Step) -> Iterator[tuple[str, str, Role]]:
     if step.hosts:
         yield "hosts", step.hosts, "address"
     for meeting in step.rendezvous:
-        yield "rendezvous", f"{meeting.address}  ({meeting.told_by})", "address"
+        yield "rendezvous", f"{meeting.address}  ({meeting.source})", "address"
     for i, volume in enumerate(step.volumes):
         yield "" if i else "volumes", f"{volume.name}  ({volume.source})", "faint"

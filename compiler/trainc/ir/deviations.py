@@ -86,7 +86,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
     Deviation(
         "mpi-nodes-size-the-nodes",
         "mlPolicy.numNodes sizes the MPI node job, never the launcher",
-        "the controller applies the number to the labelled job, and starts several launchers",
+        "the controller applies the number to the labeled job, and starts several launchers",
         "LauncherMultiplied",
     ),
     Deviation(
@@ -122,7 +122,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
     Deviation(
         "flux-gpus-per-task",
         "the tasks of a Flux node share its GPUs",
-        "the controller asks for all GPUs of the node for each task, and a job with several tasks per node never starts",
+        "the controller requests all GPUs of the node for each task, and a job with several tasks per node never starts",
         "FluxTasksWantAllGPUs",
     ),
     Deviation(
@@ -170,6 +170,11 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "torch.elasticPolicy sets the range of nodes for torchrun, the JobSet and the gang",
         "the controller never reads it: the job has a fixed size and torchrun waits for all of it",
         "ElasticPolicyIgnored",
+    ),
+    Deviation(
+        "gang-by-kubernetes",
+        "with --gang workload the gang is a Workload and PodGroups of scheduling.k8s.io/v1beta1",
+        "Kubernetes 1.37 schedules gangs itself; no Trainer release makes these objects",
     ),
     Deviation(
         "volcano-scheduler-name",

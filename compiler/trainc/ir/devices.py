@@ -52,13 +52,13 @@ def ambiguous_gpus(job: TrainJob, info: Info) -> Iterator[Finding]:
     for kind in ("requests", "limits"):
         found = sorted(name for name in resources.get(kind) or {} if is_gpu(name))
         if len(found) > 1:
-            asked = job.trainer is not None and job.trainer.resources_per_node
+            requested = job.trainer is not None and job.trainer.resources_per_node
             yield Finding(
                 "AmbiguousGPU",
                 "error",
                 f"{kind} list {' and '.join(found)}; it is ambiguous which of them counts the processes per node",
                 hint="keep one kind of GPU, or set spec.trainer.numProcPerNode",
-                path=("spec", "trainer", "resourcesPerNode", kind) if asked else ("spec", "runtimeRef"),
+                path=("spec", "trainer", "resourcesPerNode", kind) if requested else ("spec", "runtimeRef"),
             )
             return
 

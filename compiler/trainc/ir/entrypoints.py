@@ -40,14 +40,14 @@ class Entrypoint:
     @property
     def command(self) -> Sequence[str]:
         """The command, empty where the image's own is used."""
-        asked = self.trainer.command if self.trainer else None
-        return self.container.command if asked is None else asked
+        requested = self.trainer.command if self.trainer else None
+        return self.container.command if requested is None else requested
 
     @property
     def args(self) -> Sequence[str]:
         """The args, empty where there are none."""
-        asked = self.trainer.args if self.trainer else None
-        return self.container.fields.get("args", ()) if asked is None else asked
+        requested = self.trainer.args if self.trainer else None
+        return self.container.fields.get("args", ()) if requested is None else requested
 
     @property
     def words(self) -> tuple[str, ...]:

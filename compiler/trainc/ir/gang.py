@@ -32,20 +32,37 @@ def awaited_pod_sets(info: Info) -> frozenset[str]:
     )
 
 
+def held_back(info: Info) -> frozenset[str]:
+    """Names of the members that are created only when other members run."""
+    names = [pod_set.name for pod_set in members(info)]
+    if (info.template.get("startupPolicy") or {}).get("startupPolicyOrder") == "InOrder":
+        return frozenset(names[1:])
+    awaits = {
+        job["name"]: {dependency["name"] for dependency in job.get("dependsOn") or ()}
+        for job in info.template.get("replicatedJobs", ())
+    }
+    found: set[str] = set()
+    # JobSet lets a job await only those before it.
+    for name, awaited_by_it in awaits.items():
+        if awaited_by_it & (found | set(names)):
+            found.add(name)
+    return frozenset(found & set(names))
+
+
 def min_member(info: Info) -> int:
     """How many pods the gang needs before any may start."""
-    return sum(_pods(pod_set, info) for pod_set in members(info))
+    return sum(pods(pod_set, info) for pod_set in members(info))
 
 
-def min_resources(info: Info, pods: int | None = None) -> ResourceList:
-    """The sum of the gang's requests per resource name, of its first `pods` where that is fewer than all.
+def min_resources(info: Info, at_most: int | None = None) -> ResourceList:
+    """The sum of the gang's requests per resource name, of its first `at_most` pods where that is fewer than all.
 
     Empty where no container requests anything.
     """
     total: ResourceList = {}
-    left = pods
+    left = at_most
     for pod_set in members(info):
-        counted = _pods(pod_set, info)
+        counted = pods(pod_set, info)
         if left is not None:
             counted = min(counted, left)
             left -= counted
@@ -53,7 +70,7 @@ def min_resources(info: Info, pods: int | None = None) -> ResourceList:
     return total
 
 
-def _pods(pod_set: PodSet, info: Info) -> int:
+def pods(pod_set: PodSet, info: Info) -> int:
     """Pods of one set that the gang waits for; the controller forgets replicas."""
     count = pod_set.count if pod_set.min_count is None else pod_set.min_count
     return count * pod_set.replicas if info.gitops else count

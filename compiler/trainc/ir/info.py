@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from trainc.api import names
 from trainc.api.documents import Json
+from trainc.api.releases import DEFAULT_KUBERNETES
 from trainc.ir.podset import Container, PodSet
 from trainc.ir.release import Release
 from trainc.options import Semantics
@@ -19,7 +20,8 @@ class Info:
     `template` is the runtime's JobSetSpec with all patches applied; `pod_sets` mirrors its replicatedJobs, in order,
     and is what passes edit; `command` and `args` are the trainer's entrypoint, None where the template's stands.
     `ml_policy` is None where the runtime has none, which is not the same as an empty one. `runtime_jobs` names the
-    jobs, and their containers, that the runtime had before any patch; `plugins` those of other distributions that act.
+    jobs, and their containers, that the runtime had before any patch; `plugins` those of other distributions that act;
+    `kubernetes` the minor of the cluster.
     """
 
     release: Release
@@ -35,6 +37,7 @@ class Info:
     command: tuple[str, ...] | None = None
     args: tuple[str, ...] | None = None
     plugins: tuple[str, ...] = ()
+    kubernetes: str = DEFAULT_KUBERNETES
 
     @property
     def gitops(self) -> bool:

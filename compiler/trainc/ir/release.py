@@ -30,6 +30,7 @@ class Release:
     resources: Literal["replace", "merge"]
     resources_reach_mpi_node: bool
     gang_sees_resources: bool
+    pod_level_resources: tuple[str, ...]
 
     # Torch and torchtune.
     torch_processes: Literal["limits then requests", "from runtime too"]
@@ -52,6 +53,7 @@ class Release:
     flux_checks_trainer_processes: bool
     flux_shared_memory: bool
     gang_label_for_any_policy: bool
+    pods_name_their_group: bool
     jax_needs_trainer: bool
     initializer_needs_mount: bool
     init_container_ports_rebuilt: bool
@@ -60,12 +62,15 @@ class Release:
     # Entry points.
     warns_deprecated_runtime: bool
     managed_by_honoured: bool
+    runtime_snapshot: bool
 
 
 _TUNE_2_0 = ("llama3_2/1B", "llama3_2/7B", "llama3_3/70B")
 _TUNE_2_1 = ("llama3_2/1B", "llama3_2/3B", "llama3_3/70B", "qwen2_5/1.5B")
 _KEPT_2_0 = ("output_dir", "tokenizer.path", "checkpointer.checkpoint_dir")
 _KEPT_2_1 = (*_KEPT_2_0, "tokenizer.merges_file")
+_POD_2_0 = ("cpu", "memory")
+_POD_2_1 = (*_POD_2_0, "hugepages-")
 
 # fmt: off
 _FACTS = Columns(RELEASES, {
@@ -77,6 +82,8 @@ _FACTS = Columns(RELEASES, {
     "resources":                    ("replace",              "replace",              "replace",          "merge"),
     "resources_reach_mpi_node":     (False,                  True,                   True,               True),
     "gang_sees_resources":          (False,                  False,                  True,               True),
+    # Of component-helpers: 0.32 knows no huge pages of a pod.
+    "pod_level_resources":          (_POD_2_0,               _POD_2_1,               _POD_2_1,           _POD_2_1),
     "torch_processes":              ("limits then requests", "from runtime too",     "from runtime too", "from runtime too"),
     "torch_checks_need_num_proc":   (True,                   True,                   False,              False),
     "torch_env_injection":          (False,                  False,                  False,              True),
@@ -93,12 +100,15 @@ _FACTS = Columns(RELEASES, {
     "flux_checks_trainer_processes": (False,                 False,                  False,              True),
     "flux_shared_memory":           (False,                  False,                  False,              True),
     "gang_label_for_any_policy":    (True,                   False,                  False,              False),
+    # JobSet's CRD has schedulingGroup in pod specs since 0.12.
+    "pods_name_their_group":        (False,                  False,                  False,              True),
     "jax_needs_trainer":            (False,                  False,                  True,               False),
     "initializer_needs_mount":      (False,                  False,                  False,              True),
     "init_container_ports_rebuilt": (False,                  False,                  False,              True),
     "all_trainers_take_first_count": (True,                  False,                  False,              False),
     "warns_deprecated_runtime":     (False,                  True,                   True,               True),
     "managed_by_honoured":          (False,                  False,                  False,              True),
+    "runtime_snapshot":             (False,                  False,                  False,              True),
 })
 # fmt: on
 

@@ -150,12 +150,12 @@ def _kinds(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
     """Devices of two kinds in one container: no node has both, or a whole GPU beside its own slice."""
     resources = entry.container.resources
     amounts = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
-    asked = [name for name in amounts if (name in ACCELERATORS or is_mig(name)) and whole_units(amounts[name]) > 0]
-    makers = {name.partition("/")[0] for name in asked}
-    if len(asked) > 1 and (len(makers) > 1 or any(map(is_mig, asked))):
-        kind = "limits" if asked[1] in (resources.get("limits") or {}) else "requests"
-        message = f"one container requests {' and '.join(sorted(asked))}, which no node has together"
-        yield _finding(job, info, entry, (kind, asked[1]), ("UnlikelyResource", message, "keep one of them"))
+    requested = [name for name in amounts if (name in ACCELERATORS or is_mig(name)) and whole_units(amounts[name]) > 0]
+    makers = {name.partition("/")[0] for name in requested}
+    if len(requested) > 1 and (len(makers) > 1 or any(map(is_mig, requested))):
+        kind = "limits" if requested[1] in (resources.get("limits") or {}) else "requests"
+        message = f"one container requests {' and '.join(sorted(requested))}, which no node has together"
+        yield _finding(job, info, entry, (kind, requested[1]), ("UnlikelyResource", message, "keep one of them"))
 
 
 def _finding(job: TrainJob, info: Info, entry: Entrypoint, field: tuple[str, str], words: Words) -> Finding:
@@ -165,7 +165,7 @@ def _finding(job: TrainJob, info: Info, entry: Entrypoint, field: tuple[str, str
 
 
 def _place(job: TrainJob, info: Info, entry: Entrypoint, kind: str, name: str) -> tuple[Path, About]:
-    asked = ((job.trainer.resources_per_node if job.trainer else None) or {}).get(kind) or {}
-    if name in asked and (entry.trains or entry.pod_set.role):
+    requested = ((job.trainer.resources_per_node if job.trainer else None) or {}).get(kind) or {}
+    if name in requested and (entry.trains or entry.pod_set.role):
         return ("spec", "trainer", "resourcesPerNode", kind, name), "trainjob"
     return container_path(job, info, entry.pod_set.name, entry.container.name, "resources", kind, name)

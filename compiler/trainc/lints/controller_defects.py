@@ -37,7 +37,7 @@ def controller_defects(job: TrainJob, info: Info) -> Iterator[Finding]:
             yield _warning(deviation, path)
 
 
-def _is_visible(deviation: str, job: TrainJob, info: Info) -> bool:
+def _is_affected(deviation: str, job: TrainJob, info: Info) -> bool:
     """Whether a plugin acts on the job for which the controller can get this wrong."""
     return any(
         deviation in plugin.defects and plugin.policy_of(job, info) is not None for plugin in enabled(info.plugins)
@@ -72,7 +72,7 @@ def _gang_ignores_limits(job: TrainJob, info: Info) -> Path | None:
 
 
 def _unnamed_ports(job: TrainJob, info: Info) -> Path | None:
-    ranks = job.trainer is not None and _is_visible("unnamed-ports-kept", job, info)
+    ranks = job.trainer is not None and _is_affected("unnamed-ports-kept", job, info)
     for pod_set in info.pod_sets:
         rebuilt = (*pod_set.containers, *(pod_set.init_containers if info.release.init_container_ports_rebuilt else ()))
         for container in rebuilt:
@@ -106,24 +106,24 @@ def _patch_creates(job: TrainJob, info: Info) -> Path | None:
 def _counts(job: TrainJob, info: Info) -> Path | None:
     if job.trainer is None or job.trainer.resources_per_node is None or info.trainer_container is None:
         return None
-    if job.trainer.num_proc_per_node is not None or not _is_visible("counts-from-merged-resources", job, info):
+    if job.trainer.num_proc_per_node is not None or not _is_affected("counts-from-merged-resources", job, info):
         return None
     counted, merged = resources_per_node(job, info), info.trainer_container.resources
     return (*_TRAINER, "resourcesPerNode") if (gpus(counted), cpus(counted)) != (gpus(merged), cpus(merged)) else None
 
 
 def _resources_ignored(job: TrainJob, info: Info) -> Path | None:
-    asked = job.trainer is not None and job.trainer.resources_per_node
-    ignored = asked and info.ml_policy is None and info.release.resources == "merge" and info.trainer is not None
+    requested = job.trainer is not None and job.trainer.resources_per_node
+    ignored = requested and info.ml_policy is None and info.release.resources == "merge" and info.trainer is not None
     return (*_TRAINER, "resourcesPerNode") if ignored else None
 
 
 def _claims_lost(job: TrainJob, info: Info) -> Path | None:
-    asked = job.trainer.resources_per_node if job.trainer else None
-    if asked is None:
+    requested = job.trainer.resources_per_node if job.trainer else None
+    if requested is None:
         return None
     path: Path = (*_TRAINER, "resourcesPerNode")
-    if asked.get("claims"):
+    if requested.get("claims"):
         return (*path, "claims")
     main = info.trainer_container
     merged = info.release.resources == "merge" and info.ml_policy is not None
@@ -132,13 +132,13 @@ def _claims_lost(job: TrainJob, info: Info) -> Path | None:
 
 def _master_address(job: TrainJob, info: Info) -> Path | None:
     trainer = info.trainer
-    if trainer is None or not _is_visible("real-master-address", job, info):
+    if trainer is None or not _is_affected("real-master-address", job, info):
         return None
     return _RUNTIME_REF if trainer.name != names.NODE or subdomain(job, info) != job.name else None
 
 
 def _no_rank_environment(job: TrainJob, info: Info) -> Path | None:
-    ranked = _is_visible("rank-environment-without-trainer", job, info)
+    ranked = _is_affected("rank-environment-without-trainer", job, info)
     return ("spec",) if ranked and job.trainer is None and info.trainer_container is not None else None
 
 

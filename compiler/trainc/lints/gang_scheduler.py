@@ -12,10 +12,48 @@ from trainc.ir.trainjob import TrainJob
 from trainc.plugins.registry import enabled
 
 
+def foreign_schedulers(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """A warning for pods of a gang that the scheduler of another kind of gang places: it does not look at theirs."""
+    gangs = {p.policy: p.gang for p in enabled(info.plugins) if p.gang is not None}
+    chosen = {policy: found for policy, found in gangs.items() if info.gang(policy) is not None}
+    foreign = {found.scheduler for policy, found in gangs.items() if policy not in chosen and found.scheduler}
+    for index, pod_set in enumerate(info.pod_sets if chosen else ()):
+        scheduler = info.pod_spec(pod_set.name).get("schedulerName")
+        if scheduler not in foreign or pod_set not in gang.members(info):
+            continue
+        message = (
+            f"the pods of {pod_set.name!r} go to {scheduler}, which does not look at the gang of {', '.join(chosen)}"
+        )
+        by_default = any(found.by_default for found in chosen.values())
+        hint = "remove schedulerName from the pod template" if by_default else "name the scheduler of the gang instead"
+        path = (*JOBS, index, "template", "spec", "template", "spec", "schedulerName")
+        yield Finding("SchedulerIgnoresGang", "warning", message, hint, path, about="runtime")
+
+
+def gang_in_sequence(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """An error for a gang that waits for pods which are only created once some of it runs. Looks at sized pod sets.
+
+    Of what the controller's gang waits for in vain, `GangNeverComplete` tells.
+    """
+    chosen = [p for p in enabled(info.plugins) if p.gang is not None and info.gang(p.policy) is not None]
+    later = gang.held_back(info)
+    if not info.gitops or not later or any(p.gang is not None and p.gang.by_job for p in chosen):
+        return
+    waited_for = max([(info.gang(p.policy) or {}).get("minMember", gang.min_member(info)) for p in chosen], default=0)
+    there = sum(each.count * each.replicas for each in gang.members(info) if each.name not in later)
+    if there < waited_for:
+        listed = ", ".join(each.name for each in gang.members(info) if each.name in later)
+        message = (
+            f"the gang waits for {waited_for} pods, and {there} exist until those are ready: {listed} starts later"
+        )
+        hint = "remove dependsOn or startupPolicy, so that all start together, or compile with --gang workload"
+        yield Finding("GangInSequence", "error", message, hint, ("spec", "podGroupPolicy"), about="runtime")
+
+
 def scheduler_name_missing(job: TrainJob, info: Info) -> Iterator[Finding]:
     """A warning for the jobs of a gang whose pods name no scheduler: the default one knows no gangs."""
     chosen = [p for p in enabled(info.plugins) if p.gang is not None and info.gang(p.policy) is not None]
-    if not chosen:
+    if not chosen or any(p.gang is not None and p.gang.by_default for p in chosen):
         return
     scheduler = next((p.gang.scheduler for p in chosen if p.gang is not None and p.gang.scheduler), "")
     unnamed = [p.name for p in gang.members(info) if not info.pod_spec(p.name).get("schedulerName")]

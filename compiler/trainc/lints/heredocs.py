@@ -21,10 +21,7 @@ _REWRITTEN = pattern(r"(?<!\\)(?:\\\\)*(\$(?:[A-Za-z_]\w*|\{[^}]*\}|\([^)]*\)|[0
 
 def heredocs(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
     """A warning for each program in a here-document without quotes of which the shell changes something."""
-    words = tuple(map(str, entry.words))
-    if not any("<<" in word for word in words):
-        return
-    line = read_command(words, programs(""))
+    line = read_command(tuple(map(str, entry.words)), programs(""))
     known = {str(variable["name"]) for variable in entry.container.env}
     known |= {name for command, _ in commands(line.items) for name, _ in command.assignments}
     for command, _ in commands(line.items):

@@ -145,7 +145,7 @@ def _value(key: str, value: str, path: Path, about: About) -> Iterator[Finding]:
         what = "queue" if key == names.QUEUE_LABEL else "priority class"
         better = value.lower().replace("_", "-").strip("-.")
         message = f"{value!r} is not a valid name of a {what}, so Kueue refuses the job"
-        hint = f"write {better}" if is_dns1123_subdomain(better) else "use lower-case letters, digits, '-' and '.'"
+        hint = f"write {better}" if is_dns1123_subdomain(better) else "use lowercase letters, digits, '-' and '.'"
         yield Finding("InvalidKueueValue", "error", message, hint=hint, path=path, about=about)
     elif key == names.QUEUE_LABEL and not value:
         message = "the name of the queue is empty, so Kueue does not manage the job"

@@ -14,6 +14,7 @@ from trainc.api.name_forms import LABEL_LIMIT, is_dns1123_subdomain, is_qualifie
 from trainc.diagnostics import Finding, Path, Severity
 from trainc.ir.entrypoints import JOBS
 from trainc.ir.info import Info
+from trainc.plugins.registry import enabled
 
 _DOMAIN = "kueue.x-k8s.io/"
 REQUIRED, PREFERRED, _UNCONSTRAINED, _SLICE, _SLICE_SIZE, _LEVELS, _GROUP = TOPOLOGY = tuple(
@@ -30,21 +31,23 @@ def topology_requests(info: Info, queued: bool) -> Iterator[Finding]:
     """The topology requests of every pod template, and the groups that they form."""
     severity: Severity = "error" if queued else "warning"
     groups: dict[str, list[tuple[int, Json, Path]]] = {}
+    gangs = (p.gang for p in enabled(info.plugins) if p.gang is not None and info.gang(p.policy) is not None)
+    honoured = {gang.topology for gang in gangs}
     for index, (replicated, pod_set) in enumerate(
         zip(info.template.get("replicatedJobs", ()), info.pod_sets, strict=True)
     ):
         metadata = ((replicated["template"].get("spec") or {}).get("template") or {}).get("metadata") or {}
-        asked = {key: str(value) for key, value in (metadata.get("annotations") or {}).items() if key in TOPOLOGY}
-        if not asked:
+        requested = {key: str(value) for key, value in (metadata.get("annotations") or {}).items() if key in TOPOLOGY}
+        if not requested:
             continue
         path: Path = (*JOBS, index, "template", "spec", "template", "metadata", "annotations")
         pods = pod_set.count * pod_set.replicas
-        for key, message, hint in _problems(asked, pods):
+        for key, message, hint in _problems(requested, pods):
             yield Finding("InvalidTopologyRequest", severity, message, hint=hint, path=(*path, key), about="runtime")
-        if _GROUP in asked:
-            groups.setdefault(asked[_GROUP], []).append((pods, asked, (*path, _GROUP)))
-        if not queued:
-            key = next(iter(asked))
+        if _GROUP in requested:
+            groups.setdefault(requested[_GROUP], []).append((pods, requested, (*path, _GROUP)))
+        if not queued and not requested.keys() & honoured:
+            key = next(iter(requested))
             message = f"{key} has no effect: only Kueue reads it, and the job has no queue"
             yield Finding(
                 "TopologyWithoutQueue",
@@ -60,8 +63,8 @@ def topology_requests(info: Info, queued: bool) -> Iterator[Finding]:
             yield Finding("InvalidTopologyRequest", severity, message, hint=hint, path=members[0][2], about="runtime")
 
 
-def _problems(asked: Mapping[str, str], pods: int) -> Iterator[tuple[str, str, str]]:
-    kinds = [key for key in (REQUIRED, PREFERRED, _UNCONSTRAINED) if key in asked]
+def _problems(requested: Mapping[str, str], pods: int) -> Iterator[tuple[str, str, str]]:
+    kinds = [key for key in (REQUIRED, PREFERRED, _UNCONSTRAINED) if key in requested]
     if len(kinds) > 1:
         yield (
             kinds[1],
@@ -69,46 +72,46 @@ def _problems(asked: Mapping[str, str], pods: int) -> Iterator[tuple[str, str, s
             "keep one of them",
         )
     for key in (REQUIRED, PREFERRED, _SLICE):
-        if key in asked and not _is_label_name(asked[key]):
+        if key in requested and not _is_label_name(requested[key]):
             yield (
                 key,
-                f"{asked[key]!r} is not a valid label for a topology level",
+                f"{requested[key]!r} is not a valid label for a topology level",
                 "write the node label of the level, such as cloud.provider.com/topology-rack",
             )
-    if _UNCONSTRAINED in asked and asked[_UNCONSTRAINED] not in _BOOLEANS:
-        yield _UNCONSTRAINED, f"{asked[_UNCONSTRAINED]!r} is not true or false", 'write "true"'
-    yield from _slice_problems(asked, pods)
-    if _GROUP in asked:
-        if asked[_GROUP].isdecimal():
+    if _UNCONSTRAINED in requested and requested[_UNCONSTRAINED] not in _BOOLEANS:
+        yield _UNCONSTRAINED, f"{requested[_UNCONSTRAINED]!r} is not true or false", 'write "true"'
+    yield from _slice_problems(requested, pods)
+    if _GROUP in requested:
+        if requested[_GROUP].isdecimal():
             yield _GROUP, "the name of a group cannot be a number", "start it with a letter"
         for key in (_SLICE, _SLICE_SIZE, _LEVELS):
-            if key in asked:
+            if key in requested:
                 yield _GROUP, f"a group cannot be divided into slices, and {key} is set", "remove one of them"
                 break
-        if REQUIRED not in asked and PREFERRED not in asked:
+        if REQUIRED not in requested and PREFERRED not in requested:
             yield _GROUP, "a group needs a required or a preferred topology", f"add {REQUIRED}"
 
 
-def _slice_problems(asked: Mapping[str, str], pods: int) -> Iterator[tuple[str, str, str]]:
-    size = asked.get(_SLICE_SIZE)
+def _slice_problems(requested: Mapping[str, str], pods: int) -> Iterator[tuple[str, str, str]]:
+    size = requested.get(_SLICE_SIZE)
     if size is not None and not (size.lstrip("+-").isdecimal() and size.isascii()):
         yield _SLICE_SIZE, f"{size!r} is not a number of pods", "write a whole number of 1 or more"
     elif size is not None and not 1 <= int(size) <= max(pods, 1):
         yield _SLICE_SIZE, f"{pods} pods cannot be divided into slices of {size}", f"write a number from 1 to {pods}"
-    if (_SLICE in asked) != (size is not None):
-        missing, there = (_SLICE_SIZE, _SLICE) if _SLICE in asked else (_SLICE, _SLICE_SIZE)
+    if (_SLICE in requested) != (size is not None):
+        missing, there = (_SLICE_SIZE, _SLICE) if _SLICE in requested else (_SLICE, _SLICE_SIZE)
         yield there, f"{there} has no effect without {missing}", f"add {missing}, or remove this annotation"
-    if _LEVELS in asked:
-        yield from _level_problems(asked, pods)
+    if _LEVELS in requested:
+        yield from _level_problems(requested, pods)
 
 
-def _level_problems(asked: Mapping[str, str], pods: int) -> Iterator[tuple[str, str, str]]:
+def _level_problems(requested: Mapping[str, str], pods: int) -> Iterator[tuple[str, str, str]]:
     import json
 
-    if _SLICE in asked or _SLICE_SIZE in asked:
+    if _SLICE in requested or _SLICE_SIZE in requested:
         yield _LEVELS, f"it cannot be used together with {_SLICE} and {_SLICE_SIZE}", "keep one of the two forms"
     try:
-        levels = json.loads(asked[_LEVELS])
+        levels = json.loads(requested[_LEVELS])
         sizes = [int(level["size"]) for level in levels]
         labels = [str(level["topology"]) for level in levels]
     except (ValueError, TypeError, KeyError):
@@ -129,8 +132,8 @@ def _group_problem(name: str, members: list[tuple[int, Json, Path]]) -> str:
         return f"the group {name!r} has {len(members)} pod sets, and Kueue places groups of exactly 2"
     if all(pods != 1 for pods, _, _ in members):
         return f"one of the two pod sets of group {name!r} must have one pod"
-    first, second = ({key: asked.get(key) for key in (REQUIRED, PREFERRED)} for _, asked, _ in members)
-    return "" if first == second else f"the pod sets of group {name!r} ask for different topologies"
+    first, second = ({key: requested.get(key) for key in (REQUIRED, PREFERRED)} for _, requested, _ in members)
+    return "" if first == second else f"the pod sets of group {name!r} request different topologies"
 
 
 def _is_label_name(value: str) -> bool:

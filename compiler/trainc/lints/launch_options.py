@@ -25,7 +25,7 @@ _V1_HOST = "(master|worker|chief|ps|launcher|evaluator)"
 def launch_options(training: Training) -> Iterator[Finding]:
     """What is wrong with each launcher's options."""
     for start in training.line.starts:
-        if start.launch is not None and start.launch.options:
+        if start.launch is not None and (start.launch.options or start.launch.launcher.together):
             yield from _judged(training, start, start.launch)
 
 
@@ -34,6 +34,9 @@ def _judged(training: Training, start: Start, launch: Launch) -> Iterator[Findin
     if training.nodes > 1 and (option := launch.given(roles.alone)) is not None:
         message = f"{option.written} makes each of the {training.nodes} pods train alone"
         yield _finding(training, (start, option), "error", message, "remove it: the runtime sets up the rendezvous")
+        return
+    if training.nodes > 1 and roles.together and launch.given(roles.together) is None:
+        yield _apart(training, launch)
         return
     if (option := launch.given(roles.nodes)) is not None:
         yield from _nodes(training, start, launch, option)
@@ -48,16 +51,26 @@ def _judged(training: Training, start: Start, launch: Launch) -> Iterator[Findin
             yield from _overridden(training, start, launch, option)
 
 
+def _apart(training: Training, launch: Launch) -> Finding:
+    """A launcher that ignores the variables of the runtime, where no option says where to meet."""
+    name = min(launch.launcher.together)
+    message = f"without --{name}, {launch.launcher.name} makes each of the {training.nodes} pods train alone"
+    hint = f"add --{name.replace('-', '_')}=$(PET_MASTER_ADDR):$(PET_MASTER_PORT) before the recipe"
+    # With options it waits for the other nodes, each pod at its own address; without any it starts one process.
+    severity: Severity = "error" if launch.options else "warning"
+    return training.finding("RanksDoNotMeet", severity, message, hint, launch.index)
+
+
 def _nodes(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
     value = training.value(option.value or "", launch)
-    told = training.variables.get("PET_NNODES") or str(training.nodes)
+    configured = training.variables.get("PET_NNODES") or str(training.nodes)
     found = _RANGE.fullmatch(value or "")
-    if value in (None, "", told, "PET_NNODES") or found is None:
+    if value in (None, "", configured, "PET_NNODES") or found is None:
         return
     least, most = int(found[1]), int(found[2] or found[1])
     if least == most == training.nodes:
         return
-    elastic = ":" in told
+    elastic = ":" in configured
     message = f"{option.written} {value} waits for {value} nodes, but the job has {training.nodes}"
     if most < training.nodes:
         message = f"{option.written} {value} admits {value} nodes, but the job has {training.nodes}"
@@ -106,10 +119,14 @@ def _address(training: Training, start: Start, launch: Launch, option: Option) -
         return
     if _backend(launch) not in ("static", "c10d"):
         return  # A store of its own, such as etcd.
-    if host and (told := _configured_endpoint(training) or training.variables.get("PET_MASTER_ADDR")) and host != told:
-        message = f"{option.written} is {host}, but the rendezvous of this job is {told}"
+    if (
+        host
+        and (configured := _configured_endpoint(training) or training.variables.get("PET_MASTER_ADDR"))
+        and host != configured
+    ):
+        message = f"{option.written} is {host}, but the rendezvous of this job is {configured}"
         if is_v1_host(host, training.job.name):
-            message = f"{option.written} is {host}, a host name of Training Operator v1; the first pod is {told}"
+            message = f"{option.written} is {host}, a host name of Training Operator v1; the first pod is {configured}"
         yield _finding(training, (start, option), "warning", message, "remove it: the runtime sets the address")
 
 
@@ -144,20 +161,24 @@ def _host(endpoint: str) -> str:
 def _overridden(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
     """Any other option that stands for a variable, such as the number of restarts."""
     name = launch.launcher.reads + option.name.upper().replace("-", "_")
-    told = training.variables.get(name)
+    configured = training.variables.get(name)
     value = training.value(option.value, launch) if option.value is not None else None
-    if told is not None and value not in (None, told, name):
+    if configured is not None and value not in (None, configured, name):
         hint = "remove the flag: the variable already has this value"
         yield _finding(
-            training, (start, option), "warning", f"{option.written} {value} overrides {name}, which is {told}", hint
+            training,
+            (start, option),
+            "warning",
+            f"{option.written} {value} overrides {name}, which is {configured}",
+            hint,
         )
 
 
 def _port(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
     value = training.value(option.value or "", launch)
-    told = training.variables.get("PET_MASTER_PORT")
-    if value and told and value != told and value.isdecimal():
-        message = f"{option.written} {value} overrides PET_MASTER_PORT, which is {told}, in all pods"
+    configured = training.variables.get("PET_MASTER_PORT")
+    if value and configured and value != configured and value.isdecimal():
+        message = f"{option.written} {value} overrides PET_MASTER_PORT, which is {configured}, in all pods"
         yield _finding(training, (start, option), "info", message, "remove it: the runtime sets the port")
 
 

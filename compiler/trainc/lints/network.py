@@ -9,7 +9,6 @@ from trainc.ir.info import Info
 from trainc.ir.podset import PodSet
 from trainc.ir.source_paths import pod_path, variable_path
 from trainc.ir.trainjob import TrainJob
-from trainc.lints.launch_options import is_v1_host
 from trainc.lints.training import policy_of
 
 _LOOPBACK = frozenset(("lo", "=lo", "lo0"))
@@ -83,6 +82,8 @@ def _unreachable(name: str, value: str, policy: str, job: str) -> tuple[str, Sev
             return None
         severity: Severity = "error" if name == "JAX_COORDINATOR_ADDRESS" and policy == "jax" else "warning"
         return "LoopbackInterface", severity, "which is a different address in each pod"
+    from trainc.lints.launch_options import is_v1_host
+
     if is_v1_host(value, job):
         return "FormerHostName", "warning", "a name of Training Operator v1 that no pod has"
     return None

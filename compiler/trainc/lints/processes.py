@@ -30,25 +30,29 @@ def processes(training: Training) -> Iterator[Finding]:
         elif total is not None:
             yield from _total(training, launch, total)
     if not counted and training.entry.trains and training.devices:
-        yield from _asked(training)
+        yield from _requested(training)
 
 
 def _per_node(training: Training, launch: Launch, option: Option) -> Iterator[Finding]:
     value = training.value(option.value or "", launch)
     if value is None or value == "PET_NPROC_PER_NODE":
         return
-    asked, _, _ = _requested_numbers(training)
+    requested, _, _ = _requested_numbers(training)
     if value.isdecimal() and training.devices:
         yield from _compared(training, option, int(value))
-    elif asked is not None and asked not in (_requested_words(training), value) and value not in training.variables:
-        message = f"{option.written} {value} overrides numProcPerNode, which is {asked}"
+    elif (
+        requested is not None
+        and requested not in (_requested_words(training), value)
+        and value not in training.variables
+    ):
+        message = f"{option.written} {value} overrides numProcPerNode, which is {requested}"
         hint = "remove the flag, and set numProcPerNode instead"
         yield training.finding("TorchrunArgOverridesPolicy", "warning", message, hint, option.index)
 
 
 def _requested_words(training: Training) -> str | None:
-    asked, _, _ = _requested_numbers(training)
-    return asked if asked in (*_AS_DEVICES, "cpu") else None
+    requested, _, _ = _requested_numbers(training)
+    return requested if requested in (*_AS_DEVICES, "cpu") else None
 
 
 def _total(training: Training, launch: Launch, option: Option) -> Iterator[Finding]:
@@ -83,14 +87,14 @@ def _side_by_side(training: Training) -> bool:
     return training.line.background and len(training.line.ran("launcher", "python", "code")) > 1
 
 
-def _asked(training: Training) -> Iterator[Finding]:
+def _requested(training: Training) -> Iterator[Finding]:
     """numProcPerNode, where no flag beats it."""
-    asked, path, about = _requested_numbers(training)
-    if asked is None or not asked.isdecimal() or training.policy not in ("torch", "mpi"):
+    requested, path, about = _requested_numbers(training)
+    if requested is None or not requested.isdecimal() or training.policy not in ("torch", "mpi"):
         return
     if training.policy == "mpi" and about == "runtime":
         return  # 1 there means: as many as there are devices.
-    count, devices = int(asked), training.devices
+    count, devices = int(requested), training.devices
     if count == devices or count < 1:
         return
     hint = f"write {devices}, or remove numProcPerNode to use one process per device"
@@ -104,9 +108,9 @@ def _requested_numbers(training: Training) -> tuple[str | None, Path, About]:
     trainer = training.job.trainer
     if trainer is not None and trainer.num_proc_per_node is not None:
         return str(trainer.num_proc_per_node), ("spec", "trainer", "numProcPerNode"), "trainjob"
-    asked = (training.info.policy(training.policy) or {}).get("numProcPerNode") if training.policy else None
+    requested = (training.info.policy(training.policy) or {}).get("numProcPerNode") if training.policy else None
     path = ("spec", "mlPolicy", training.policy, "numProcPerNode")
-    return (None if asked is None else str(asked)), path, "runtime"
+    return (None if requested is None else str(requested)), path, "runtime"
 
 
 def _hidden(training: Training) -> Iterator[Finding]:

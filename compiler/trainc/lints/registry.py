@@ -57,6 +57,23 @@ def _empty(job: TrainJob, info: Info) -> bool:
     return job.trainer is not None and job.trainer.num_nodes == 0
 
 
+def _claims(job: TrainJob, info: Info) -> bool:
+    return "volumeClaimPolicies" in info.template
+
+
+def _heredoc(entry: Entrypoint) -> bool:
+    return any("<<" in str(word) for word in entry.words)
+
+
+def _scripted(training: Training) -> bool:
+    """A script, or a command that only waits."""
+    return training.line.script is not None or bool(training.line.ran("sleep"))
+
+
+def _options_given(training: Training) -> bool:
+    return any(start.launch is not None and start.launch.options for start in training.line.starts)
+
+
 LINTS: tuple[Lint, ...] = (
     Lint("lowered", "trainc.lints.nothing_to_run", "nothing_to_run"),
     Lint("lowered", "trainc.lints.missing_ancestor", "missing_trainer_ancestor"),
@@ -64,14 +81,16 @@ LINTS: tuple[Lint, ...] = (
     Lint("lowered", "trainc.lints.shell_variables", "unexpanded_shell_variables", per="container"),
     Lint("lowered", "trainc.lints.gpu_limits", "gpu_without_limit", per="container"),
     Lint("lowered", "trainc.lints.gang_scheduler", "scheduler_name_missing", _gang),
+    Lint("lowered", "trainc.lints.gang_scheduler", "foreign_schedulers", _gang),
     Lint("lowered", "trainc.lints.ignored_values", "processes_ignored", _processes),
     Lint("controller", "trainc.lints.controller_defects", "controller_defects"),
-    Lint("sized", "trainc.lints.launch_options", "launch_options", per="training"),
+    Lint("sized", "trainc.lints.gang_scheduler", "gang_in_sequence", _gang),
+    Lint("sized", "trainc.lints.launch_options", "launch_options", per="training", when=_options_given),
     Lint("sized", "trainc.lints.launchers", "launchers", per="training"),
     Lint("sized", "trainc.lints.processes", "processes", per="training"),
-    Lint("sized", "trainc.lints.shell_endings", "shell_endings", per="training"),
+    Lint("sized", "trainc.lints.shell_endings", "shell_endings", per="training", when=_scripted),
     Lint("sized", "trainc.lints.cannot_start", "cannot_start", per="container"),
-    Lint("sized", "trainc.lints.heredocs", "heredocs", per="container"),
+    Lint("sized", "trainc.lints.heredocs", "heredocs", per="container", when=_heredoc),
     Lint("sized", "trainc.lints.cannot_start", "invalid_image", per="container"),
     Lint("sized", "trainc.lints.variables", "plain_tokens", per="container"),
     Lint("sized", "trainc.lints.variables", "tokens_of_initializers", _initialized),
@@ -83,6 +102,7 @@ LINTS: tuple[Lint, ...] = (
     Lint("sized", "trainc.lints.kueue", "kueue", _named),
     Lint("sized", "trainc.lints.ignored_values", "values_overridden"),
     Lint("built", "trainc.lints.ttl_rerun", "ttl_rerun"),
+    Lint("built", "trainc.lints.retained_claims", "retained_claims", _claims),
     Lint("built", "trainc.lints.duplicate_subdomain", "subdomain_of_every_run"),
     Lint("all_jobs", "trainc.lints.duplicate_subdomain", "duplicate_subdomain"),
     Lint("rendered", "trainc.lints.rendered", "stale_names"),
@@ -107,15 +127,13 @@ def lint(job: TrainJob, info: Info, stage: Stage = "lowered", options: Options |
     for each, plugin in _at(stage, info.plugins):
         if not ((each.applies_to is None and plugin is None) or _concerns(each, plugin, job, info)):
             continue
-        function = loaded(each.module, each.function)
         if each.per == "job":
-            findings += function(*given)
-        elif each.per == "container":
-            for entry in read.entries():
-                findings += function(job, info, entry)
-        else:
-            for training in read.trainings():
-                findings += function(training)
+            findings += loaded(each.module, each.function)(*given)
+            continue
+        for subject in read.entries() if each.per == "container" else read.trainings():
+            if each.when is None or each.when(subject):
+                function = loaded(each.module, each.function)
+                findings += function(job, info, subject) if each.per == "container" else function(subject)
     return findings if info.gitops else [_downgrade(finding) for finding in findings]
 
 

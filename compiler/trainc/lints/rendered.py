@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from trainc.api import names
-from trainc.api.documents import Json
+from trainc.api.documents import Json, value_at
 from trainc.diagnostics import Finding, Path
 from trainc.plugins.plugin import Plugin
 from trainc.plugins.registry import PLUGINS
@@ -108,14 +108,13 @@ def _is_host(host: str, hosts: frozenset[str]) -> bool:
 
 
 def _groups(path: Path, pod: Json, rendered: Rendered) -> Iterator[Finding]:
-    metadata = pod.get("metadata") or {}
     for gang in (plugin.gang for plugin in rendered.plugins if plugin.gang is not None):
-        group = (metadata.get(gang.joins) or {}).get(gang.key)
+        group = value_at(pod, gang.joins)
         if group is not None and group not in rendered.groups:
             message = (
                 f"the pods belong to the group {group!r}, and there is no PodGroup of that name among the manifests"
             )
-            yield Finding("StaleGroup", "error", message, _HINT, (*path, "metadata", gang.joins, gang.key))
+            yield Finding("StaleGroup", "error", message, _HINT, (*path, *gang.joins))
 
 
 def _pods(jobset: Json) -> Iterator[tuple[Path, Json]]:

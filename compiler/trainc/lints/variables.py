@@ -96,7 +96,7 @@ def _holds_token(text: str) -> bool:
 
 
 def _token(name: str, path: Path, about: About) -> Finding:
-    what = f"{name} is a secret" if name else "this holds a secret"
+    what = f"{name} is a secret" if name else "this contains a secret"
     key = name.lower().replace("_", "-") or "token"
     return Finding(
         "PlainToken",

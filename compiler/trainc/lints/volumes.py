@@ -124,7 +124,7 @@ def _templates(info: Info) -> Iterator[Finding]:
         if policy.get("whenDeleted", "Delete") == "Delete" and _holds_output(info, str(name)):
             where = ("spec", "template", "spec", "volumeClaimPolicies", i)
             message = f"the claim {name!r} is deleted with the job, and the job writes its output there"
-            hint = "set retentionPolicy: {whenDeleted: Retain}"
+            hint = "set retentionPolicy: {whenDeleted: Retain}, and compile with --name-hash: see RetainedClaim"
             yield Finding("OutputDeletedWithJob", "info", message, hint=hint, path=where, about="runtime")
 
 

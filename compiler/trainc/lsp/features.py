@@ -83,7 +83,7 @@ def _actions(server: Server, params: types.CodeActionParams) -> list[types.CodeA
     if snapshot is None or (only and not any(types.CodeActionKind.QuickFix.value.startswith(kind) for kind in only)):
         return []
     units, uri = server.units(snapshot.lines), params.text_document.uri
-    asked = units.range_of(params.range)
+    requested = units.range_of(params.range)
     known = dict(marking.marked(snapshot))
     return [
         types.CodeAction(
@@ -93,7 +93,7 @@ def _actions(server: Server, params: types.CodeActionParams) -> list[types.CodeA
             fix.preferred,
             edit=types.WorkspaceEdit({uri: [types.TextEdit(units.range(e.range), e.text) for e in fix.edits]}),
         )
-        for fix in fixes.fixes(snapshot, asked, functools.partial(server.looked_at, snapshot))
+        for fix in fixes.fixes(snapshot, requested, functools.partial(server.looked_at, snapshot))
     ]
 
 

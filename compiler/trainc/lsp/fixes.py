@@ -26,13 +26,13 @@ class Fix:
     preferred: bool = False
 
 
-def fixes(snapshot: Snapshot, asked: Range, look: Callable[[str], Sequence[Diagnostic]]) -> list[Fix]:
+def fixes(snapshot: Snapshot, requested: Range, look: Callable[[str], Sequence[Diagnostic]]) -> list[Fix]:
     """What can be done about the diagnostics in a range: their hints first, then the comments that ignore them.
 
     `look` gives the diagnostics of the file with another text. What does not help, or breaks something else, is not
     offered.
     """
-    found = [one for one in _marked(snapshot) if _meets(one.range, asked)][:_MOST_FIXED]
+    found = [one for one in _marked(snapshot) if _meets(one.range, requested)][:_MOST_FIXED]
     hinted = [fix for one in found for fix in _hinted(one) if _helps(fix, snapshot, look)]
     ignoring = (fix for one in found for fix in _ignoring(one) if _helps(fix, snapshot, look))
     return [*hinted, *ignoring]

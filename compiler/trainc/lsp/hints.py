@@ -76,7 +76,7 @@ def _replaced(found: re.Match[str], one: Marked) -> Iterator[tuple[str, Edit]]:
 
 
 def _set(found: re.Match[str], one: Marked) -> Iterator[tuple[str, Edit]]:
-    """`write kind: TrainJob`, `set replicas: 1`: in the place of the value of that field, or as a new one beside it."""
+    """`write kind: TrainJob`, `set replicas: 1`: in the place of the value of that field, or as a new one next to it."""
     name, text = found[1], found[2]
     field, tree = one.field, one.tree
     if field is None or tree is None:
@@ -157,11 +157,11 @@ def _added(found: re.Match[str], one: Marked) -> Iterator[tuple[str, Edit]]:
         return
     where = one.diagnostic.path.rpartition(".")[0]
     inside = field.kind == "mapping" and where.endswith(str(field.path[-1]))
-    beside = field.value.start if inside else field.key.start
-    line = one.lines[beside.line]
-    if not inside and (isinstance(field.path[-1], int) or line[: beside.column].strip(" -")):
+    place = field.value.start if inside else field.key.start
+    line = one.lines[place.line]
+    if not inside and (isinstance(field.path[-1], int) or line[: place.column].strip(" -")):
         return
-    yield f"Add {name}: {text}", Edit(Range(beside, beside), f"{name}: {text}\n{' ' * beside.column}")
+    yield f"Add {name}: {text}", Edit(Range(place, place), f"{name}: {text}\n{' ' * place.column}")
 
 
 def _value(one: Marked, *, whole_list: bool = False) -> Range | None:

@@ -70,7 +70,7 @@ def _of_job(job: CompiledJob, built: Built, fits: Sequence[Fit]) -> Iterator[str
 
 
 def _fit(fit: Fit) -> str:
-    queue = f"queue {fit.queue}" if fit.queue else "the cluster, without a queue"
+    queue = f"queue {fit.queue}" if fit.queue else "the cluster without a queue"
     flavors = sorted({flavor for by_resource in fit.flavors.values() for flavor in by_resource.values()})
     if fit.verdict == "fits":
         using = f", with {', '.join(flavors)}" if flavors else ""

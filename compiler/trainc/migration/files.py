@@ -46,13 +46,13 @@ def migrate_text(
         around = around_of(document.data for document in documents)
     batch = batch or Batch((document.data for document in documents), NEWEST_RELEASE)
     newest = _Newest(around, batch)
-    said: list[Diagnostic] = []
+    found: list[Diagnostic] = []
     for document in documents:
         migrated = migrate_document(document.data, around)
-        said += map(document.place, (*migrated.findings, *batch.of(document.data).findings))
+        found += map(document.place, (*migrated.findings, *batch.of(document.data).findings))
     lines = text.replace("\r\n", "\n")
     new = "".join(_migrated_parts(lines, limits, newest))
-    return MigratedFile(text if new == lines else _with_line_ends_of(text, new), tuple(said))
+    return MigratedFile(text if new == lines else _with_line_ends_of(text, new), tuple(found))
 
 
 @dataclass(frozen=True, slots=True)

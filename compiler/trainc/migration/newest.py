@@ -124,8 +124,8 @@ def _migrate(document: Json, around: Around) -> Migrated:
         data, found = _trainjob(data, around)
     else:
         if dialect is not None:
-            data, said, renamed = with_standard_names(data, dialect.naming)
-            findings += said
+            data, name_findings, renamed = with_standard_names(data, dialect.naming)
+            findings += name_findings
         data, found = _runtime(data)
     return Migrated(data, (*findings, *found), renamed)
 
@@ -179,12 +179,12 @@ def _patch(override: Json, pod_template: Json, renamed: Mapping[str, NewNames]) 
 
 def _with_process_number(trainer: Json, counted: bool) -> tuple[Json, list[Finding]]:
     """The trainer with a number, or without `auto`, which is the default unless the runtime has `counted` itself."""
-    asked = trainer["numProcPerNode"]
-    if asked.isdecimal():
-        return {**trainer, "numProcPerNode": int(asked)}, []
-    if asked == "auto" and not counted:
+    requested = trainer["numProcPerNode"]
+    if requested.isdecimal():
+        return {**trainer, "numProcPerNode": int(requested)}, []
+    if requested == "auto" and not counted:
         return {field: value for field, value in trainer.items() if field != "numProcPerNode"}, []
-    message = f"numProcPerNode {asked!r} has had no counterpart since Trainer 2.2"
+    message = f"numProcPerNode {requested!r} has had no counterpart since Trainer 2.2"
     hint = "write the number of processes, or drop the field to take it from the node's resources"
     if counted:
         hint = "write the number of processes, or drop the runtime's own numProcPerNode first"

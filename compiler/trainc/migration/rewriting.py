@@ -46,7 +46,7 @@ class _Reconciliation:
 
     def __init__(self, root: Any, now: Any, wanted: Any) -> None:
         self._root, self._now, self._wanted = root, now, wanted
-        self._moved = list(_removed_keys(now, wanted, root))
+        self._moved = list(_moved_nodes(now, wanted, root))
 
     def run(self) -> None:
         self._reconcile(self._root, self._now, self._wanted)
@@ -86,7 +86,7 @@ class _Reconciliation:
         return old[at] if now[at] == wanted else self._changed(old[at], now[at], wanted)
 
     def _changed(self, node: Any, now: Any, wanted: Any) -> Any:
-        if not _same_shape(now, wanted):
+        if not _is_same_shape(now, wanted):
             return self._taken_over(wanted)
         self._reconcile(node, now, wanted)
         return node
@@ -106,11 +106,11 @@ class _Reconciliation:
         return _quoted(value) if isinstance(value, str) else value
 
 
-def _same_shape(now: Any, wanted: Any) -> bool:
+def _is_same_shape(now: Any, wanted: Any) -> bool:
     return any(isinstance(now, kind) and isinstance(wanted, kind) for kind in (Mapping, list))
 
 
-def _removed_keys(now: Any, wanted: Any, node: Any) -> Iterator[tuple[Any, Any]]:
+def _moved_nodes(now: Any, wanted: Any, node: Any) -> Iterator[tuple[Any, Any]]:
     """Every mapping and list that is not where it was any more, with its node; outer ones first.
 
     One that only changes stays where it is, and its node with it: elsewhere it would hold itself.
@@ -122,10 +122,10 @@ def _removed_keys(now: Any, wanted: Any, node: Any) -> Iterator[tuple[Any, Any]]
     else:
         return
     if now != wanted:
-        if not _same_shape(now, wanted):
+        if not _is_same_shape(now, wanted):
             yield now, node
         for item, still, item_node in inner:
-            yield from _removed_keys(item, still, item_node)
+            yield from _moved_nodes(item, still, item_node)
 
 
 def _counterpart(item: Any, index: int, now: Sequence[Any]) -> int | None:
@@ -135,11 +135,11 @@ def _counterpart(item: Any, index: int, now: Sequence[Any]) -> int | None:
         if identity is not None:
             found = (i for i, o in enumerate(now) if isinstance(o, Mapping) and o.get(identity) == item[identity])
             at = next(found, None)
-            return at if at is not None or len(now) <= index else (index if _similarity(now[index], item) else None)
+            return at if at is not None or len(now) <= index else (index if _is_renamed(now[index], item) else None)
     return next((i for i, old in enumerate(now) if old == item), None)
 
 
-def _similarity(old: Any, new: Json) -> bool:
+def _is_renamed(old: Any, new: Json) -> bool:
     """Whether an item is the same one under a new name: most of its fields are there still."""
     return isinstance(old, Mapping) and set(old) == set(new)
 

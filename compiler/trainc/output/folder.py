@@ -10,6 +10,7 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 
 from trainc.diagnostics import Diagnostic
 from trainc.output.journal import DamagedJournalError, complete, is_interrupted, replace_all
@@ -26,6 +27,7 @@ from trainc.output.ownership import (
     stays_inside,
 )
 from trainc.reading.opening import NoRegularFileError, error_reason, read_file
+from trainc.reading.remembered import Remembered
 from trainc.startup.records import dataclass, replace
 
 _NOT_OURS = "already exists and was not written by trainc"
@@ -53,6 +55,7 @@ class Plan:
     kept: tuple[str, ...] = ()
     interrupted: tuple[Diagnostic, ...] = ()
     contended: bool = False
+    remembered: Remembered | None = None
 
     @property
     def changes(self) -> bool:
@@ -65,10 +68,11 @@ class Plan:
             yield "removed" if text is None else ("created" if self.old[path] is None else "changed"), path
 
 
-def plan(folder: str, wanted: Mapping[str, str], *, prune: bool) -> Plan:
+def plan(folder: str, wanted: Mapping[str, str], *, prune: bool, remembered: Remembered | None = None) -> Plan:
     """Compare `folder` with the texts it shall hold, by relative path. Reads, and writes nothing.
 
-    With `prune`, files of trainc's that no text is wanted for go; without it they are kept.
+    With `prune`, files of trainc's that no text is wanted for go; without it they are kept. What is `remembered` of a
+    file that has not changed is the text in it.
     """
     state = os.path.join(folder, STATE_FOLDER)
     if os.path.islink(state):
@@ -78,20 +82,25 @@ def plan(folder: str, wanted: Mapping[str, str], *, prune: bool) -> Plan:
     new: dict[str, str | None] = {}
     refused: dict[str, str] = {}
     for path, text in sorted(wanted.items()):
+        if (
+            remembered is not None
+            and remembered.recall(os.path.join(folder, path), partial(_text, folder, path)) == text
+        ):
+            continue
         current, obstacle = _current(folder, path)
         if current == text:
             continue
         if obstacle or (current is not None and path not in listed and not is_marked(current)):
             refused[path] = obstacle or _NOT_OURS
         old[path], new[path] = current, text
-    gone = [path for path in marked_files(folder) if path not in wanted]
+    gone = list(marked_files(folder, wanted))
     for path in gone if prune else ():
         old[path], new[path] = _current(folder, path)[0], None
     left = [path for path in sorted(listed - wanted.keys()) if os.path.lexists(os.path.join(folder, path))]
     kept = tuple(left if prune else sorted({*left, *gone}))
     in_the_way = tuple(_obstacle(os.path.join(folder, path), why) for path, why in refused.items())
     contended = set(refused.values()) == {_NOT_OURS}
-    return Plan(folder, wanted, prune, old, new, in_the_way, kept, _interruption(folder), contended)
+    return Plan(folder, wanted, prune, old, new, in_the_way, kept, _interruption(folder), contended, remembered)
 
 
 def apply_plan(planned: Plan) -> Plan:
@@ -108,12 +117,12 @@ def apply_plan(planned: Plan) -> Plan:
     try:
         with locked(os.path.join(folder, STATE_FOLDER)):
             complete(folder)
-            current = plan(folder, planned.wanted, prune=planned.prune)
+            current = plan(folder, planned.wanted, prune=planned.prune, remembered=planned.remembered)
             if not current.refused:
                 replace_all(folder, current.new)
             return replace(current, interrupted=planned.interrupted)
     except DamagedJournalError:
-        return replace(planned, refused=(_damaged(folder),))
+        return replace(planned, refused=(_damaged_journal(folder),))
     finally:
         _remove_created(folder, existed)
 
@@ -137,6 +146,12 @@ def _current(folder: str, path: str) -> tuple[str | None, str]:
         return "", f"cannot be read: {error_reason(error)}"
     except UnicodeDecodeError:
         return "", _NOT_OURS
+
+
+def _text(folder: str, path: str) -> str | None:
+    """The text at a path; None where something is in the way."""
+    current, obstacle = _current(folder, path)
+    return None if obstacle else current
 
 
 def _remove_created(folder: str, existed: bool) -> None:
@@ -166,7 +181,7 @@ def _interruption(folder: str) -> tuple[Diagnostic, ...]:
     )
 
 
-def _damaged(folder: str) -> Diagnostic:
+def _damaged_journal(folder: str) -> Diagnostic:
     message = f"{os.path.join(folder, STATE_FOLDER)} has the journal of an interrupted build, which cannot be read"
     hint = "remove `journal` and `staged` from it, compare the folder with git, and build again"
     return Diagnostic("InterruptedBuild", "error", message, hint=hint)
@@ -192,7 +207,7 @@ def locked(state: str) -> Iterator[None]:
         return
     path = os.path.join(state, _LOCK)
     while True:
-        descriptor = _opened(path)
+        descriptor = _open_lock(path)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             if _is_still_at(descriptor, path):
@@ -208,7 +223,7 @@ def locked(state: str) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _opened(path: str) -> int:
+def _open_lock(path: str) -> int:
     while True:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         # A build that failed may have removed the folder, being empty, before the file is there.

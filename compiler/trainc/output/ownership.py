@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from trainc.reading.opening import open_file, read_file
 from trainc.startup.patterns import pattern
@@ -71,9 +71,13 @@ def stays_inside(folder: str, path: str) -> bool:
     )
 
 
-def marked_files(folder: str) -> Iterator[str]:
-    """The relative paths of trainc's files in `folder`, sorted: at its top and one folder down, links left alone."""
-    return (path for path in _candidates(folder) if is_marked_file(os.path.join(folder, path)))
+def marked_files(folder: str, besides: Container[str] = ()) -> Iterator[str]:
+    """The relative paths of trainc's files in `folder`, sorted: at its top and one folder down, links left alone.
+
+    Those that are `besides` are not looked at.
+    """
+    others = (path for path in _candidates(folder) if path not in besides)
+    return (path for path in others if is_marked_file(os.path.join(folder, path)))
 
 
 def _candidates(folder: str) -> list[str]:

@@ -37,7 +37,7 @@ class Layer:
         """The documents after this overlay, less those that a patch deletes; `uses` gathers what met one."""
         images: set[int] = set()
         patched = (self._patched(document, uses) for document in documents)
-        done = [transformed(d, self._overlay, images) for d in patched if d is not None]
+        done = [transform(d, self._overlay, images) for d in patched if d is not None]
         uses.update((self._number, "image", index) for index in images)
         return done
 
@@ -144,7 +144,7 @@ def _is_concerned(data: Mapping[str, Any]) -> bool:
     return data.get("kind") in _KINDS and is_trainer_document(data)
 
 
-def transformed(document: Edited, overlay: Overlay, used_images: set[int]) -> Edited:
+def transform(document: Edited, overlay: Overlay, used_images: set[int]) -> Edited:
     """The document after everything of `overlay` but its patches; `used_images` gathers which changes of images met one."""
     if not _is_concerned(document.data):
         return document
@@ -186,7 +186,7 @@ def _with_images(document: Edited, overlay: Overlay, used: set[int]) -> Edited:
         if met := changes.get(_split_image(image)[0]):
             used.update(met)
             last = overlay.images[met[-1]]
-            document = _set(document, overlay, path, changed_image(image, last), last.path)
+            document = _set(document, overlay, path, change_image(image, last), last.path)
     return document
 
 
@@ -203,7 +203,7 @@ def _images(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
             yield from _images(inner, (*path, index))
 
 
-def changed_image(image: str, change: ImageChange) -> str:
+def change_image(image: str, change: ImageChange) -> str:
     """The image with what `change` names in its place: a digest takes the place of the tag, a new tag that of both."""
     name, tag, digest = _split_image(image)
     name = change.new_name or name

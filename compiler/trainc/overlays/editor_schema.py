@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from trainc.api.releases import RELEASES
+from trainc.api.releases import KUBERNETES, RELEASES
 from trainc.diagnostics.policy import RULES_SCHEMA
-from trainc.options import Delivery, SecretsMode, Semantics
+from trainc.options import Delivery, Gang, SecretsMode, Semantics
 from trainc.overlays.overlay import API, KIND
 from trainc.overlays.selectors import TARGET_FIELDS
 
@@ -56,11 +56,13 @@ def overlay_schema(dialect: str) -> Schema:
         "runtimes": _about("Folders with more runtimes.", _TEXTS),
         "release": _about(f"The Trainer release: {', '.join(RELEASES)}; v2.3 and 2.3.1 mean 2.3.", _TEXT),
         "semantics": _about("Output semantics: gitops or controller.", {"enum": list(get_args(Semantics))}),
-        "secrets": _about("Where the keys that pods mount come from.", {"enum": list(get_args(SecretsMode))}),
+        "secrets": _about("Where the SSH keys that MPI pods mount come from.", {"enum": list(get_args(SecretsMode))}),
         "keygenImage": _about("The image that generates keys with secrets: presync-job.", _TEXT),
         "delivery": _about("The tool that applies the output.", {"enum": list(get_args(Delivery))}),
         "syncOptions": _about("Sync options for the delivery tool, per job.", _TEXTS),
-        "rules": _about("What becomes of diagnostics, by code: error, warning, info or ignore.", dict(RULES_SCHEMA)),
+        "rules": _about("The severity of diagnostics, by code: error, warning, info or ignore.", dict(RULES_SCHEMA)),
         "nameHash": _about("Whether names end in a hash of the content.", {"type": "boolean"}),
+        "gang": _about("Who schedules a gang: the runtime's scheduler, or Kubernetes.", {"enum": list(get_args(Gang))}),
+        "kubernetes": _about(f"The Kubernetes minor of the cluster: {', '.join(KUBERNETES)}.", _TEXT),
     }
     return {"$schema": dialect, "title": "trainc overlay", **_object(properties, required=["apiVersion", "kind"])}

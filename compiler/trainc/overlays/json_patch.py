@@ -87,19 +87,21 @@ def _apply(data: Any, operation: _Operation, copies: Copies) -> tuple[Any, Path 
     """The data after an operation, the path that it wrote, if any, and how many values it has put there."""
     if operation.name == "test":
         if _get(data, operation.path) != operation.value:
-            raise _MissingError(f"the value at {_shown(operation.path)} is not the value that `test` expects")
+            raise _MissingError(f"the value at {_format_pointer(operation.path)} is not the value that `test` expects")
         return data, None, 0
     if operation.name == "remove":
         return _edit(data, operation.path, _remove, copies), None, 0
     value = _get(data, operation.source) if operation.source else operation.value
     size, height = _size_limit(value)
     if len(operation.path) + height > _DEEPEST:
-        raise _MissingError(f"{_shown(operation.path)} would nest the document too deep")
+        raise _MissingError(f"{_format_pointer(operation.path)} would nest the document too deeply")
     if operation.name == "replace":
         _get(data, operation.path)
     elif operation.name == "copy":
         if size > _MOST_COPIED:
-            raise _MissingError(f"more than {_MOST_COPIED:,} values at {_shown(operation.source)} are too many to copy")
+            raise _MissingError(
+                f"more than {_MOST_COPIED:,} values at {_format_pointer(operation.source)} are too many to copy"
+            )
         value = _copy(value)
     elif operation.name == "move":
         data = _edit(data, operation.source, _remove, copies)
@@ -134,7 +136,7 @@ def _edit(data: Any, path: tuple[str, ...], change: Callable[[Any, str | int], N
         change(own, step)
         return own
     if not _has(data, step):
-        raise _MissingError(f"{_shown(path)} does not exist: there is nothing at {_shown(path[:1])}")
+        raise _MissingError(f"{_format_pointer(path)} does not exist: there is nothing at {_format_pointer(path[:1])}")
     own[step] = _edit(own[step], path[1:], change, copies)
     return own
 
@@ -156,7 +158,7 @@ def _get(data: Any, path: tuple[str, ...]) -> Any:
     for step in path:
         at = _step(data, step, path, adding=False)
         if not _has(data, at):
-            raise _MissingError(f"there is nothing at {_shown(path)}")
+            raise _MissingError(f"there is nothing at {_format_pointer(path)}")
         data = data[at]
     return data
 
@@ -166,14 +168,14 @@ def _step(container: Any, step: str, path: tuple[str, ...], adding: bool) -> str
         return step
     if not isinstance(container, list):
         raise _MissingError(
-            f"there is nothing at {_shown(path)}: {step!r} goes into a value that is neither a mapping nor a list"
+            f"there is nothing at {_format_pointer(path)}: {step!r} goes into a value that is neither a mapping nor a list"
         )
     if step == _END:
         return len(container)
     if not step.isdecimal() or not step.isascii() or (step != "0" and step.startswith("0")):
-        raise _MissingError(f"{step!r} in {_shown(path)} is not a valid list index")
+        raise _MissingError(f"{step!r} in {_format_pointer(path)} is not a valid list index")
     if int(step) > len(container) - (not adding):
-        raise _MissingError(f"the list in {_shown(path)} has only {len(container)} items")
+        raise _MissingError(f"the list in {_format_pointer(path)} has only {len(container)} items")
     return int(step)
 
 
@@ -196,5 +198,5 @@ def _has(container: Any, step: str | int) -> bool:
     return isinstance(container, list) and step < len(container)
 
 
-def _shown(path: tuple[str, ...]) -> str:
+def _format_pointer(path: tuple[str, ...]) -> str:
     return "/" + "/".join(path)

@@ -72,7 +72,7 @@ class _Loader:
     def _load(self, path: str, above: tuple[str, ...], root: str) -> Loaded | None:
         file = os.path.join(path, OVERLAY_FILE) if os.path.isdir(path) else path
         if file != path and not self._limits.allow_outside and not is_inside(file, root):
-            message = f"{shown_path(file)} is a symbolic link that leads out of the repository"
+            message = f"{shown_path(file)} is a symbolic link that points outside the repository"
             self.diagnostics.append(Diagnostic("OutsideRoot", "error", message, hint=OUTSIDE_HINT))
             return None
         found, problems = read_paths([file], self._limits, texts=self.texts)
@@ -107,7 +107,7 @@ class _Loader:
             elif self._loaded > self._limits.overlays or len(above) > self._limits.depth:
                 # Two overlays that both have the same two bases, ten times over, are a thousand to apply.
                 hint = "list each base once, or raise the limit (--max-overlays)"
-                message = f"more than {self._limits.overlays:,} overlays, or overlays nested too deep"
+                message = f"more than {self._limits.overlays:,} overlays, or overlays nested too deeply"
                 self.diagnostics.append(_about(overlay, ("resources", index), message, hint))
                 break
             elif (base := self._load(path, above, root)) is not None:
@@ -123,7 +123,7 @@ class _Loader:
         """Whether a path of an overlay can hold manifests; what else lies on a machine is no business of a repository's."""
         allowed = self._limits.allow_outside
         if not allowed and not os.path.isabs(written) and not is_inside(path, root):
-            message = f"{written} leads out of the repository"
+            message = f"{written} is outside the repository"
             self.diagnostics.append(replace(_about(overlay, at, message, OUTSIDE_HINT), code="OutsideRoot"))
             return False
         if not allowed and os.path.isabs(written):

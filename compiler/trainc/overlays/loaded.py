@@ -90,7 +90,7 @@ def _merge_values(config: Any, path: list[Any], before: dict[str, Any], after: d
 
 def overlaid_options(options: Options, overlays: Sequence[Loaded]) -> tuple[Options, list[Diagnostic]]:
     """`options` with the overlays' settings in place of defaults."""
-    settings = layered(*(overlay.settings for overlay in overlays), _decided(options))
+    settings = layered(*(overlay.settings for overlay in overlays), _options_set(options))
     try:
         return replace(options, **settings), []
     except ValueError as contradiction:
@@ -98,7 +98,7 @@ def overlaid_options(options: Options, overlays: Sequence[Loaded]) -> tuple[Opti
         return options, [Diagnostic("InvalidOverlay", "error", str(contradiction), hint=hint)]
 
 
-def _decided(options: Options) -> dict[str, Any]:
+def _options_set(options: Options) -> dict[str, Any]:
     """The fields in which options differ from the defaults: what a caller of the Python interface has decided."""
     default = Options()
     return {

@@ -16,7 +16,8 @@ API = "trainc/v1alpha1"
 KIND = "Overlay"
 FIELDS = (
     "resources", "patches", "namespace", "namePrefix", "nameSuffix", "labels", "commonAnnotations", "images", "values",
-    "runtimes", "release", "semantics", "secrets", "keygenImage", "delivery", "syncOptions", "nameHash", "rules",
+    "runtimes", "release", "semantics", "secrets", "keygenImage", "delivery", "syncOptions", "nameHash", "gang", "kubernetes",
+    "rules",
 )  # fmt: skip
 
 

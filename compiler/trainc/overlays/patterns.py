@@ -70,7 +70,7 @@ class _Builder:
     def group(self, group: Group, after: _State) -> _State:
         self._depth += 1
         if self._depth > _DEEPEST:
-            raise ValueError("groups are nested too deep")
+            raise ValueError("groups are nested too deeply")
         first, *others = (self._sequence(parts, after) for parts in group.alternatives)
         self._depth -= 1
         for other in others:

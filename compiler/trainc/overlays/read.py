@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, get_args
 
 from trainc.api.documents import Json
-from trainc.api.releases import normalize_release
+from trainc.api.releases import normalize_kubernetes, normalize_release
 from trainc.diagnostics import Diagnostic, Path, format_path
 from trainc.diagnostics.near_names import did_you_mean
 from trainc.diagnostics.policy import Rule, read_rules
-from trainc.options import Delivery, SecretsMode, Semantics
+from trainc.options import Delivery, Gang, SecretsMode, Semantics
 from trainc.overlays.overlay import API, FIELDS, KIND, ImageChange, Overlay, Pair, PatchEntry
 from trainc.overlays.selectors import TARGET_FIELDS, Target, target_of
 from trainc.reading.document import Document
@@ -79,23 +79,25 @@ def _rules(data: Json, folder: str, fields: TypedFields) -> tuple[Rule, ...]:
 def _settings(data: Json, fields: TypedFields) -> dict[str, Any]:
     """The overlay's fields that are fields of Options."""
     settings: dict[str, Any] = {
-        "release": _release(data, fields),
+        "release": _minor(data, "release", normalize_release, fields),
         "semantics": fields.choice(data, "semantics", get_args(Semantics)),
         "secrets": fields.choice(data, "secrets", get_args(SecretsMode)),
         "keygen_image": fields.text(data, "keygenImage"),
         "delivery": fields.choice(data, "delivery", get_args(Delivery)),
         "sync_options": fields.texts(data, "syncOptions") if "syncOptions" in data else None,
         "name_hash": fields.truth(data, "nameHash"),
+        "gang": fields.choice(data, "gang", get_args(Gang)),
+        "kubernetes": _minor(data, "kubernetes", normalize_kubernetes, fields),
     }
     return {name: value for name, value in settings.items() if value is not None}
 
 
-def _release(data: Json, fields: TypedFields) -> str | None:
-    release = fields.text(data, "release")
+def _minor(data: Json, name: str, normalize: Callable[[str], str], fields: TypedFields) -> str | None:
+    text = fields.text(data, name)
     try:
-        return None if release is None else normalize_release(release)
+        return None if text is None else normalize(text)
     except ValueError as unknown:
-        fields.report(("release",), str(unknown), "upgrade trainc to a version that has it")
+        fields.report((name,), str(unknown), "upgrade trainc to a version that has it")
         return None
 
 
@@ -181,10 +183,11 @@ _T = TypeVar("_T")
 
 
 class TypedFields:
-    """Reads fields of one document and collects what is wrong with them, as errors `InvalidOverlay`."""
+    """Reads fields of one document and collects what is wrong with them, as errors of one code."""
 
-    def __init__(self, document: Document, label: str) -> None:
+    def __init__(self, document: Document, label: str, code: str = "InvalidOverlay") -> None:
         self.diagnostics: list[Diagnostic] = []
+        self._code = code
         self._document = document
         self._label = label
 
@@ -192,7 +195,7 @@ class TypedFields:
         """An error about the field at `path`."""
         where, place = format_path(path), self._document.locate(path)
         self.diagnostics.append(
-            Diagnostic("InvalidOverlay", "error", message, hint=hint, object=self._label, path=where, source=place)
+            Diagnostic(self._code, "error", message, hint=hint, object=self._label, path=where, source=place)
         )
 
     def text(self, data: Json, name: str, path: Path = ()) -> str | None:

@@ -9,7 +9,6 @@ from trainc.admission.admit import admit_compiled
 from trainc.api.documents import Manifest
 from trainc.diagnostics import Finding
 from trainc.emit.delivery import deliver, in_apply_order
-from trainc.emit.secrets import makes_new_keys, provide
 from trainc.emit.shaping import shape
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
@@ -44,6 +43,7 @@ def assemble(
     """
     if info.gitops and options.name_hash:
         from trainc.emit.name_hash import name_hash
+        from trainc.emit.secrets import makes_new_keys
 
         suffix = name_hash(_build_objects(job, info, others, options, None).manifests)
         job = replace(job, name=job.name + suffix, name_hash=suffix, new_keys=makes_new_keys(options.secrets))
@@ -79,11 +79,15 @@ def _build_objects(
         manifests, shaped = shape(job, info, manifests, observer.shaped if observer is not None else None)
         findings += shaped
         if secrets:
+            from trainc.emit.secrets import provide
+
             provision = provide(job, secrets, [document.data for document in others], options)
             provided = provision.manifests
             findings += provision.findings
         findings += lint(job, info, "built", options)
     admitted, refused = _admit(manifests, info)
+    if options.kubernetes is not None:
+        refused += _by_kubernetes(admitted, info)
     if observer is not None:
         observer.shaped("admission", admitted)
     names = tuple(secret.name for secret in secrets)
@@ -91,6 +95,18 @@ def _build_objects(
     if observer is not None and provided:
         observer.shaped("secrets", ordered)
     return CompiledObjects(tuple(ordered), names, tuple(findings), tuple(refused))
+
+
+def _by_kubernetes(manifests: Sequence[Manifest], info: Info) -> list[tuple[str, Finding]]:
+    """What the cluster's Kubernetes does not know of the JobSet, or has deprecated."""
+    from trainc.api.schema.kubernetes import kubernetes_findings
+
+    return [
+        (label_of(manifest), finding if info.gitops else replace(finding, severity="warning"))
+        for manifest in manifests
+        if manifest["kind"] == "JobSet"
+        for finding in kubernetes_findings(manifest, info.kubernetes, info.release.minor)
+    ]
 
 
 def _admit(manifests: Sequence[Manifest], info: Info) -> tuple[list[Manifest], list[tuple[str, Finding]]]:

@@ -6,9 +6,11 @@ Findings come back as the stages found them; the session knows where they stand 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from marshal import dumps
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from trainc.api import names
+from trainc.api.documents import Json
 from trainc.api.strategic_merge import PatchFailedError
 from trainc.diagnostics import Diagnostic, Finding, has_errors
 from trainc.ir.info import Info
@@ -19,7 +21,7 @@ from trainc.options import Options
 from trainc.pipeline import resolve
 from trainc.pipeline.assemble import CompiledObjects, assemble
 from trainc.pipeline.index import InputIndex
-from trainc.pipeline.lowering import lower, lower_job, without_unserved_initializers
+from trainc.pipeline.lowering import has_several_pods, lower, lower_job, without_unserved_initializers
 from trainc.pipeline.patches import apply_patches, replaced_lists
 from trainc.pipeline.roles import infer_roles, read_roles
 from trainc.pipeline.valid_document import ValidDocument
@@ -28,6 +30,10 @@ from trainc.startup.records import dataclass, field, replace
 
 if TYPE_CHECKING:
     from trainc.pipeline.observer import Observer
+
+
+# What `prepare` has made, by a runtime's identity and what a job says of it; the runtime is kept, so that it stays itself.
+Prepared: TypeAlias = dict[tuple[int, bytes], tuple[ValidDocument, Info, list[Finding]]]
 
 
 @dataclass(slots=True)
@@ -63,6 +69,7 @@ def compile_job(  # noqa: PLR0913, PLR0917 - the session passes what it is
     options: Options,
     observer: Observer | None,
     judged: Callable[[Result], Sequence[Diagnostic]],
+    prepared: Prepared,
 ) -> Result:
     """One valid TrainJob through every stage; `observer` is notified of each step, `judged` says what is an error."""
     result = Result(job)
@@ -76,8 +83,12 @@ def compile_job(  # noqa: PLR0913, PLR0917 - the session passes what it is
         result.objects = CompiledObjects()
         return result
 
-    info, found = prepare(trainjob, runtime, release, options)
+    if release.runtime_snapshot and options.semantics == "controller":
+        findings += resolve.not_stored(runtime.data)
+    info, found = _prepare_once(prepared, job.data["spec"], trainjob, runtime, release, options)
     findings += found
+    if options.gang != "runtime" and info.gitops and not info.pod_group_policy and has_several_pods(trainjob, info):
+        findings.append(_NO_GANG)
     if job.dialect is not None and job.dialect.needs_initializers:
         trainjob, unserved = without_unserved_initializers(trainjob, info)
         findings += unserved
@@ -116,6 +127,32 @@ def find_runtime(
     return runtime, findings
 
 
+def _prepare_once(  # noqa: PLR0913, PLR0917 - what `prepare` takes
+    prepared: Prepared, spec: Json, job: TrainJob, runtime: ValidDocument, release: Release, options: Options
+) -> tuple[Info, list[Finding]]:
+    """As `prepare`, for jobs that say the same of their runtime worked out once."""
+    resources = job.trainer.resources_per_node if job.trainer is not None else None
+    fields: Any = [spec.get(field) for field in _RUNTIME_FIELDS], resources, job.trainer is None
+    try:
+        # In version 2 equal values have equal bytes, whether or not they share their parts.
+        key = id(runtime), dumps(fields, 2)
+    except ValueError:
+        return prepare(job, runtime, release, options)
+    if key not in prepared:
+        if len(prepared) >= _MOST_PREPARED:
+            prepared.clear()
+        prepared[key] = runtime, *prepare(job, runtime, release, options)
+    _, info, findings = prepared[key]
+    if job.trainer is None:
+        return info, findings
+    return replace(info, command=job.trainer.command, args=job.trainer.args), findings
+
+
+# Beside the resources, all of a TrainJob's spec that changes what its runtime comes to.
+_RUNTIME_FIELDS = ("podSpecOverrides", "podTemplateOverrides", "runtimePatches", "labels", "annotations")
+_MOST_PREPARED = 256
+
+
 def prepare(job: TrainJob, runtime: ValidDocument, release: Release, options: Options) -> tuple[Info, list[Finding]]:
     """Patch the runtime, label its steps, and lower it."""
     spec, release = runtime.data["spec"], runtime.behaviour(release)
@@ -144,6 +181,13 @@ def _is_managed_elsewhere(job: TrainJob, release: Release, options: Options) -> 
     return multikueue and release.managed_by_honoured and options.semantics == "controller"
 
 
+_NO_GANG = Finding(
+    "NoGangPolicy",
+    "info",
+    "the runtime has no podGroupPolicy, so its pods are not scheduled as a gang",
+    hint="to have them all start together, add to the runtime's spec  podGroupPolicy: {workload: {}}",
+    path=("spec", "runtimeRef"),
+)
 _MANAGED_ELSEWHERE = Finding(
     "ManagedElsewhere",
     "info",

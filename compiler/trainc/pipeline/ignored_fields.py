@@ -24,6 +24,7 @@ _RECORD = (
     "uid",
 )
 _OF_THE_TRAINJOB = ("finalizers", "generateName", "ownerReferences")
+_AMOUNTS = {"limits": "limits: {nvidia.com/gpu: 8}", "requests": "requests: {cpu: 16, memory: 64Gi}"}
 _BESIDE_LABELS = ("finalizers", "name", "namespace")
 
 
@@ -46,12 +47,24 @@ def ignored_fields(document: Json, kind: str) -> Iterator[Finding]:
         yield from _embedded(override.get("metadata"), ("spec", "podTemplateOverrides", index, "metadata"), "override")
 
 
+def empty_amounts(document: Json) -> Iterator[Finding]:
+    """A warning for `limits:` with nothing below it, such as comments only: the API server drops it without any message."""
+    trainer = (document.get("spec") or {}).get("trainer") or {}
+    resources = trainer.get("resourcesPerNode", {})
+    path: Path = ("spec", "trainer", "resourcesPerNode")
+    empty = [path] if resources is None else [(*path, kind) for kind in _AMOUNTS if resources.get(kind, ()) is None]
+    for place in empty:
+        message = f"{place[-1]} has no value and is ignored: the pods get no resources from it"
+        hint = f"write the amounts below it, as in {_AMOUNTS.get(str(place[-1]), _AMOUNTS['limits'])}, or remove it"
+        yield Finding(_CODE, "warning", message, hint, place)
+
+
 def _own_metadata(document: Json) -> Iterator[Finding]:
     metadata = document["metadata"]
     record = [field for field in _RECORD if metadata.get(field) is not None]
     if record:
         hint = "remove it: `kubectl get` adds it to objects of a cluster"
-        message = f"{_listed(record)}: ignored, because the API server sets it"
+        message = f"{_join_fields(record)}: ignored, because the API server sets it"
         yield Finding(_CODE, "info", message, hint, ("metadata",))
     if document.get("status"):
         message = "status is ignored: the controller in the cluster sets it"
@@ -71,6 +84,6 @@ def _embedded(metadata: Json | None, path: Path, owner: str) -> Iterator[Finding
             yield Finding(_CODE, "warning", message, f"remove {field}", (*path, field))
 
 
-def _listed(fields: Sequence[str]) -> str:
+def _join_fields(fields: Sequence[str]) -> str:
     *first, last = fields
     return f"{', '.join(first)} and {last}" if first else last

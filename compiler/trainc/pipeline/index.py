@@ -189,5 +189,5 @@ def _twice(second: ValidDocument, first: ValidDocument, code: str) -> Diagnostic
     where = f"the first one is at {source or first.document.file or 'an earlier document'}"
     hint = "rename or remove one of them"
     if source is not None and source == second.document.locate(("metadata", "name")):
-        where, hint = "a loop of the template writes it more than once", "put the loop's variable into the name"
+        where, hint = "a loop in the template produces it more than once", "use the loop variable in the name"
     return second.place(Finding(code, "error", f"{second.label} is defined twice; {where}", hint, ("metadata", "name")))

@@ -9,8 +9,10 @@ from typing import Any
 
 from trainc.api import names
 from trainc.api.documents import Json
-from trainc.api.quantity import pod_requests
+from trainc.api.quantity import POD_LEVEL, pod_requests
+from trainc.api.releases import DEFAULT_KUBERNETES
 from trainc.diagnostics import Finding
+from trainc.ir import gang
 from trainc.ir.info import Info
 from trainc.ir.podset import Container, PodSet
 from trainc.ir.release import Release
@@ -87,16 +89,31 @@ def lower(job: TrainJob, runtime: Json, template: Template, release: Release, op
         semantics=options.semantics,
         cluster_domain=options.cluster_domain,
         plugins=options.plugins,
+        kubernetes=options.kubernetes or DEFAULT_KUBERNETES,
         template=template.spec,
         pod_sets=pod_sets,
         runtime_jobs=_containers_by_job(spec.get("template", {}).get("spec") or {}),
         ml_policy=ml_policy,
-        pod_group_policy=spec.get("podGroupPolicy"),
+        pod_group_policy=_gang_policy(spec.get("podGroupPolicy"), options),
         labels=labels,
         annotations=annotations,
         command=job.trainer.command if job.trainer else None,
         args=job.trainer.args if job.trainer else None,
     )
+
+
+def _gang_policy(written: Json | None, options: Options) -> Json | None:
+    """The runtime's podGroupPolicy, with the schedulers that `gang` replaces inside the policy that replaces them."""
+    if not written or options.gang == "runtime" or options.semantics == "controller":
+        return written
+    replaced = {name: policy for name, policy in written.items() if name != options.gang}
+    return {options.gang: {**(written.get(options.gang) or {}), **replaced}}
+
+
+def has_several_pods(job: TrainJob, info: Info) -> bool:
+    """Whether more than one pod will train, as far as is known before the plugins count them."""
+    nodes = job.trainer.num_nodes if job.trainer else None
+    return (nodes or 0) > 1 or sum(pod_set.count * pod_set.replicas for pod_set in gang.members(info)) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +145,7 @@ def _pod_set(replicated_job: Json, role: Role, setting: _Setting) -> PodSet:
     pod_spec = _pod_spec(replicated_job)
     requesting = _with_node_resources(pod_spec, ancestor, role, setting)
     gitops = setting.semantics == "gitops"
+    pod_level = POD_LEVEL if gitops else setting.release.pod_level_resources
     running = requesting if setting.release.resources == "merge" or gitops else pod_spec
     return PodSet(
         name=replicated_job["name"],
@@ -137,7 +155,7 @@ def _pod_set(replicated_job: Json, role: Role, setting: _Setting) -> PodSet:
         containers=tuple(Container(fields) for fields in running.get("containers", ())),
         init_containers=tuple(Container(fields) for fields in running.get("initContainers", ())),
         volumes=tuple(running.get("volumes", ())),
-        requests=pod_requests(requesting, limits_count=gitops),
+        requests=pod_requests(requesting, limits_count=gitops, pod_level=pod_level),
         role=role.role,
         main=role.main,
         # So that `kubectl logs -l` finds the pods of a step without knowing the job's name.
@@ -146,11 +164,11 @@ def _pod_set(replicated_job: Json, role: Role, setting: _Setting) -> PodSet:
 
 
 def _with_node_resources(pod_spec: Json, ancestor: str | None, role: Role, setting: _Setting) -> Json:
-    asked = setting.job.trainer.resources_per_node if setting.job.trainer else None
+    requested = setting.job.trainer.resources_per_node if setting.job.trainer else None
     release, semantics = setting.release, setting.semantics
-    if asked is None or not node_resources_apply(role.role, ancestor, setting.ml_policy, release, semantics):
+    if requested is None or not node_resources_apply(role.role, ancestor, setting.ml_policy, release, semantics):
         return pod_spec
-    return with_node_resources(pod_spec, asked, role.main, release, semantics)
+    return with_node_resources(pod_spec, requested, role.main, release, semantics)
 
 
 def _containers_by_job(template: Json) -> dict[str, tuple[str, ...]]:
@@ -208,28 +226,28 @@ def node_resources_apply(
     return trains or (mpi_node and release.resources == "merge")
 
 
-def with_node_resources(pod_spec: Json, asked: Json, main: str, release: Release, semantics: Semantics) -> Json:
+def with_node_resources(pod_spec: Json, requested: Json, main: str, release: Release, semantics: Semantics) -> Json:
     """A pod spec whose first container called `main` has the TrainJob's resources."""
     containers = list(pod_spec.get("containers", ()))
     at = next((i for i, container in enumerate(containers) if container.get("name") == main), None)
     if at is None:
         return pod_spec
-    containers[at] = {**containers[at], "resources": _combined(containers[at], asked, release, semantics)}
+    containers[at] = {**containers[at], "resources": _combine(containers[at], requested, release, semantics)}
     return {**pod_spec, "containers": containers}
 
 
-def _combined(container: Json, asked: Json, release: Release, semantics: Semantics) -> Json:
+def _combine(container: Json, requested: Json, release: Release, semantics: Semantics) -> Json:
     written: Json = container.get("resources", {})
     if release.resources == "replace" and semantics == "controller":
-        return asked
+        return requested
     if release.resources == "replace":
-        combined = _amounts(asked if "limits" in asked or "requests" in asked else written)
+        combined = _amounts(requested if "limits" in requested or "requests" in requested else written)
     else:
-        combined = {**_amounts(written), **_amounts(asked)}
-        combined = {kind: {**written.get(kind, {}), **asked.get(kind, {})} for kind in combined}
+        combined = {**_amounts(written), **_amounts(requested)}
+        combined = {kind: {**written.get(kind, {}), **requested.get(kind, {})} for kind in combined}
         combined = {kind: amounts for kind, amounts in combined.items() if amounts}
     # The controller drops claims as soon as the TrainJob says anything about resources.
-    claims = {c["name"]: c for c in (*written.get("claims", ()), *asked.get("claims", ()))}
+    claims = {c["name"]: c for c in (*written.get("claims", ()), *requested.get("claims", ()))}
     return {**combined, "claims": list(claims.values())} if claims and semantics == "gitops" else combined
 
 

@@ -73,8 +73,10 @@ def apply_patches(template: Json, patches: tuple[Patch, ...], release: Release) 
         return {**template, "replicatedJobs": jobs}
     order = {job["name"]: i for i, job in enumerate(jobs)}
     for patch in patches:
-        jobs = _patched(jobs, patch, release)
+        jobs = _patch_jobs(jobs, patch, release)
     jobs = [_without_blank_account(job) for job in jobs]
+    if any(_has_empty_list(patched.template) for patch in patches for patched in patch.jobs):
+        jobs = _without_empty_lists(jobs)
     # A job that only a patch knows sorts as if it were the first: the controller looks up a missing key.
     return {**template, "replicatedJobs": sorted(jobs, key=lambda job: order.get(job["name"], 0))}
 
@@ -91,7 +93,20 @@ def _without_blank_account(job: Json) -> Json:
     return {**job, "template": {**template, "spec": {**job_spec, "template": {**pod_template, "spec": kept}}}}
 
 
-def _patched(jobs: list[Any], patch: Patch, release: Release) -> list[Any]:
+def _has_empty_list(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(map(_has_empty_list, value.values()))
+    return isinstance(value, list) and (not value or any(map(_has_empty_list, value)))
+
+
+def _without_empty_lists(value: Any) -> Any:
+    """A patch may replace a required list by an empty one, which Go's apply configurations do not write."""
+    if isinstance(value, Mapping):
+        return {name: _without_empty_lists(item) for name, item in value.items() if item != []}
+    return [_without_empty_lists(item) for item in value] if isinstance(value, list) else value
+
+
+def _patch_jobs(jobs: list[Any], patch: Patch, release: Release) -> list[Any]:
     if release.patch_scope == "job set":
         items = [{"name": p.name, **({"template": p.template} if p.template else {})} for p in patch.jobs]
         try:
@@ -101,11 +116,11 @@ def _patched(jobs: list[Any], patch: Patch, release: Release) -> list[Any]:
             raise failed.at((*patch.jobs[int(failed.path[1])].pod_path, *failed.path[6:])) from None
         return [job if "template" in job else {**job, "template": _EMPTY_JOB} for job in merged["replicatedJobs"]]
     for patched in patch.jobs:
-        jobs = [_merged(job, patched) if job["name"] == patched.name else job for job in jobs]
+        jobs = [_merge_job(job, patched) if job["name"] == patched.name else job for job in jobs]
     return jobs
 
 
-def _merged(job: Json, patched: PatchedJob) -> Json:
+def _merge_job(job: Json, patched: PatchedJob) -> Json:
     try:
         return {**job, "template": strategic_merge(job["template"], patched.template or {})}
     except PatchFailedError as failed:
@@ -142,7 +157,7 @@ def _replaced(base: Mapping[str, Any], patch: Mapping[str, Any], path: Path) -> 
             yield from (
                 _merged_items(before, value, here, MERGE_KEYS[key])
                 if key in MERGE_KEYS
-                else _lost(before, value, here, key)
+                else _lost_items(before, value, here, key)
             )
 
 
@@ -153,11 +168,11 @@ def _merged_items(before: list[Any], value: list[Any], path: Path, merge_key: st
             yield from _replaced(known[item.get(merge_key)], item, (*path, i))
 
 
-def _lost(before: list[Any], value: list[Any], path: Path, key: str) -> Iterator[Finding]:
+def _lost_items(before: list[Any], value: list[Any], path: Path, key: str) -> Iterator[Finding]:
     lost = [item for item in before if item not in value]
     if lost:
         message = f"a patch replaces {key} whole: {len(lost)} of the runtime's {len(before)} are gone: {_shown(lost)}"
-        yield Finding("ListReplaced", "warning", message, hint="repeat in the patch what is to stay", path=path)
+        yield Finding("ListReplaced", "warning", message, hint="repeat in the patch the items to keep", path=path)
 
 
 def _shown(items: list[Any]) -> str:

@@ -6,13 +6,14 @@ Source: kubeflow/trainer pkg/runtime/core (clustertrainingruntime.go, trainingru
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from trainc.api import names
 from trainc.api.documents import Json
 from trainc.api.names import RUNTIME_KINDS
-from trainc.diagnostics import Finding
+from trainc.diagnostics import Finding, Path
 from trainc.reading.catalog import NotFound
+from trainc.startup.patterns import pattern
 
 Key: TypeAlias = tuple[str, str, str]
 
@@ -46,6 +47,38 @@ def check_reference(job: Json, namespace: str | None) -> Json | None:
     own = metadata.get("namespace") if isinstance(metadata, Mapping) else None
     own = own if isinstance(own, str) else None
     return {"metadata": {"namespace": own or namespace or ""}, "spec": {"runtimeRef": known}}
+
+
+# What go-yaml's reader refuses, less what JSON, which it is given, writes as an escape.
+_NOT_IN_YAML = pattern("[\x7f-\x84\x86-\x9f\ufffe\uffff]")
+
+
+def not_stored(runtime: Json) -> Iterator[Finding]:
+    """Text of a runtime that its snapshot cannot hold: the controller stops there, and creates nothing for the job.
+
+    Source: kubeflow/trainer pkg/runtime/core/snapshot.go; the reader of sigs.k8s.io/yaml.
+    """
+    for path, text in _texts(runtime, ()):
+        found = _NOT_IN_YAML.search(text)
+        if found is not None:
+            message = (
+                f"the controller cannot store a snapshot of this runtime: it has the character U+{ord(found[0]):04X}"
+            )
+            hint = "remove the character, or compile with --semantics gitops"
+            yield Finding("RuntimeNotStored", "error", message, hint, path, about="runtime")
+
+
+def _texts(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    """Every key and every string of a document, with its place."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            yield (*path, name), name
+            yield from _texts(item, (*path, name))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _texts(item, (*path, index))
 
 
 def unsupported_reference(job: Json) -> Iterator[Finding]:
@@ -116,11 +149,15 @@ def _help(known: list[Key], kind: str, namespace: str, name: str, catalog_miss: 
             place = f"namespace {other_namespace!r}" if other_namespace else "no namespace"
             return f"the TrainingRuntime of that name is in {place}: use a ClusterTrainingRuntime, or put both in one namespace"
     candidates = [n for k, ns, n in known if k == kind and ns == namespace]
+    import shlex
+
     from trainc.diagnostics.near_names import did_you_mean
 
     near = did_you_mean(name, candidates, 0.5) or (catalog_miss.hint if catalog_miss else "")
-    add = f"add its file to the input, or its folder with --runtimes; `kubectl get {kind.lower()}s -o yaml` shows those of a cluster"
-    return f"{near}{' otherwise ' if near.endswith('?') else ', or '}{add}" if near else add
+    place = f" --namespace {shlex.quote(namespace)}" if namespace else ""
+    export = f"kubectl get {kind.lower()} {shlex.quote(name)}{place} -o yaml > runtime.yaml"
+    add = f"pass its file with --runtimes; `{export}` exports it from a cluster"
+    return f"{near}{' Otherwise, ' if near.endswith('?') else ', or '}{add}" if near else add
 
 
 def deprecated(runtime: Json) -> Iterator[Finding]:

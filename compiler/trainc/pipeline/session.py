@@ -14,12 +14,12 @@ from trainc.ir.release import Release, release_facts
 from trainc.lints.duplicate_subdomain import Services, claims_of
 from trainc.lints.registry import lint_all_jobs
 from trainc.options import Options
-from trainc.pipeline.compiler import Result, compile_job, find_runtime
+from trainc.pipeline.compiler import Prepared, Result, compile_job, find_runtime
 from trainc.pipeline.index import CatalogCache, InputIndex, index_documents, with_catalog
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.reading.catalog import Catalog
 from trainc.reading.document import Document
-from trainc.startup.records import dataclass, replace
+from trainc.startup.records import dataclass, field, replace
 
 if TYPE_CHECKING:
     from trainc.pipeline.observer import Observer
@@ -54,6 +54,8 @@ class Session:
     place: Place
     rules: Rules = keep_severities
     judge: Judge | None = None
+    # What the jobs of one runtime have in common; it goes with the session.
+    prepared: Prepared = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(  # noqa: PLR0913, PLR0917 - the edge gives what the pipeline does not know
@@ -93,8 +95,8 @@ class Session:
 
     def compile(self, job: ValidDocument, observer: Observer | None = None) -> Outcome:
         """One of the jobs through every stage; `observer` is notified of each step."""
-        result = compile_job(job, self.index, self.release, self.options, observer, self._judged)
-        diagnostics = self._judged(result)
+        result = compile_job(job, self.index, self.release, self.options, observer, self._apply_rules, self.prepared)
+        diagnostics = self._apply_rules(result)
         if self.judge is not None and result.objects is not None:
             found = (*result.objects.object_findings, *self.judge(result.objects.manifests))
             result.objects = replace(result.objects, object_findings=found)
@@ -112,7 +114,7 @@ class Session:
         )
         return compiled, diagnostics
 
-    def _judged(self, result: Result) -> list[Diagnostic]:
+    def _apply_rules(self, result: Result) -> list[Diagnostic]:
         """The findings about a job's documents: what is not needed to compile it can be ignored."""
         if not result.findings and not result.overridable:
             return []
@@ -143,7 +145,7 @@ class Session:
                 compiled.append(job)
         if has_errors(diagnostics):
             raise CompileError(diagnostics)
-        return Compilation(tuple(compiled), sort_diagnostics(diagnostics))
+        return Compilation(tuple(compiled), sort_diagnostics(diagnostics), (self,))
 
 
 def option_notes(options: Options) -> list[Diagnostic]:
@@ -172,7 +174,7 @@ def _without_effect(options: Options) -> list[Diagnostic]:
     """What was chosen and shapes `gitops` output only."""
     if options.semantics == "gitops":
         return []
-    shaping, defaults = ("secrets", "keygen_image", "name_hash", "delivery", "sync_options"), Options()
+    shaping, defaults = ("secrets", "keygen_image", "name_hash", "delivery", "sync_options", "gang"), Options()
     chosen = [name for name in shaping if getattr(options, name) != getattr(defaults, name)]
     if not chosen:
         return []

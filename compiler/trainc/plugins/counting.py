@@ -37,7 +37,7 @@ def requesters(s: Situation, policy: str, default: int | str = 1) -> Iterator[Re
         yield FixedRule(f"numProcPerNode is not set: {default}")
 
 
-def asked(s: Situation, policy: str, default: int | str = 1) -> int | str:
+def requested(s: Situation, policy: str, default: int | str = 1) -> int | str:
     """The number of processes that is asked for, or a word that stands for one."""
     if s.job.trainer is not None and s.job.trainer.num_proc_per_node is not None:
         return s.job.trainer.num_proc_per_node
@@ -59,9 +59,9 @@ def amount(s: Situation, wanted: Callable[[str], bool]) -> tuple[Ref, ...]:
 
 def _counted_resources(s: Situation) -> tuple[Mapping[str, Any], Callable[[str, str], Ref]]:
     """As ir.devices.resources_per_node, with where each amount is written."""
-    asked = s.job.trainer.resources_per_node if s.job.trainer else None
-    if not s.info.gitops and asked is not None:
-        return asked, lambda kind, name: TrainJobField((*_TRAINER, "resourcesPerNode", kind, name))
+    requested = s.job.trainer.resources_per_node if s.job.trainer else None
+    if not s.info.gitops and requested is not None:
+        return requested, lambda kind, name: TrainJobField((*_TRAINER, "resourcesPerNode", kind, name))
     for pod_set in s.info.pod_sets:
         if pod_set.role == names.NODE or pod_set.ancestor == names.TRAINER:
             container = pod_set.container(pod_set.main)

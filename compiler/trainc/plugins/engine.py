@@ -25,14 +25,14 @@ Observer: TypeAlias = Callable[[Applied, ExtensionPoint, Info, Info], None]
 def validate(job: TrainJob, info: Info) -> list[Finding]:
     """Every finding of every plugin. What fails only while the controller builds, it sees in accepted jobs only."""
     plugins = plugins_for(job, info)
-    findings = [finding for each in plugins for finding in _validated(each, job, info)]
+    findings = [finding for each in plugins for finding in _validate_one(each, job, info)]
     if info.gitops or has_errors(findings):
         return findings
     failures = ((each, each.passes.build_failures) for each in plugins)
     return findings + [finding for each, fails in failures if fails for finding in fails(job, each.policy, info)]
 
 
-def _validated(each: Applied, job: TrainJob, info: Info) -> Iterator[Finding]:
+def _validate_one(each: Applied, job: TrainJob, info: Info) -> Iterator[Finding]:
     plugin, passes = each.plugin, each.passes
     if passes.validate is not None:
         yield from passes.validate(job, each.policy, info)

@@ -28,7 +28,7 @@ def choose(names: tuple[str, ...]) -> tuple[tuple[Plugin, ...], tuple[Diagnostic
     problems: list[Diagnostic] = []
     taken = {plugin.name for plugin in PLUGINS}
     for name in dict.fromkeys(names):
-        plugin = _loaded(name, taken)
+        plugin = _load(name, taken)
         if isinstance(plugin, Plugin):
             plugins.append(plugin)
             taken.add(plugin.name)
@@ -37,7 +37,7 @@ def choose(names: tuple[str, ...]) -> tuple[tuple[Plugin, ...], tuple[Diagnostic
     return tuple(plugins), tuple(problems)
 
 
-def _loaded(name: str, taken: set[str]) -> Plugin | Diagnostic:
+def _load(name: str, taken: set[str]) -> Plugin | Diagnostic:
     found = [point for point in _installed() if point.name == name]
     if not found:
         return _unknown(name)

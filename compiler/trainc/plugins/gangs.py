@@ -48,8 +48,8 @@ def _requested(pod_set: PodSet, resource: str, s: Situation) -> Iterator[Ref]:
         for container in containers:
             resources, place = _counted(container, kind, pod_set, s)
             if resource in container_requests({"resources": resources}, limits_count=s.info.gitops):
-                asked = "requests" if resource in resources.get("requests", {}) else "limits"
-                yield place((*pod, kind, Item(container.name), "resources", asked, resource))
+                requested = "requests" if resource in resources.get("requests", {}) else "limits"
+                yield place((*pod, kind, Item(container.name), "resources", requested, resource))
 
 
 def _counted(
@@ -60,12 +60,12 @@ def _counted(
     Where the controller replaces the template's resources as it builds, its gang counts the template's; from 2.2 on,
     and for the trainer of an ML policy only, the TrainJob's.
     """
-    asked = s.job.trainer.resources_per_node if s.job.trainer else None
-    replaced = kind == "containers" and container.name == pod_set.main and asked is not None
-    if asked is None or not replaced or s.info.gitops or s.info.release.resources == "merge":
+    requested = s.job.trainer.resources_per_node if s.job.trainer else None
+    replaced = kind == "containers" and container.name == pod_set.main and requested is not None
+    if requested is None or not replaced or s.info.gitops or s.info.release.resources == "merge":
         return container.resources, JobSetField
     if s.info.release.gang_sees_resources and s.info.ml_policy is not None and pod_set.ancestor == names.TRAINER:
-        return asked, lambda path: TrainJobField(("spec", "trainer", "resourcesPerNode", *path[-2:]))
+        return requested, lambda path: TrainJobField(("spec", "trainer", "resourcesPerNode", *path[-2:]))
     return container.resources, TemplateField
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from trainc.api.documents import Json, Manifest
 from trainc.startup.records import dataclass, field
@@ -71,7 +71,7 @@ class Lint:
     """A lint: when it looks, the module and name of its function, and the jobs that concern it.
 
     For no other job is the module even imported. `per` is what it looks at: the job, each container, or each container
-    that trains, its command read. A plugin's own lint concerns the jobs that concern the plugin, where
+    that trains, its command read; `when` says which of these concern it. A plugin's own lint concerns the jobs that concern the plugin, where
     it does not say otherwise. lints/registry.py says what a function of each stage takes.
     """
 
@@ -80,6 +80,7 @@ class Lint:
     function: str
     applies_to: Callable[[TrainJob, Info], bool] | None = None
     per: Literal["job", "container", "training"] = "job"
+    when: Callable[[Any], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +107,23 @@ class RendezvousFile:
 
 @dataclass(frozen=True, slots=True)
 class Gang:
-    """A gang scheduler: the API group of its PodGroup, and the label or annotation by which pods join one.
+    """A gang scheduler: the API group of its PodGroup, and where a pod template names the one that its pods join.
 
-    `scheduler` is its name in pod specs, empty where every cluster gives it another.
+    `size` is where a PodGroup says how many pods it waits for. `scheduler` is its name in pod specs, empty where every
+    cluster gives it another; `by_default` says that the default scheduler does it, `by_job` that jobs which
+    start one after another are groups of their own. `topology` is the annotation of a pod
+    template that it takes as the group's topology, if any. `changes` says what an update may change in a spec, by kind,
+    as field expressions: anything, for a kind that it does not name.
     """
 
     api_group: str
-    joins: Literal["labels", "annotations"]
-    key: str
+    joins: Path
+    size: Path = ("spec", "minMember")
     scheduler: str = ""
+    by_default: bool = False
+    by_job: bool = False
+    topology: str = ""
+    changes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ def nodes(s: Situation) -> Iterator[Ref]:
 def trainer_nodes(s: Situation) -> Iterator[Ref]:
     """As `nodes`; without a job labelled as trainer nobody can be sized, and it is one."""
     if s.info.trainer is None:
-        yield FixedRule("one node, because no job is labelled as the trainer")
+        yield FixedRule("one node, because no job is labeled as the trainer")
     else:
         yield from nodes(s)
 
@@ -137,7 +137,7 @@ def address_deviation(s: Situation) -> str:
 
 def counts_deviation(s: Situation) -> str:
     """The deviation that shows in a count of processes."""
-    asked = s.job.trainer.resources_per_node if s.job.trainer else None
+    requested = s.job.trainer.resources_per_node if s.job.trainer else None
     merged = s.info.trainer_container.resources if s.info.trainer_container else {}
-    differs = s.info.gitops and asked is not None and asked != merged
+    differs = s.info.gitops and requested is not None and requested != merged
     return "counts-from-merged-resources" if differs else UNASKED(s)

@@ -29,6 +29,7 @@ FOLDERS = (
     "flux",
     "coscheduling",
     "volcano",
+    "workload",
     "initializer",
     "jobset",
 )

@@ -57,7 +57,7 @@ Ref: TypeAlias = TrainJobField | RuntimeField | JobSetField | TemplateField | Fi
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What a step had before it, and `path` and `value` of the leaf that it set.
+    """What a step had before it, and `path` and `value` of the leaf that it set, in the object of that name.
 
     `is_set` tells whether the JobSet has a field at the time.
     """
@@ -67,6 +67,7 @@ class Situation:
     is_set: Callable[[FieldPath], bool]
     path: FieldPath = ()
     value: object = None
+    object: str = ""
 
     @property
     def pod_set(self) -> PodSet | None:

@@ -223,10 +223,14 @@ def _about_later_objects(policy: Policy) -> Iterator[Finding]:
     for i, rule in enumerate(policy.spec["matchConstraints"]["resourceRules"]):
         later = sorted(_CREATED_LATER & set(rule["resources"]))
         if later and {"CREATE", "*"} & set(rule["operations"]):
-            message = f"policy {policy.name} is about {', '.join(later)}, too, which the cluster creates; not evaluated"
+            message = f"policy {policy.name} also matches {', '.join(later)}, which exist only in the cluster, so it is not evaluated for them"
             path: Path = ("spec", "matchConstraints", "resourceRules", i, "resources")
             yield Finding(
-                "PolicyNotEvaluated", "info", message, "let it match jobsets as well to know before the merge", path
+                "PolicyNotEvaluated",
+                "info",
+                message,
+                "have it match jobsets, too, to find violations before the merge",
+                path,
             )
 
 

@@ -147,7 +147,7 @@ def _member(tree: Any) -> Node:
             return ("maybe", _node(base), _node(rest[0]))
         case "member_dot_arg":
             return ("call", str(rest[0]), _node(base), _arguments(rest[1:]))
-    raise InvalidExpressionError("messages such as `Object{...}` have no place in a validation")
+    raise InvalidExpressionError("`Object{...}` cannot be used in a validation")
 
 
 def _call(word: str, arguments: tuple[Node, ...]) -> Node:

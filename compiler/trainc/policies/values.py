@@ -127,10 +127,10 @@ def arithmetic(symbol: str, left: Any, right: Any, budget: Budget) -> Any:
         raise no_overload(symbol, left, right)
     if symbol in "/%" and right == 0 and isinstance(left, int):
         raise EvaluationError("division by zero" if symbol == "/" else "modulus by zero")
-    return _calculated(symbol, left, right)
+    return _calculate(symbol, left, right)
 
 
-def _calculated(symbol: str, left: Any, right: Any) -> Any:
+def _calculate(symbol: str, left: Any, right: Any) -> Any:
     if isinstance(left, float):
         if symbol == "%":
             raise no_overload(symbol, left, right)

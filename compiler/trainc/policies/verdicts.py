@@ -49,10 +49,10 @@ class Judge:
             (label_of(manifest), finding)
             for manifest in manifests
             for binding in self.loaded.bindings
-            for finding in self._asked(binding, manifest)
+            for finding in self._evaluate(binding, manifest)
         ]
 
-    def _asked(self, binding: Binding, manifest: Mapping[str, Any]) -> Iterator[Finding]:
+    def _evaluate(self, binding: Binding, manifest: Mapping[str, Any]) -> Iterator[Finding]:
         policy = binding.policy
         try:
             yield from self._judged(binding, manifest)
@@ -160,7 +160,7 @@ class _Case:
 
 def _not_evaluated(policy: Policy, why: str) -> Finding:
     message = f"policy {policy.name} was not evaluated: {why}"
-    hint = "add the missing object to a folder listed under `policies:`, or expect the cluster to have the last word"
+    hint = "add the missing object to a folder listed under `policies:`; the cluster evaluates the policy in any case"
     return Finding("PolicyNotEvaluated", "warning", message, hint)
 
 

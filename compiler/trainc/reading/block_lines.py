@@ -51,7 +51,7 @@ def read_lines(text: str, depth: int) -> dict[str, Any]:
             around[-1][1][slot] = container
             around.append((column, container))
         else:
-            container = _continued(around, column, list if key is None else dict)
+            container = _continue_container(around, column, list if key is None else dict)
         if len(around) + (_height(value) if value.__class__ in _COLLECTIONS else 0) > depth + 1:
             raise NotPlainError
         before, awaited = column, value is _BELOW
@@ -69,7 +69,7 @@ def read_lines(text: str, depth: int) -> dict[str, Any]:
     return found
 
 
-def _continued(around: list[tuple[int, Any]], column: int, kind: type) -> Any:
+def _continue_container(around: list[tuple[int, Any]], column: int, kind: type) -> Any:
     """The open mapping or list that goes on with an entry at `column`; those inside it are closed."""
     while around[-1][0] > column:
         around.pop()

@@ -64,7 +64,7 @@ def unrelated_files(count: int, paths: Sequence[str]) -> Diagnostic:
     """The info that counts them."""
     files = f"{count:,} file{'' if count == 1 else 's'}"
     who = "it mentions" if count == 1 else "they mention"
-    message = f"skipped {files} in {', '.join(paths)}: {who} no API group that trainc reads"
+    message = f"skipped {files} in {', '.join(paths)}: {who} none of the API groups that trainc reads"
     return Diagnostic("SkippedDocument", "info", message)
 
 
@@ -78,6 +78,6 @@ def near_file(path: str, data: bytes) -> Diagnostic | None:
     found = _OURS.search(data)
     if found is None:
         return None
-    message = f"{path} holds a {found[1].decode()} and was not read: its name ends in neither .yaml, .yml nor .json"
+    message = f"{path} contains a {found[1].decode()}, but was not read: its name does not end in .yaml, .yml or .json"
     hint = "rename it, pass it on the command line, or list it under `exclude` in trainc.yaml"
     return Diagnostic("OtherExtension", "info", message, hint)

@@ -191,7 +191,7 @@ class Walk:
     def _is_inside(self, entry: _Entry, root: str) -> bool:
         if self._limits.allow_outside or is_below(entry.real, root):
             return True
-        message = f"{shown_path(entry.path)} is a symbolic link that leads outside its input folder"
+        message = f"{shown_path(entry.path)} is a symbolic link that points outside its input folder"
         hint = "copy the file into the folder, or pass the link's target as another PATH"
         self.diagnostics.append(Diagnostic("OutsideRoot", "error", message, hint))
         return False

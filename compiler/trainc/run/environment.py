@@ -78,7 +78,7 @@ def variables(
         if value is not None:
             found[name] = value
         elif not any(source.get("optional") for source in variable["valueFrom"].values()):
-            findings.append(_missing_source(_named(variable["valueFrom"]), name, (*path, "env", index)))
+            findings.append(_missing_source(_source_label(variable["valueFrom"]), name, (*path, "env", index)))
     return found, findings
 
 
@@ -120,7 +120,7 @@ def _amount(reference: Json, container: Json) -> str | None:
     return str(-(-parse_quantity(str(written)).nanos // divisor))
 
 
-def _named(source: Json) -> str:
+def _source_label(source: Json) -> str:
     for kind, reference in source.items():
         if kind in ("secretKeyRef", "configMapKeyRef"):
             return f"key {reference['key']} of {kind[:-6]} {reference['name']}"

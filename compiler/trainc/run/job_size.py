@@ -31,7 +31,7 @@ def scale_job(job: Json, size: Size) -> tuple[Json, list[Finding]]:
     findings: list[Finding] = []
     for path, value in _changes(job, size):
         old = value_at(job, path)
-        if old != value:
+        if str(old) != str(value):
             before = "the runtime's value" if old is None else str(old)
             flag = f"--pods {size.pods}" if path[-1] == "numNodes" else f"--procs {size.procs}"
             message = f"{flag}: this run uses {value} instead of {before}"

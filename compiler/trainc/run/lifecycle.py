@@ -1,7 +1,7 @@
 """The course of a job: which pods start, start again and end, decided from how pods end, as Job and JobSet decide it.
 
-Sources: kubernetes pkg/controller/job (backoffLimit, podFailurePolicy) and jobset pkg/controllers (dependsOn,
-success_policy.go, failure_policy.go). What they wait between two attempts is left out.
+Sources: kubernetes pkg/controller/job (backoffLimit, podFailurePolicy, success_policy.go, backoff_utils.go and
+indexed_job_utils.go for backoffLimitPerIndex) and jobset pkg/controllers (dependsOn, success_policy.go, failure_policy.go). What they wait between two attempts is left out.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """End every pod that runs."""
+    """End these pods, or every pod that runs where there are none."""
 
     why: str
+    pods: tuple[Pod, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,12 @@ class Lifecycle:
         self._restarts = restarts
         self._steps = {step.name: step for step in plan.steps}
         self._used = 0
-        self._begin_anew()
+        self._restart()
+
+    @property
+    def done(self) -> int:
+        """How many pods have succeeded, those of a Job that has succeeded without them included."""
+        return len(self._done)
 
     def begin(self) -> list[Action]:
         """Start what waits for nothing."""
@@ -58,12 +64,14 @@ class Lifecycle:
     def pod_ended(self, pod: Pod, status: int) -> list[Action]:
         """A pod has ended, with 0 or with the status of the first of its programs that failed."""
         self._running.discard(pod.name)
-        if status == 0:
-            self._done.add(pod.name)
-            if self._has_succeeded():
-                return [Finish(0, "the success policy is met")]
-            return list(self._startable())
-        return self._failed(pod, status)
+        if status:
+            return self._failed(pod, status)
+        self._done.add(pod.name)
+        step, job = self._steps[pod.step], self._job_of(pod)
+        early = list(self._met_early(step, job))
+        if self._has_succeeded():
+            return [*early, Finish(0, "the success policy is met")]
+        return [*early, *(self._all_ended(step, job) or self._startable())]
 
     def deadline_passed(self, step: Step) -> list[Action]:
         """The Jobs of a step have run for longer than their deadline."""
@@ -73,10 +81,13 @@ class Lifecycle:
         """Whether every pod of the step has succeeded."""
         return all(pod.name in self._done for pod in step.pods)
 
-    def _begin_anew(self) -> None:
+    def _restart(self) -> None:
         self._done: set[str] = set()
         self._running: set[str] = set()
         self._failures: Counter[_Job] = Counter()
+        self._index_failures: Counter[str] = Counter()
+        # The status of each index that has failed for good, by the name of its pod.
+        self._lost: dict[str, int] = {}
 
     def _startable(self) -> Iterator[Start]:
         for step in self._plan.steps:
@@ -93,7 +104,7 @@ class Lifecycle:
         """The next pods of each Job, as many as may run beside those that do."""
         for job in _jobs(step):
             free = step.parallelism - sum(pod.name in self._running for pod in job)
-            waiting = [pod for pod in job if pod.name not in self._running | self._done]
+            waiting = [pod for pod in job if pod.name not in self._running | self._done | self._lost.keys()]
             for pod in waiting[: max(0, free)]:
                 self._running.add(pod.name)
                 yield Start(pod)
@@ -113,8 +124,47 @@ class Lifecycle:
             self._failures[step.name, pod.replica] += 1
         if not self._restarts or self._failures[step.name, pod.replica] > step.backoff_limit:
             return self._job_failed(step, "BackoffLimitExceeded", status, f"{pod.short} exited with status {status}")
+        if step.limit_per_index is not None:
+            self._index_failures[pod.name] += action != "Ignore"
+            if action == "FailIndex" or self._index_failures[pod.name] > step.limit_per_index:
+                return self._index_failed(step, pod, status)
         self._running.add(pod.name)
         return [Start(pod)]
+
+    def _index_failed(self, step: Step, pod: Pod, status: int) -> list[Action]:
+        """An index has failed for good; the others go on, unless too many have."""
+        self._lost[pod.name] = status
+        job = self._job_of(pod)
+        lost = sum(each.name in self._lost for each in job)
+        if step.most_failed is not None and lost > step.most_failed:
+            return self._job_failed(
+                step, "MaxFailedIndexesExceeded", status, f"{lost} indexes of {step.name} have failed"
+            )
+        return self._all_ended(step, job) or list(self._startable())
+
+    def _all_ended(self, step: Step, job: list[Pod]) -> list[Action]:
+        """What becomes of a Job each index of which has ended, and one of them failed; nothing of any other."""
+        lost = [pod for pod in job if pod.name in self._lost]
+        if not lost or any(pod.name not in self._done | self._lost.keys() for pod in job):
+            return []
+        why = f"{', '.join(pod.short for pod in lost)} failed"
+        return self._job_failed(step, "FailedIndexes", self._lost[lost[0].name], why)
+
+    def _met_early(self, step: Step, job: list[Pod]) -> Iterator[Stop]:
+        """End the rest of a Job whose own success policy is met: the whole of it has succeeded."""
+        succeeded = frozenset(pod.index for pod in job if pod.name in self._done)
+        if len(succeeded) == len(job) or not any(rule.is_met(succeeded) for rule in step.success_rules):
+            return
+        rest = tuple(pod for pod in job if pod.name in self._running)
+        for pod in job:
+            self._done.add(pod.name)
+            self._running.discard(pod.name)
+            self._lost.pop(pod.name, None)
+        if rest:
+            yield Stop(f"the success policy of {step.name} is met", rest)
+
+    def _job_of(self, pod: Pod) -> list[Pod]:
+        return [each for each in self._steps[pod.step].pods if each.replica == pod.replica]
 
     def _job_failed(self, step: Step, reason: str, status: int, why: str) -> list[Action]:
         outcome = self._plan.outcome
@@ -131,7 +181,7 @@ class Lifecycle:
         if not may_restart:
             return [Finish(status, why)]
         self._used += not free
-        self._begin_anew()
+        self._restart()
         return [Stop(f"{why}; the job restarts"), *self._startable()]
 
 

@@ -35,6 +35,25 @@ class Pod:
     step: str
     replica: int
     programs: tuple[Program, ...]
+    index: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SuccessRule:
+    """A rule of a Job's successPolicy: `count` of these indexes have succeeded, all of them where it is None.
+
+    Where `indexes` is None, `count` of any.
+    """
+
+    indexes: frozenset[int] | None
+    count: int | None
+
+    def is_met(self, succeeded: frozenset[int]) -> bool:
+        """Whether a Job of which these indexes have succeeded has as well."""
+        if self.indexes is None:
+            return self.count is not None and len(succeeded) >= self.count
+        found = succeeded & self.indexes
+        return bool(found) and len(found) >= (len(self.indexes) if self.count is None else self.count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +70,8 @@ class Step:
     """A replicated job. `after` has the steps that must be Ready or Complete before it; each replica is one Job.
 
     Of a Job's pods, `parallelism` run at a time; with more than `backoff_limit` failures it has failed, after `deadline`
-    seconds too.
+    seconds too. With `limit_per_index`, each index fails by itself, and more than `most_failed` of them end the Job.
+    Where one of `success_rules` is met, the Job has succeeded.
     """
 
     name: str
@@ -61,6 +81,9 @@ class Step:
     backoff_limit: int
     exit_rules: tuple[ExitRule, ...] = ()
     deadline: int | None = None
+    limit_per_index: int | None = None
+    most_failed: int | None = None
+    success_rules: tuple[SuccessRule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +131,8 @@ class Machine:
     """What a plan has to know of the machine: all that makes it differ from one to the next.
 
     `programs` are the names on the PATH that were asked about, with their paths; `ports` are free ones; `places` says
-    where a folder of the image is here; `python` is the interpreter that was asked for.
+    where a folder of the image is here; `python` is the interpreter that was asked for, and `missing` are the modules
+    that it was asked about and does not have.
     """
 
     workdir: str
@@ -118,3 +142,4 @@ class Machine:
     places: Mapping[str, str]
     python: str = ""
     is_root: bool = False
+    missing: frozenset[str] = frozenset()

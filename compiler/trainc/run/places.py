@@ -60,7 +60,7 @@ def rendezvous_ports(hosts: Hosts, containers: Iterable[Json], plugins: Sequence
 
     Any other port is served by a program that nobody tells another one, so that it stays.
     """
-    told: list[tuple[str, str]] = []
+    addresses: list[tuple[str, str]] = []
     named: list[tuple[str, str]] = []
     for container in containers:
         env = {v["name"]: str(v.get("value", "")) for v in container.get("env", ())}
@@ -68,13 +68,15 @@ def rendezvous_ports(hosts: Hosts, containers: Iterable[Json], plugins: Sequence
         named += [pair for text in (*env.values(), *words) for pair in hosts.addresses(text)]
         for address in (address for plugin in plugins for address in plugin.addresses):
             host, port = env.get(address.variable, ""), env.get(address.port, "")
-            told += [(_short(host), port)] if port and hosts.is_host(host) else hosts.addresses(host)
+            addresses += [(_short(host), port)] if port and hosts.is_host(host) else hosts.addresses(host)
         arguments = tuple(argument for plugin in plugins for argument in plugin.address_arguments)
-        told += [pair for word in words if arguments and word.startswith(arguments) for pair in hosts.addresses(word)]
+        addresses += [
+            pair for word in words if arguments and word.startswith(arguments) for pair in hosts.addresses(word)
+        ]
     served_by: dict[str, set[str]] = {}
     for host, port in named:
         served_by.setdefault(port, set()).add(host)
-    return list(dict.fromkeys([*told, *(pair for pair in named if len(served_by[pair[1]]) > 1)]))
+    return list(dict.fromkeys([*addresses, *(pair for pair in named if len(served_by[pair[1]]) > 1)]))
 
 
 class Folders:

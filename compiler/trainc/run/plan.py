@@ -12,13 +12,14 @@ from trainc.diagnostics import Finding, Path, Severity
 from trainc.plugins.plugin import Plugin
 from trainc.run.environment import PodFacts, variables
 from trainc.run.job_size import containers, pod_spec
-from trainc.run.model import ExitRule, FailureRule, Machine, Outcome, Plan, Pod, Program, ProgramKind, Step
+from trainc.run.model import ExitRule, FailureRule, Machine, Outcome, Plan, Pod, Program, ProgramKind, Step, SuccessRule
 from trainc.run.places import Folders, Hosts, expand_variables, rendezvous_ports
-from trainc.run.stand_ins import ALWAYS, stand_ins
+from trainc.run.stand_ins import ALWAYS, stand_ins, stands_in_for_recipe
 from trainc.run.volumes import Volumes
 from trainc.startup.records import replace
 
-_BACKOFF_LIMIT = 6
+# As the API server fills it in: kubernetes pkg/apis/batch/v1/defaults.go.
+_BACKOFF_LIMIT, _NO_LIMIT = 6, 2**31 - 1
 _JOBS: Path = ("spec", "replicatedJobs")
 _POD: Path = ("template", "spec", "template", "spec")
 
@@ -47,7 +48,7 @@ class _Planner:
 
     def plan(self) -> Plan:
         """Everything, step by step."""
-        self._findings += _contained(self._config_maps, self._plugins)
+        self._findings += _containers_only(self._config_maps, self._plugins)
         steps = [self._step(index, job) for index, job in enumerate(self._jobs)]
         spec = self._jobset["spec"]
         if (spec.get("startupPolicy") or {}).get("startupPolicyOrder") == "InOrder":
@@ -84,9 +85,12 @@ class _Planner:
             tuple(pods),
             tuple((need["name"], need["status"]) for need in job.get("dependsOn", ())),
             parallelism,
-            spec.get("backoffLimit", _BACKOFF_LIMIT),
+            spec.get("backoffLimit", _BACKOFF_LIMIT if "backoffLimitPerIndex" not in spec else _NO_LIMIT),
             tuple(_exit_rules(spec.get("podFailurePolicy") or {})),
             spec.get("activeDeadlineSeconds"),
+            spec.get("backoffLimitPerIndex"),
+            spec.get("maxFailedIndexes"),
+            tuple(_success_rules(spec.get("successPolicy") or {})),
         )
 
     def _is_skipped(self, job: Json, path: Path) -> bool:
@@ -128,7 +132,7 @@ class _Planner:
             self._program(container, facts, spec, (*path, *at), cast("ProgramKind", _kind(at, container)))
             for at, container in containers(job)
         ]
-        return Pod(facts.name, short, job["name"], replica, tuple(programs))
+        return Pod(facts.name, short, job["name"], replica, tuple(programs), number)
 
     def _program(self, container: Json, facts: PodFacts, spec: Json, path: Path, kind: ProgramKind) -> Program:
         env, findings = variables(container, facts, self._config_maps, self._machine.environ, path)
@@ -159,6 +163,10 @@ class _Planner:
         name = os.path.basename(program)
         known = name in self._stand_ins or name in self._machine.programs
         is_path = "/" in program
+        if stands_in_for_recipe(name, self._stand_ins, self._machine):
+            message = "torchtune is not on this machine: the ranks meet and sum in place of the recipe, and nothing is trained"
+            hint = "install torchtune, or pass the interpreter that has it with --python"
+            findings.append(Finding("RecipeReplaced", "warning", message, hint, (*path, "command", 0)))
         if name in ALWAYS or (is_path and known and program not in self._machine.programs):
             if is_path and name not in ALWAYS:
                 message = f"{program} does not exist on this machine; this machine's {name} is run instead"
@@ -177,7 +185,7 @@ def _kind(at: Path, container: Json) -> str:
     return "sidecar" if container.get("restartPolicy") == "Always" else "init"
 
 
-def _contained(config_maps: Mapping[str, Json], plugins: Sequence[Plugin]) -> Iterator[Finding]:
+def _containers_only(config_maps: Mapping[str, Json], plugins: Sequence[Plugin]) -> Iterator[Finding]:
     for plugin in plugins:
         if plugin.contained and any(name.endswith(file.suffix) for name in config_maps for file in plugin.files):
             hint = "use `trainc check` and `trainc graph`, which start nothing"
@@ -194,6 +202,19 @@ def _exit_rules(policy: Json) -> Iterator[ExitRule]:
         codes = rule.get("onExitCodes")
         if codes:
             yield ExitRule(rule["action"], codes["operator"] == "In", frozenset(codes["values"]))
+
+
+def _success_rules(policy: Json) -> Iterator[SuccessRule]:
+    for rule in policy.get("rules", ()):
+        text = rule.get("succeededIndexes")
+        indexes = None if text is None else frozenset(index for part in text.split(",") for index in _indexes(part))
+        yield SuccessRule(indexes, rule.get("succeededCount"))
+
+
+def _indexes(part: str) -> range:
+    """`3` or `2-5`."""
+    first, _, last = part.partition("-")
+    return range(int(first), int(last or first) + 1)
 
 
 def _outcome(spec: Json) -> Outcome:

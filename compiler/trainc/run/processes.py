@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -20,14 +20,19 @@ _GRACE_SECONDS = 5.0
 # As timeout(1) and a shell give them.
 _OVERDUE, _NOT_FOUND, _SIGNALLED = 124, 127, 128
 _CHUNK = 65536
+_BETWEEN_STATES = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """Whom a run tells what happens: a line of a program's output, and an event of a pod or of the job."""
+    """Whom a run tells what happens: a line of a program's output, an event of a pod or of the job, and how it stands.
+
+    `state` gets the short names of the pods that run and how many have run to their end, several times a second.
+    """
 
     output: Callable[[Pod, Program, bytes], None]
     event: Callable[[str, str], None]
+    state: Callable[[Sequence[str], int], None] | None = None
 
 
 def run_plan(
@@ -62,6 +67,7 @@ class _Run:
         assert this is not None
         with suppress(NotImplementedError, ValueError, RuntimeError):  # In a thread, and on Windows, there are none.
             loop.add_signal_handler(signal.SIGTERM, this.cancel)
+        telling = asyncio.create_task(self._tell())
         try:
             async with asyncio.timeout(patience):
                 return await self._until_finished()
@@ -70,7 +76,13 @@ class _Run:
             self._reports.event("", f"not finished after {patience:g} s; still running: {up}")
             return _OVERDUE
         finally:
-            await self._stop_all()
+            telling.cancel()
+            await self._stop([*self._pods, *self._deadlines])
+
+    async def _tell(self) -> None:
+        while self._reports.state is not None:
+            self._reports.state([pod.short for pod in self._pods.values()], self._course.done)
+            await asyncio.sleep(_BETWEEN_STATES)
 
     async def _until_finished(self) -> int:
         status = await self._obey(self._course.begin())
@@ -105,7 +117,9 @@ class _Run:
                 return action.status
             if isinstance(action, Stop):
                 self._reports.event("", action.why)
-                await self._stop_all()
+                await self._stop([task for task, pod in self._pods.items() if not action.pods or pod in action.pods])
+                if not action.pods:
+                    await self._stop(self._deadlines)
             else:
                 self._start(action)
         return None
@@ -119,13 +133,14 @@ class _Run:
         self._started.add(pod.name)
         self._pods[asyncio.create_task(self._pod(pod))] = pod
 
-    async def _stop_all(self) -> None:
-        tasks = [*self._pods, *self._deadlines]
-        self._pods.clear()
-        self._deadlines.clear()
-        for task in tasks:
+    async def _stop(self, tasks: Iterable[asyncio.Task[Any]]) -> None:
+        """End pods, or forget deadlines."""
+        stopped = list(tasks)
+        for task in stopped:
+            self._pods.pop(task, None)
+            self._deadlines.pop(task, None)
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*stopped, return_exceptions=True)
 
     async def _pod(self, pod: Pod) -> int:
         """0, or the status of the first program that failed."""

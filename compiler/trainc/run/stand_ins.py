@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from trainc.run.model import Machine
 
@@ -16,6 +16,8 @@ _MODULES = {
 _INTERPRETERS = ("python", "python3")
 # These would reach for this machine's own: sshd waits instead, and ssh starts what it is told as a process.
 ALWAYS = ("ssh", "sshd")
+# What decides how torchtune is replaced.
+MODULES_ASKED_ABOUT = ("torch", "torchtune")
 ASKED_ABOUT = (*_INTERPRETERS, *_MODULES, "ssh", "mpirun")
 _SSHD = """\
 #!/bin/sh
@@ -41,6 +43,37 @@ shift
 unset {variables}
 exec /bin/sh -c "$*"
 """
+# What `tune run` does with its words, less the recipe: pytorch/torchtune torchtune/_cli/run.py.
+_TUNE = """\
+# Used where torchtune is not installed: the ranks of `tune run` meet and sum, and nothing is trained.
+import sys
+
+
+def meet(recipe):
+    import torch
+    import torch.distributed as ranks
+
+    ranks.init_process_group("gloo")
+    total = torch.ones(1)
+    ranks.all_reduce(total)
+    print(f"rank {ranks.get_rank()} meets {int(total)} of {ranks.get_world_size()} ranks, in place of {recipe}", flush=True)
+    ranks.destroy_process_group()
+
+
+def launch(words):
+    from torch.distributed import run
+
+    if words[:1] != ["run"]:
+        sys.exit("tune: torchtune is not on this machine; of its commands, only `tune run` has a stand-in")
+    arguments = run.get_args_parser().parse_args(words[1:])
+    recipe = arguments.training_script
+    arguments.training_script, arguments.training_script_args = __file__, ["--rank", recipe]
+    run.run(arguments)
+
+
+meet(sys.argv[2]) if sys.argv[1:2] == ["--rank"] else launch(sys.argv[1:])
+"""
+_TUNE_FILE = "tune_ranks.py"
 # What programs have to know of several nodes that are one machine.
 _ONE_MACHINE = {
     "OMPI_MCA_hwloc_base_binding_policy": "none",
@@ -64,14 +97,23 @@ def stand_ins(machine: Machine, hosts: str, variables: Iterable[str]) -> dict[st
         "sshd": _SSHD,
         "ssh": _SSH.format(hosts=shlex.quote(_extended(hosts)), variables=" ".join(variables) or "_"),
     }
-    for name, words in _by_python(python).items():
+    for name, words in _by_python(python, machine).items():
         if python and (machine.python or name not in machine.programs):
             texts[name] = f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n'
-    return texts
+    return {**texts, _TUNE_FILE: _TUNE} if stands_in_for_recipe("tune", texts, machine) else texts
 
 
-def _by_python(python: str) -> dict[str, list[str]]:
+def stands_in_for_recipe(name: str, texts: Mapping[str, str], machine: Machine) -> bool:
+    """Whether a program is torchtune's, and a stand-in is started that trains nothing."""
+    return name == "tune" and name in texts and "torchtune" in machine.missing
+
+
+def _by_python(python: str, machine: Machine) -> dict[str, list[str]]:
     started = {name: [python, "-m", module] for name, module in _MODULES.items()}
+    if "torchtune" in machine.missing:
+        started["tune"] = [python, f"{machine.workdir}/bin/{_TUNE_FILE}"]
+    if "torch" in machine.missing:
+        del started["tune"]
     return {**{name: [python] for name in _INTERPRETERS}, **started}
 
 

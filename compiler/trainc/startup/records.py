@@ -47,7 +47,7 @@ else:
 __all__ = ["dataclass", "field", "fields", "replace"]
 
 _MISSING: Any = object()
-_MANY = 20
+_MANY = 50
 
 
 class _Field:
@@ -160,10 +160,14 @@ _FACTORY = _Factory()
 
 
 def _compiled_init(cls: Any) -> Any:
-    """The class's own `__init__`, which fills the slots directly: a frozen record refuses to have its attributes set."""
+    """The class's own `__init__`. A frozen record refuses to have its attributes set, so it is another class meanwhile."""
     values: dict[str, Any] = {"_factory": _FACTORY}
     parameters = ["self"]
     lines = list(_init_lines(cls, values, parameters))
+    if cls._record.frozen and lines:
+        open_class = type(cls.__name__, (), {"__slots__": cls.__slots__})
+        values |= {"_set": object.__setattr__, "_open": open_class, "_frozen": cls}
+        lines = ["_set(self, '__class__', _open)", *lines, "self.__class__ = _frozen"]
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
     body = "\n  ".join(lines or ["pass"])
@@ -182,14 +186,14 @@ def _init_lines(cls: Any, values: dict[str, Any], parameters: list[str]) -> Iter
     """A statement for each field. The parameters it needs are added, and the values that it names."""
     for part in cls._record.parts:
         name = part.name
-        values |= {f"_set_{name}": part.set, f"_make_{name}": part.factory, f"_default_{name}": part.default}
+        values |= {f"_make_{name}": part.factory, f"_default_{name}": part.default}
         if part.init:
             optional = "" if part.default is _MISSING else f"=_default_{name}"
             parameters.append(name + ("=_factory" if part.factory else optional))
         value = name if part.init else f"_default_{name}"
         if part.factory:
             value = f"_make_{name}() if {name} is _factory else {name}" if part.init else f"_make_{name}()"
-        yield f"_set_{name}(self, {value})"
+        yield f"self.{name} = {value}"
 
 
 class _Methods:

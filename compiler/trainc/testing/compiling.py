@@ -65,8 +65,8 @@ def compile_for_test(
     from trainc.integrations.python import compile_inputs
     from trainc.reading.files import STDIN
 
-    paths, texts = _sorted_out(given, root)
-    folders, more = _sorted_out(runtimes, root)
+    paths, texts = _split_inputs(given, root)
+    folders, more = _split_inputs(runtimes, root)
     texts += more
     try:
         return compile_inputs(
@@ -80,7 +80,7 @@ def compile_for_test(
         raise CompileFailure(error.diagnostics) from None
 
 
-def _sorted_out(given: Given | Sequence[Given], root: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
+def _split_inputs(given: Given | Sequence[Given], root: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
     """What was given as paths, and what as text."""
     entries = [given] if isinstance(given, str | os.PathLike | Mapping) else list(given)
     paths, texts = [], []

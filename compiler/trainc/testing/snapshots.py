@@ -67,5 +67,5 @@ def _manifests(data: Any) -> Sequence[Mapping[str, Any]]:
         return data.manifests
     manifests = [data] if isinstance(data, Mapping) else data
     if not isinstance(manifests, Sequence) or not all(isinstance(one, Mapping) and "kind" in one for one in manifests):
-        raise TypeError(f"this is no manifest and no list of manifests, but {type(data).__name__}")
+        raise TypeError(f"expected a manifest or a list of manifests, got {type(data).__name__}")
     return manifests

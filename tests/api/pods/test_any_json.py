@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainc.api.pods import validate_job
-from trainc.api.schema.shapes import definition_texts
+from trainc.api.schema.shapes import definition_names, definition_texts
 
-DEFINITIONS = definition_texts("2.3")
+DEFINITIONS = {name: definition_texts("2.3", name) for name in definition_names("2.3")}
 FIELDS = sorted(
     {field for name, fields in DEFINITIONS.items() if name.startswith(("core", "batch")) for field in fields}
 )

@@ -58,7 +58,7 @@ def test_what_an_editor_can_see_is_wrong_it_reports(document: Json) -> None:
 
 def test_a_field_tells_what_it_means_and_what_it_is_by_default() -> None:
     suspend = json_schema("TrainJob", "2.3")["$defs"]["trainer.TrainJobSpec"]["properties"]["suspend"]
-    assert suspend == {"type": "boolean", "description": "True keeps the job from starting.", "default": False}
+    assert suspend == {"type": "boolean", "description": "If true, the job does not start.", "default": False}
 
 
 def test_a_schema_holds_only_what_its_kind_can_reach() -> None:

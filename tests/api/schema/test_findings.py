@@ -22,7 +22,7 @@ def findings(document: Json, release: str = "2.3") -> list[Finding]:
     return sorted(found, key=lambda f: format_path(f.path))
 
 
-def told(document: Json, release: str = "2.3") -> list[tuple[str, str]]:
+def reported(document: Json, release: str = "2.3") -> list[tuple[str, str]]:
     return [(f.code, format_path(f.path)) for f in findings(document, release)]
 
 
@@ -156,7 +156,7 @@ def test_a_wrong_value_in_the_trainer(trainer: Json, code: str, path: str, hint:
     ids=lambda value: str(value) if isinstance(value, str) else "",
 )
 def test_a_document_with_one_problem(document: Json, code: str, path: str) -> None:
-    assert told(document) == [(code, path)]
+    assert reported(document) == [(code, path)]
 
 
 @pytest.mark.parametrize(
@@ -195,17 +195,17 @@ def test_a_document_with_one_problem(document: Json, code: str, path: str) -> No
     ],
 )
 def test_a_rule_of_an_old_release(document: Json, release: str, code: str, path: str) -> None:
-    assert told(document, release) == [(code, path)]
+    assert reported(document, release) == [(code, path)]
 
 
 def test_an_old_release_does_not_know_the_rules_of_a_new_one() -> None:
-    assert told(trainjob({"image": "x" * 501}, initializer={"model": {"storageUri": "meta/llama"}}), "2.1") == []
+    assert reported(trainjob({"image": "x" * 501}, initializer={"model": {"storageUri": "meta/llama"}}), "2.1") == []
 
 
-def test_every_problem_is_told_at_once() -> None:
+def test_every_problem_is_reported_at_once() -> None:
     document = trainjob({"numNodes": "2", "env": [{"name": "A"}, {"name": "A"}]}, suspended=True, name="Llm")
     del document["spec"]["runtimeRef"]
-    assert told(document) == [
+    assert reported(document) == [
         ("InvalidName", "metadata.name"),
         ("MissingRequired", "spec.runtimeRef"),
         ("UnknownField", "spec.suspended"),
@@ -214,15 +214,15 @@ def test_every_problem_is_told_at_once() -> None:
     ]
 
 
-def test_one_problem_is_told_once() -> None:
+def test_one_problem_is_reported_once() -> None:
     document = trainjob()
     document["metadata"]["name"] = 7
-    assert told(document) == [("WrongType", "metadata.name")]
+    assert reported(document) == [("WrongType", "metadata.name")]
 
 
-def test_rules_see_what_is_well_typed_beside_what_is_not() -> None:
+def test_rules_see_what_is_well_typed_next_to_what_is_not() -> None:
     policy = {"torch": {}, "jax": {}, "numNodes": "2"}
-    assert told(runtime(policy=policy)) == [
+    assert reported(runtime(policy=policy)) == [
         ("MutuallyExclusivePolicies", "spec.mlPolicy.jax"),
         ("WrongType", "spec.mlPolicy.numNodes"),
     ]
@@ -261,13 +261,13 @@ def test_labels_and_annotations_that_the_api_server_refuses(metadata: Json, path
 def test_labels_and_annotations_that_the_api_server_takes() -> None:
     document = trainjob()
     document["metadata"] |= {"labels": {"a.b/c_d": "", "x": "A-1_b.c"}, "annotations": {"A.b/C": "any text\n"}}
-    assert told(document) == []
+    assert reported(document) == []
 
 
 def test_annotations_have_a_limit_together() -> None:
     document = trainjob()
     document["metadata"]["annotations"] = {f"a{i}": "x" * 100_000 for i in range(3)}
-    assert told(document) == [("TooLong", "metadata.annotations")]
+    assert reported(document) == [("TooLong", "metadata.annotations")]
 
 
 @pytest.mark.parametrize("fields", [{"image": 0}, {"unknown": 0}, {"env": 0}, {"resourcesPerNode": {"limits": 0}}])

@@ -17,7 +17,7 @@ CONTAINER = (
 )
 
 
-def told(document: dict[str, Any], release: str) -> list[tuple[str, str]]:
+def reported(document: dict[str, Any], release: str) -> list[tuple[str, str]]:
     return [(f.code, format_path(f.path)) for f in runtime_rules(document, release)]
 
 
@@ -45,14 +45,14 @@ def told(document: dict[str, Any], release: str) -> list[tuple[str, str]]:
     ],
 )
 def test_labelled_jobs(release: str, replicated: dict[str, Any], expected: list[tuple[str, str]]) -> None:
-    assert told(runtime(replicated), release) == expected
+    assert reported(runtime(replicated), release) == expected
 
 
 def test_a_label_exempts_a_runtime_from_2_3_on() -> None:
     document = runtime(job(replicas=2))
     document["metadata"]["labels"] = {"trainer.kubeflow.org/webhook-validation": "disabled"}
-    assert (told(document, "2.3"), told(document, "2.2")) == ([], [REPLICAS])
+    assert (reported(document, "2.3"), reported(document, "2.2")) == ([], [REPLICAS])
 
 
 def test_a_runtime_without_jobs_breaks_no_rule() -> None:
-    assert told(runtime() | {"spec": {"mlPolicy": {}}}, "2.3") == []
+    assert reported(runtime() | {"spec": {"mlPolicy": {}}}, "2.3") == []

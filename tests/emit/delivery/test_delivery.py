@@ -74,8 +74,8 @@ def test_the_controller_adds_none() -> None:
 
 def test_options_that_the_controller_does_not_know_are_named() -> None:
     result = compiled(trainjob(), MPI, semantics="controller", delivery="flux", name_hash=True)
-    (said,) = [d for d in result.diagnostics if d.code == "OptionWithoutEffect"]
-    assert said.message.startswith("name_hash, delivery:")
+    (diagnostic,) = [d for d in result.diagnostics if d.code == "OptionWithoutEffect"]
+    assert diagnostic.message.startswith("name_hash, delivery:")
 
 
 @pytest.mark.parametrize(

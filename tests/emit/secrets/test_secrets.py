@@ -54,10 +54,10 @@ def refused(*documents: dict[str, Any], **options: Any) -> list[Any]:
 
 def test_an_existing_secret_is_named_with_all_that_it_must_hold() -> None:
     result = built(trainjob(), MPI)
-    (said,) = [d for d in result.diagnostics if d.code == "SecretNeeded"]
-    assert said.severity == "info"
+    (diagnostic,) = [d for d in result.diagnostics if d.code == "SecretNeeded"]
+    assert diagnostic.severity == "info"
     for part in ("llm-mpi-ssh-auth", "kubernetes.io/ssh-auth", "ssh-privatekey", "ssh-publickey"):
-        assert part in said.message
+        assert part in diagnostic.message
     assert {m["kind"] for m in result.manifests} == {"ConfigMap", "JobSet"}
 
 
@@ -71,9 +71,9 @@ def test_a_job_without_key_pairs_needs_no_secret() -> None:
 def test_a_curve_certificate_has_to_exist_under_every_mode(mode: str) -> None:
     result = built(trainjob({"numNodes": 2}), FLUX, secrets=mode, keygen_image="example.com/keygen:1")
     assert {m["kind"] for m in result.manifests} == {"ConfigMap", "JobSet"}
-    (said,) = [d for d in result.diagnostics if d.code == "SecretNeeded"]
-    assert "flux keygen curve.cert" in said.hint
-    assert "--namespace team-a" in said.hint
+    (diagnostic,) = [d for d in result.diagnostics if d.code == "SecretNeeded"]
+    assert "flux keygen curve.cert" in diagnostic.hint
+    assert "--namespace team-a" in diagnostic.hint
 
 
 def test_the_operator_makes_a_key_pair_once() -> None:

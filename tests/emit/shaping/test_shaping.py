@@ -56,9 +56,9 @@ def test_the_trainjob_wins_over_the_template_and_says_so() -> None:
     rt = with_template_metadata(runtime(), labels={"team": "b", "same": "1", "other": "2"})
     result = compiled(with_metadata(trainjob(), labels={"team": "a", "same": "1"}), rt)
     assert jobset(result)["metadata"]["labels"] == {"team": "a", "same": "1", "other": "2"}
-    (said,) = [d for d in result.diagnostics if d.code == "LabelOverridden"]
-    assert (said.severity, said.path) == ("info", "metadata.labels.team")
-    assert "'b'" in said.message
+    (diagnostic,) = [d for d in result.diagnostics if d.code == "LabelOverridden"]
+    assert (diagnostic.severity, diagnostic.path) == ("info", "metadata.labels.team")
+    assert "'b'" in diagnostic.message
 
 
 def test_a_patch_to_the_jobset_wins_over_the_metadata_of_the_trainjob() -> None:
@@ -73,7 +73,7 @@ def test_a_patch_to_the_jobset_wins_over_the_metadata_of_the_trainjob() -> None:
 
 
 @pytest.mark.parametrize("suspend", [True, False])
-def test_beside_a_queue_label_there_is_no_suspend(suspend: bool) -> None:
+def test_with_a_queue_label_there_is_no_suspend(suspend: bool) -> None:
     document = with_metadata(trainjob(suspend=suspend), labels={QUEUE: "gpus"})
     result = compiled(document, runtime())
     assert "suspend" not in jobset(result)["spec"]

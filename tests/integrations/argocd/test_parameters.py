@@ -68,19 +68,22 @@ REFUSED = [
     ({"ARGOCD_APP_PARAMETERS": "{"}, "is not a JSON list"),
     ({"ARGOCD_APP_PARAMETERS": '["release"]'}, "is not a JSON list"),
     (as_json({"name": "relase", "string": "2.3"}), "relase is not a parameter of trainc"),
-    (as_json({"name": "release", "string": "1.0"}), "release is '1.0'"),
-    (as_json({"name": "release", "array": ["2.2", "2.3"]}), "release holds 2 values, and takes one"),
+    (as_json({"name": "release", "string": "1.0"}), "release has the invalid value '1.0'"),
+    (as_json({"name": "release", "array": ["2.2", "2.3"]}), "release has 2 values, but takes only one"),
     (as_json({"name": "release", "map": {"a": "b"}}), "release is not a string"),
     (as_json({"name": "release", "string": 2.3}), "release is not a string"),
-    (as_json({"name": "semantics", "string": "argocd"}), "semantics is 'argocd'"),
-    (as_json({"name": "secrets", "string": "plain"}), "secrets is 'plain'"),
-    (as_json({"name": "namespace", "string": "Team_A"}), "namespace is 'Team_A'"),
-    (as_json({"name": "cluster-domain", "string": "cluster.local."}), "cluster-domain is 'cluster.local.'"),
-    (as_json({"name": "name-hash", "string": "yes"}), "name-hash is 'yes'"),
-    (as_json({"name": "overlay", "array": ["/etc"]}), "overlay leads outside the repository: /etc"),
-    ({**as_json({"name": "runtimes", "string": "../../.."}), "ARGOCD_APP_SOURCE_PATH": "a/b"}, "leads outside"),
-    ({"PARAM_RUNTIMES_0": "a/../..", "ARGOCD_APP_SOURCE_PATH": "."}, "leads outside the repository: a/../.."),
-    ({"PARAM_DESTINATION_NAMESPACE": "true"}, "the destination names no namespace"),
+    (as_json({"name": "semantics", "string": "argocd"}), "semantics has the invalid value 'argocd'"),
+    (as_json({"name": "secrets", "string": "plain"}), "secrets has the invalid value 'plain'"),
+    (as_json({"name": "namespace", "string": "Team_A"}), "namespace has the invalid value 'Team_A'"),
+    (
+        as_json({"name": "cluster-domain", "string": "cluster.local."}),
+        "cluster-domain has the invalid value 'cluster.local.'",
+    ),
+    (as_json({"name": "name-hash", "string": "yes"}), "name-hash has the invalid value 'yes'"),
+    (as_json({"name": "overlay", "array": ["/etc"]}), "overlay points outside the repository: /etc"),
+    ({**as_json({"name": "runtimes", "string": "../../.."}), "ARGOCD_APP_SOURCE_PATH": "a/b"}, "points outside"),
+    ({"PARAM_RUNTIMES_0": "a/../..", "ARGOCD_APP_SOURCE_PATH": "."}, "points outside the repository: a/../.."),
+    ({"PARAM_DESTINATION_NAMESPACE": "true"}, "the destination has no namespace"),
     (
         {"PARAM_NAMESPACE": "a", "PARAM_DESTINATION_NAMESPACE": "true", "ARGOCD_APP_NAMESPACE": "b"},
         "contradicts namespace",
@@ -88,10 +91,10 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("environment", "said"), REFUSED)
-def test_a_parameter_that_makes_no_sense_is_refused(environment: dict[str, str], said: str) -> None:
+@pytest.mark.parametrize(("environment", "expected"), REFUSED)
+def test_a_parameter_that_makes_no_sense_is_refused(environment: dict[str, str], expected: str) -> None:
     (message,) = wrong(environment)
-    assert said in message
+    assert expected in message
 
 
 def test_paths_may_leave_the_application_and_not_the_repository() -> None:
@@ -99,16 +102,16 @@ def test_paths_may_leave_the_application_and_not_the_repository() -> None:
     assert read_parameters(inside).arguments == {"runtimes": ["../../runtimes"]}
 
 
-def test_everything_that_is_wrong_is_said_at_once() -> None:
+def test_everything_that_is_wrong_is_reported_at_once() -> None:
     entries = ({"name": "a"}, {"name": "semantics", "string": "x"}, {"name": "secrets", "string": "y"})
     assert len(wrong(as_json(*entries))) == 3
 
 
 def test_a_variable_that_means_nothing_is_named_and_its_value_is_not() -> None:
     read = read_parameters({"ARGOCD_ENV_RELASE": "s3cret"})
-    (said,) = read.diagnostics
-    assert (said.severity, said.hint) == ("warning", "did you mean RELEASE?")
-    assert "s3cret" not in str(said)
+    (expected,) = read.diagnostics
+    assert (expected.severity, expected.hint) == ("warning", "did you mean RELEASE?")
+    assert "s3cret" not in str(expected)
     assert read.arguments == {}
 
 

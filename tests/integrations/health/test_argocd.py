@@ -11,6 +11,7 @@ from trainc.integrations.health import argocd_health_checks
 
 KEY = "resource.customizations.health."
 JOBSET = KEY + "jobset.x-k8s.io_JobSet"
+OWN_GROUPS = KEY + "scheduling.k8s.io_PodGroup"
 POD_GROUPS = (KEY + "scheduling.x-k8s.io_PodGroup", KEY + "scheduling.volcano.sh_PodGroup")
 
 
@@ -43,7 +44,7 @@ def jobset(conditions: Any = (), *, suspend: bool | None = None, jobs_status: An
 
 
 def test_every_compiled_kind_that_argo_cd_does_not_know_has_a_check() -> None:
-    assert tuple(argocd_health_checks()) == tuple(sorted((JOBSET, *POD_GROUPS)))
+    assert tuple(argocd_health_checks()) == tuple(sorted((JOBSET, OWN_GROUPS, *POD_GROUPS)))
 
 
 def test_a_jobset_that_no_controller_has_seen_is_progressing() -> None:
@@ -114,3 +115,20 @@ def test_a_pod_group_without_status_is_healthy_or_its_jobset_is_never_applied(ke
 @pytest.mark.parametrize("key", POD_GROUPS)
 def test_a_failed_pod_group_is_degraded(key: str) -> None:
     assert run(key, {"status": {"phase": "Failed"}}) == ("Degraded", "the group has failed")
+
+
+@pytest.mark.parametrize(
+    ("conditions", "message"),
+    [
+        ([], "waits for its pods"),
+        ([{"type": "DisruptionTarget", "status": "True"}], "waits for its pods"),
+        ([{"type": "PodGroupInitiallyScheduled", "status": "True", "reason": "Scheduled"}], "scheduled"),
+        (
+            [{"type": "PodGroupInitiallyScheduled", "status": "False", "message": "no room"}],
+            "not scheduled: no room",
+        ),
+    ],
+)
+def test_a_group_of_kubernetes_itself_never_holds_up_the_jobset_of_the_next_wave(conditions: Any, message: str) -> None:
+    assert run(OWN_GROUPS, {"status": {"conditions": conditions}}) == ("Healthy", message)
+    assert run(OWN_GROUPS, {}) == ("Healthy", "waits for its pods")

@@ -201,9 +201,9 @@ def test_without_the_configuration_nothing_is_lost_in_silence(kubectl_program: s
         "ServiceAccount trainer",
         "PersistentVolumeClaim checkpoints",
     ):
-        assert f"{kind} is called prod-" in done.stderr
+        assert f"kustomize renames {kind} to prod-" in done.stderr
     assert "error[ImageNotReplaced]" in done.stderr
-    assert "replaces the image acme/bert by acme/bert:2, and acme/bert:1 would run" in done.stderr
+    assert "replaces the image acme/bert with acme/bert:2, but acme/bert:1 would still run" in done.stderr
     assert "acme/fetch" not in done.stderr
     assert "configurations: [kustomizeconfig.yaml]" in done.stderr
 
@@ -256,7 +256,7 @@ def test_an_image_of_a_shipped_runtime_is_replaced_by_the_overlay(kubectl_progra
     images = [{"name": "pytorch/pytorch", "newTag": "9"}]
     refused = built(kubectl_program, top, images=images)
     assert refused.returncode == 1
-    assert "under `images` of the overlay" in refused.stderr
+    assert "to `images` of the overlay" in refused.stderr
     assert (
         pod(objects(built(kubectl_program, top, {"images": images}, images=images)))["containers"][0]["image"]
         == "pytorch/pytorch:9"

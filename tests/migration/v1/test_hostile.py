@@ -66,16 +66,16 @@ def test_a_job_of_more_pods_than_have_an_index_is_refused_before_they_are_listed
 
 
 def test_a_job_is_compared_with_no_other_of_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[object] = []
+    requested: list[object] = []
 
     def counted(document: Any) -> Any:
-        asked.append(document)
+        requested.append(document)
         return KEY(document)
 
     monkeypatch.setattr(batch, "_key", counted)
     migrate([job("llm", image=str(number)) for number in range(200)])
-    few = len(asked)
+    few = len(requested)
     migrate([job("llm", image=str(number)) for number in range(400)])
-    assert len(asked) - few < 3 * few
+    assert len(requested) - few < 3 * few
     names = [one["metadata"]["name"] for one in migrate([job("llm", str(n)) for n in range(3)]).documents[1::2]]
     assert len(set(names)) == 3

@@ -42,8 +42,8 @@ def answer(case: dict[str, Any], **choices: Any) -> dict[str, Any]:
     except CompileError as error:
         return {"refused": [str(diagnostic) for diagnostic in error.diagnostics if diagnostic.severity == "error"]}
     others = [document for document in moved.documents if document["kind"] == "ConfigMap"]
-    said = [f"{d.code} {d.path}: {d.message} {d.hint}" for d in (*moved.diagnostics, *compiled.diagnostics)]
-    return {"manifests": compiled.manifests + others, "diagnostics": said}
+    reported = [f"{d.code} {d.path}: {d.message} {d.hint}" for d in (*moved.diagnostics, *compiled.diagnostics)]
+    return {"manifests": compiled.manifests + others, "diagnostics": reported}
 
 
 @pytest.mark.parametrize(

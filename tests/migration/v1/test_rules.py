@@ -87,8 +87,8 @@ def test_what_v1_refuses_is_refused_at_its_place(job: Job, where: str) -> None:
 
 def test_of_pods_that_v1_let_finish_it_is_told_that_they_are_stopped() -> None:
     workers = {"replicas": 2}
-    told = [d.path for d in migrate([v1(Master=ONE, Worker=workers)]).diagnostics]
-    assert told == ["spec.runPolicy.cleanPodPolicy"]
+    reported = [d.path for d in migrate([v1(Master=ONE, Worker=workers)]).diagnostics]
+    assert reported == ["spec.runPolicy.cleanPodPolicy"]
     cleaned = v1(policy={"cleanPodPolicy": "Running"}, Master=ONE, Worker=workers)
     assert "let them finish" not in str(migrate([cleaned]).diagnostics)
     assert migrate([v1(Worker={"replicas": 2})]).diagnostics == []
@@ -235,7 +235,7 @@ def test_the_input_is_never_changed() -> None:
     assert repr(job) == before
 
 
-def test_one_job_that_cannot_be_migrated_stays_beside_those_that_can() -> None:
+def test_one_job_that_cannot_be_migrated_stays_with_those_that_can() -> None:
     result = migrate([v1(Master={}), v1(Worker={}, name="other")])
     assert [d["kind"] for d in result.documents] == ["PyTorchJob", "TrainJob", "TrainingRuntime"]
     assert any(d.severity == "error" for d in result.diagnostics)

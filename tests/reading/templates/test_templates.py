@@ -79,9 +79,9 @@ def test_what_a_template_yields(template: str, values: dict[str, Any], output: s
     ],
 )
 def test_what_fails_is_reported_on_its_line(template: str, line: int, message: str) -> None:
-    found, said = failure(template, known={})
+    found, reported = failure(template, known={})
     assert found == line
-    assert message in said
+    assert message in reported
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from trainc.diagnostics import Finding, Path
 Check: TypeAlias = Callable[[Any, Path], Iterable[Finding]]
 
 LARGEST_INT32 = 2**31 - 1
-_DNS_LABEL_FORM = "lower-case letters, digits and '-', at most 63, with a letter or digit first and last"
+_DNS_LABEL_FORM = "lowercase letters, digits and '-', at most 63, with a letter or digit first and last"
 _KEY_FORM = f"{LABEL_VALUE_FORM}, at most 63 characters, with or without a domain and '/' before"
 _KEY_CHARACTERS = frozenset("-._abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789")
 _PORT_CHARACTERS = frozenset("-abcdefghijklmnopqrstuvwxyz0123456789")
@@ -137,7 +137,7 @@ def port_name(value: Any, path: Path) -> Iterable[Finding]:
     if not isinstance(value, str) or _is_port_name(value):
         return ()
     form = (
-        "at most 15 lower-case letters, digits and single '-', with a letter among them, none of the '-' first or last"
+        "at most 15 lowercase letters, digits and single '-', with a letter among them, none of the '-' first or last"
     )
     return (mistakes.malformed(path, value, form),)
 

@@ -118,7 +118,7 @@ def _no_hooks(container: Json, path: Path, pod: Pod) -> Iterator[Finding]:
             yield mistakes.misplaced((*path, name), message, hint)
 
 
-def _numbered(value: Any, path: Path) -> Iterator[Finding]:
+def _missing_number(value: Any, path: Path) -> Iterator[Finding]:
     if value.get("containerPort") == 0:
         yield mistakes.missing((*path, "containerPort"))
 
@@ -135,7 +135,7 @@ _PORT_FIELDS = struct(
         "hostPort": unless_empty(_PORT),
         "protocol": one_of("", "TCP", "UDP", "SCTP"),
     },
-    also=_numbered,
+    also=_missing_number,
 )
 _FIELDS = struct(
     {

@@ -6,15 +6,12 @@ Source: kubernetes pkg/apis/batch/validation/validation.go, validateJobSpec, at 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
-from marshal import dumps, loads
-from typing import Any
 
 from trainc.api.documents import Json, mapping
 from trainc.api.name_forms import is_domain_prefixed_path, length
 from trainc.api.pods import mistakes
 from trainc.api.pods.annotations import check_metadata
-from trainc.api.pods.checks import labels, number, one_of, struct
+from trainc.api.pods.checks import number, one_of, struct
 from trainc.api.pods.template import check_template
 from trainc.diagnostics import Finding, Path
 
@@ -26,7 +23,6 @@ _COUNTS = (
 _GENERATED_LABELS = tuple(
     f"{prefix}{name}" for prefix in ("", "batch.kubernetes.io/") for name in ("controller-uid", "job-name")
 )
-_CONTAINERS = ("containers", "initContainers")
 _RESTARTS = ("OnFailure", "Never")
 _MOST_INDEXED = 100_000
 _MOST_OF_MANY = 10_000
@@ -41,44 +37,7 @@ def validate_job(job: Json, path: Path = ()) -> list[Finding]:
     The template holds the defaults of JobSet's webhook already; those of batch/v1 are taken as given. Paths begin with
     `path`. All findings are errors. Values of a wrong type are passed over, as the schema stage reports them.
     """
-    outline = _outline(job)
-    return [] if outline is not None and _is_right(outline) else list(_problems(job, path))
-
-
-def _outline(job: Json) -> bytes | None:
-    """The job but for what no rule looks at, so that those of one runtime are alike; None where it cannot be drawn."""
-    spec = mapping(job.get("spec"))
-    template = mapping(spec.get("template"))
-    pod = mapping(template.get("spec"))
-    if spec.get("manualSelector"):
-        return None
-    try:
-        containers = {kind: [_drawn(container) for container in pod[kind]] for kind in _CONTAINERS if pod.get(kind)}
-        drawn = {"metadata": _labelled(template), "spec": {**pod, **containers}}
-        # In version 2 equal objects have equal bytes, whether or not they share their parts.
-        return dumps({"metadata": _labelled(job), "spec": {**spec, "template": drawn}}, 2)
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return None
-
-
-def _labelled(template: Json) -> object:
-    """Metadata whose labels have no values, where these are right."""
-    metadata = template.get("metadata")
-    if not metadata or any(labels(metadata.get("labels"), ())):
-        return metadata
-    return {**metadata, "labels": dict.fromkeys(metadata.get("labels") or (), "")}
-
-
-def _drawn(container: dict[str, Any]) -> dict[str, Any]:
-    """A container without its words; of its image and its variables' values is left whether there are any."""
-    env = [{**variable, "value": bool(variable.get("value"))} for variable in container.get("env") or ()]
-    return {**container, "command": None, "args": None, "image": bool(container.get("image")), "env": env}
-
-
-@lru_cache(maxsize=256)
-def _is_right(outline: bytes) -> bool:
-    """Whether jobs of an outline break no rule."""
-    return not any(_problems(loads(outline), ()))  # noqa: S302 - what `dumps` wrote above.
+    return list(_problems(job, path))
 
 
 def _problems(job: Json, path: Path) -> Iterator[Finding]:

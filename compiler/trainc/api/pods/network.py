@@ -18,7 +18,7 @@ _MOST_NAMESERVERS = 3
 _MOST_SEARCHES = 32
 _LONGEST_SEARCHES = 2048
 _LONGEST_HOSTNAME = 64
-_SEARCH_FORM = "lower-case letters, digits, '-', '_' and '.', with a letter or digit first and last in every part"
+_SEARCH_FORM = "lowercase letters, digits, '-', '_' and '.', with a letter or digit first and last in every part"
 
 host_aliases = list_of(
     struct(

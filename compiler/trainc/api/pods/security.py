@@ -42,7 +42,7 @@ def _app_armor(value: Any, path: Path) -> Iterator[Finding]:
     name, place = value.get("localhostProfile"), (*path, "localhostProfile")
     if value.get("type") == "Localhost" and isinstance(name, str):
         if name != name.strip():
-            yield mistakes.malformed(place, name, "a name without blanks around it")
+            yield mistakes.malformed(place, name, "a name without spaces around it")
         if len(name) > _LONGEST_PATH:
             yield mistakes.too_long(place, len(name), _LONGEST_PATH)
 

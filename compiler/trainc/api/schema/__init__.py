@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from trainc.api.releases import Span
 from trainc.api.schema.acceptance import acceptor
 from trainc.api.schema.scalars import Refused
 from trainc.api.schema.shapes import ROOTS
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from trainc.api.schema.editor_schema import json_schema
     from trainc.api.schema.known_fields import known_in
 
+# Where JobSet's CRD and Trainer's do not know the same fields of a pod: jobset_pods.py.
+DIFFERING = Span("2.2", "2.2")
 _RUNTIMES = ("TrainingRuntime", "ClusterTrainingRuntime")
 
 __all__ = ["check", "json_schema", "known_in"]
@@ -29,6 +32,20 @@ def check(
     Unknown fields are errors; with `prune` they are dropped, as the API server does, with a warning each. With errors
     the returned document is only the input less nulls and pruned fields. The input is never changed.
     """
+    if kind == "JobSet" and release in DIFFERING:
+        return _check_older_jobset(document, release, prune)
+    return _check(document, kind, release, prune)
+
+
+def _check_older_jobset(document: Mapping[str, Any], release: str, prune: bool) -> tuple[dict[str, Any], list[Finding]]:
+    from trainc.api.schema.jobset_pods import in_trainers_form, with_references
+
+    alike, references, unknown = in_trainers_form(document, prune=prune)
+    stored, findings = _check(alike, "JobSet", release, prune)
+    return with_references(stored, references), [*unknown, *findings]
+
+
+def _check(document: Mapping[str, Any], kind: str, release: str, prune: bool) -> tuple[dict[str, Any], list[Finding]]:
     accept = acceptor(release, ROOTS[kind], "applied" if kind in _RUNTIMES else "marshalled")
     try:
         return accept(document), []

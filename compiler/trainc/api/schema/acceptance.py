@@ -9,27 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from trainc.api.documents import Json
 from trainc.api.merge_keys import LIST_MAP_KEYS, SETS
 from trainc.api.quantity import canonical
 from trainc.api.schema.constraints import integer_bounds, limits, rules_of
-from trainc.api.schema.defaults import (
-    EMPTY,
-    EMPTY_STRUCT_DROPPED,
-    KEEPS_ZERO,
-    NEVER_MARSHALLED,
-    OMITTED_THOUGH_REQUIRED,
-    added_values,
-)
+from trainc.api.schema.defaults import EMPTY, EMPTY_STRUCT_DROPPED, NEVER_MARSHALLED, Form, added_values, keeps_zero
 from trainc.api.schema.scalars import Refused, as_integer, as_text, is_time, text_or_integer
 from trainc.api.schema.shapes import Definition, ListOf, MapOf, Scalar, ScalarType, Shape, Struct, definition
 from trainc.startup.records import dataclass
-
-# What becomes of zero values: all stay where a value is only read; Go's types keep those of pointers and required
-# fields; Go's apply configurations, which a runtime's template passes through, leave out required lists too.
-Form: TypeAlias = Literal["read", "marshalled", "applied"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +86,11 @@ def _accept_field(owner: Definition, field: str, release: str, form: Form) -> Ac
     key = f"{owner.name}.{field}"
     if key in NEVER_MARSHALLED:
         form = "read"
-    omitted = key in OMITTED_THOUGH_REQUIRED or (form == "applied" and isinstance(shape, ListOf))
-    keeps_zero = form == "read" or key in KEEPS_ZERO or (field in owner.required and not omitted)
-    accept = _accept_shape(shape, _Site(release, key, form, keeps_zero))
+    keeps = keeps_zero(key, form, required=field in owner.required, is_list=isinstance(shape, ListOf))
+    accept = _accept_shape(shape, _Site(release, key, form, keeps))
     if fewest := limits(release).min_properties.get(key):
         accept = accept_sized(accept, fewest)
-    if isinstance(shape, Struct) and field in EMPTY_STRUCT_DROPPED and not keeps_zero:
+    if isinstance(shape, Struct) and field in EMPTY_STRUCT_DROPPED and not keeps:
         accept = omit_if_empty(accept)
     return accept
 
@@ -263,17 +251,8 @@ def _quantity(value: Any) -> str:
 
 
 def _int_or_string(key: str, release: str) -> Accept:
-    smallest, largest = integer_bounds(key, release)
-
-    def accept(value: Any) -> int | str:
-        if isinstance(value, str):
-            return str(value)
-        number = as_integer(value)
-        if not smallest <= number <= largest:
-            raise Refused
-        return number
-
-    return accept
+    accept_integer = _integer(key, release, keeps_zero=True)
+    return lambda value: str(value) if isinstance(value, str) else accept_integer(value)
 
 
 def _time(value: Any) -> str:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from trainc.api.releases import Since
 from trainc.api.schema.object_meta import jobset_metadata, object_metadata, trainjob_metadata
 from trainc.api.schema.scalars import quote
-from trainc.diagnostics import Finding
+from trainc.diagnostics import Finding, Path
 from trainc.startup.patterns import pattern
 
 Struct: TypeAlias = Mapping[str, Any]
@@ -84,7 +84,7 @@ def in_order_without_depends_on(holder: Struct) -> Iterator[Finding]:
     depends = [i for i, job in enumerate(spec.get("replicatedJobs") or ()) if job.get("dependsOn") is not None]
     if order == "InOrder" and depends:
         message = "startupPolicyOrder InOrder and dependsOn cannot be used together"
-        hint = "keep dependsOn and remove startupPolicy, or the other way round"
+        hint = "keep only one of them, preferably dependsOn"
         path = ("spec", "replicatedJobs", depends[0], "dependsOn")
         yield Finding("StartupPolicyWithDependsOn", "error", message, hint, path)
 
@@ -110,6 +110,34 @@ def volume_claim_namespace(policy: Struct) -> Iterator[Finding]:
             yield Finding("VolumeClaimNamespaceSet", "error", message, hint, path)
 
 
+def sources_of_jobset_volumes(jobset: Struct) -> Iterator[Finding]:
+    """A projected volume has sources: JobSet's webhook encodes the object anew and writes null for missing ones."""
+    for index, job in enumerate((jobset.get("spec") or {}).get("replicatedJobs") or ()):
+        yield from _sources(job, ("spec", "replicatedJobs", index))
+
+
+def sources_of_patched_volumes(trainjob: Struct) -> Iterator[Finding]:
+    """So does Trainer's (2.2), which adds the time to patches, and only where one has none."""
+    patches = (trainjob.get("spec") or {}).get("runtimePatches") or ()
+    if all(patch.get("time") is not None for patch in patches):
+        return
+    for index, patch in enumerate(patches):
+        template = (patch.get("trainingRuntimeSpec") or {}).get("template") or {}
+        place = ("spec", "runtimePatches", index, "trainingRuntimeSpec", "template", "spec", "replicatedJobs")
+        for number, job in enumerate((template.get("spec") or {}).get("replicatedJobs") or ()):
+            yield from _sources(job, (*place, number))
+
+
+def _sources(job: Struct, place: Path) -> Iterator[Finding]:
+    pods = ((job.get("template") or {}).get("spec") or {}).get("template") or {}
+    for index, volume in enumerate((pods.get("spec") or {}).get("volumes") or ()):
+        projected = volume.get("projected")
+        if projected is not None and projected.get("sources") is None:
+            path = (*place, "template", "spec", "template", "spec", "volumes", index, "projected", "sources")
+            hint = "list what to project: sources: [{configMap: {name: ...}}], or remove the volume"
+            yield Finding("MissingRequired", "error", "sources is missing", hint, path)
+
+
 RULES = Since[tuple[Rule, ...]](
     {
         "2.0": {
@@ -119,8 +147,11 @@ RULES = Since[tuple[Rule, ...]](
             ML_POLICY: (elastic_without_num_nodes,),
             "trainer.TorchMLPolicySource": (torch_processes,),
             "trainer.JobSetTemplateSpec": (in_order_without_depends_on,),
-            "jobset.JobSet": (jobset_metadata, in_order_without_depends_on),
+            "jobset.JobSet": (jobset_metadata, in_order_without_depends_on, sources_of_jobset_volumes),
             "jobset.VolumeClaimPolicy": (volume_claim_namespace,),
+        },
+        "2.2": {
+            "trainer.TrainJob": (trainjob_metadata, sources_of_patched_volumes),
         },
         "2.3": {
             "trainer.DatasetInitializer": (storage_uri,),

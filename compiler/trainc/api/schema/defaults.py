@@ -8,7 +8,7 @@ at the tags that PORT.yaml pins.
 from __future__ import annotations
 
 from functools import cache
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from trainc.api.releases import Since
 from trainc.api.schema.shapes import definition
@@ -109,7 +109,7 @@ _POINTERS: dict[str, str] = {
     " preemptionPolicy priority resources runtimeClassName setHostnameAsFQDN shareProcessNamespace"
     " terminationGracePeriodSeconds",
     "core.Probe": "terminationGracePeriodSeconds",
-    "core.ProjectedVolumeSource": "defaultMode",
+    "core.ProjectedVolumeSource": "defaultMode sources",  # No pointer: an optional list without omitempty.
     "core.SeccompProfile": "localhostProfile",
     "core.SecretEnvSource": "optional",
     "core.SecretKeySelector": "optional",
@@ -148,6 +148,10 @@ KEEPS_ZERO = frozenset(f"{definition}.{field}" for definition, fields in _POINTE
 # Structs that are no pointers: Go writes them even when empty, the API ignores them then, and so they are left out.
 EMPTY_STRUCT_DROPPED = frozenset({"metadata", "resources", "status"})
 
+# Whose zero values go: nobody's where a value is only read; Go's types keep those of pointers and of required fields;
+# Go's apply configurations, which a runtime's template passes through, leave out empty lists even then.
+Form: TypeAlias = Literal["read", "marshalled", "applied"]
+
 # Required by the CRDs, and still left out by Go where they are empty.
 OMITTED_THOUGH_REQUIRED = frozenset(
     {"core.ContainerRestartRule.action", "core.ContainerRestartRuleOnExitCodes.operator"}
@@ -163,6 +167,14 @@ ALWAYS_WRITTEN: dict[str, object] = {
 
 # TrainJob fields that the controller reads and never marshals: nothing inside them is dropped.
 NEVER_MARSHALLED = frozenset({"trainer.TrainJobSpec.trainer", "trainer.TrainJobSpec.initializer"})
+
+
+def keeps_zero(key: str, form: Form, *, required: bool, is_list: bool) -> bool:
+    """Whether the zero value of the field `key` ("group.Definition.field") is written."""
+    if form == "read":
+        return True
+    omitted = key in OMITTED_THOUGH_REQUIRED or (form == "applied" and is_list)
+    return not omitted and (required or key in KEEPS_ZERO)
 
 
 @cache

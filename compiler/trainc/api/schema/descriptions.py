@@ -5,7 +5,7 @@ from __future__ import annotations
 _INITIALIZER = {
     "storageUri": "Where to download from, as scheme://path (hf://, s3://, pvc://, ...).",
     "env": "Environment of the initializer container.",
-    "secretRef": "Secret whose keys become environment of the initializer container.",
+    "secretRef": "Secret whose keys become environment variables of the initializer container.",
 }
 _PATCHED_POD = {
     "serviceAccountName": "Service account the pods run as.",
@@ -16,9 +16,9 @@ _PATCHED_POD = {
     "initContainers": "Changes to init containers, by name.",
     "containers": "Changes to containers, by name.",
     "imagePullSecrets": "Secrets for pulling images, added by name.",
-    "schedulingGates": "Gates that hold the pods back until somebody removes them.",
+    "schedulingGates": "Gates that keep the pods from being scheduled until they are removed.",
     "securityContext": "Security settings to merge into the pods'.",
-    "terminationGracePeriodSeconds": "Seconds a pod may take to stop.",
+    "terminationGracePeriodSeconds": "Seconds that a pod has to stop.",
 }
 _PATCHED_CONTAINER = {
     "name": "The container to change.",
@@ -29,17 +29,17 @@ _PATCHED_CONTAINER = {
 _BY_DEFINITION = {
     "TrainJob": {"spec": "What to train, and with which runtime."},
     "TrainJobSpec": {
-        "runtimeRef": "The runtime that says how to train.",
+        "runtimeRef": "The runtime that defines how to train.",
         "initializer": "What to download before training starts.",
-        "trainer": "What this job sets for the training itself.",
+        "trainer": "Settings of this job for the training.",
         "labels": "Labels for the JobSet.",
         "annotations": "Annotations for the JobSet.",
         "podSpecOverrides": "Changes to the pods of the runtime's jobs.",
         "podTemplateOverrides": "Changes to the pod templates of the runtime's jobs.",
         "runtimePatches": "Changes to the runtime's template, one entry per manager.",
-        "suspend": "True keeps the job from starting.",
-        "managedBy": "Who reconciles the job: the Trainer controller or MultiKueue.",
-        "activeDeadlineSeconds": "Seconds after which the job is stopped as failed.",
+        "suspend": "If true, the job does not start.",
+        "managedBy": "What reconciles the job: the Trainer controller or MultiKueue.",
+        "activeDeadlineSeconds": "Seconds after which the job is stopped and fails.",
     },
     "RuntimeRef": {
         "name": "Name of the runtime.",
@@ -56,7 +56,7 @@ _BY_DEFINITION = {
         "env": "Environment of the trainer container.",
         "numNodes": "Number of training nodes (pods).",
         "resourcesPerNode": "Resources of the trainer container on each node.",
-        "numProcPerNode": "Processes per node; left out, it follows from the GPUs or CPUs.",
+        "numProcPerNode": "Processes per node; by default one per GPU, or the number of CPUs.",
     },
     "RuntimePatch": {
         "manager": "Who owns this patch, as a domain and a path: acme.io/team.",
@@ -91,7 +91,7 @@ _BY_DEFINITION = {
     },
     "JobSetTemplateSpec": {"metadata": "Labels and annotations of the JobSet.", "spec": "The JobSet's jobs."},
     "MLPolicy": {
-        "numNodes": "Number of training nodes unless the TrainJob says otherwise.",
+        "numNodes": "Number of training nodes, unless the TrainJob sets it.",
         "torch": "PyTorch: torchrun's PET_ environment, or torchtune.",
         "mpi": "MPI: a host file, SSH keys and a launcher.",
         "jax": "JAX: coordinator address and process ids.",
@@ -118,7 +118,7 @@ _BY_DEFINITION = {
         "numProcPerNode": "Slots per host in the host file.",
         "mpiImplementation": "The MPI implementation.",
         "sshAuthMountPath": "Folder for the SSH keys.",
-        "runLauncherAsNode": "True counts the launcher as one of the nodes.",
+        "runLauncherAsNode": "If true, the launcher is one of the nodes.",
     },
     "FluxMLPolicySource": {"numProcPerNode": "Tasks per node."},
     "PodGroupPolicy": {
@@ -126,7 +126,7 @@ _BY_DEFINITION = {
         "volcano": "The Volcano scheduler.",
     },
     "CoschedulingPodGroupPolicySource": {"scheduleTimeoutSeconds": "Seconds to wait for the whole gang."},
-    "VolcanoPodGroupPolicySource": {"networkTopology": "How close together the pods must be."},
+    "VolcanoPodGroupPolicySource": {"networkTopology": "How close to each other the pods must be."},
 }
 
 DESCRIPTIONS: dict[str, str] = {

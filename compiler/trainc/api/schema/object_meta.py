@@ -19,7 +19,6 @@ from trainc.api.name_forms import (
     is_qualified_name,
     length,
 )
-from trainc.api.schema import advice
 from trainc.api.schema.scalars import quote
 from trainc.diagnostics import TEMPLATE_HINT, Finding, Path
 
@@ -38,7 +37,7 @@ def trainjob_metadata(trainjob: Json) -> Iterator[Finding]:
     generated = metadata.get("generateName")
     yield from _required_name(
         metadata,
-        "replace generateName by name: what is in git needs its final name; --name-hash gives each change a new one"
+        "replace generateName with name: a job in git needs its final name; --name-hash changes it with every change of the job"
         if generated
         else "add the name of this job under metadata, such as name: llm",
     )
@@ -77,6 +76,8 @@ def jobset_metadata(jobset: Json) -> Iterator[Finding]:
 
 def _renamed(name: str, rule: str, *, letter_first: bool) -> str:
     """The rule that a name breaks, after a name that keeps it; a template has to be rendered instead."""
+    from trainc.api.schema import advice
+
     if advice.is_template(name):
         return TEMPLATE_HINT
     instead = advice.suggest_name(name, letter_first=letter_first)

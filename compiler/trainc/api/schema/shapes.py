@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Literal, TypeAlias
 
@@ -30,6 +31,7 @@ _REQUIRED_TOO = dict.fromkeys(ROOTS.values(), ("apiVersion", "kind")) | {
 EMPTY_STRUCT = "meta.EmptyStruct"
 # A Go struct that one release left without fields; it keeps its name here, so that hints know what it had before.
 _EMPTIED = {("trainer.MLPolicy", "torch"): "trainer.TorchMLPolicySource"}
+_WITHOUT_FIELDS = frozenset((EMPTY_STRUCT, *_EMPTIED.values()))
 
 ScalarType: TypeAlias = Literal["string", "integer", "boolean", "time", "quantity", "int-or-string", "any"]
 
@@ -70,39 +72,64 @@ class Definition:
     """One API type: its fields by JSON name, and which of them are required."""
 
     name: str
-    fields: dict[str, Shape]
+    fields: Mapping[str, Shape]
     required: tuple[str, ...]
+
+
+class _Fields(Mapping[str, Shape]):
+    """The shapes of a definition's fields; each is made of its text when it is asked for, which most never are."""
+
+    def __init__(self, owner: str, texts: Mapping[str, str]) -> None:
+        self._owner = owner
+        self._texts = texts
+
+    def __getitem__(self, field: str) -> Shape:
+        return _shape(self._owner, field, self._texts[field].removesuffix("!"))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
 
 
 @cache
 def definition(release: str, name: str) -> Definition:
     """The definition `name` ("core.Container") in `release`. KeyError if the release has none."""
-    texts = definition_texts(release)[name]
-    fields = {field: _shape(name, field, text.removesuffix("!")) for field, text in texts.items()}
+    texts = definition_texts(release, name)
     required = (field for field, text in texts.items() if text.endswith("!"))
-    return Definition(name, fields, (*_REQUIRED_TOO.get(name, ()), *required))
+    return Definition(name, _Fields(name, texts), (*_REQUIRED_TOO.get(name, ()), *required))
 
 
 def definition_names(release: str) -> tuple[str, ...]:
     """Every definition of `release`, sorted."""
-    return tuple(sorted(definition_texts(release)))
-
-
-@cache
-def definition_texts(release: str) -> dict[str, dict[str, str]]:
-    """Every definition of `release` in the notation of scripts/generate_schemas.py: field -> type."""
     from trainc.api.schema.definitions import DEFINITIONS
 
-    texts: dict[str, dict[str, str]] = {}
+    names = {EMBEDDED_METADATA, *_WITHOUT_FIELDS, *(name for row in DEFINITIONS.until(release) for name in row)}
+    return tuple(sorted(name for name in names if name in _WITHOUT_FIELDS or _written(release, name)))
+
+
+def definition_texts(release: str, name: str) -> dict[str, str]:
+    """A definition of `release` in the notation of scripts/generate_schemas.py: field -> type. KeyError if it has none."""
+    texts = _written(release, name)
+    if not texts and name not in _WITHOUT_FIELDS:
+        raise KeyError(name)
+    return texts
+
+
+def _written(release: str, name: str) -> dict[str, str]:
+    from trainc.api.schema.definitions import DEFINITIONS
+
+    if name == EMBEDDED_METADATA:
+        whole = _written(release, "meta.ObjectMeta")
+        return {field: whole[field] for field in _EMBEDDED_FIELDS}
+    texts: dict[str, str] = {}
     for row in DEFINITIONS.until(release):
-        for name, changed in row.items():
-            fields = {**texts.get(name, {}), **changed}
+        if (changed := row.get(name)) is not None:
+            fields = {**texts, **changed}
             # A field without a type is gone, and so is a definition without fields.
-            texts[name] = {field: fields[field] for field in sorted(fields) if fields[field]} if changed else {}
-    texts = {name: fields for name, fields in texts.items() if fields}
-    embedded = {field: texts["meta.ObjectMeta"][field] for field in _EMBEDDED_FIELDS}
-    without_fields: dict[str, dict[str, str]] = {name: {} for name in (EMPTY_STRUCT, *_EMPTIED.values())}
-    return {**without_fields, **texts, EMBEDDED_METADATA: embedded}
+            texts = {field: fields[field] for field in sorted(fields) if fields[field]} if changed else {}
+    return texts
 
 
 def _shape(owner: str, field: str, text: str) -> Shape:

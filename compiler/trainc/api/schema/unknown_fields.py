@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trainc.api.schema.advice import suggest_variable
@@ -52,10 +52,10 @@ def unknown_fields(root: Node, release: str, severity: Severity) -> Iterator[Fin
             known = definition(release, node.shape.definition).fields
             unknown = [name for name in node.value if name not in known]
             if unknown:
-                yield from _explained(node, node.shape.definition, unknown, release, severity)
+                yield from _findings_for(node, node.shape.definition, unknown, release, severity)
 
 
-def _explained(node: Node, owner: str, unknown: list[Any], release: str, severity: Severity) -> Iterator[Finding]:
+def _findings_for(node: Node, owner: str, unknown: list[Any], release: str, severity: Severity) -> Iterator[Finding]:
     pod_field = next((name for name in _POD_FIELDS if name in unknown), None)
     if owner in _NOT_A_POD_SPEC and pod_field is not None:
         code, message, hint = _NOT_A_POD_SPEC[owner]
@@ -168,5 +168,5 @@ def _children(place: str, shape: Shape, release: str) -> Iterator[tuple[str, Sha
             yield (f"{dot}[]", inner.item) if isinstance(inner, ListOf) else (dot, inner)
 
 
-def _fields(shape: Struct, release: str) -> dict[str, Shape]:
+def _fields(shape: Struct, release: str) -> Mapping[str, Shape]:
     return definition(release, shape.definition).fields

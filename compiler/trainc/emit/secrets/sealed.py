@@ -32,7 +32,7 @@ def pass_sealed(job: TrainJob, secret: ProvidedSecret, others: Sequence[Json], o
     problems = tuple(_problems(found[0], secret, job))
     if problems:
         return Provision(findings=problems)
-    return Provision((_checked(found[0], job, secret),), tuple(_left_out(found[0], secret)))
+    return Provision((_clean_secret(found[0], job, secret),), tuple(_left_out(found[0], secret)))
 
 
 def _is_for(document: Json, name: str, namespace: str) -> bool:
@@ -117,7 +117,7 @@ def _unusable(secret: ProvidedSecret, job: TrainJob, why: str) -> Finding:
     )
 
 
-def _checked(document: Json, job: TrainJob, secret: ProvidedSecret) -> Manifest:
+def _clean_secret(document: Json, job: TrainJob, secret: ProvidedSecret) -> Manifest:
     """The SealedSecret without labels, annotations or anything else that was not looked at."""
     template = _mapping(document["spec"].get("template"))
     # The ciphertext is bound to this scope, so that it has to survive in both places.

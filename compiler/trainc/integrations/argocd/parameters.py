@@ -12,10 +12,10 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, TypeAlias, get_args
 
-from trainc.api.releases import RELEASES, normalize_release
+from trainc.api.releases import KUBERNETES, RELEASES, normalize_kubernetes, normalize_release
 from trainc.diagnostics import CompileError, Diagnostic
 from trainc.diagnostics.near_names import did_you_mean
-from trainc.options import SecretsMode, Semantics, checked_cluster_domain, checked_image, checked_namespace
+from trainc.options import Gang, SecretsMode, Semantics, checked_cluster_domain, checked_image, checked_namespace
 from trainc.reading.confinement import is_inside
 from trainc.startup.records import dataclass, field
 
@@ -71,11 +71,16 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter("keygen-image", "Key generator", "the image that generates keys with presync-job", "keygen_image"),
     Parameter("name-hash", "Name hash", "a changed job becomes a new job", "name_hash", "truth"),
     Parameter("sync-options", "Sync options", "Argo CD sync options for each job", "sync_option", "list"),
+    Parameter("gang", "Gang scheduler", "runtime or workload", "gang", choices=get_args(Gang)),
+    Parameter(
+        "kubernetes", "Kubernetes", "the cluster's Kubernetes minor, such as 1.37", "kubernetes", choices=KUBERNETES
+    ),
     Parameter("allow-empty", "Allow empty", "do not fail if there are no TrainJobs", "allow_empty", "truth"),
 )
 # What options.py checks by more than a list of choices.
 _CHECKS: Mapping[str, Callable[[str], str]] = {
     "release": normalize_release,
+    "kubernetes": normalize_kubernetes,
     "namespace": checked_namespace,
     "cluster-domain": checked_cluster_domain,
     "keygen-image": checked_image,
@@ -155,10 +160,12 @@ def _value(parameter: Parameter, raw: Any, environment: Environment) -> Value | 
         items = [item.strip() for text in texts for item in text.split(",") if item.strip()]
         outside = [item for item in items if parameter.kind == "paths" and leads_outside(item, environment)]
         if outside:
-            return _wrong(parameter.name, f"leads outside the repository: {outside[0]}", "write a path inside it")
+            return _wrong(
+                parameter.name, f"points outside the repository: {outside[0]}", "use a path inside the repository"
+            )
         return items
     if len(texts) != 1:
-        return _wrong(parameter.name, f"holds {len(texts)} values, and takes one", "set `string`")
+        return _wrong(parameter.name, f"has {len(texts)} values, but takes only one", "set `string`")
     return _single(parameter, texts[0])
 
 
@@ -173,14 +180,16 @@ def _is_text(text: str) -> bool:
 
 def _single(parameter: Parameter, text: str) -> Value | Diagnostic:
     if parameter.kind == "truth":
-        return _TRUTHS.get(text.lower(), _wrong(parameter.name, f"is {text!r}", "write true or false"))
+        return _TRUTHS.get(
+            text.lower(), _wrong(parameter.name, f"has the invalid value {text!r}", "write true or false")
+        )
     if parameter.name in _CHECKS:
         try:
             return _CHECKS[parameter.name](text)
         except ValueError as error:
-            return _wrong(parameter.name, f"is {text!r}", str(error))
+            return _wrong(parameter.name, f"has the invalid value {text!r}", str(error))
     if parameter.choices and text not in parameter.choices:
-        return _wrong(parameter.name, f"is {text!r}", f"choose {' or '.join(parameter.choices)}")
+        return _wrong(parameter.name, f"has the invalid value {text!r}", f"choose {' or '.join(parameter.choices)}")
     return text
 
 
@@ -190,10 +199,10 @@ def _place(read: ParsedParameters, environment: Environment) -> None:
         return
     namespace = environment.get("ARGOCD_APP_NAMESPACE", "")
     if "namespace" in read.arguments:
-        read.diagnostics.append(_wrong(DESTINATION, "contradicts namespace", "set one of them"))
+        read.diagnostics.append(_wrong(DESTINATION, "contradicts namespace", "set only one of them"))
     elif not namespace:
         hint = "set spec.destination.namespace of the Application"
-        read.diagnostics.append(_wrong(DESTINATION, "is true, and the destination names no namespace", hint))
+        read.diagnostics.append(_wrong(DESTINATION, "is true, but the destination has no namespace", hint))
     else:
         read.arguments["namespace"] = namespace
 

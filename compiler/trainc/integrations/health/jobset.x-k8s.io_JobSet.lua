@@ -10,7 +10,7 @@ for _, condition in ipairs(status.conditions or {}) do
   conditions[condition.type] = condition
 end
 
--- The message of a condition that holds now, or nil: JobSet leaves conditions that have ended at "False".
+-- The message of a condition that is true now, or nil: JobSet leaves conditions that have ended at "False".
 local function holding(kind)
   local condition = conditions[kind]
   if condition == nil or condition.status ~= "True" then

@@ -17,7 +17,7 @@ from trainc.emit.yaml_writer import dump_yaml
 
 FILE_NAME = "kustomizeconfig.yaml"
 _HEAD = """\
-# What kustomize has to know of TrainJobs, runtimes and JobSets. In the kustomization that lists trainc as a transformer:
+# What kustomize needs to know about TrainJobs, runtimes and JobSets. In the kustomization that lists trainc as a transformer:
 #
 #   configurations: [kustomizeconfig.yaml]
 """

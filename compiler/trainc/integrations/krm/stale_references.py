@@ -23,7 +23,7 @@ from trainc.startup.records import dataclass
 
 _GETS_HASH = "internal.config.kubernetes.io/needsHashSuffix"
 _LIST_IT = (
-    f"`trainc krm --print {FILE_NAME} > {FILE_NAME}`, and write `configurations: [{FILE_NAME}]` into the kustomization"
+    f"`trainc krm --print {FILE_NAME} > {FILE_NAME}`, and add `configurations: [{FILE_NAME}]` to the kustomization"
 )
 
 
@@ -69,12 +69,12 @@ def _renamed(jobset: Manifest, items: Sequence[Json]) -> Iterator[_Reference]:
 
 def _hashed_too_early(reference: _Reference) -> Diagnostic:
     message = (
-        f"nameHash cannot count what is in {reference.kind} {reference.name}: its generator's hash is added after the "
-        "JobSet has its name, so that a change of it would change the JobSet and not its name, and be refused as immutable"
+        f"nameHash cannot include the contents of {reference.kind} {reference.name}: kustomize adds the "
+        "generator's hash after the JobSet is named, so a change would modify a JobSet of the same name and be refused"
     )
     hint = (
         "compile what kustomize prints (`kubectl kustomize DIR | trainc build - --name-hash`, without the transformer), "
-        "or leave nameHash out, or set `generatorOptions: {disableNameSuffixHash: true}`"
+        "or remove nameHash, or set `generatorOptions: {disableNameSuffixHash: true}`"
     )
     return Diagnostic("NameHashTooEarly", "error", message, hint, label_of(reference.jobset), reference.path)
 
@@ -82,8 +82,8 @@ def _hashed_too_early(reference: _Reference) -> Diagnostic:
 def _left_behind(reference: _Reference) -> Diagnostic:
     now = name_of(reference.target) + ("-HASH" if _GETS_HASH in annotations_of(reference.target) else "")
     message = (
-        f"{reference.kind} {reference.name} is called {now} in the cluster, and kustomize does not know that a JobSet "
-        "names it: the pods would never start"
+        f"kustomize renames {reference.kind} {reference.name} to {now}, but not where the JobSet refers to it: "
+        "the pods would never start"
     )
     return Diagnostic("ReferenceNotFollowed", "error", message, _LIST_IT, label_of(reference.jobset), reference.path)
 
@@ -107,12 +107,12 @@ def _images_left(jobset: Manifest, items: Sequence[Json], kustomization: Kustomi
             wanted = _replaced(image, change)
             if wanted != image:
                 name = change["name"]
-                message = f"{kustomization.file} replaces the image {name} by {wanted}, and {image} would run"
+                message = f"{kustomization.file} replaces the image {name} with {wanted}, but {image} would still run"
                 hint = (
                     _LIST_IT
                     if image in given
-                    else f"a runtime that trainc ships has this image, which kustomize never sees: write the entry of {name} "
-                    "under `images` of the overlay, or list the runtime under `resources`"
+                    else f"the image is from a built-in runtime, which kustomize does not see: move the entry of {name} to "
+                    "`images` of the overlay, or add the runtime to `resources`"
                 )
                 yield Diagnostic("ImageNotReplaced", "error", message, hint, label_of(jobset), path)
 

@@ -77,7 +77,8 @@ class OfflineBackend(KubernetesBackend):
         every = [compilation for _, compilation, _ in self._jobs.values()]
         jobs = sorted((job for one in every for job in one.jobs), key=lambda job: (job.namespace, job.name))
         diagnostics = dict.fromkeys(diagnostic for one in every for diagnostic in one.diagnostics)
-        return Compilation(tuple(jobs), sort_diagnostics(list(diagnostics)))
+        sessions = tuple(session for one in every for session in one.sessions)
+        return Compilation(tuple(jobs), sort_diagnostics(list(diagnostics)), sessions)
 
     def write(self, folder: str | os.PathLike[str]) -> list[str]:
         """Write each TrainJob to FOLDER/<name>.yaml and give back the paths.
@@ -105,13 +106,13 @@ class OfflineBackend(KubernetesBackend):
         self._base = None if named else _base_name(trainer)
         before = set(self._jobs)
         try:
-            asked: str = super().train(runtime, initializer, trainer, options)
+            requested: str = super().train(runtime, initializer, trainer, options)
         except RuntimeError as error:
             # The SDK puts its own words around whatever a request raises.
             if isinstance(error.__cause__, CompileError):
                 raise error.__cause__ from None
             raise
-        return next((name for name in self._jobs if name not in before), asked)
+        return next((name for name in self._jobs if name not in before), requested)
 
     def get_job(self, name: str) -> types.TrainJob:
         """A job that has been submitted, complete."""
@@ -153,7 +154,7 @@ class OfflineBackend(KubernetesBackend):
         metadata["name"] = self._name(body)
         job = {**body, "metadata": {**metadata, "namespace": namespace}}
         if metadata["name"] in self._jobs:
-            raise ValueError(f"there is a TrainJob {metadata['name']} already")
+            raise ValueError(f"TrainJob {metadata['name']} already exists")
         self._jobs[metadata["name"]] = (job, compile_trainjob(job, self._runtimes, self._options), _caller())
         return job
 

@@ -33,29 +33,29 @@ class OfflineObjects:
 
     # The client's methods take the group and the version first, then what is asked for.
 
-    def get_cluster_custom_object(self, *words: str, **asked: Any) -> Any:
+    def get_cluster_custom_object(self, *words: str, **requested: Any) -> Any:
         """A ClusterTrainingRuntime by its plural and name, or the API server's 404."""
         *_, plural, name = words
-        return _answered(lambda: self._find(plural, name, ""), asked)
+        return _answered(lambda: self._find(plural, name, ""), requested)
 
-    def get_namespaced_custom_object(self, *words: str, **asked: Any) -> Any:
+    def get_namespaced_custom_object(self, *words: str, **requested: Any) -> Any:
         """A TrainingRuntime by namespace, plural and name, or the API server's 404."""
         *_, namespace, plural, name = words
-        return _answered(lambda: self._find(plural, name, namespace), asked)
+        return _answered(lambda: self._find(plural, name, namespace), requested)
 
-    def list_cluster_custom_object(self, *words: str, **asked: Any) -> Any:
+    def list_cluster_custom_object(self, *words: str, **requested: Any) -> Any:
         """All ClusterTrainingRuntimes."""
-        return _answered(lambda: self._list(words[-1], ""), asked)
+        return _answered(lambda: self._list(words[-1], ""), requested)
 
-    def list_namespaced_custom_object(self, *words: str, **asked: Any) -> Any:
+    def list_namespaced_custom_object(self, *words: str, **requested: Any) -> Any:
         """The TrainingRuntimes of a namespace."""
         *_, namespace, plural = words
-        return _answered(lambda: self._list(plural, namespace), asked)
+        return _answered(lambda: self._list(plural, namespace), requested)
 
-    def create_namespaced_custom_object(self, *words: Any, **asked: Any) -> Any:
+    def create_namespaced_custom_object(self, *words: Any, **requested: Any) -> Any:
         """Keep a TrainJob, by namespace, plural and body. Raises CompileError where it is refused."""
         *_, namespace, _, body = words
-        return _answered(lambda: self._create(namespace, copy.deepcopy(body)), asked)
+        return _answered(lambda: self._create(namespace, copy.deepcopy(body)), requested)
 
     def _find(self, plural: str, name: str, namespace: str) -> Manifest:
         found = (item for item in self._list(plural, namespace)["items"] if item["metadata"]["name"] == name)
@@ -76,5 +76,5 @@ class OfflineObjects:
         return {"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": kind, "metadata": {}, "items": items}
 
 
-def _answered(ask: Callable[[], Any], asked: dict[str, Any]) -> Any:
-    return _Answer(ask) if asked.get("async_req") else ask()
+def _answered(ask: Callable[[], Any], requested: dict[str, Any]) -> Any:
+    return _Answer(ask) if requested.get("async_req") else ask()

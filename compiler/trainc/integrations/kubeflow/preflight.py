@@ -29,7 +29,7 @@ def preflight(client: Client, options: Options = Options()) -> Client:
     """
     backend = getattr(client, "backend", None)
     if not hasattr(backend, "custom_api"):
-        raise TypeError("preflight takes a TrainerClient of a cluster: its backend has no custom_api")
+        raise TypeError("preflight needs the TrainerClient of a cluster; the backend of this one has no custom_api")
     checked, checking = copy.copy(client), copy.copy(backend)
     checking.custom_api = _Checking(backend.custom_api, options)  # type: ignore[union-attr]
     submit = checking.train  # type: ignore[union-attr]

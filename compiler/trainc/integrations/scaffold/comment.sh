@@ -1,4 +1,4 @@
-# One comment, which later pushes edit. It is known by its first line.
+# A single comment, found by its first line and updated by later pushes.
 { echo "<!-- trainc diff -->"; trainc diff "git:origin/$BASE" --format markdown; } > "$RUNNER_TEMP/diff.md"
 comments="repos/$GITHUB_REPOSITORY/issues/$NUMBER/comments"
 mine=$(gh api --paginate "$comments" --jq '.[] | select(.body | startswith("<!-- trainc diff -->")) | .id' | head -n 1)

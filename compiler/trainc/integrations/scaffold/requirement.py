@@ -50,7 +50,7 @@ def _of_folder(path: str, version: str) -> Requirement:
     """A clone of a repository that others reach is that repository at its commit."""
     published = published_commit(path) if os.path.isdir(path) else None
     if published is None:
-        problem = f"this trainc was installed from {path}, which no other machine has"
+        problem = f"this trainc was installed from {path}, which does not exist on other machines"
         return Requirement(f"{_NAME}=={version}", problem=problem)
     url, commit = published
     if "://" not in url:  # git@host:path, the short form of ssh.

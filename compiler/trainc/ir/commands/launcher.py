@@ -16,7 +16,7 @@ class Launcher:
     `programs` and `modules` (of `python -m`) start it, followed by one of `subcommands` where it has some. Option names
     are without dashes before them and with `-` for `_`. `flags` take no value, `pairs` two. `nodes`, `per_node`,
     `total` (processes of the whole job), `rank` (of a node), `address` (where the nodes meet) and `port` are what a rank
-    needs; `alone` keeps each pod to itself; `hosts` bring a list of machines of their own; `own_way` say that the nodes
+    needs; `alone` keeps each pod to itself, as does the lack of all of `together`; `hosts` bring a list of machines of their own; `own_way` say that the nodes
     meet in a way that cannot be seen here. `reads` begins the names of the variables that stand for options ("PET_").
     `reaches` is where its processes run: on the "node" that it is started on, or on all "hosts" from one of them.
     """
@@ -34,6 +34,7 @@ class Launcher:
     address: frozenset[str] = NONE
     port: frozenset[str] = NONE
     alone: frozenset[str] = NONE
+    together: frozenset[str] = NONE
     hosts: frozenset[str] = NONE
     own_way: frozenset[str] = NONE
     reads: str = ""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from trainc.ir.commands.launcher import Launch, launch
 from trainc.ir.commands.programs import Kind, Program, Programs, program_of
-from trainc.ir.commands.shell import Compound, Item, commands, read_script
-from trainc.ir.commands.shell_words import UnclosedError, plain
 from trainc.ir.entrypoints import shell_script
 from trainc.startup.records import dataclass, field, replace
+
+if TYPE_CHECKING:
+    from trainc.ir.commands.shell import Item
 
 _DECLARING = frozenset(("export", "declare", "readonly", "local", "typeset"))
 
@@ -69,6 +71,8 @@ class CommandLine:
 
 
 def _goes_on(item: Item) -> bool:
+    from trainc.ir.commands.shell import Compound
+
     bodies = (stage.body for stage in item.stages if isinstance(stage, Compound))
     return item.then == "&" or any(_goes_on(inner) for body in bodies for inner in body)
 
@@ -79,6 +83,10 @@ def read_command(words: tuple[str, ...], programs: Programs) -> CommandLine:
     script = shell_script(words)
     if script is None:
         return CommandLine(words, (_start_alone(_before_arguments(words), programs),) if words else ())
+    # What reads a shell's language is imported for the first script.
+    from trainc.ir.commands.shell import read_script
+    from trainc.ir.commands.shell_words import UnclosedError
+
     at = words.index(script)
     try:
         items = read_script(script)
@@ -107,6 +115,8 @@ def _start(words: tuple[str, ...], programs: Programs, *, sure: bool) -> Start:
 
 
 def _of_script(items: tuple[Item, ...], programs: Programs) -> Iterator[Start]:
+    from trainc.ir.commands.shell import commands
+
     known: dict[str, str | None] = {}
     for command, sure in commands(items):
         words = command.words
@@ -128,5 +138,8 @@ def _of_script(items: tuple[Item, ...], programs: Programs) -> Iterator[Start]:
 def _nested(start: Start, programs: Programs) -> Iterator[Start]:
     """What a shell inside a script runs."""
     if start.kind == "shell" and (script := shell_script(start.words)) is not None:
+        from trainc.ir.commands.shell import read_script
+        from trainc.ir.commands.shell_words import plain
+
         for inner in _of_script(read_script(plain(script)), programs):
             yield replace(inner, sure=inner.sure and start.sure, line=start.line)

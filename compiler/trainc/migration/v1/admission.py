@@ -56,7 +56,7 @@ def _name(kind: Kind, name: str, roles: Json) -> Iterator[Finding]:
     workers = (roles.get("Worker") or {}).get("replicas") or 1
     longest = f"{name}-worker-{workers - 1}" if kind.is_mpi else name
     if not is_dns1035_label(longest) or len(longest) > LABEL_LIMIT:
-        form = f"at most {LABEL_LIMIT} lower-case letters, digits and '-', starting with a letter"
+        form = f"at most {LABEL_LIMIT} lowercase letters, digits and '-', starting with a letter"
         yield refuse(("metadata", "name"), f"a {kind.name} cannot be called {name!r}", f"write {form}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from trainc.api.documents import Json
-from trainc.plugins.plugin import Gang, Plugin
+from trainc.plugins.plugin import Gang, Lint, Plugin
 
 if TYPE_CHECKING:
     from trainc.ir.info import Info
@@ -27,5 +27,6 @@ PLUGIN = Plugin(
     applies_to=applies_to,
     ports="coscheduling",
     explain="trainc.plugins.coscheduling.explain",
-    gang=Gang("scheduling.x-k8s.io", "labels", POD_GROUP_LABEL),
+    lints=(Lint("sized", "trainc.plugins.coscheduling.lints", "gang_without_pods"),),
+    gang=Gang("scheduling.x-k8s.io", ("metadata", "labels", POD_GROUP_LABEL)),
 )

@@ -12,7 +12,7 @@ from trainc.plugins.rows import FixedRule, Ref, Row, Rows, Situation
 def _label_policy(s: Situation) -> Iterator[Ref]:
     """v2.0.1 labels pods for any pod group policy."""
     if s.info.gang("coscheduling") is None:
-        yield FixedRule("pods are labelled for any podGroupPolicy (Trainer 2.0)")
+        yield FixedRule("pods are labeled for any podGroupPolicy (Trainer 2.0)")
 
 
 _PASS = (Row("...template.metadata.labels", (job_name, _label_policy)),)

@@ -63,15 +63,15 @@ def cluster(job: TrainJob, info: Info) -> Cluster:
     """The cluster of a TrainJob. The controller knows one job name and one subdomain; `gitops` the real ones."""
     settings = _settings(job, info)
     node = info.pod_set_in_role(names.NODE)
-    asked_nodes = job.trainer.num_nodes if job.trainer else None
-    asked_processes = job.trainer.num_proc_per_node if job.trainer else None
+    requested_nodes = job.trainer.num_nodes if job.trainer else None
+    requested_processes = job.trainer.num_proc_per_node if job.trainer else None
     domain = subdomain(job, info) if info.gitops else job.name
     return Cluster(
         host_prefix=f"{job.name}-{node.name if node and info.gitops else names.NODE}-0",
         domain=f"{domain}.{job.namespace}.svc.{info.cluster_domain}" if job.namespace else domain,
-        nodes=asked_nodes if asked_nodes is not None else (node.count if node else 1),
-        processes=asked_processes
-        if isinstance(asked_processes, int)
+        nodes=requested_nodes if requested_nodes is not None else (node.count if node else 1),
+        processes=requested_processes
+        if isinstance(requested_processes, int)
         else (info.policy("flux") or {}).get("numProcPerNode", 1),
         gpus=gpus(resources_per_node(job, info)),
         image=settings["FLUX_VIEW_IMAGE"],

@@ -46,9 +46,9 @@ def _word(s: Situation) -> Iterator[Ref]:
 def _original_words(s: Situation) -> Iterator[tuple[Callable[[tuple[str | int, ...]], Ref], tuple[str | int, ...]]]:
     job_trainer, trainer, container = s.job.trainer, s.info.trainer, s.info.trainer_container
     for field in ("command", "args"):
-        asked = getattr(job_trainer, field) if job_trainer else None
-        if asked is not None:
-            for i in range(len(asked)):
+        requested = getattr(job_trainer, field) if job_trainer else None
+        if requested is not None:
+            for i in range(len(requested)):
                 yield TrainJobField, ("spec", "trainer", field, i)
         elif trainer is not None and container is not None and (s.info.gitops or _controller_sees(s, field)):
             for i in range(len(container.fields.get(field, ()))):
@@ -66,8 +66,8 @@ def _domain(s: Situation) -> Iterator[Ref]:
 
 def _hosts(s: Situation) -> Iterator[Ref]:
     node = s.info.pod_set_in_role(names.NODE)
-    asked = s.job.trainer.num_nodes if s.job.trainer else None
-    if asked is None and node is not None:
+    requested = s.job.trainer.num_nodes if s.job.trainer else None
+    if requested is None and node is not None:
         yield JobSetField(replicated_job(node, "template", "spec", "parallelism"))
     else:
         yield from nodes(s)

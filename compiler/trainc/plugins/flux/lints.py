@@ -16,8 +16,8 @@ _TRAINER: Path = ("spec", "trainer")
 def _flux_gpus(job: TrainJob, info: Info) -> Path | None:
     if job.trainer is None:
         return None
-    asked = job.trainer.num_proc_per_node
-    processes = asked if asked is not None else (info.policy("flux") or {})["numProcPerNode"]
+    requested = job.trainer.num_proc_per_node
+    processes = requested if requested is not None else (info.policy("flux") or {})["numProcPerNode"]
     several = processes != 1 and gpus(resources_per_node(job, info)) > 0
     return (*_TRAINER, "numProcPerNode") if several else None
 

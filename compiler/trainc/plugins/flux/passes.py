@@ -47,10 +47,10 @@ def build_failures(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]
 
 
 def _processes(job: TrainJob, policy_processes: int, info: Info) -> Iterator[Finding]:
-    asked = job.trainer.num_proc_per_node if job.trainer else None
+    requested = job.trainer.num_proc_per_node if job.trainer else None
     processes = policy_processes
-    if isinstance(asked, int) and (info.release.flux_checks_trainer_processes or info.gitops):
-        processes = asked
+    if isinstance(requested, int) and (info.release.flux_checks_trainer_processes or info.gitops):
+        processes = requested
     if processes < 1:
         yield Finding(
             "InvalidNumProcPerNode",

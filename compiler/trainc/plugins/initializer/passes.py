@@ -18,7 +18,11 @@ from trainc.plugins.initializer import STEPS
 from trainc.plugins.plugin import Passes
 from trainc.startup.records import replace
 
-_HELP = "use a runtime with this initializer, such as torch-distributed-with-cache or torchtune-llama3.2-1b"
+# Runtimes of the catalog that have the initializer of a step.
+_WITH_STEP = {
+    names.DATASET_INITIALIZER: "torch-distributed-with-cache",
+    names.MODEL_INITIALIZER: "torchtune-llama3.2-1b",
+}
 
 
 def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
@@ -31,7 +35,7 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
                     "InitializerNotInRuntime",
                     "error",
                     f"the TrainJob configures the {step}, but {problem}",
-                    f"{_HELP}, or remove spec.initializer.{step.partition('-')[0]}",
+                    f"use a runtime with this job, as in runtimeRef: {{name: {_WITH_STEP[step]}}}, or remove spec.initializer.{step.partition('-')[0]}",
                     ("spec", "runtimeRef"),
                 )
 
@@ -52,11 +56,11 @@ def pre_build_sync(job: TrainJob, policy: Json, info: Info) -> Info:
     for pod_set in info.pod_sets:
         step = job.initializer(pod_set.ancestor) if pod_set.ancestor in STEPS else None
         if step is not None:
-            info = info.with_pod_set(_configured(pod_set, step, info))
+            info = info.with_pod_set(_configure(pod_set, step, info))
     return info
 
 
-def _configured(pod_set: PodSet, step: InitializerStep, info: Info) -> PodSet:
+def _configure(pod_set: PodSet, step: InitializerStep, info: Info) -> PodSet:
     def configure(container: Container) -> Container:
         uri = () if step.storage_uri is None else (literal("STORAGE_URI", step.storage_uri),)
         container = container.with_env((*uri, *carry_over(step.env, info.semantics)))

@@ -51,7 +51,7 @@ _BUILD = (
     Row("metadata.name", (job_name,), verbatim=True),
     Row("metadata.namespace", (namespace,), verbatim=True),
     Row("spec.suspend", (_suspend,), verbatim=True),
-    Row("spec.replicatedJobs.*.replicas", (fixed_rule("a labelled step runs as one replica"),)),
+    Row("spec.replicatedJobs.*.replicas", (fixed_rule("a labeled step runs as one replica"),)),
     Row("...template.spec.parallelism", (_pod_count,), verbatim=True),
     Row("...template.spec.completions", (_pod_count,), verbatim=True),
     Row("...containers.*.image", (lambda _: (TrainJobField((*_TRAINER, "image")),),), verbatim=True),

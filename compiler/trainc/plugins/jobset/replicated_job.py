@@ -45,8 +45,10 @@ def _pod_count(pod_set: PodSet, info: Info) -> int:
 
 
 def _pod_template(template: Json, pod_set: PodSet, job: TrainJob, info: Info) -> dict[str, Any]:
-    containers = [_finished(container, pod_set, job, info) for container in pod_set.containers]
-    init_containers = [_rebuilt(c, info, info.release.init_container_ports_rebuilt) for c in pod_set.init_containers]
+    containers = [_finish_container(container, pod_set, job, info) for container in pod_set.containers]
+    init_containers = [
+        _rebuild_container(c, info, info.release.init_container_ports_rebuilt) for c in pod_set.init_containers
+    ]
     written = {
         "containers": [dict(c.fields) for c in containers],
         "initContainers": [dict(c.fields) for c in init_containers],
@@ -63,9 +65,9 @@ def _pod_template(template: Json, pod_set: PodSet, job: TrainJob, info: Info) ->
     return {**result, "metadata": metadata} if metadata else result
 
 
-def _finished(container: Container, pod_set: PodSet, job: TrainJob, info: Info) -> Container:
+def _finish_container(container: Container, pod_set: PodSet, job: TrainJob, info: Info) -> Container:
     """A regular container with the TrainJob's trainer settings, where they concern it."""
-    container = _rebuilt(container, info, True)
+    container = _rebuild_container(container, info, True)
     if job.trainer is None or container.name != pod_set.main:
         return container
     trains = pod_set.ancestor == names.TRAINER
@@ -85,11 +87,15 @@ def _with_entrypoint(container: Container, image: str | None, info: Info) -> Con
     return container.with_fields(**changes) if changes else container
 
 
-def _with_resources(container: Container, asked: Json | None, info: Info) -> Container:
+def _with_resources(container: Container, requested: Json | None, info: Info) -> Container:
     """Until 2.2 the TrainJob's lists replace the template's here; since then lowering has merged them."""
-    if info.gitops or info.release.resources == "merge" or not (asked and ("limits" in asked or "requests" in asked)):
+    if (
+        info.gitops
+        or info.release.resources == "merge"
+        or not (requested and ("limits" in requested or "requests" in requested))
+    ):
         return container
-    return container.with_fields(resources={key: asked[key] for key in ("limits", "requests") if key in asked})
+    return container.with_fields(resources={key: requested[key] for key in ("limits", "requests") if key in requested})
 
 
 def _is_mpi_node(pod_set: PodSet, info: Info) -> bool:
@@ -97,7 +103,7 @@ def _is_mpi_node(pod_set: PodSet, info: Info) -> bool:
     return info.release.mpi_env_reaches_node and launcher_is_node and pod_set.role == names.NODE
 
 
-def _rebuilt(container: Container, info: Info, rebuilt: bool) -> Container:
+def _rebuild_container(container: Container, info: Info, rebuilt: bool) -> Container:
     """The controller writes a container's ports and mounts onto themselves; `gitops` does not.
 
     So it loses unnamed ports, and of two mounts at one path, which only a patch can have, writes the last one twice.

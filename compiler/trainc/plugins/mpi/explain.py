@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from trainc.api import names
 from trainc.ir.devices import is_gpu
-from trainc.plugins.counting import amount, asked, requesters
+from trainc.plugins.counting import amount, requested, requesters
 from trainc.plugins.readings import fixed_rule, host_domain, job_name, ml_policy, namespace, nodes, pods_of
 from trainc.plugins.rows import Ref, Row, Rows, RuntimeField, Situation, TrainJobField
 
@@ -26,18 +26,18 @@ def _pods(s: Situation) -> Iterator[Ref]:
         yield from fixed_rule("mpirun starts from one launcher")(s)
         return
     yield from nodes(s)
-    asked = s.job.trainer.num_nodes if s.job.trainer else None
-    if s.info.pod_set_in_role(names.LAUNCHER) is not None if s.info.gitops else (asked or 0) > 1:
+    requested = s.job.trainer.num_nodes if s.job.trainer else None
+    if s.info.pod_set_in_role(names.LAUNCHER) is not None if s.info.gitops else (requested or 0) > 1:
         yield RuntimeField(("spec", "mlPolicy", "mpi", "runLauncherAsNode"))
 
 
 def _sized(s: Situation) -> str:
     if _launches(s):
         return "mpi-nodes-size-the-nodes"
-    asked = s.job.trainer.num_nodes if s.job.trainer else None
-    if asked is None:
+    requested = s.job.trainer.num_nodes if s.job.trainer else None
+    if requested is None:
         return "mpi-nodes-size-the-nodes"
-    return "mpi-one-node-is-one-host" if asked == 1 and s.value == 0 else ""
+    return "mpi-one-node-is-one-host" if requested == 1 and s.value == 0 else ""
 
 
 def _hosts(s: Situation) -> Iterator[Ref]:
@@ -66,7 +66,7 @@ def _slots(s: Situation) -> Iterator[Ref]:
     """Slots per host: the TrainJob's number, else the policy's; a policy of 1 rises to the GPUs since 2.1."""
     yield from requesters(s, "mpi")
     set_by_job = s.job.trainer is not None and s.job.trainer.num_proc_per_node is not None
-    if not set_by_job and s.info.release.mpi_slots_from_gpus and asked(s, "mpi") == 1:
+    if not set_by_job and s.info.release.mpi_slots_from_gpus and requested(s, "mpi") == 1:
         yield from amount(s, is_gpu)
 
 

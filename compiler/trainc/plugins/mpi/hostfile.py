@@ -23,13 +23,13 @@ def config_map_name(job: TrainJob) -> str:
 def is_too_large(job: TrainJob, info: Info) -> bool:
     """Whether the hostfile exceeds what a ConfigMap holds: each of its lines is at least as long as the first of its job."""
     line = implementation(info.policy("mpi") or {}).host_line
-    firsts = ((pod_set, next(endpoints(pod_set, job, info), "")) for pod_set in _listed(info))
+    firsts = ((pod_set, next(endpoints(pod_set, job, info), "")) for pod_set in _listed_pod_sets(info))
     return sum(endpoint_count(pod_set, info) * len(line(first, 1)) for pod_set, first in firsts) > CONFIG_MAP_BYTES
 
 
 def count(info: Info) -> int:
     """How many hosts `config_map` writes."""
-    return sum(endpoint_count(pod_set, info) for pod_set in _listed(info))
+    return sum(endpoint_count(pod_set, info) for pod_set in _listed_pod_sets(info))
 
 
 def volume(job: TrainJob) -> Item:
@@ -46,7 +46,7 @@ def mount() -> Item:
 def config_map(job: TrainJob, info: Info, slots: int) -> Manifest:
     """Hosts in the order of the runtime's jobs, each on a line."""
     line = implementation(info.policy("mpi") or {}).host_line
-    hosts = (host for pod_set in _listed(info) for host in endpoints(pod_set, job, info))
+    hosts = (host for pod_set in _listed_pod_sets(info) for host in endpoints(pod_set, job, info))
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -55,7 +55,7 @@ def config_map(job: TrainJob, info: Info, slots: int) -> Manifest:
     }
 
 
-def _listed(info: Info) -> list[PodSet]:
+def _listed_pod_sets(info: Info) -> list[PodSet]:
     """Whose pods are hosts: the launcher's only where it runs training itself, or is alone.
 
     For an implementation that is '' the controller writes no host (mpi.go, buildHostFileConfigMap, since v2.1.0).

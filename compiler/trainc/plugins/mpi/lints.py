@@ -42,7 +42,7 @@ def mpi_images_differ(job: TrainJob, info: Info) -> Iterator[Finding]:
             "MPIImagesDiffer",
             "warning",
             f"only the launcher gets this image, but mpirun starts the program on the nodes, which keep {there}",
-            f"write a runtime of your own whose job {node.name!r} has the image too, and refer to it",
+            f"use a runtime whose job {node.name!r} has this image, too",
             ("spec", "trainer", "image"),
         )
 
@@ -55,8 +55,8 @@ def _launcher_multiplied(job: TrainJob, info: Info) -> Path | None:
 def _extra_host(job: TrainJob, info: Info) -> Path | None:
     as_node = (info.policy("mpi") or {}).get("runLauncherAsNode")
     both = info.pod_set_in_role(names.LAUNCHER) and info.pod_set_in_role(names.NODE)
-    asked = job.trainer.num_nodes if job.trainer else None
-    one = asked is not None and asked <= 1
+    requested = job.trainer.num_nodes if job.trainer else None
+    one = requested is not None and requested <= 1
     return ("spec", "trainer", "numNodes") if as_node and both and one else None
 
 

@@ -57,11 +57,11 @@ def build_failures(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]
 
 def _missing_part(job: TrainJob, info: Info, policy: Json) -> Iterator[Finding]:
     """Several nodes without a launcher, or a launcher with nobody to launch on. Upstream looks at one case of it."""
-    asked = job.trainer.num_nodes if job.trainer else None
+    requested = job.trainer.num_nodes if job.trainer else None
     node = info.pod_set_in_role(names.NODE)
     both = node is not None and info.pod_set_in_role(names.LAUNCHER) is not None
-    nodes = asked or 1
-    if info.gitops and asked is None:
+    nodes = requested or 1
+    if info.gitops and requested is None:
         nodes = (info.ml_policy or {}).get("numNodes", node.count if node else 1)
     if both or nodes < 2 or not (info.gitops or policy.get("runLauncherAsNode")):
         return
@@ -70,14 +70,14 @@ def _missing_part(job: TrainJob, info: Info, policy: Json) -> Iterator[Finding]:
         "error",
         f"{nodes} nodes need a job 'launcher', which runs mpirun, and a job 'node', where mpirun starts the processes",
         "add the missing job to the runtime, or set numNodes to 1",
-        ("spec", "trainer", "numNodes") if asked is not None else ("spec", "runtimeRef"),
+        ("spec", "trainer", "numNodes") if requested is not None else ("spec", "runtimeRef"),
     )
 
 
 def _no_nodes(job: TrainJob, info: Info, policy: Json) -> Iterator[Finding]:
     """`gitops`: a launcher that is itself a node is one of numNodes, which is therefore 1 or more."""
-    asked = job.trainer.num_nodes if job.trainer else None
-    nodes = asked if asked is not None else (info.ml_policy or {}).get("numNodes")
+    requested = job.trainer.num_nodes if job.trainer else None
+    nodes = requested if requested is not None else (info.ml_policy or {}).get("numNodes")
     if not info.gitops or not policy.get("runLauncherAsNode") or nodes is None or nodes > 0:
         return
     yield Finding(
@@ -85,28 +85,28 @@ def _no_nodes(job: TrainJob, info: Info, policy: Json) -> Iterator[Finding]:
         "error",
         f"numNodes is {nodes}, but the launcher is a node itself and counts as one of them",
         "set numNodes to 1 or more, or set suspend: true to hold the job back",
-        ("spec", "trainer", "numNodes") if asked is not None else ("spec", "mlPolicy", "numNodes"),
-        about="trainjob" if asked is not None else "runtime",
+        ("spec", "trainer", "numNodes") if requested is not None else ("spec", "mlPolicy", "numNodes"),
+        about="trainjob" if requested is not None else "runtime",
     )
 
 
 def _too_many_hosts(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
-    asked = job.trainer.num_nodes if job.trainer else None
+    requested = job.trainer.num_nodes if job.trainer else None
     # Not those that were asked for: the controller does not always give them to the job that is listed.
-    sized = _sized(job, info, bool(policy.get("runLauncherAsNode")))
+    sized = _set_size(job, info, bool(policy.get("runLauncherAsNode")))
     if hostfile.is_too_large(job, sized):
         yield Finding(
             "HostfileTooLarge",
             "error",
-            f"a hostfile with {hostfile.count(sized)} hosts is larger than the 1 MiB that fits into a ConfigMap",
+            f"a hostfile with {hostfile.count(sized)} hosts is larger than the 1 MiB that a ConfigMap can hold",
             "use fewer and larger nodes, or split the job",
-            ("spec", "trainer", "numNodes") if asked is not None else ("spec", "runtimeRef"),
+            ("spec", "trainer", "numNodes") if requested is not None else ("spec", "runtimeRef"),
         )
 
 
 def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
     """Sizes the nodes, mounts keys and hostfile, and sets mpirun's variables on the launcher."""
-    info = _sized(job, info, bool(policy.get("runLauncherAsNode")))
+    info = _set_size(job, info, bool(policy.get("runLauncherAsNode")))
     slots = slots_per_node(job, info)
     for pod_set in info.pod_sets:
         if pod_set.role:
@@ -114,7 +114,7 @@ def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
     return info
 
 
-def _sized(job: TrainJob, info: Info, launcher_is_node: bool) -> Info:
+def _set_size(job: TrainJob, info: Info, launcher_is_node: bool) -> Info:
     node = info.pod_set_in_role(names.NODE)
     if info.gitops:
         return _sized_by_policy(job, info, launcher_is_node)
@@ -127,8 +127,8 @@ def _sized(job: TrainJob, info: Info, launcher_is_node: bool) -> Info:
 def _sized_by_policy(job: TrainJob, info: Info, launcher_is_node: bool) -> Info:
     """`gitops`: numNodes counts hosts, whoever asks for them, and never multiplies the launcher."""
     node, launcher = info.pod_set_in_role(names.NODE), info.pod_set_in_role(names.LAUNCHER)
-    asked = job.trainer.num_nodes if job.trainer else None
-    nodes = asked if asked is not None else (info.ml_policy or {}).get("numNodes")
+    requested = job.trainer.num_nodes if job.trainer else None
+    nodes = requested if requested is not None else (info.ml_policy or {}).get("numNodes")
     if launcher is not None:
         info = info.with_pod_set(launcher.with_count(1))
     if node is None or nodes is None:

@@ -11,16 +11,16 @@ def slots_per_node(job: TrainJob, info: Info) -> int:
     """The TrainJob's numProcPerNode, else the policy's; a policy of 1 rises to the GPU count (since 2.1)."""
     if counts_gpus(job, info):
         return max(1, gpus(resources_per_node(job, info)))
-    return _asked_slots(job, info)
+    return _requested_slots(job, info)
 
 
 def counts_gpus(job: TrainJob, info: Info) -> bool:
     """Whether the slots are taken from the node's GPUs."""
     set_by_job = job.trainer is not None and job.trainer.num_proc_per_node is not None
-    return info.release.mpi_slots_from_gpus and not set_by_job and _asked_slots(job, info) == 1
+    return info.release.mpi_slots_from_gpus and not set_by_job and _requested_slots(job, info) == 1
 
 
-def _asked_slots(job: TrainJob, info: Info) -> int:
-    asked = job.trainer.num_proc_per_node if job.trainer else None
-    slots: int = asked if isinstance(asked, int) else (info.policy("mpi") or {}).get("numProcPerNode", 1)
+def _requested_slots(job: TrainJob, info: Info) -> int:
+    requested = job.trainer.num_proc_per_node if job.trainer else None
+    slots: int = requested if isinstance(requested, int) else (info.policy("mpi") or {}).get("numProcPerNode", 1)
     return slots

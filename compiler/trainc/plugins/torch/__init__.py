@@ -14,9 +14,9 @@ RESERVED = frozenset(
 
 def _tunes(job: TrainJob, info: Info) -> bool:
     """Whether the trainer's command begins as torchtune's does, the TrainJob's or the runtime's."""
-    asked = job.trainer.command if job.trainer else None
+    requested = job.trainer.command if job.trainer else None
     container = info.trainer_container
-    words = asked if asked is not None else container.command if container is not None else ()
+    words = requested if requested is not None else container.command if container is not None else ()
     return info.policy("torch") is not None and tuple(words[:1]) == ("tune",)
 
 

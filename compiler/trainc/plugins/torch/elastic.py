@@ -41,8 +41,8 @@ def elastic_range(job: TrainJob, info: Info) -> ElasticRange | None:
     policy = (info.policy("torch") or {}).get("elasticPolicy")
     if policy is None or not info.gitops:
         return None
-    asked = job.trainer.num_nodes if job.trainer else None
-    size = asked if asked is not None else (info.ml_policy or {}).get("numNodes")
+    requested = job.trainer.num_nodes if job.trainer else None
+    size = requested if requested is not None else (info.ml_policy or {}).get("numNodes")
     fewest, most = policy.get("minNodes"), policy.get("maxNodes")
     if fewest is None:
         fewest = most if most is not None else (1 if size is None else size)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from trainc.diagnostics import Path
 from trainc.ir.devices import gpus, is_gpu, resources_per_node
-from trainc.plugins.counting import amount, asked, cores, devices, requesters
+from trainc.plugins.counting import amount, cores, devices, requested, requesters
 from trainc.plugins.readings import (
     UNASKED,
     address_deviation,
@@ -49,8 +49,8 @@ def _nodes(s: Situation) -> Iterator[Ref]:
 
 def _pods(s: Situation) -> Iterator[Ref]:
     """How many pods a torch job starts with: numNodes, else the smallest size of an elastic job."""
-    asked = s.job.trainer is not None and s.job.trainer.num_nodes is not None
-    if not _is_elastic(s) or asked or "numNodes" in (s.info.ml_policy or {}):
+    requested = s.job.trainer is not None and s.job.trainer.num_nodes is not None
+    if not _is_elastic(s) or requested or "numNodes" in (s.info.ml_policy or {}):
         yield from nodes(s)
         return
     policy = (s.info.policy("torch") or {}).get("elasticPolicy") or {}
@@ -79,7 +79,7 @@ def _limits_then_requests(s: Situation, wanted: int | str) -> Iterator[Ref]:
 
 def _processes(s: Situation) -> Iterator[Ref]:
     """Processes per node as torchrun is told: a number that is set, else what the node has."""
-    wanted = asked(s, "torch", AUTO)
+    wanted = requested(s, "torch", AUTO)
     if s.info.release.torch_processes == "limits then requests" and not s.info.gitops:
         yield from _limits_then_requests(s, wanted)
         return
@@ -125,8 +125,8 @@ def _one_or_many(s: Situation) -> Iterator[Ref]:
     """Whether one process trains: because there is only one, or one GPU for it."""
     counts_devices = s.info.release.torchtune_lora != "unknown"
     if counts_devices and gpus(resources_per_node(s.job, s.info)) == 1:
-        asked = s.job.trainer.num_proc_per_node if s.job.trainer else None
-        yield from (FixedRule("one process and one GPU"),) if asked == 1 else devices(s)
+        requested = s.job.trainer.num_proc_per_node if s.job.trainer else None
+        yield from (FixedRule("one process and one GPU"),) if requested == 1 else devices(s)
     else:
         yield from _processes(s)
 

@@ -34,6 +34,8 @@ TUNE = Launcher(
     address=TORCHRUN.address,
     port=TORCHRUN.port,
     alone=TORCHRUN.alone,
+    # It makes torchrun --standalone without one, and without any option starts one process (_is_distributed_args).
+    together=frozenset(("rdzv-endpoint",)),
     reads="PET_",
 )
 ACCELERATE = Launcher(

@@ -60,8 +60,8 @@ def _dropped(info: Info, entry: Entrypoint, args: Sequence[str]) -> Iterator[Fin
     ]
     if lost:
         path, about = entry.place(0)
-        message = f"the command is built for the size of the job, and leaves out the runtime's {', '.join(lost)}"
-        hint = f"repeat what is to stay: args: [{', '.join(lost)}]"
+        message = f"Trainer builds the command from the size of the job, without the runtime's {', '.join(lost)}"
+        hint = f"repeat the arguments to keep: args: [{', '.join(lost)}]"
         yield Finding("ArgumentsDropped", "warning", message, hint=hint, path=path, about=about)
 
 
@@ -73,16 +73,14 @@ def _subject(word: str) -> str:
 def _without_effect(entry: Entrypoint, before: Sequence[str], args: Sequence[str], *, built: bool) -> Iterator[Finding]:
     """Settings of LoRA for a recipe that trains the full model."""
     recipe = next((word for word in before if _RECIPE.fullmatch(word)), "")
-    asked = [arg for arg in args if arg.startswith(_LOW_RANK) and not arg.lower().endswith("=false")]
-    if not asked or not recipe.startswith("full"):
+    requested = [arg for arg in args if arg.startswith(_LOW_RANK) and not arg.lower().endswith("=false")]
+    if not requested or not recipe.startswith("full"):
         return
-    path, about = entry.place(len(entry.command) + args.index(asked[0]))
-    message = (
-        f"{recipe} trains the full model, and {', '.join(word.partition('=')[0] for word in asked)} does nothing there"
-    )
+    path, about = entry.place(len(entry.command) + args.index(requested[0]))
+    message = f"{recipe} trains the full model, and {', '.join(word.partition('=')[0] for word in requested)} has no effect there"
     hint = "add command: [tune, run] to spec.trainer to use the recipe in args"
     if built and not any(_DECIDES in arg for arg in args):
-        hint = f"add {_DECIDES}=[q_proj,v_proj] to the args, by which the LoRA recipe is chosen"
+        hint = f"add {_DECIDES}=[q_proj,v_proj] to the args, which selects the LoRA recipe"
     elif built:
-        hint = "set numNodes to 1, or remove the argument: LoRA works on one node, since Trainer 2.1"
+        hint = "set numNodes to 1, or remove the argument: LoRA works on one node only, and since Trainer 2.1"
     yield Finding("LoRAIgnored", "warning", message, hint=hint, path=path, about=about)

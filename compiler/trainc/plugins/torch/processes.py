@@ -16,38 +16,38 @@ from trainc.ir.trainjob import TrainJob
 AUTO = "auto"
 
 
-def asked_processes(job: TrainJob, info: Info) -> int | str:
+def requested_processes(job: TrainJob, info: Info) -> int | str:
     """What the TrainJob asks for, else the runtime's torch policy, else "auto"."""
     if job.trainer and job.trainer.num_proc_per_node is not None:
         return job.trainer.num_proc_per_node
-    asked: int | str = (info.policy("torch") or {}).get("numProcPerNode", AUTO)
-    return asked
+    requested: int | str = (info.policy("torch") or {}).get("numProcPerNode", AUTO)
+    return requested
 
 
 def processes_per_node(job: TrainJob, info: Info) -> int | str:
     """The value of PET_NPROC_PER_NODE: a number, or a word that torchrun resolves on the node itself."""
-    asked = asked_processes(job, info)
+    requested = requested_processes(job, info)
     if info.release.torch_processes == "limits then requests" and not info.gitops:
-        return _limits_then_requests(asked, job)
+        return _limits_then_requests(requested, job)
     resources = resources_per_node(job, info)
-    if asked == "cpu" or (asked == AUTO and gpus(resources) == 0):
+    if requested == "cpu" or (requested == AUTO and gpus(resources) == 0):
         return max(1, cpus(resources))
-    return asked
+    return requested
 
 
-def _limits_then_requests(asked: int | str, job: TrainJob) -> int | str:
+def _limits_then_requests(requested: int | str, job: TrainJob) -> int | str:
     """v2.0.1: limits decide when they give a CPU count, else requests; a missing list always answers 1."""
     resources = job.trainer.resources_per_node if job.trainer else None
     if resources is None:
-        return asked
-    answer, from_cpu = _from_list(asked, resources.get("limits"))
-    return answer if from_cpu else _from_list(asked, resources.get("requests"))[0]
+        return requested
+    answer, from_cpu = _from_list(requested, resources.get("limits"))
+    return answer if from_cpu else _from_list(requested, resources.get("requests"))[0]
 
 
-def _from_list(asked: int | str, amounts: Mapping[str, Any] | None) -> tuple[int | str, bool]:
+def _from_list(requested: int | str, amounts: Mapping[str, Any] | None) -> tuple[int | str, bool]:
     """The count that one resource list gives, and whether it came from its CPUs."""
     if amounts is None:
         return 1, False
-    if (asked == AUTO and not any(is_gpu(name) for name in amounts)) or (asked == "cpu" and "cpu" in amounts):
+    if (requested == AUTO and not any(is_gpu(name) for name in amounts)) or (requested == "cpu" and "cpu" in amounts):
         return max(1, parse_quantity(str(amounts.get("cpu", 0))).units), True
-    return (1 if asked == "cpu" else asked), False
+    return (1 if requested == "cpu" else requested), False

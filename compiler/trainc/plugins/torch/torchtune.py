@@ -62,10 +62,10 @@ def lora_kind(args: tuple[str, ...], info: Info) -> str:
     reading = info.release.torchtune_lora
     if reading == "unknown":
         return ""
-    enabled = _mentioned if reading == "mentioned" else _parsed_true
+    enabled = _is_mentioned if reading == "mentioned" else _is_true
     if enabled(args, _QUANTIZE) and not enabled(args, _DORA):
         return "qlora"
-    return "lora" if _mentioned(args, _LORA) else ""
+    return "lora" if _is_mentioned(args, _LORA) else ""
 
 
 def model_of(runtime_name: str) -> str:
@@ -93,11 +93,11 @@ def _kept_overrides(info: Info) -> tuple[str, ...]:
     )
 
 
-def _mentioned(args: tuple[str, ...], setting: str) -> bool:
+def _is_mentioned(args: tuple[str, ...], setting: str) -> bool:
     return any(setting in arg for arg in args)
 
 
-def _parsed_true(args: tuple[str, ...], setting: str) -> bool:
+def _is_true(args: tuple[str, ...], setting: str) -> bool:
     return any(
         setting in name and value.strip().lower() == "true"
         for name, separator, value in (arg.partition("=") for arg in args)

@@ -15,7 +15,7 @@ from trainc.ir.info import Info
 from trainc.ir.release import controller_panics
 from trainc.ir.trainjob import Trainer, TrainJob
 from trainc.plugins.torch import RESERVED, elastic, torchtune
-from trainc.plugins.torch.processes import AUTO, asked_processes
+from trainc.plugins.torch.processes import AUTO, requested_processes
 
 _WORDS = (AUTO, "cpu", "gpu")
 _ANY_SIZE = "llama3_3/70B"
@@ -25,7 +25,7 @@ _ONE_DEVICE_QLORA = ("llama3_2/1B", "llama3_2/3B")
 def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     """Injection targets that are not there, and what torchtune cannot do."""
     yield from _missing_targets(info, policy)
-    if info.gitops and (asked_processes(job, info) == AUTO or torchtune.applies(job)):
+    if info.gitops and (requested_processes(job, info) == AUTO or torchtune.applies(job)):
         yield from ambiguous_gpus(job, info)
     yield from elastic.validate(job, info)
     trainer = job.trainer
@@ -65,12 +65,12 @@ def _missing_targets(info: Info, policy: Json) -> Iterator[Finding]:
 
 
 def _unknown_word(trainer: Trainer) -> Iterator[Finding]:
-    asked = trainer.num_proc_per_node
-    if isinstance(asked, str) and asked not in _WORDS:
+    requested = trainer.num_proc_per_node
+    if isinstance(requested, str) and requested not in _WORDS:
         yield Finding(
             "InvalidNumProcPerNode",
             "error",
-            f"numProcPerNode is {asked!r}; it must be a number or one of {', '.join(_WORDS)}",
+            f"numProcPerNode is {requested!r}; it must be a number or one of {', '.join(_WORDS)}",
             "write a number without quotes, such as 8, or remove it to use one process per GPU",
             ("spec", "trainer", "numProcPerNode"),
         )
@@ -105,7 +105,7 @@ def _torchtune(job: TrainJob, trainer: Trainer, info: Info) -> Iterator[Finding]
 
 def _lora(job: TrainJob, trainer: Trainer, info: Info, model: str, nodes: int) -> Iterator[Finding]:
     devices = gpus(resources_per_node(job, info))
-    _, config = torchtune.recipe_and_config(job, info, nodes, asked_processes(job, info), devices)
+    _, config = torchtune.recipe_and_config(job, info, nodes, requested_processes(job, info), devices)
     kind = torchtune.lora_kind(trainer.args or (), info)
     if "_qlora" in config and model.startswith("qwen"):
         yield Finding(

@@ -14,5 +14,5 @@ PLUGIN = Plugin(
     ports="volcano",
     explain="trainc.plugins.volcano.explain",
     lints=(Lint("sized", "trainc.plugins.volcano.lints", "gang_too_large"),),
-    gang=Gang("scheduling.volcano.sh", "annotations", GROUP_ANNOTATION, SCHEDULER),
+    gang=Gang("scheduling.volcano.sh", ("metadata", "annotations", GROUP_ANNOTATION), scheduler=SCHEDULER),
 )

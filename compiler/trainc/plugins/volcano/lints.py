@@ -12,13 +12,13 @@ from trainc.ir.trainjob import TrainJob
 
 def gang_too_large(job: TrainJob, info: Info) -> Iterator[Finding]:
     """An error where Volcano is to wait for more pods than there will be, or for none. Looks at sized pod sets."""
-    asked = (info.gang("volcano") or {}).get("minMember")
-    if asked is None:
+    requested = (info.gang("volcano") or {}).get("minMember")
+    if requested is None:
         return
     pods = sum(pod_set.count * pod_set.replicas for pod_set in gang.members(info))
-    if 1 <= asked <= pods:
+    if 1 <= requested <= pods:
         return
-    message = f"minMember is {asked}, but the gang has {pods} pods"
+    message = f"minMember is {requested}, but the gang has {pods} pods"
     hint = f"set minMember to a number from 1 to {pods}, or remove it to wait for all pods"
     path = ("spec", "podGroupPolicy", "volcano", "minMember")
     yield Finding("GangMinMemberTooLarge", "error", message, hint, path, about="runtime")

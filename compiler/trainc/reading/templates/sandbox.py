@@ -77,7 +77,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
     def __init__(self, budget: Budget) -> None:
         super().__init__(
             undefined=StrictUndefined,
-            finalize=self._written,
+            finalize=self._format_value,
             trim_blocks=True,
             lstrip_blocks=True,
             keep_trailing_newline=True,
@@ -94,11 +94,11 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
             "sum": self._sum,
         }
         filters: dict[str, Callable[..., Any]] = {**{name: FILTERS[name] for name in _FILTERS}, **own}
-        self.filters = {name: self._paid(name, function) for name, function in filters.items()}
+        self.filters = {name: self._charge(name, function) for name, function in filters.items()}
         self.filters |= {"counted": budget.counted, "made": self._made, "weighed": self._weighed, "spent": self._spent}
         self.filters |= {"key": key_of}
         tests: dict[str, Any] = {**TESTS}
-        self.tests = {name: self._paid("", test) for name, test in tests.items()}
+        self.tests = {name: self._charge("", test) for name, test in tests.items()}
         self.globals = {"range": self._range, "dict": dict_of, "namespace": namespace_of}
         self.concat = self._concat  # type: ignore[method-assign]
 
@@ -137,16 +137,16 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
     def wrap_str_format(self, value: Any) -> None:
         """`str.format` pads without bound, and is treated as every other method."""
 
-    def _paid(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _charge(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         """A filter or test that pays for what it is given, item by item where that is still to come, and for its result."""
         first = int(hasattr(function, "jinja_pass_arg"))  # Before it, the environment or the context is passed.
 
         @wraps(function)
         def paid(*args: Any, **kwargs: Any) -> Any:
-            told = (*args[first + 1 :], *kwargs.values())
-            for value in told:
+            given = (*args[first + 1 :], *kwargs.values())
+            for value in given:
                 self._weighed(value)
-            steps = 1 + sum(len(text) for text in told if isinstance(text, str)) // _CHARACTERS_PER_ITEM
+            steps = 1 + sum(len(text) for text in given if isinstance(text, str)) // _CHARACTERS_PER_ITEM
             given = self._given(name, args[first], steps)
             result = function(*args[:first], given, *args[first + 1 :], **kwargs)
             return result if name in _IMMEDIATE else self._made(result)
@@ -180,12 +180,12 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         self._budget.spend(steps)
         return ""
 
-    def _check_parts(self, text: str, method: str, told: Any = None) -> None:
+    def _check_parts(self, text: str, method: str, given: Any = None) -> None:
         """Pay for comparing a text with another at each place, and refuse too many parts before they are made."""
-        if isinstance(told, str) and method not in _AT_AN_END:
-            self._budget.spend(len(text) * len(told) // CHARACTERS)
+        if isinstance(given, str) and method not in _AT_AN_END:
+            self._budget.spend(len(text) * len(given) // CHARACTERS)
         if method == "split" and len(text) > self._budget.steps:
-            parts = text.count(told) if isinstance(told, str) else len(text.split(None, self._budget.steps + 1))
+            parts = text.count(given) if isinstance(given, str) else len(text.split(None, self._budget.steps + 1))
             self._budget.spend(parts)
         elif method == "splitlines":
             self._budget.spend(sum(map(text.count, _LINE_ENDS)))
@@ -199,7 +199,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
             kept.append(part)
         return str(self._budget.made("".join(kept)))
 
-    def _written(self, value: Any) -> str:
+    def _format_value(self, value: Any) -> str:
         if isinstance(value, str):
             return value
         self._budget.weigh(value)
@@ -212,7 +212,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         return numbers
 
     def _join(self, items: Iterable[Any], by: str = "") -> str:
-        texts = [self._written(item) for item in items]
+        texts = [self._format_value(item) for item in items]
         self._budget.allow(sum(map(len, texts)) + len(by) * len(texts))
         return by.join(texts)
 

@@ -56,7 +56,9 @@ def as_yaml(value: Any) -> str:
         return str(value)
     if value is None or isinstance(value, bool | dict | list | tuple):
         return to_json(value)
-    raise SecurityError(f"a {type(value).__name__} has no text; call it with (), or make a list of it with | list")
+    raise SecurityError(
+        f"a {type(value).__name__} cannot be printed; call it with (), or turn it into a list with | list"
+    )
 
 
 def on_text(change: Callable[[str], str]) -> Callable[[Any], str]:

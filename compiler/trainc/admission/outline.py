@@ -1,0 +1,151 @@
+"""The outline of a JobSet: what of it the rules of admission look at, so that a verdict on one job holds for those like it.
+
+Left out are words that may be anything: names and labels once their form is right, a container's command, arguments and
+image, and the values of its variables. Of a name's length and of the number of pods, which have upper limits only, there
+stays an upper bound. Everything else stands in the outline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from marshal import dumps, loads
+from typing import Any
+
+from trainc.api.documents import Json
+from trainc.api.name_forms import LABEL_LIMIT, is_dns1035_label, is_dns1123_label, is_label_value
+
+_CONTAINERS = ("initContainers", "containers")
+_COUNTS = ("parallelism", "completions")
+_MOST_COUNTED = 999
+# A name is taken for one that is up to so many characters longer.
+_STEP = 8
+_WORD = "word"
+
+
+def outline_of(jobset: Json) -> bytes | None:
+    """The outline, itself a JobSet, in bytes that are equal for equal ones; None for a JobSet of an unusual form."""
+    try:
+        spec = jobset["spec"]
+        jobs = [_job(job, "coordinator" not in spec) for job in spec["replicatedJobs"]]
+        metadata = _named(jobset["metadata"])
+        # In version 2 equal objects have equal bytes, whether or not they share their parts.
+        return dumps({**jobset, "metadata": metadata, "spec": {**spec, "replicatedJobs": jobs}}, 2)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+
+
+def with_words(outline: bytes, jobset: Json) -> dict[str, Any]:
+    """What an outline has become, all of it new, with the words and counts of a JobSet that has this outline."""
+    made: dict[str, Any] = loads(outline)  # noqa: S302 - what `dumps` wrote
+    _restore(made["metadata"], jobset["metadata"], ("name", "namespace", "labels"))
+    for job, own in zip(made["spec"]["replicatedJobs"], jobset["spec"]["replicatedJobs"], strict=True):
+        template, own_template = job["template"], own["template"]
+        _restore_labels(template, own_template)
+        spec, own_spec = template["spec"], own_template["spec"]
+        spec |= {name: own_spec[name] for name in _COUNTS if _is_small(own_spec.get(name))}
+        _restore_labels(spec["template"], own_spec["template"])
+        _restore_containers(spec["template"]["spec"], own_spec["template"]["spec"])
+    return made
+
+
+def _restore(made: dict[str, Any], own: Json, fields: Iterable[str]) -> None:
+    for field in fields:
+        if value := own.get(field):
+            made[field] = value if isinstance(value, str) else value.copy()
+
+
+def _restore_labels(made: Json, own: Json) -> None:
+    if (metadata := own.get("metadata")) and metadata.get("labels"):
+        _restore(made["metadata"], metadata, ("labels",))
+
+
+def _restore_containers(made: Json, own: Json) -> None:
+    for kind in _CONTAINERS:
+        for container, written in zip(made.get(kind) or (), own.get(kind) or (), strict=True):
+            _restore(container, written, ("command", "args", "image"))
+            for variable, own_variable in zip(container.get("env") or (), written.get("env") or (), strict=True):
+                _restore(variable, own_variable, ("value",))
+
+
+def _named(metadata: Json) -> Json:
+    """The JobSet's metadata without its names. ValueError where they are not right."""
+    drawn, name = _labelled(metadata), metadata["name"]
+    length = min(-(-len(name) // _STEP) * _STEP, LABEL_LIMIT)
+    if not is_dns1035_label(name) or len(name) > length:
+        raise ValueError(name)
+    if "namespace" in metadata:
+        drawn["namespace"] = _namespace(metadata["namespace"])
+    return {**drawn, "name": "a" * length}
+
+
+@lru_cache(maxsize=256)
+def _namespace(name: str) -> str:
+    if not is_dns1123_label(name) or len(name) > LABEL_LIMIT:
+        raise ValueError(name)
+    return _WORD
+
+
+def _labelled(metadata: Json) -> dict[str, Any]:
+    """Metadata whose labels have no values. ValueError where these are not right."""
+    labels = metadata.get("labels")
+    return {**metadata, "labels": {key: _label(value) for key, value in labels.items()}} if labels else {**metadata}
+
+
+@lru_cache(maxsize=1024)
+def _label(value: str) -> str:
+    if len(value) > LABEL_LIMIT or (value and not is_label_value(value)):
+        raise ValueError(value)
+    return _WORD
+
+
+def _job(job: Json, counts: bool) -> Json:
+    template = job["template"]
+    spec = template["spec"]
+    pod = spec["template"]
+    fields = pod["spec"]
+    drawn = {kind: [_container(container) for container in fields[kind]] for kind in _CONTAINERS if fields.get(kind)}
+    spec = {**spec, **_bounds(spec, counts), "template": {**_with_labels(pod), "spec": {**fields, **drawn}}}
+    return {**job, "template": {**_with_labels(template), "spec": spec}}
+
+
+def _with_labels(template: Json) -> Json:
+    metadata = template.get("metadata")
+    return {**template, "metadata": _labelled(metadata)} if metadata else template
+
+
+def _bounds(spec: Json, counts: bool) -> dict[str, int]:
+    """The highest numbers of pods with as many digits, unless something refers to a pod by its number."""
+    if spec.get("manualSelector"):
+        raise ValueError("the values of labels matter")
+    if not counts or "successPolicy" in spec or "maxFailedIndexes" in spec:
+        return {}
+    return {name: 10 ** len(str(spec[name])) - 1 for name in _COUNTS if _is_small(spec.get(name))}
+
+
+def _is_small(count: object) -> bool:
+    return type(count) is int and 0 < count <= _MOST_COUNTED
+
+
+def _container(container: Mapping[str, Any]) -> Json:
+    drawn = dict(container)
+    for field in ("command", "args"):
+        if words := container.get(field):
+            drawn[field] = _words(words)
+    if image := container.get("image"):
+        drawn["image"] = _word(image)
+    if env := container.get("env"):
+        drawn["env"] = [{**own, "value": _word(own["value"])} if own.get("value") else own for own in env]
+    return drawn
+
+
+def _words(words: Any) -> list[str]:
+    if type(words) is not list or not all(type(word) is str for word in words):
+        raise TypeError(words)
+    return [_WORD]
+
+
+def _word(word: Any) -> str:
+    if type(word) is not str:
+        raise TypeError(word)
+    return _WORD

@@ -1,0 +1,86 @@
+"""`--matrix`: the sweep that it names, its trials in place of their base, and the sum of what they cost."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, TypeAlias
+
+from trainc.api.documents import mapping
+from trainc.cli.command import Arguments, UsageError
+from trainc.compilation import CompiledJob
+from trainc.diagnostics import CompileError, Diagnostic, Finding, has_errors
+from trainc.startup.patterns import pattern
+
+if TYPE_CHECKING:
+    from trainc.pipeline.inputs import Inputs
+    from trainc.sweeps.cost import Cost
+    from trainc.sweeps.matrix import Matrix
+
+# A sweep, and what there is to say of its file.
+MatrixInput: TypeAlias = "tuple[Matrix, list[Diagnostic]]"
+_NUMBERED = pattern(r"-trial-\d+")
+
+
+def read_matrix_option(arguments: Arguments) -> MatrixInput | None:
+    """The sweep that --matrix names, with its warnings; None without the option. CompileError if it is wrong.
+
+    The file of its base becomes the input, unless a PATH is given.
+    """
+    if not arguments.matrix:
+        return None
+    if arguments.matrix == "-":
+        raise UsageError("--matrix needs a file; its TrainJob may come from stdin: trainc build - --matrix FILE")
+    from trainc.cli.settings import limits_of
+    from trainc.sweeps.matrix import read_matrix
+
+    matrix, diagnostics = read_matrix(arguments.matrix, limits_of(arguments))
+    if matrix is None:
+        raise CompileError(diagnostics)
+    if not arguments.paths and not os.path.exists(matrix.path):
+        hint = "write the path of the TrainJob's file, from the folder of this one: base: jobs/llm.yaml"
+        missing = Finding("InvalidSweep", "error", f"{matrix.path} does not exist", hint, ("base",))
+        raise CompileError([*diagnostics, matrix.document.place(missing, "Sweep")])
+    arguments.paths = arguments.paths or [matrix.path]
+    return matrix, diagnostics
+
+
+class Tally:
+    """The cost of a sweep, added up while its trials are compiled."""
+
+    def __init__(self, matrix: Matrix, cost: Cost, inputs: Inputs) -> None:
+        self._document, self._cost = matrix.document, cost
+        jobs = [document.data for document in inputs.documents if document.data.get("kind") == "TrainJob"]
+        self._specs = {mapping(job.get("metadata")).get("name"): mapping(job.get("spec")) for job in jobs}
+        self._told: set[object] = set()
+
+    def add(self, job: CompiledJob) -> None:
+        """One more trial."""
+        self._cost.add(job.manifests, self._specs.get(job.name, {}).get("activeDeadlineSeconds"))
+
+    def without_repetitions(self, found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+        """Those that no trial before had in the same place, in the same words but for its number."""
+        for each in found:
+            words = (_NUMBERED.sub("-trial-N", text) for text in (each.message, each.hint, each.object, each.path))
+            key = (each.code, each.severity, each.source, *words)
+            if key not in self._told:
+                self._told.add(key)
+                yield each
+
+    def diagnostics(self) -> list[Diagnostic]:
+        """What all of them cost, at its place in the sweep."""
+        return [self._document.place(finding, "Sweep") for finding in self._cost.findings()]
+
+
+def expand_inputs(inputs: Inputs, requested: MatrixInput) -> tuple[Inputs, Tally]:
+    """The input with the trials as its TrainJobs; without any where the base cannot be read."""
+    from trainc.startup.records import replace
+    from trainc.sweeps.cost import Cost
+    from trainc.sweeps.matrix import replace_base
+
+    matrix, diagnostics = requested
+    documents, problems = replace_base(matrix, inputs.documents)
+    # Where the file of the base is wrong, that is what there is to say.
+    diagnostics = [*diagnostics, *inputs.diagnostics, *([] if has_errors(inputs.diagnostics) else problems)]
+    inputs = replace(inputs, documents=documents, diagnostics=diagnostics)
+    return inputs, Tally(matrix, Cost(matrix.budget), inputs)

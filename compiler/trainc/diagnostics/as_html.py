@@ -1,0 +1,48 @@
+"""Diagnostics as HTML for a notebook: no script, no style sheet and no colour of its own but those of severities.
+
+So it looks right under any theme, and changes nothing of the page around it. All text is escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from trainc.diagnostics import Diagnostic
+from trainc.diagnostics.escaping import escape_report, escape_xml
+
+# Dark enough for white letters, on white and on black.
+_COLOURS = {"error": "#c62828", "warning": "#9a5b00", "info": "#1565c0"}
+MONOSPACE = "font-family:ui-monospace,Menlo,Consolas,monospace;font-size:0.92em"
+_BADGE = "color:#fff;border-radius:3px;padding:0 5px;font-size:0.85em;font-weight:600;background:"
+_FAINT = "opacity:0.75"
+
+
+def html_text(text: str) -> str:
+    """A text of others, as HTML shows it and does not obey it."""
+    return escape_xml(escape(escape_report(text)))
+
+
+def count_severities(diagnostics: Sequence[Diagnostic]) -> str:
+    """`2 errors, 1 warning`; empty where there is nothing."""
+    counts = [(sum(d.severity == severity for d in diagnostics), severity) for severity in _COLOURS]
+    return ", ".join(f"{n:,} {noun}{'s' if n > 1 else ''}" for n, noun in counts if n)
+
+
+def diagnostics_html(diagnostics: Sequence[Diagnostic], most: int = 50) -> str:
+    """A list of diagnostics, the worst first, each with its place, its message and its hint; empty where there are none."""
+    ranked = sorted(diagnostics, key=lambda d: list(_COLOURS).index(d.severity) if d.severity in _COLOURS else 9)
+    items = [f'<li style="margin:4px 0">{"".join(_parts(d))}</li>' for d in ranked[:most]]
+    if len(ranked) > most:
+        items.append(f'<li style="{_FAINT}">and {len(ranked) - most:,} more</li>')
+    return f'<ul style="list-style:none;margin:6px 0;padding:0">{"".join(items)}</ul>' if items else ""
+
+
+def _parts(d: Diagnostic) -> Iterator[str]:
+    colour = _COLOURS.get(d.severity, "#555")
+    yield f'<span style="{_BADGE}{colour}">{html_text(d.severity)}</span> '
+    yield f'<span style="{MONOSPACE};{_FAINT}">{html_text(d.code)} {html_text(str(d.source or d.object))}</span><br/>'
+    path = f'<span style="{MONOSPACE}">{html_text(d.path)}</span>: ' if d.path else ""
+    yield f'<span style="white-space:pre-wrap">{path}{html_text(d.message)}</span>'
+    if d.hint:
+        yield f'<br/><span style="white-space:pre-wrap"><b>help:</b> {html_text(d.hint)}</span>'

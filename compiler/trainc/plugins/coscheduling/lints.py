@@ -1,0 +1,21 @@
+"""Gangs of coscheduling that no PodGroup can describe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainc.diagnostics import Finding
+from trainc.ir import gang
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob
+
+
+def gang_without_pods(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """An error where no pod runs with the others: minMember starts at 1. Looks at sized pod sets."""
+    if info.gang("coscheduling") is None or gang.min_member(info) > 0:
+        return
+    message = "the gang has no pods, and a PodGroup of coscheduling needs minMember 1: the API server refuses it"
+    if not info.gitops:
+        message += ", and the controller then creates nothing for the job"
+    hint = "set numNodes to 1 or more, or set suspend: true to hold the job back"
+    yield Finding("NoNodes", "error", message, hint, ("spec", "trainer", "numNodes"))

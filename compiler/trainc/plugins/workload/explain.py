@@ -1,0 +1,102 @@
+"""What `explain` says of Workload: the groups' sizes, topology, disruption mode and priority."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainc.plugins.gangs import gang_deviation
+from trainc.plugins.readings import fixed_rule, gang_policy, job_name, namespace, pods_of, replicated_job
+from trainc.plugins.rows import FixedRule, JobSetField, Ref, Row, Rows, RuntimeField, Situation
+from trainc.plugins.workload import TOPOLOGY
+from trainc.plugins.workload.groups import Group, groups
+
+
+def _group(s: Situation) -> Group | None:
+    """The group that a leaf is about: that of a template, of a PodGroup, or of a pod template."""
+    for group in groups(s.job, s.info):
+        if group.template in s.path or group.name == s.object != s.job.name or s.pod_set in group.pod_sets:
+            return group
+    found = groups(s.job, s.info)
+    return found[0] if len(found) == 1 else None
+
+
+def _name(s: Situation) -> Iterator[Ref]:
+    """The job's name, and the step's where each step is a group."""
+    yield from job_name(s)
+    yield from _template(s)
+
+
+def _object(s: Situation) -> Iterator[Ref]:
+    """The Workload goes by the job's name, a PodGroup by its group's."""
+    yield from _name(s) if s.object != s.job.name else job_name(s)
+
+
+def _template(s: Situation) -> Iterator[Ref]:
+    """The step's name where each step is a group, else the job's."""
+    group = _group(s)
+    if group is None or group.template == s.job.name:
+        yield from job_name(s)
+    else:
+        yield JobSetField(replicated_job(group.pod_sets[0], "name"))
+
+
+def _min_count(s: Situation) -> Iterator[Ref]:
+    if "minMember" in ((s.info.gang("workload") or {}).get("volcano") or {}):
+        yield RuntimeField(("spec", "podGroupPolicy", "volcano", "minMember"))
+    elif group := _group(s):
+        for pod_set in group.pod_sets:
+            yield from pods_of(pod_set)
+
+
+def _topology(s: Situation) -> Iterator[Ref]:
+    if (s.info.gang("workload") or {}).get("schedulingConstraints"):
+        yield RuntimeField(("spec", "podGroupPolicy", "workload", "schedulingConstraints", "topology", 0, "key"))
+        return
+    for pod_set in s.info.pod_sets:
+        path = replicated_job(pod_set, "template", "spec", "template", "metadata", "annotations", TOPOLOGY)
+        if s.is_set(path):
+            yield JobSetField(path)
+
+
+def _priority(s: Situation) -> Iterator[Ref]:
+    """The pods' class, the same in all of them."""
+    for pod_set in s.info.pod_sets:
+        path = replicated_job(pod_set, "template", "spec", "template", "spec", "priorityClassName")
+        if s.is_set(path):
+            yield JobSetField(path)
+
+
+def _policy(s: Situation) -> Iterator[Ref]:
+    """The policy that asks for a gang, whichever scheduler it names."""
+    policy = s.info.gang("workload") or {}
+    replaced = [name for name in policy if name not in ("schedulingConstraints", "disruptionMode")]
+    yield (
+        RuntimeField(("spec", "podGroupPolicy", *replaced[:1]))
+        if replaced
+        else RuntimeField(("spec", "podGroupPolicy", "workload"))
+    )
+    if replaced:
+        yield FixedRule("--gang workload: Kubernetes schedules the gang")
+
+
+def _deviation(s: Situation) -> str:
+    return gang_deviation(s) or "gang-by-kubernetes"
+
+
+_PASS = (Row("...template.spec.schedulingGroup", (_name, _policy), lambda _: "gang-by-kubernetes"),)
+
+_BUILD = (
+    Row("metadata.name", (_object,)),
+    Row("metadata.namespace", (namespace,)),
+    Row("spec.controllerRef.name", (job_name,)),
+    Row("spec.workloadRef.workloadName", (job_name,)),
+    Row("spec.workloadRef.templateName", (_template,)),
+    Row("...minCount", (_min_count,), _deviation),
+    Row("...schedulingConstraints", (_topology,)),
+    Row("...disruptionMode", (gang_policy("workload", "disruptionMode"),)),
+    Row("...priorityClassName", (_priority,)),
+    Row("spec.podGroupTemplates[*].name", (_template,)),
+    Row("...", (_policy, fixed_rule("required by scheduling.k8s.io/v1beta1"))),
+)
+
+ROWS: Rows = {"enforce_pod_group_policy": _PASS, "build": _BUILD}

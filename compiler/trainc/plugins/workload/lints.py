@@ -1,0 +1,89 @@
+"""Gangs that wait for pods that will not come, or that rendered manifests no longer describe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from trainc.api.documents import Json, value_at
+from trainc.diagnostics import Finding, Path
+from trainc.ir import gang
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob
+from trainc.plugins.plugin import Plugin
+from trainc.plugins.workload import API_VERSION, PLUGIN
+from trainc.plugins.workload.groups import groups, topology
+
+_TOPOLOGY_GATE = "TopologyAwareWorkloadScheduling"
+_HINT = "set prefixes, suffixes and new names in trainc's overlay, or before trainc runs, and compile again"
+
+
+def too_few_pods(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """An error where a Volcano policy's minMember is no number of pods that the gang has. Looks at sized pod sets."""
+    requested = value_at(info.gang("workload"), ("volcano", "minMember"))
+    pods = gang.min_member(info)
+    if requested is not None and not 1 <= requested <= pods:
+        message = f"minMember is {requested}, but the gang has {pods} pods"
+        hint = f"set minMember to a number from 1 to {pods}, or remove it to wait for all pods"
+        path = ("spec", "podGroupPolicy", "volcano", "minMember")
+        yield Finding("GangMinMemberTooLarge", "error", message, hint, path, about="runtime")
+
+
+def topology_behind_gate(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """An info for a topology, which an API server without the gate drops. Source: KEP-5732; off by default in 1.37."""
+    policy = info.gang("workload") or {}
+    key = next((found for group in groups(job, info) if (found := topology(group, job, policy, info))), "")
+    if key:
+        message = f"the gang is to share one {key}, which an API server drops silently where {_TOPOLOGY_GATE} is off"
+        hint = f"enable the feature gate {_TOPOLOGY_GATE} in the API server and the scheduler; it is off by default"
+        yield Finding("TopologyNeedsGate", "info", message, hint, ("spec", "podGroupPolicy"), about="runtime")
+
+
+def stale_groups(jobset: Json, objects: Iterable[Json], plugins: Sequence[Plugin]) -> Iterator[Finding]:
+    """Groups of a rendered JobSet's pods that lead to no template of its Workload, or wait for more pods than it has."""
+    namespace = value_at(jobset, ("metadata", "namespace"))
+    siblings = [
+        each
+        for each in objects
+        if each.get("apiVersion") == API_VERSION and value_at(each, ("metadata", "namespace")) == namespace
+    ]
+    named = {(each.get("kind"), value_at(each, ("metadata", "name"))): each for each in siblings}
+    pods: dict[str, int] = {}
+    first: dict[str, Path] = {}
+    assert PLUGIN.gang is not None
+    for index, job in enumerate(value_at(jobset, ("spec", "replicatedJobs")) or ()):
+        spec = value_at(job, ("template", "spec")) or {}
+        name = value_at(spec.get("template"), PLUGIN.gang.joins)
+        if ("PodGroup", name) in named:
+            pods[name] = pods.get(name, 0) + job.get("replicas", 1) * spec.get("parallelism", 1)
+            path: Path = ("spec", "replicatedJobs", index, "template", "spec", "template", *PLUGIN.gang.joins)
+            first.setdefault(name, path)
+    for name, path in first.items():
+        yield from _group(named["PodGroup", name], pods[name], path, jobset, named)
+
+
+def _group(
+    group: Json, pods: int, path: Path, jobset: Json, named: dict[tuple[str | None, str | None], Json]
+) -> Iterator[Finding]:
+    assert PLUGIN.gang is not None
+    name = group["metadata"]["name"]
+    size = value_at(group, PLUGIN.gang.size)
+    if isinstance(size, int) and size > pods:
+        message = f"group {name!r} waits for {size} pods, but only {pods} of this JobSet belong to it"
+        yield Finding("GangMinMemberTooLarge", "error", message, "compile again after changing the size", path)
+    reference = value_at(group, ("spec", "workloadRef"))
+    if reference is None:
+        return
+    workload = named.get(("Workload", reference.get("workloadName")))
+    templates = value_at(workload, ("spec", "podGroupTemplates")) or ()
+    if reference.get("templateName") not in {template.get("name") for template in templates}:
+        message = (
+            f"the group {name!r} is of template {reference.get('templateName')!r} of Workload "
+            f"{reference.get('workloadName')!r}, which is not among the manifests"
+        )
+        yield Finding("StaleGroup", "error", message, _HINT, path)
+        return
+    controller = value_at(workload, ("spec", "controllerRef")) or {}
+    own = value_at(jobset, ("metadata", "name"))
+    if controller.get("kind") == "JobSet" and controller.get("name") != own:
+        message = f"the Workload of group {name!r} is that of JobSet {controller.get('name')!r}, and this is {own!r}"
+        yield Finding("StaleGroup", "error", message, _HINT, path)

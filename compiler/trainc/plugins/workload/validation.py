@@ -1,0 +1,157 @@
+"""What keeps a gang from being written as a Workload and PodGroups, each with its reason.
+
+The API server would refuse it, the scheduler would never place it, or something the runtime asks for would be lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trainc.api import names
+from trainc.api.documents import Json, value_at
+from trainc.api.releases import KUBERNETES, Span
+from trainc.diagnostics import Finding, Path
+from trainc.ir import gang
+from trainc.ir.entrypoints import JOBS
+from trainc.ir.info import Info
+from trainc.ir.trainjob import TrainJob
+from trainc.plugins.workload import API_VERSION, SINCE, TOPOLOGY
+from trainc.plugins.workload.groups import Group, groups, pod_fields, requested_topologies
+
+_POLICY: Path = ("spec", "podGroupPolicy")
+_VOLCANO: Path = (*_POLICY, "volcano")
+_MOST_GROUPS = 8
+_QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
+_DEFAULT_SCHEDULER = "default-scheduler"
+# What Trainer's API server writes where nobody says anything.
+_DEFAULT_TIMEOUT = 60
+
+
+def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
+    """Everything that stands in the way; `policy` holds the policies of the schedulers that it replaces."""
+    yield from _served(info)
+    yield from _other_schedulers(info)
+    yield from _of_volcano(policy.get("volcano") or {}, info)
+    if "volcano" in policy and _QUEUE_ANNOTATION in info.annotations:
+        yield _queue(("spec", "template", "metadata", "annotations", _QUEUE_ANNOTATION))
+    timeout = value_at(policy, ("coscheduling", "scheduleTimeoutSeconds"))
+    if timeout not in (None, _DEFAULT_TIMEOUT):
+        message = f"scheduleTimeoutSeconds: {timeout} is lost: a PodGroup of {API_VERSION} has no timeout of its own"
+        hint = "no action needed if the scheduler may keep trying until there is room; otherwise keep coscheduling"
+        yield _lost(message, hint, (*_POLICY, "coscheduling", "scheduleTimeoutSeconds"))
+    found = groups(job, info)
+    if len(found) > _MOST_GROUPS:
+        message = f"the gang has {len(found)} groups, one for each job that starts after another, but a Workload has at most {_MOST_GROUPS}"
+        yield _impossible(message, "start the jobs together: remove dependsOn with status Ready, or startupPolicy")
+    for group in found:
+        yield from _of_group(group, policy, info, queued=names.QUEUE_LABEL in {**info.labels, **job.labels})
+
+
+def _served(info: Info) -> Iterator[Finding]:
+    if info.kubernetes not in Span(SINCE, axis=KUBERNETES):
+        message = f"Kubernetes {info.kubernetes} does not have {API_VERSION}, which it needs to schedule pods as a gang"
+        hint = (
+            f'if the cluster has Kubernetes {SINCE}, set --kubernetes {SINCE}, or kubernetes: "{SINCE}" in trainc.yaml; '
+            "else leave the gang to coscheduling or volcano"
+        )
+        yield Finding("WorkloadAPIMissing", "error", message, hint, _POLICY, about="runtime")
+    if not info.release.pods_name_their_group:
+        message = f"JobSet {info.release.jobset}, the version for Trainer {info.release.minor}, drops schedulingGroup from pods"
+        hint = "compile with --release 2.3, or leave the gang to coscheduling or volcano"
+        yield Finding("WorkloadAPIMissing", "error", message, hint, _POLICY, about="runtime")
+
+
+def _other_schedulers(info: Info) -> Iterator[Finding]:
+    """A second scheduler beside `workload`, where nothing says that it is replaced."""
+    for other in info.pod_group_policy or {}:
+        if other != "workload":
+            message = (
+                f"workload and {other} cannot be used together: each would wait for pods that the other holds back"
+            )
+            hint = "keep the one whose scheduler runs in the cluster"
+            yield Finding("MutuallyExclusivePolicies", "error", message, hint, (*_POLICY, other), about="runtime")
+
+
+def _of_volcano(policy: Json, info: Info) -> Iterator[Finding]:
+    """Fields of Volcano's policy that a PodGroup of Kubernetes lacks, or that mean something else there."""
+    if "queue" in policy:
+        yield _queue((*_VOLCANO, "queue"))
+    network = policy.get("networkTopology")
+    if network is not None:
+        path = (*_VOLCANO, "networkTopology")
+        message = "Volcano's networkTopology counts tiers, but a PodGroup uses a node label"
+        if network.get("mode") == "soft":
+            yield _lost(f"{message}: the preference is lost", _LABEL_HINT, path)
+        else:
+            yield _impossible(message, _LABEL_HINT, path)
+    priority = policy.get("priorityClassName")
+    own = {info.pod_spec(pod_set.name).get("priorityClassName") for pod_set in gang.members(info)}
+    if priority is not None and own != {priority}:
+        message = f"the group would have priority class {priority!r}, but not all of its pods have it, so the scheduler refuses it"
+        hint = f"set priorityClassName: {priority} in the pod templates of the runtime, and remove it here"
+        yield _impossible(message, hint, (*_VOLCANO, "priorityClassName"))
+    if "minMember" in policy and gang.held_back(info):
+        message = "minMember counts all pods, but jobs that start one after another are separate groups"
+        hint = "remove minMember: each group then waits for all of its pods"
+        yield _impossible(message, hint, (*_VOLCANO, "minMember"))
+
+
+_LABEL_HINT = (
+    "set the label in the runtime, as in podGroupPolicy: {workload: {schedulingConstraints: "
+    "{topology: [{key: topology.kubernetes.io/rack}]}}}"
+)
+
+
+def _queue(path: Path) -> Finding:
+    message = f"{path[-1]} is for a queue of Volcano, but Kubernetes' own gangs have no queues"
+    hint = f"to use Kueue, set the label {names.QUEUE_LABEL} on the TrainJob; remove the queue of Volcano"
+    return _impossible(message, hint, path)
+
+
+def _of_group(group: Group, policy: Json, info: Info, *, queued: bool) -> Iterator[Finding]:
+    own = {name: value for name, value in pod_fields(group, "schedulingGroup", info).items() if value}
+    for name in own:
+        message = f"the pods of {name!r} already set a schedulingGroup"
+        hint = "remove schedulingGroup from the pod template, or podGroupPolicy from the runtime"
+        yield _impossible(message, hint, _pod(name, info, "schedulingGroup"))
+    schedulers = {
+        name: scheduler or _DEFAULT_SCHEDULER for name, scheduler in pod_fields(group, "schedulerName", info).items()
+    }
+    yield from _alike(schedulers, "schedulerName", info, "the scheduler refuses a group whose pods use several")
+    priorities = {name: value or "" for name, value in pod_fields(group, "priorityClassName", info).items()}
+    yield from _alike(priorities, "priorityClassName", info, "the scheduler refuses a group whose pods have several")
+    if not queued and not value_at(policy, ("schedulingConstraints", "topology")):
+        requested = requested_topologies(group, info)
+        if len(set(requested.values())) > 1:
+            name = next(name for name, key in requested.items() if key)
+            message = f"{TOPOLOGY} is not the same in all of {', '.join(requested)}, whose pods are one group"
+            hint = "request the same topology in all of their pod templates, or in none"
+            path = _template(name, info)
+            yield _impossible(message, hint, (*path, "metadata", "annotations", TOPOLOGY))
+
+
+def _alike(values: dict[str, str], field: str, info: Info, why: str) -> Iterator[Finding]:
+    """A field that all pods of a group must share."""
+    if len(set(values.values())) > 1:
+        different = next(name for name, value in values.items() if value != next(iter(values.values())))
+        shown = ", ".join(f"{name}: {value or 'none'}" for name, value in values.items())
+        message = f"{why}: {field} differs ({shown})"
+        hint = f"set the same {field} in the pod templates of {', '.join(values)}"
+        yield _impossible(message, hint, _pod(different, info, field))
+
+
+def _template(name: str, info: Info) -> Path:
+    index = next(i for i, pod_set in enumerate(info.pod_sets) if pod_set.name == name)
+    return (*JOBS, index, "template", "spec", "template")
+
+
+def _pod(name: str, info: Info, field: str) -> Path:
+    return (*_template(name, info), "spec", field)
+
+
+def _impossible(message: str, hint: str, path: Path = _POLICY) -> Finding:
+    return Finding("GangNotPossible", "error", message, hint, path, about="runtime")
+
+
+def _lost(message: str, hint: str, path: Path) -> Finding:
+    return Finding("GangSettingLost", "warning", message, hint, path, about="runtime")

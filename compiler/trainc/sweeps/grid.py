@@ -1,0 +1,200 @@
+"""The parameters of a sweep, and every assignment of values to them, in order.
+
+The parameters come in the order in which they are written; the values of the last one change fastest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+from math import isfinite, prod
+from typing import Any, TypeAlias
+
+from trainc.api.documents import Json
+from trainc.diagnostics import Finding, Path
+from trainc.diagnostics.near_names import did_you_mean
+from trainc.startup.patterns import pattern
+from trainc.startup.records import dataclass
+from trainc.sweeps.ranges import RangeError, range_values
+
+Value: TypeAlias = "str | int | float | bool"
+# Told the place, what is wrong there, and what to write.
+Report: TypeAlias = Callable[[Path, str, str], None]
+
+# Part of a variable's name in capitals, and of an annotation's key, of which an API server takes 63 characters.
+NAME = r"[A-Za-z]([A-Za-z0-9_.-]{0,51}[A-Za-z0-9])?"
+_NAME = pattern(NAME)
+# Of so many combinations nobody wants but a few.
+_MOST_COMBINATIONS = 100_000
+# As many trials as an OptimizationJob may have.
+MOST_TRIALS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """A value for each parameter, and where in the sweep that value was written."""
+
+    values: Mapping[str, Value]
+    places: Mapping[str, Path]
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The values as a program is told them."""
+        return {name: value_text(value) for name, value in self.values.items()}
+
+
+def value_text(value: Value) -> str:
+    """A value as text: `true`, `0.0001`, `3e-05`; a string is as it was written."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else repr(value)
+
+
+_Column: TypeAlias = "list[tuple[Value, Path]]"
+
+
+def read_assignments(data: Json, report: Report) -> tuple[list[Assignment], list[Finding]]:
+    """Those of `parameters`, less those that `exclude` names, then those of `include`; and what there is to say of them.
+
+    What is wrong with the sweep is reported, and then there are none.
+    """
+    wrong: list[Path] = []
+
+    def refuse(path: Path, message: str, hint: str) -> None:
+        wrong.append(path)
+        report(path, message, hint)
+
+    columns = _columns(data, refuse)
+    rows = _rows(data, "include", refuse)
+    names = list(columns) or list(rows[0] if rows else ())
+    _check_names(names, () if columns else ("include", 0), refuse)
+    excluded = _rows(data, "exclude", refuse)
+    for field, every in (("include", rows), ("exclude", excluded)):
+        for index, row in enumerate(every):
+            _check_row(row, names, (field, index), refuse, whole=field == "include")
+    if not names and not wrong:
+        refuse((), "the sweep has no parameters", "add them: parameters: {lr: [1e-4, 3e-4]}")
+    combinations = prod(map(len, columns.values())) if columns else 0
+    if combinations > _MOST_COMBINATIONS:
+        hint = "list fewer values, or list the trials under `include`"
+        refuse(("parameters",), f"the parameters have {combinations:,} combinations", hint)
+    if wrong:
+        return [], []
+    return _combined(columns, excluded, rows, combinations, refuse)
+
+
+def _combined(
+    columns: Mapping[str, _Column], excluded: Sequence[Json], rows: Sequence[Json], combinations: int, refuse: Report
+) -> tuple[list[Assignment], list[Finding]]:
+    unused = set(range(len(excluded)))
+    found: dict[tuple[str, ...], Assignment] = {}
+    for chosen in product(*columns.values()) if combinations else ():
+        values = {name: value for name, (value, _) in zip(columns, chosen, strict=True)}
+        matching = {index for index, row in enumerate(excluded) if _matches(row, values)}
+        unused -= matching
+        if not matching:
+            places = {name: path for name, (_, path) in zip(columns, chosen, strict=True)}
+            found[tuple(map(value_text, values.values()))] = Assignment(values, places)
+    names = list(columns) or list(rows[0] if rows else ())
+    for index, row in enumerate(rows):
+        key = tuple(value_text(row[name]) for name in names)
+        if key in found:
+            refuse(("include", index), "the sweep already has this combination", "remove it")
+        found[key] = Assignment({name: row[name] for name in names}, {name: ("include", index, name) for name in names})
+    return list(found.values()), [_excludes_nothing(index) for index in sorted(unused)]
+
+
+def _excludes_nothing(index: int) -> Finding:
+    message = "no combination has these values"
+    hint = "use values that are listed under `parameters`, or remove this item"
+    return Finding("ExcludesNothing", "warning", message, hint, ("exclude", index))
+
+
+def _matches(row: Json, values: Mapping[str, Value]) -> bool:
+    return all(value_text(values[name]) == value_text(value) for name, value in row.items())
+
+
+def _columns(data: Json, refuse: Report) -> dict[str, _Column]:
+    """The values of each parameter, with their places."""
+    parameters = data.get("parameters")
+    if parameters is None:
+        return {}
+    if not isinstance(parameters, Mapping):
+        refuse(("parameters",), "parameters must be a mapping", "write a name and its values, as in lr: [1e-4, 3e-4]")
+        return {}
+    return {str(name): _column(values, ("parameters", name), refuse) for name, values in parameters.items()}
+
+
+def _column(values: Any, path: Path, refuse: Report) -> _Column:
+    if isinstance(values, Mapping):
+        try:
+            return [(value, path) for value in range_values(values)]
+        except RangeError as error:
+            refuse((*path, error.field) if error.field else path, str(error), error.hint)
+            return []
+    if not isinstance(values, Sequence) or isinstance(values, str) or not values:
+        hint = f"write a list, as in {path[-1]}: [1, 2], or a range: {{min: 1, max: 8, step: 1}}"
+        refuse(path, f"{path[-1]} has no list of values", hint)
+        return []
+    seen: set[str] = set()
+    column: _Column = []
+    for index, value in enumerate(values):
+        if _is_value(value, (*path, index), refuse):
+            if value_text(value) in seen:
+                refuse((*path, index), f"{path[-1]} already has the value {value_text(value)}", "remove it")
+            seen.add(value_text(value))
+            column.append((value, (*path, index)))
+    return column
+
+
+def _is_value(value: Any, path: Path, refuse: Report) -> bool:
+    if isinstance(value, str | bool | int) or (isinstance(value, float) and isfinite(value)):
+        return True
+    refuse(path, f"{value!r} cannot be a value", "write a string, a number, true or false")
+    return False
+
+
+def _rows(data: Json, field: str, refuse: Report) -> list[Json]:
+    rows = data.get(field)
+    if rows is None:
+        return []
+    if not isinstance(rows, Sequence) or isinstance(rows, str):
+        refuse((field,), f"{field} must be a list", "write a list of mappings: [{lr: 1e-3, batch: 64}]")
+        return []
+    found: list[Json] = []
+    for index, row in enumerate(rows):
+        if not isinstance(row, Mapping) or not row:
+            refuse((field, index), f"{row!r} is not a mapping", "write names with values: {lr: 1e-3, batch: 64}")
+            continue
+        right = [_is_value(value, (field, index, name), refuse) for name, value in row.items()]
+        found += [row] if all(right) else []
+    return found
+
+
+def _check_names(names: Sequence[str], home: Path, refuse: Report) -> None:
+    place = home or ("parameters",)
+    seen: dict[str, str] = {}
+    for name in names:
+        if not _NAME.fullmatch(name):
+            hint = "use letters, digits, `_`, `-` and `.`, beginning with a letter; at most 53 characters"
+            refuse((*place, name), f"{name!r} cannot be the name of a parameter", hint)
+        first = seen.setdefault(name.upper(), name)
+        if first != name:
+            message = f"{first} and {name} would become the same variable, {variable_name(name)}"
+            refuse((*place, name), message, "rename one of them")
+
+
+def _check_row(row: Json, names: Sequence[str], path: Path, refuse: Report, *, whole: bool) -> None:
+    for name in row:
+        if name not in names:
+            hint = did_you_mean(str(name), names) or f"the parameters are {', '.join(names)}"
+            refuse((*path, name), f"there is no parameter {name!r}", hint)
+    missing = [name for name in names if name not in row]
+    if whole and missing:
+        refuse(path, f"{', '.join(missing)} has no value here", "set a value for every parameter")
+
+
+def variable_name(name: str) -> str:
+    """The variable that tells a trial the value of a parameter."""
+    # kubeflow/trainer KEP-3562, section 6, and pull request 3828: constructTrainJob.
+    return f"KUBEFLOW_TRAINER_OPT_{name.upper()}"

@@ -1,0 +1,175 @@
+"""A sweep as a file says it, and the documents of its trials, each of whose values is found where it was written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from trainc.api.field_path import FieldPath, stable_path
+from trainc.diagnostics import Diagnostic, Finding, has_errors
+from trainc.options import Limits
+from trainc.overlays.edited import Edited, Origin, identity
+from trainc.overlays.read import TypedFields
+from trainc.reading.confinement import OUTSIDE_HINT, is_inside, root_around
+from trainc.reading.document import Document
+from trainc.reading.files import read_paths
+from trainc.startup.records import dataclass, replace
+from trainc.sweeps import optimization_job
+from trainc.sweeps.grid import MOST_TRIALS, Assignment, read_assignments
+from trainc.sweeps.optimization_job import read_grid
+from trainc.sweeps.trials import Trial, check_base, make_trials, too_many_trials
+
+API, KIND = "trainc/v1alpha1", "Sweep"
+_HEAD = ("apiVersion", "kind", "metadata")
+_FIELDS = ("base", "parameters", "exclude", "include", "maxTrials", "budget")
+_GROUP = "trainer.kubeflow.org/"
+_LABEL = "Sweep"
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a sweep may cost, and for how long a trial is said to run; None where the file says nothing."""
+
+    gpu_hours: float | None = None
+    hours_per_trial: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A sweep that was read: the path of the base, which of its TrainJobs is meant (empty for the only one), and what is tried.
+
+    `template` is the base itself, where it is part of the sweep.
+    """
+
+    document: Document
+    path: str
+    job: str
+    name: str
+    assignments: tuple[Assignment, ...]
+    budget: Budget = Budget()
+    template: Document | None = None
+
+
+def read_matrix(path: str, limits: Limits) -> tuple[Matrix | None, list[Diagnostic]]:
+    """The sweep of the file at `path`, and what there is to say of it; None where that is an error."""
+    documents, diagnostics = read_paths([path], limits)
+    found = [document for document in documents if str(document.data.get("kind")) in _READERS]
+    if has_errors(diagnostics):
+        return None, diagnostics
+    api, read = _READERS[found[0].data["kind"]] if found else ("", _read)
+    if len(found) != 1 or found[0].data.get("apiVersion") != api:
+        message = f"{path} has {len(found) or 'no'} sweeps"
+        place = found[-1].locate(("kind",)) if found else None
+        hint = f"start the sweep with the lines `apiVersion: {API}` and `kind: {KIND}`; a file contains one sweep"
+        return None, [*diagnostics, Diagnostic("InvalidSweep", "error", message, hint, _LABEL, "", place)]
+    matrix, problems = read(found[0], limits)
+    return (None if has_errors(problems) else matrix), [*diagnostics, *problems]
+
+
+def _read(document: Document, limits: Limits) -> tuple[Matrix, list[Diagnostic]]:
+    data = {name: value for name, value in document.data.items() if value is not None}
+    fields = TypedFields(document, _LABEL, "InvalidSweep")
+    fields.unknown(data, (*_HEAD, *_FIELDS), ())
+    metadata = data.get("metadata", {})
+    name = fields.text(metadata, "name", ("metadata",)) if fields.is_mapping(metadata, ("metadata",)) else None
+    path, job = _base(fields.text(data, "base") or "", document.file)
+    found, findings = read_assignments(data, fields.report)
+    most = _most(data, fields)
+    if len(found) > most:
+        findings.append(too_many_trials(len(found), most))
+    matrix = Matrix(document, path, job, name or "", tuple(found), _budget(data, fields))
+    problems = [*fields.diagnostics, *(document.place(finding, _LABEL) for finding in findings)]
+    return matrix, [*problems, *_outside(matrix, limits)]
+
+
+def _read_optimization_job(document: Document, _: Limits) -> tuple[Matrix, list[Diagnostic]]:
+    template, found, problems = read_grid(document)
+    return Matrix(document, document.file, identity(template.data)[1], "", tuple(found), Budget(), template), problems
+
+
+_READERS: Mapping[str, tuple[str, Callable[[Document, Limits], tuple[Matrix, list[Diagnostic]]]]] = {
+    KIND: (API, _read),
+    optimization_job.KIND: (optimization_job.API, _read_optimization_job),
+}
+
+
+def _base(text: str, file: str) -> tuple[str, str]:
+    """The path from the current folder, and the job after `#`; without a base, the sweep's own file has it."""
+    path, _, job = text.partition("#")
+    return (os.path.normpath(os.path.join(os.path.dirname(file), path)) if path else file), job
+
+
+def _outside(matrix: Matrix, limits: Limits) -> Iterator[Diagnostic]:
+    root = root_around(os.path.dirname(matrix.document.file) or os.curdir)
+    if not limits.allow_outside and not is_inside(matrix.path, root):
+        finding = Finding("OutsideRoot", "error", f"{matrix.path} is outside the repository", OUTSIDE_HINT, ("base",))
+        yield matrix.document.place(finding, _LABEL)
+
+
+def _most(data: Mapping[str, Any], fields: TypedFields) -> int:
+    most = data.get("maxTrials", MOST_TRIALS)
+    if isinstance(most, int) and not isinstance(most, bool) and most > 0:
+        return most
+    fields.report(("maxTrials",), f"maxTrials is {most!r}", "write a positive number")
+    return MOST_TRIALS
+
+
+def _budget(data: Mapping[str, Any], fields: TypedFields) -> Budget:
+    budget = data.get("budget", {})
+    if not fields.is_mapping(budget, ("budget",)):
+        return Budget()
+    fields.unknown(budget, ("gpuHours", "hoursPerTrial"), ("budget",))
+    hours = {name: budget.get(name) for name in ("gpuHours", "hoursPerTrial")}
+    for name, value in hours.items():
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value <= 0):
+            fields.report(("budget", name), f"{name} is {value!r}", "write a positive number of hours")
+    return Budget(hours["gpuHours"], hours["hoursPerTrial"])
+
+
+def replace_base(matrix: Matrix, documents: Sequence[Document]) -> tuple[list[Document], list[Diagnostic]]:
+    """The documents with the trials in place of their TrainJobs, and what is wrong with the base."""
+    jobs = [document for document in documents if _is_trainjob(document)]
+    others = [each for each in documents if not _is_trainjob(each) and str(each.data.get("kind")) not in _READERS]
+    chosen = [document for document in jobs if matrix.job in _names(document)] if matrix.job else jobs
+    if len(chosen) != 1:
+        return others, [matrix.document.place(_not_one(matrix, chosen or jobs), _LABEL)]
+    base = chosen[0]
+    wrong = [base.place(finding) for finding in check_base(base.data, matrix.assignments, matrix.name)]
+    if wrong:
+        return others, wrong
+    every = zip(make_trials(base.data, matrix.assignments, matrix.name), matrix.assignments, strict=True)
+    return [*others, *(_document(base, matrix, trial, assignment) for trial, assignment in every)], []
+
+
+def _is_trainjob(document: Document) -> bool:
+    api = str(document.data.get("apiVersion") or "")
+    return document.data.get("kind") == "TrainJob" and api.startswith(_GROUP)
+
+
+def _names(document: Document) -> tuple[str, str]:
+    namespace, name = identity(document.data)
+    return name, f"{namespace}/{name}"
+
+
+def _not_one(matrix: Matrix, found: Sequence[Document]) -> Finding:
+    if not found:
+        message = f"{matrix.path} has no TrainJob of Trainer's own API"
+        return Finding(
+            "InvalidSweep", "error", message, "use the file that has it, as in base: jobs/llm.yaml", ("base",)
+        )
+    names = ", ".join(_names(document)[0] for document in found[:5])
+    what = f"no TrainJob {matrix.job}" if matrix.job else f"{len(found)} TrainJobs"
+    hint = f"choose one after #, as in base: {os.path.basename(matrix.path)}#{_names(found[0])[0]}; it has {names}"
+    return Finding("InvalidSweep", "error", f"{matrix.path} has {what}", hint, ("base",))
+
+
+def _document(base: Document, matrix: Matrix, trial: Trial, assignment: Assignment) -> Document:
+    """A trial that finds the values of parameters in the sweep, and everything else in the base."""
+    made = Edited.of(base).with_data(trial.job, _written(matrix.document, trial, assignment)).finished()
+    return replace(made, file=matrix.document.file)
+
+
+def _written(document: Document, trial: Trial, assignment: Assignment) -> Iterator[tuple[FieldPath, Origin]]:
+    for path, parameter in trial.written:
+        yield stable_path(path, trial.job), Origin(document, assignment.places[parameter])

@@ -1,0 +1,193 @@
+"""Build the playground: everything that its page needs in one folder, to be served by any server of files.
+
+    python playground/build.py WHEEL build/playground
+
+`WHEEL` is trainc's; the other packages are those that are installed beside this Python, at the versions of the locks,
+and the Python of the browser is that of the npm package pyodide. Files are named by their content but for index.html
+and the service worker.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from email.parser import HeaderParser
+from importlib.metadata import Distribution, distribution
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+HERE = Path(__file__).parent
+MODULES = HERE / "node_modules"
+PYODIDE = MODULES / "pyodide"
+# What sys.platform and the like are in the browser; the rest of an environment decides on none of our requirements.
+BROWSER = {"python_version": "3.13", "python_full_version": "3.13.2", "sys_platform": "emscripten", "extra": "graph"}
+# Written in another language, and replaced by python/rpds.py.
+REPLACED = {"rpds-py"}
+# src/worker.js unpacks what is called so.
+PACKED = ".bin"
+# Of packages: what they test themselves with.
+LEFT_OUT = {"tests", "benchmarks", "test"}
+EXAMPLES = {
+    "PyTorch, 16 nodes with 8 GPUs": "tests/cases/torch-llm-pretrain.yaml",
+    "Two mistakes": "playground/examples/mistakes.yaml",
+    "Fine-tuning with torchtune": "tests/cases/torchtune-llama3.2-1b.yaml",
+    "DeepSpeed over MPI": "tests/cases/deepspeed-distributed.yaml",
+    "JAX": "tests/cases/jax-distributed.yaml",
+    "Initializers and a gang": "tests/cases/gang-with-initializers.yaml",
+    "Elastic PyTorch": "tests/cases/torch-elastic.yaml",
+    "OME TrainingJob": "tests/cases/ome-finetune.yaml",
+}
+
+
+def build(wheel: Path, target: Path) -> None:
+    """Write the playground into `target`, which is replaced."""
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    with tempfile.TemporaryDirectory() as name:
+        work = Path(name)
+        archives = _archives(wheel, work)
+        python = {
+            "runtime": _placed(PYODIDE / "pyodide.mjs", target, folder=_python_folder()),
+            **{part: _placed(path, target).removesuffix(PACKED) for part, path in archives.items()},
+            "info": json.loads((PYODIDE / "pyodide-lock.json").read_text(encoding="utf-8"))["info"],
+        }
+        for part in ("pyodide.asm.js", "pyodide.asm.wasm"):
+            _placed(PYODIDE / part, target, folder=_python_folder())
+        _bundle(work, target, python, wheel)
+    _page(target)
+
+
+def _python_folder() -> str:
+    """Pyodide's own files refer to each other by name; their folder has the version."""
+    version: str = json.loads((PYODIDE / "package.json").read_text(encoding="utf-8"))["version"]
+    return f"pyodide-{version}"
+
+
+def _placed(file: Path, target: Path, folder: str = "") -> str:
+    """Copy a file into `target`, under a name that has its hash unless its folder has its version; the name.
+
+    What is large is packed, because not every server compresses it, and called otherwise, because some would unpack it.
+    """
+    content = file.read_bytes()
+    digest = hashlib.sha256(content).hexdigest()[:12]
+    name = f"{folder}/{file.name}" if folder else f"{file.stem}-{digest}{file.suffix}"
+    if file.suffix in {".wasm", ".zip"}:
+        name, content = name + PACKED, gzip.compress(content, 9, mtime=0)
+    (target / name).parent.mkdir(exist_ok=True)
+    (target / name).write_bytes(content)
+    return name
+
+
+def _archives(wheel: Path, work: Path) -> dict[str, Path]:
+    """The standard library, and trainc with all that it imports, as bytecode."""
+    sources = work / "sources.zip"
+    with zipfile.ZipFile(sources, "w") as archive:
+        for name, content in sorted({**dict(_packages(wheel)), **dict(_of_wheel(wheel)), **_own()}.items()):
+            archive.writestr(zipfile.ZipInfo(name), content)
+    made = {"library": work / "python.zip", "packages": work / "trainc.zip"}
+    pairs = (str(PYODIDE / "python_stdlib.zip"), str(made["library"]), str(sources), str(made["packages"]))
+    subprocess.run(["node", HERE / "precompile.mjs", *pairs], check=True)
+    return made
+
+
+def _own() -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (HERE / "python").glob("*.py")}
+
+
+def _of_wheel(wheel: Path) -> Iterator[tuple[str, bytes]]:
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            if ".dist-info/" not in name:
+                yield name, archive.read(name)
+
+
+def _packages(wheel: Path) -> Iterator[tuple[str, bytes]]:
+    """The Python files and data of each package that trainc requires, nothing compiled."""
+    for package in _required(wheel):
+        for file in package.files or ():
+            if file.suffix in {".so", ".pyd", ".pyc", ".pyi"} or LEFT_OUT & set(file.parts) or ".." in file.parts:
+                continue
+            if not file.parts[0].endswith(".dist-info"):
+                yield file.as_posix(), Path(str(file.locate())).read_bytes()
+
+
+def _required(wheel: Path) -> list[Distribution]:
+    """Every package that trainc requires in a browser, directly or not."""
+    found: dict[str, Distribution] = {}
+    wanted = _requirements_of(wheel)
+    while wanted:
+        requirement = Requirement(wanted.pop())
+        name = canonicalize_name(requirement.name)
+        applies = requirement.marker is None or requirement.marker.evaluate(BROWSER)
+        if applies and name not in found and name not in REPLACED:
+            found[name] = distribution(name)
+            wanted += found[name].requires or []
+    return list(found.values())
+
+
+def _requirements_of(wheel: Path) -> list[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        metadata = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        return HeaderParser().parsestr(archive.read(metadata).decode()).get_all("Requires-Dist", [])
+
+
+def _bundle(work: Path, target: Path, python: Mapping[str, Any], wheel: Path) -> None:
+    """The scripts and the style, each as one file, with what they have to know of this build."""
+    from trainc.api.releases import RELEASES
+
+    known = {
+        "RELEASES": list(RELEASES),
+        "VERSION": wheel.name.split("-")[1],
+        "EXAMPLES": {title: _example(HERE.parent / path) for title, path in EXAMPLES.items()},
+        "PYTHON": python,
+        "BYTES": sum(path.stat().st_size for path in target.rglob("*") if path.is_file()),
+    }
+    lines = (f"export const {name} = {json.dumps(value)};" for name, value in known.items())
+    (work / "build.js").write_text("\n".join(lines), encoding="utf-8")
+    scripts = [HERE / "src" / name for name in ("app.js", "worker.js", "style.css")]
+    flags = [
+        "--bundle",
+        "--minify",
+        "--format=esm",
+        "--target=es2022",
+        "--log-level=warning",
+        "--legal-comments=linked",
+    ]
+    flags += [f"--alias:build={work / 'build.js'}", f"--outdir={target}", "--entry-names=[name]-[hash]"]
+    subprocess.run([MODULES / ".bin" / "esbuild", *scripts, *flags], check=True)
+
+
+def _example(path: Path) -> str:
+    """A case without the line that says how the tests compile it."""
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith("# trainc: --"))
+
+
+def _page(target: Path) -> None:
+    """index.html and the service worker, with the names of all other files."""
+    named = {path.name.rpartition("-")[0] + path.suffix: path.name for path in target.glob("*-*.*")}
+    page = (HERE / "src" / "index.html").read_text(encoding="utf-8")
+    for plain in ("app.js", "style.css", "worker.js"):
+        page = page.replace(f"{{{plain}}}", named[plain])
+    (target / "index.html").write_text(page, encoding="utf-8")
+    shutil.copyfile(HERE / "src" / "icon.svg", target / "icon.svg")
+    files = sorted(path.relative_to(target).as_posix() for path in target.rglob("*") if path.suffix != ".txt")
+    files = [file for file in files if (target / file).is_file()]
+    digest = hashlib.sha256(b"".join((target / file).read_bytes() for file in files)).hexdigest()[:12]
+    worker = (HERE / "src" / "service-worker.js").read_text(encoding="utf-8")
+    stated = f"const NAME = {json.dumps(f'trainc-{digest}')};\nconst FILES = {json.dumps(['./', *files])};\n"
+    (target / "service-worker.js").write_text(stated + worker, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    build(Path(sys.argv[1]), Path(sys.argv[2]))
