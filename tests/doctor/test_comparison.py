@@ -130,9 +130,9 @@ def test_kubernetes_is_as_old_as_trainers_tests_at_least(version: str, status: s
     ("release", "version", "status", "hint"),
     [
         ("2.3", "v0.12.0", "OK", ""),
-        ("2.2", "v0.12.0", "OK", "newer, which usually works; --release 2.3 goes with it"),
+        ("2.2", "v0.12.0", "OK", "newer, which usually works; --release 2.3 is made for it"),
         ("2.3", "v0.13.0", "OK", "newer, which usually works"),
-        ("2.3", "v0.11.1", "differs", "compile with --release 2.2, which goes with it, or install JobSet 0.12"),
+        ("2.3", "v0.11.1", "differs", "compile with --release 2.2, which is made for it, orinstall JobSet 0.12"),
         ("2.3", "v0.9.1", "differs", "install JobSet 0.12"),
     ],
 )
@@ -190,7 +190,7 @@ def test_queues_that_jobs_name_have_to_be_there() -> None:
     found = rows(kueue, queue, queues=asked)
     assert "LocalQueue team-a/gpus" not in found
     assert found["LocalQueue team-a/gpu"].hint == "team-a has gpus"
-    assert found["LocalQueue team-b/x"].hint == "create it, or name another queue"
+    assert found["LocalQueue team-b/x"].hint == "create it, or use another queue"
     assert not found["LocalQueue team-b/x"].is_fine
     assert not rows(queues=asked)["Kueue"].is_fine
     unasked = rows(kueue, queues=asked, unanswered={"local queues": "Forbidden"})
@@ -218,7 +218,7 @@ def test_text_and_json_say_the_same() -> None:
     assert (form["version"], form["release"], form["unanswered"]) == (1, "2.3", unanswered)
     for line, component in zip(text.splitlines()[1:], form["components"], strict=False):
         assert [component[key] in line for key in ("name", "wanted", "found", "status", "hint")] == [True] * 5
-    assert "not asked: deployments: Forbidden" in text
+    assert "no answer: deployments: Forbidden" in text
 
 
 BROKEN: list[Any] = [

@@ -1,7 +1,7 @@
 """Check whether a cluster has what the compiled jobs need, in the right versions.
 
-kubectl is asked, with calls that only read: versions of Kubernetes, JobSet,
-Trainer, Kueue, coscheduling and Volcano, and the queues that jobs name.
+Runs kubectl, and only to read: the versions of Kubernetes, JobSet, Trainer,
+Kueue, coscheduling and Volcano, and the queues that the jobs use.
 
 Examples:
   trainc doctor --context staging
@@ -42,8 +42,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument("--context", metavar="NAME", help="context of the kubeconfig (default: the current one)")
     help_text = "kubeconfig file (default: kubectl's own)"
     set_completion(group.add_argument("--kubeconfig", metavar="FILE", help=help_text), FILE)
-    group.add_argument("--timeout", metavar="SECONDS", type=int, default=10, help="for each call (default: 10)")
-    help_text = "read what kubectl printed; no cluster is asked"
+    group.add_argument("--timeout", metavar="SECONDS", type=int, default=10, help="timeout of each call (default: 10)")
+    help_text = "read saved output of kubectl instead of a cluster"
     set_completion(group.add_argument("--from", dest="snapshot", metavar="DIR", help=help_text), FOLDER)
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
     add_limits(parser)
@@ -55,7 +55,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if arguments.timeout < 1:
         raise UsageError("--timeout takes a number of seconds, from 1")
     if arguments.snapshot is not None and (arguments.context or arguments.kubeconfig):
-        raise UsageError("--from asks no cluster, so --context and --kubeconfig have no effect")
+        raise UsageError("--from does not use a cluster, so --context and --kubeconfig have no effect")
     try:
         every = {environment_name(each): settings_of(each) for each in environments_of(arguments)}
     except CompileError as error:
@@ -116,12 +116,12 @@ def _answers(arguments: Arguments, queues: bool) -> Answers:
 
     program = which("kubectl")
     if program is None:
-        raise UsageError("kubectl is not installed here; install it, or pass what it prints elsewhere with --from DIR")
+        raise UsageError("kubectl is not installed; install it, or pass its saved output with --from DIR")
     kubectl = Kubectl(program, arguments.context, arguments.kubeconfig, arguments.timeout)
     try:
         return kubectl.ask({**QUESTIONS, **(QUEUES if queues else {})})
     except UnreachableError as reason:
-        hint = "choose a cluster with --context or --kubeconfig, or pass what kubectl prints elsewhere with --from DIR"
+        hint = "choose a cluster with --context or --kubeconfig, or pass saved output of kubectl with --from DIR"
         raise CompileError([Diagnostic("ClusterUnreachable", "error", str(reason), hint)]) from None
 
 
