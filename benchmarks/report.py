@@ -12,11 +12,11 @@ from benchmarks.imports import by_part
 from benchmarks.processes import Run
 
 _STAGES = {
-    "read": "read: text to a dict",
+    "read": "read: from text to a dict",
     "validate": "validate: the TrainJob's schema and defaults",
-    "passes": "passes: dicts in, manifests out, the runtime checked too",
-    "emit": "emit: manifests to text",
-    "whole": "whole: text to text",
+    "passes": "passes: from dicts to manifests, including the check of the runtime",
+    "emit": "emit: from manifests to text",
+    "whole": "all of it: from text to text",
 }
 # One job has changed since the last build.
 CACHED = "trainc --cache, one job changed"
@@ -49,10 +49,10 @@ def report(measured: Measured) -> str:
 
 def _opening(measured: Measured) -> Iterator[str]:
     yield "# Benchmarks\n"
-    yield "`make bench` writes this page. It runs `trainc build` and `kubectl kustomize` on the same jobs, in turn: for trainc"
-    yield "one TrainJob a file and a runtime; for kustomize the JobSet and PodGroup that come of each, one job a file, with one"
-    yield "namespace and one JSON patch for all. Times are whole processes from start to end, medians of several runs, output"
-    yield "thrown away. Nothing here is asserted by a test.\n"
+    yield "`make bench` writes this page. It runs `trainc build` and `kubectl kustomize` on the same jobs, alternately. trainc gets"
+    yield "one TrainJob per file, and a runtime; kustomize gets the JobSet and PodGroup compiled from each, with one namespace and"
+    yield "one JSON patch for all of them. Times are those of whole processes, medians of several runs, with the output discarded."
+    yield "No test asserts any of these figures.\n"
     yield f"Measured on {_processor()}, {os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()},"
     yield f"kubectl {measured.kubectl}.\n"
 
@@ -67,8 +67,8 @@ def _processor() -> str:
 
 
 def _processes(measured: Measured) -> Iterator[str]:
-    yield "## Beside kustomize\n"
-    yield "trainc's share of what kustomize needs: under 1 is less.\n"
+    yield "## Compared with kustomize\n"
+    yield "What trainc needs as a fraction of what kustomize needs; below 1 means less.\n"
     rows = []
     for count, runs in measured.processes.items():
         ours, theirs = runs["trainc"], runs.get("kustomize")
@@ -91,12 +91,12 @@ def _goals(measured: Measured) -> Iterator[str]:
     throughput = thousand["trainc"].wall / thousand["kustomize"].wall
     growth = most["trainc"].wall / most[THOUSAND].wall
     found = (
-        ("one job, wall time, beside kustomize", startup, 1.2, ""),
-        ("1,000 jobs, wall time, beside kustomize", throughput, 0.05, ""),
-        ("10,000 jobs, wall time, beside 1,000", growth, 11, ""),
-        ("10,000 jobs, one changed, with --cache, beside all", most[CACHED].wall / most["trainc"].wall, 0.15, ""),
+        ("one job, wall time, relative to kustomize", startup, 1.2, ""),
+        ("1,000 jobs, wall time, relative to kustomize", throughput, 0.05, ""),
+        ("10,000 jobs, wall time, relative to 1,000", growth, 11, ""),
+        ("10,000 jobs, one changed, with --cache, relative to all", most[CACHED].wall / most["trainc"].wall, 0.15, ""),
         ("10,000 jobs, peak memory", most["trainc"].memory, 200, " MB"),
-        ("passes of one job, beside kustomize on one job", measured.passes, 0.006, ""),
+        ("passes of one job, relative to kustomize on one job", measured.passes, 0.006, ""),
     )
     yield "## Goals\n"
     rows = [
@@ -109,15 +109,15 @@ def _goals(measured: Measured) -> Iterator[str]:
 
 def _inside(measured: Measured) -> Iterator[str]:
     yield "## Inside a process\n"
-    yield "Medians for one of these jobs by pytest-benchmark, another job in each round; the rounds take turns with runs of"
-    yield "`kubectl kustomize`, and a goal is judged by the median of the shares in each turn.\n"
+    yield "Medians for one of these jobs by pytest-benchmark, with a new job in each round. Rounds alternate with runs of"
+    yield "`kubectl kustomize`, and a goal is judged by the median of the ratios of each pair.\n"
     rows = [[_STAGES[stage], f"{seconds * 1000:.3f} ms"] for stage, seconds in measured.stages.items()]
     yield from _table(["stage", "time"], rows)
 
 
 def _imports(measured: Measured) -> Iterator[str]:
     yield "## What a command imports\n"
-    yield "`python -X importtime`, the least of several runs, which itself takes a third of the time that it shows.\n"
+    yield "Measured with `python -X importtime`, the minimum of several runs. It accounts for about a third of the time itself.\n"
     rows = [[f"`{what}`", str(len(times)), f"{sum(times.values()):.1f} ms"] for what, times in measured.imports.items()]
     yield from _table(["command", "modules", "time"], rows)
     yield "`trainc build` of one job, by part:\n"

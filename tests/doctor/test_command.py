@@ -159,7 +159,7 @@ def test_json_is_for_programs(tmp_path: Path) -> None:
     assert result.status == 0
 
 
-def test_a_job_that_does_not_compile_is_told_beside_the_table(tmp_path: Path) -> None:
+def test_a_job_that_does_not_compile_is_reported_next_to_the_table(tmp_path: Path) -> None:
     path = tmp_path / "job.yaml"
     path.write_text(json.dumps(trainjob(runtime="none")), encoding="utf-8")
     result = run("doctor", str(path), "--release", "2.3", "--from", str(CLUSTER))

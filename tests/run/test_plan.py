@@ -127,7 +127,7 @@ def test_torchtune_is_run_where_it_is_and_stood_in_for_where_only_torch_is() -> 
     assert codes(there) == []
     replaced = planned(asked, policy={"torch": {}}, machine={"missing": frozenset({"torchtune"})})
     assert replaced.files["/w/bin/tune"] == '#!/bin/sh\nexec /usr/bin/python3 /w/bin/tune_ranks.py "$@"\n'
-    assert "do not train anything" in replaced.files["/w/bin/tune_ranks.py"]
+    assert "nothing is trained" in replaced.files["/w/bin/tune_ranks.py"]
     assert (codes(replaced), replaced.findings[0].severity) == (["RecipeReplaced"], "warning")
     neither = planned(asked, policy={"torch": {}}, machine={"missing": frozenset({"torch", "torchtune"})})
     assert codes(neither) == ["ProgramNotHere"]

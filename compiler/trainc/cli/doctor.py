@@ -1,7 +1,7 @@
 """Check whether a cluster has what the compiled jobs need, in the right versions.
 
-Runs kubectl, and only to read: the versions of Kubernetes, JobSet, Trainer,
-Kueue, coscheduling and Volcano, and the queues that the jobs use.
+kubectl reads the versions of Kubernetes, JobSet, Trainer, Kueue, coscheduling
+and Volcano, and the queues that jobs name. It changes nothing.
 
 Examples:
   trainc doctor --context staging
@@ -42,8 +42,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument("--context", metavar="NAME", help="context of the kubeconfig (default: the current one)")
     help_text = "kubeconfig file (default: kubectl's own)"
     set_completion(group.add_argument("--kubeconfig", metavar="FILE", help=help_text), FILE)
-    group.add_argument("--timeout", metavar="SECONDS", type=int, default=10, help="timeout of each call (default: 10)")
-    help_text = "read saved output of kubectl instead of a cluster"
+    group.add_argument("--timeout", metavar="SECONDS", type=int, default=10, help="for each call (default: 10)")
+    help_text = "read what kubectl printed, instead of a cluster"
     set_completion(group.add_argument("--from", dest="snapshot", metavar="DIR", help=help_text), FOLDER)
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
     add_limits(parser)
@@ -55,19 +55,19 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     if arguments.timeout < 1:
         raise UsageError("--timeout takes a number of seconds, from 1")
     if arguments.snapshot is not None and (arguments.context or arguments.kubeconfig):
-        raise UsageError("--from does not use a cluster, so --context and --kubeconfig have no effect")
+        raise UsageError("--from asks no cluster, so --context and --kubeconfig have no effect")
     try:
         every = {environment_name(each): settings_of(each) for each in environments_of(arguments)}
     except CompileError as error:
-        return _told({"": list(error.diagnostics)}, Files(), arguments, streams)
+        return _report({"": list(error.diagnostics)}, Files(), arguments, streams)
     stdin = read_stdin(next(iter(every.values())), streams)
-    asked = {name: _wanted(settings, stdin) for name, settings in every.items()}
-    status = _told({name: found for name, (_, found) in asked.items()}, Files(stdin), arguments, streams)
-    wanted = {name: wanted for name, (wanted, _) in asked.items()}
+    requested = {name: _wanted(settings, stdin) for name, settings in every.items()}
+    status = _report({name: found for name, (_, found) in requested.items()}, Files(stdin), arguments, streams)
+    wanted = {name: wanted for name, (wanted, _) in requested.items()}
     try:
         answers = _answers(arguments, any(each.queues for each in wanted.values()))
     except CompileError as error:
-        return _told({"": list(error.diagnostics)}, Files(), arguments, streams)
+        return _report({"": list(error.diagnostics)}, Files(), arguments, streams)
     return Status(max(status, _print(answers, wanted, arguments, streams)))
 
 
@@ -89,6 +89,7 @@ def _wanted(settings: Settings, stdin: bytes) -> tuple[Wanted, list[Diagnostic]]
         frozenset(str(m["apiVersion"]).partition("/")[0] for m in manifests if m["kind"] == "PodGroup"),
         frozenset(_queues(manifests)),
         settings.options.semantics == "controller",
+        settings.options.kubernetes,
     )
     return wanted, [found for found in compiling.diagnostics if found.severity == "error"]
 
@@ -116,12 +117,12 @@ def _answers(arguments: Arguments, queues: bool) -> Answers:
 
     program = which("kubectl")
     if program is None:
-        raise UsageError("kubectl is not installed; install it, or pass its saved output with --from DIR")
+        raise UsageError("kubectl is not installed here; install it, or pass what it prints elsewhere with --from DIR")
     kubectl = Kubectl(program, arguments.context, arguments.kubeconfig, arguments.timeout)
     try:
         return kubectl.ask({**QUESTIONS, **(QUEUES if queues else {})})
     except UnreachableError as reason:
-        hint = "choose a cluster with --context or --kubeconfig, or pass saved output of kubectl with --from DIR"
+        hint = "choose a cluster with --context or --kubeconfig, or pass what kubectl prints elsewhere with --from DIR"
         raise CompileError([Diagnostic("ClusterUnreachable", "error", str(reason), hint)]) from None
 
 
@@ -142,7 +143,9 @@ def _print(answers: Answers, wanted: Mapping[str, Wanted], arguments: Arguments,
     return Status.DONE if all(row.is_fine for each in rows.values() for row in each) else Status.DIAGNOSED
 
 
-def _told(diagnostics: Mapping[str, list[Diagnostic]], files: Files, arguments: Arguments, streams: Streams) -> Status:
+def _report(
+    diagnostics: Mapping[str, list[Diagnostic]], files: Files, arguments: Arguments, streams: Streams
+) -> Status:
     found = merge_diagnostics(diagnostics)
     streams.err.write(text_report(found, files, diagnostics_paint(arguments, streams), quiet=arguments.quiet))
     return Status.DIAGNOSED if has_errors(found) else Status.DONE

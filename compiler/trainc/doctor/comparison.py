@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from trainc.api.documents import Json
-from trainc.doctor.cluster import Component, components, kubernetes, local_queues, number_of, serves_workloads
+from trainc.doctor.cluster import Component, components, kubernetes, local_queues, minor_of, number_of, serves_workloads
 from trainc.startup.records import dataclass
 
 VERSION = 1
@@ -25,7 +25,8 @@ class Wanted:
     """What jobs are compiled for: `jobsets` and `kueues` hold the minors that go with each Trainer minor.
 
     `kubernetes` are the minors that Trainer tests `release` with, oldest first; `gangs` the API groups of the PodGroups,
-    and `queues` namespace and name of the LocalQueues that jobs are bound for. `uses_trainer` says whether Trainer's
+    and `queues` namespace and name of the LocalQueues that jobs are bound for. `meant` is the Kubernetes minor that the
+    jobs are compiled for, None where nobody says. `uses_trainer` says whether Trainer's
     controller is to run them, as under `controller` semantics.
     """
 
@@ -36,6 +37,7 @@ class Wanted:
     gangs: frozenset[str] = frozenset()
     queues: frozenset[tuple[str, str]] = frozenset()
     uses_trainer: bool = False
+    meant: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,36 +81,35 @@ def compare(documents: Sequence[Json], wanted: Wanted, unanswered: Mapping[str, 
 
 def _kubernetes(server: Component | None, wanted: Wanted) -> Row:
     tested = wanted.kubernetes
-    span = f"{tested[0]} to {tested[-1]}"
+    span = wanted.meant or f"{tested[0]} to {tested[-1]}"
     if server is None:
         hint = "save `kubectl version -o yaml` with the other files"
         return Row("Kubernetes", span, "", "unknown", hint)
+    if wanted.meant is not None and minor_of(server.version) != wanted.meant:
+        older = number_of(server.version) < number_of(wanted.meant)
+        hint = f"compile with --kubernetes {minor_of(server.version)}"
+        return Row("Kubernetes", span, server.version, "differs" if older else "OK", hint)
     if number_of(server.version) < number_of(tested[0]):
         hint = f"Trainer {wanted.release} is not tested with it: upgrade the cluster, or compile for an older release"
         return Row("Kubernetes", span, server.version, "differs", hint)
     newer = number_of(server.version) > number_of(tested[-1])
-    return Row(
-        "Kubernetes", span, server.version, "OK", "newer than the versions that Trainer is tested with" if newer else ""
-    )
+    return Row("Kubernetes", span, server.version, "OK", "newer than what Trainer is tested with" if newer else "")
 
 
 def _jobset(jobset: Component | None, wanted: Wanted, blind: bool) -> Row:
     minor = wanted.jobsets[wanted.release]
     if jobset is None:
-        return _absent("JobSet", minor, blind, "install JobSet: without it, the cluster accepts no compiled job")
+        return _absent("JobSet", minor, blind, "install JobSet: without it no compiled job is accepted")
     if not jobset.minor:
-        return Row("JobSet", minor, _shown(jobset), "unknown", "check the version of its controller's image")
+        return Row("JobSet", minor, _shown(jobset), "unknown", "look up the version of its controller's image")
     if jobset.minor == minor:
         return Row("JobSet", minor, _shown(jobset), "OK")
     release = next((trainer for trainer, other in wanted.jobsets.items() if other == jobset.minor), None)
     if number_of(jobset.version) > number_of(minor):
-        hint = (
-            f"newer, which usually works; --release {release} is made for it"
-            if release
-            else "newer, which usually works"
-        )
+        uses = f"; --release {release} uses it" if release else ""
+        hint = f"newer, which usually works{uses}"
         return Row("JobSet", minor, _shown(jobset), "OK", hint)
-    other = f"compile with --release {release}, which is made for it, or" if release else ""
+    other = f"compile with --release {release}, which uses it, or " if release else ""
     return Row("JobSet", minor, _shown(jobset), "differs", f"{other}install JobSet {minor}")
 
 
@@ -120,21 +121,21 @@ def _trainer(trainer: Component | None, wanted: Wanted, blind: bool) -> Row:
         status: Status = "OK" if trainer.minor else "unknown"
         return Row("Trainer", wanted.release, _shown(trainer), status, needed=needed)
     known = trainer.minor in wanted.jobsets
-    hint = f"compile with --release {trainer.minor} to get what this controller would create" if known else ""
+    hint = f"compile with --release {trainer.minor} for what this controller would create" if known else ""
     return Row("Trainer", wanted.release, _shown(trainer), "differs", hint, needed)
 
 
 def _kueue(kueue: Component | None, wanted: Wanted, blind: bool) -> Row:
     minors, needed = " or ".join(wanted.kueues), bool(wanted.queues)
     if kueue is None:
-        hint = "install Kueue, or remove the queue label from the jobs" if needed else "no job uses a queue"
+        hint = "install Kueue, or remove the queue label from the jobs" if needed else "no job names a queue"
         return _absent("Kueue", minors, blind, hint, needed)
     if not kueue.minor:
         return Row("Kueue", minors, _shown(kueue), "unknown", needed=needed)
     if kueue.minor in wanted.kueues:
         return Row("Kueue", minors, _shown(kueue), "OK", needed=needed)
     # Compiled jobs are JobSets, which Kueue queues whatever JobSet it was built with: as a rule this works.
-    hint = f"it is built for another JobSet than {wanted.jobsets[wanted.release]}: try a single job first"
+    hint = f"it is built with another JobSet than {wanted.jobsets[wanted.release]}: try one job before many"
     return Row("Kueue", minors, _shown(kueue), "differs", hint, needed=False)
 
 
@@ -153,21 +154,19 @@ def _workloads(served: bool | None) -> Row:
         return Row(name, version, "", "unknown", f"save `kubectl get --raw /apis/{_WORKLOADS}` with the other files")
     if served:
         return Row(name, version, version, "OK")
-    return Row(
-        name, version, "", "not found", "Kubernetes 1.37 has it; with older versions, compile without --gang workload"
-    )
+    return Row(name, version, "", "not found", "Kubernetes 1.37 serves it; before, compile without --gang workload")
 
 
 def _missing_queues(known: frozenset[tuple[str, str]], wanted: Wanted) -> Iterator[Row]:
     for namespace, queue in sorted(wanted.queues - known):
         near = [name for where, name in sorted(known) if where == namespace][:_MOST_QUEUES]
-        hint = f"{namespace or 'its namespace'} has {', '.join(near)}" if near else "create it, or use another queue"
+        hint = f"{namespace or 'its namespace'} has {', '.join(near)}" if near else "create it, or name another queue"
         yield Row(f"LocalQueue {namespace}/{queue}", "", "", "not found", hint)
 
 
 def _absent(name: str, wanted: str, blind: bool, hint: str, needed: bool = True) -> Row:
     if blind:
-        return Row(name, wanted, "", "unknown", "you have no permission to list what would show it", needed)
+        return Row(name, wanted, "", "unknown", "you may not list what would show it", needed)
     return Row(name, wanted, "", "not found", hint, needed)
 
 
@@ -176,7 +175,7 @@ def _shown(component: Component) -> str:
 
 
 def text_of(rows: Sequence[Row], unanswered: Mapping[str, str]) -> str:
-    """A table for people, and below it what could not be asked."""
+    """A table for people, and below it what the cluster did not answer."""
     table = [
         ("", "wanted", "found", "", ""),
         *((r.name, r.wanted or "-", r.found or "-", r.status, r.hint) for r in rows),

@@ -45,7 +45,7 @@ exec /bin/sh -c "$*"
 """
 # What `tune run` does with its words, less the recipe: pytorch/torchtune torchtune/_cli/run.py.
 _TUNE = """\
-# A substitute for torchtune, which is not installed: the ranks of `tune run` meet, but do not train anything.
+# Used where torchtune is not installed: the ranks of `tune run` meet and sum, and nothing is trained.
 import sys
 
 
@@ -64,7 +64,7 @@ def launch(words):
     from torch.distributed import run
 
     if words[:1] != ["run"]:
-        sys.exit("tune: torchtune is not installed on this machine; only its command `tune run` has a substitute")
+        sys.exit("tune: torchtune is not on this machine; of its commands, only `tune run` has a stand-in")
     arguments = run.get_args_parser().parse_args(words[1:])
     recipe = arguments.training_script
     arguments.training_script, arguments.training_script_args = __file__, ["--rank", recipe]
