@@ -129,6 +129,7 @@ SPEAKS_OF = (
     ("ElasticWithNumNodes", r"elasticPolicy"),
     ("FieldIgnored", r"^metadata\.ownerReferences\."),
     ("MetadataNotPropagated", r"^metadata\.(labels|annotations)\."),
+    ("MissingRequired", r"volumes\.projected\."),
     ("MissingAncestorContainer", r"containers\.name$"),
     ("OutOfRange", r"^spec\.(trainer|mlPolicy)\.numNodes$"),
     ("ResourceClaimsLost", r"resourcesPerNode\.claims"),

@@ -80,6 +80,12 @@ def test_a_line_that_would_spoil_the_screen_is_left_out(text: str, tmp_path: Pat
     assert carets(text, 1, 1, tmp_path) == []
 
 
+@pytest.mark.parametrize(("text", "seen"), [("\tnumNodes: 4\n", "→numNodes: 4"), ("numNodes:\u00a04\n", "numNodes:·4")])
+def test_a_space_that_yaml_does_not_take_for_one_can_be_seen(text: str, seen: str, tmp_path: Path) -> None:
+    _, shown, _ = carets(text, 1, 1, tmp_path)
+    assert shown == f"1 | {seen}"
+
+
 def test_the_number_of_a_line_has_room(tmp_path: Path) -> None:
     assert carets("\n" * 99 + "a: 1\n", 100, 1, tmp_path) == ["    |", "100 | a: 1", "    | ^"]
 

@@ -103,7 +103,7 @@ def test_queues_are_asked_for_where_a_job_names_one(kubectl: Fake) -> None:
 def test_a_question_that_is_refused_is_named(kubectl: Fake) -> None:
     kubectl(GOOD, fails="crd")
     result = run("doctor", JOB, "--release", "2.3")
-    assert (result.status, "not asked: custom resource definitions: Error: crd is forbidden" in result.stdout) == (
+    assert (result.status, "no answer: custom resource definitions: Error: crd is forbidden" in result.stdout) == (
         0,
         True,
     )

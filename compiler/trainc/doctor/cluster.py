@@ -59,7 +59,7 @@ COMPONENTS = tuple(_IMAGES)
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """Something that is installed: `version` is empty where it cannot be told, `minor` too; `seen` is how it is known."""
+    """Something that is installed: `version` is empty where it cannot be telltale, `minor` too; `seen` is how it is known."""
 
     name: str
     version: str

@@ -146,7 +146,7 @@ def _replaced(found: re.Match[str], one: _Marked) -> Iterator[tuple[str, Edit]]:
 
 
 def _set(found: re.Match[str], one: _Marked) -> Iterator[tuple[str, Edit]]:
-    """`write kind: TrainJob`, `set replicas: 1`: in the place of the value of that field, or as a new one beside it."""
+    """`write kind: TrainJob`, `set replicas: 1`: in the place of the value of that field, or as a new one next to it."""
     name, text = found[1], found[2]
     field, tree = one.field, one.tree
     if field is None or tree is None:
@@ -227,11 +227,11 @@ def _added(found: re.Match[str], one: _Marked) -> Iterator[tuple[str, Edit]]:
         return
     where = one.diagnostic.path.rpartition(".")[0]
     inside = field.kind == "mapping" and where.endswith(str(field.path[-1]))
-    place = field.value.start if inside else field.key.start
-    line = one.lines[place.line]
-    if not inside and (isinstance(field.path[-1], int) or line[: place.column].strip(" -")):
+    anchor = field.value.start if inside else field.key.start
+    line = one.lines[anchor.line]
+    if not inside and (isinstance(field.path[-1], int) or line[: anchor.column].strip(" -")):
         return
-    yield f"Add {name}: {text}", Edit(Range(place, place), f"{name}: {text}\n{' ' * place.column}")
+    yield f"Add {name}: {text}", Edit(Range(anchor, anchor), f"{name}: {text}\n{' ' * anchor.column}")
 
 
 def _value(one: _Marked, *, whole_list: bool = False) -> Range | None:

@@ -15,7 +15,7 @@ from trainc.dialects.dialect import LABELLED, Move, NamingConvention, move_findi
 from trainc.dialects.removed_fields import check_with_removed_fields
 from trainc.ir.release import Release
 from trainc.options import Options
-from trainc.pipeline.ignored_fields import ignored_fields
+from trainc.pipeline.ignored_fields import empty_amounts, ignored_fields
 from trainc.reading.document import Document, label_of
 from trainc.startup.records import dataclass, replace
 
@@ -106,7 +106,7 @@ def _schema(data: Json, dialect: Dialect | None, release: str, options: Options)
     if not has_errors(findings):
         # The CRDs of the runtimes ask for no spec; Go's is then an empty one.
         data = data if "spec" in data else {**data, "spec": {}}
-        findings = [*findings, *ignored_fields(data, kind)]
+        findings = [*findings, *ignored_fields(data, kind), *empty_amounts(written)]
     return data, findings
 
 
