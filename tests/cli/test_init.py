@@ -19,6 +19,7 @@ FILES = [
     ".github/workflows/trainc.yaml",
     ".pre-commit-config.yaml",
     ".vscode/overlay.schema.json",
+    ".vscode/sweep.schema.json",
     ".vscode/settings.json",
     ".vscode/trainc.schema.json",
     ".vscode/trainc.yaml.schema.json",

@@ -37,7 +37,7 @@ MISPLACED = {
 
 
 @pytest.mark.parametrize("case", MISPLACED)
-def test_a_key_in_the_wrong_column_is_reported_where_to_go(case: str) -> None:
+def test_a_key_in_the_wrong_column_is_told_where_to_go(case: str) -> None:
     text, expected = MISPLACED[case]
     _, errors = read_documents(text.encode(), "a.yaml", Limits())
     if expected is None:

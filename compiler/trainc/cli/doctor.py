@@ -61,9 +61,9 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     except CompileError as error:
         return _report({"": list(error.diagnostics)}, Files(), arguments, streams)
     stdin = read_stdin(next(iter(every.values())), streams)
-    needs = {name: _wanted(settings, stdin) for name, settings in every.items()}
-    status = _report({name: found for name, (_, found) in needs.items()}, Files(stdin), arguments, streams)
-    wanted = {name: wanted for name, (wanted, _) in needs.items()}
+    requested = {name: _wanted(settings, stdin) for name, settings in every.items()}
+    status = _report({name: found for name, (_, found) in requested.items()}, Files(stdin), arguments, streams)
+    wanted = {name: wanted for name, (wanted, _) in requested.items()}
     try:
         answers = _answers(arguments, any(each.queues for each in wanted.values()))
     except CompileError as error:

@@ -158,7 +158,7 @@ class Workspace:
             documents, everything = documents or own, everything or opened.documents
             built.append(result)
             found[opened.name] = problems
-        ignored = self._findings(name, text, found)
+        ignored = self._ignore_comments(name, text, found)
         if name.rpartition("/")[2] == OVERLAY_FILE and not any(
             os.path.realpath(name) in o.files_of_overlays for o in environments
         ):
@@ -179,7 +179,7 @@ class Workspace:
             fits,
         )
 
-    def _findings(self, name: str, text: str, found: Mapping[str, Sequence[Diagnostic]]) -> list[Diagnostic]:
+    def _ignore_comments(self, name: str, text: str, found: Mapping[str, Sequence[Diagnostic]]) -> list[Diagnostic]:
         """What there is to say of the file's ignore comments, unless something else is wrong."""
         every = [diagnostic for each in found.values() for diagnostic in each]
         own = [d for d in every if d.source and d.source.file == name]

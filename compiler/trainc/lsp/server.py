@@ -110,7 +110,7 @@ class Server(LanguageServer):
         """A diagnostic as the protocol has it."""
         return types.Diagnostic(
             self.units(snapshot.lines).range(place),
-            marking.reported(diagnostic),
+            marking.full_message(diagnostic),
             _SEVERITIES[diagnostic.severity],
             diagnostic.code,
             types.CodeDescription(rule_url(diagnostic.code)),

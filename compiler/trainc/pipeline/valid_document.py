@@ -130,7 +130,11 @@ def _wrong_dialect(data: Json, dialect: Dialect | None, options: Options) -> Ite
 
         near = near_names(str(kind), KINDS, 1, 0.4)
         message = f"kind {kind!r} does not exist in {names.TRAINER_GROUP}" if kind else "kind is missing"
-        yield Finding("UnknownKind", "error", message, f"write kind: {near[0] if near else 'TrainJob'}", ("kind",))
+        hint = f"write kind: {near[0] if near else 'TrainJob'}"
+        if kind == "OptimizationJob":
+            message = "no release of Trainer has OptimizationJob yet"
+            hint = "compile the trials of its grid: trainc build --matrix FILE"
+        yield Finding("UnknownKind", "error", message, hint, ("kind",))
 
 
 def _unknown_version(version: object, kind: object) -> str:
