@@ -152,7 +152,7 @@ def nothing_found(settings: Settings, found: Sequence[Diagnostic]) -> list[Diagn
     read = ("the standard input" if path == STDIN else path for path in settings.paths)
     paths = ", ".join(read) or "the overlay's resources"
     message = f"no TrainJob found in {paths}; with pruning on, empty output would delete every running job"
-    hint = "use the folder that has the TrainJobs, or pass --allow-empty"
+    hint = "pass the file or folder with your TrainJobs, create an example with `trainc init`, or allow this with --allow-empty"
     return [Diagnostic("NoTrainJob", "error", message, hint)]
 
 

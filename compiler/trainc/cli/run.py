@@ -135,7 +135,7 @@ def _machine(arguments: Arguments, workdir: str, one: OneJob) -> Machine:
 
 
 def _missing_modules(python: str) -> frozenset[str]:
-    """Those that an interpreter is asked about and does not have; all of them where there is no interpreter."""
+    """The modules that an interpreter lacks; all of them where there is no interpreter."""
     program = "import sys, importlib.util as u; print(*(m for m in sys.argv[1:] if not u.find_spec(m)))"
     if not python:
         return frozenset(MODULES_ASKED_ABOUT)
