@@ -53,11 +53,14 @@ async function refresh() {
 
 async function round() {
   const { release } = state;
+  if (state.text.length > MOST_CHARACTERS) {
+    throw new Error(`the text has more than ${MOST_CHARACTERS.toLocaleString("en")} characters, which is for the command line`);
+  }
   const { answer, took } = await ask("compiled", { release });
   if (stale) return;
   showCompiled(answer, took);
   keepInAddress();
-  if (state.tab === "picture") showPictures((await ask("pictures", { release, stacked: !wide.matches })).answer);
+  if (state.tab === "picture") showPictures((await ask("pictures", { release, width: at("picture").clientWidth - 32 })).answer);
   if (state.tab === "changes") showChanges(await changes());
   if (stale) return;
   const told = [(await ask("origins", { release })).answer, (await ask("meanings", { release })).answer];
@@ -74,7 +77,8 @@ async function changes() {
 // What is typed, chosen, or found in the address.
 let pause;
 function onText(text) {
-  state.text = text.slice(0, MOST_CHARACTERS);
+  if (text === state.text) return;
+  state.text = text;
   at("example").value = "";
   changed(PAUSE);
 }
@@ -97,7 +101,8 @@ function choose(tab) {
 }
 
 async function restore() {
-  const fragment = location.hash.slice(1);
+  kept = location.hash;
+  const fragment = kept.slice(1);
   const found = fragment && (await decode(fragment, allowed));
   if (fragment && !found) toast("This link is damaged: showing the page as it was.");
   Object.assign(state, found || {});
@@ -106,7 +111,7 @@ async function restore() {
   setInput(state.text);
   const example = Object.entries(EXAMPLES).find(([, text]) => text === state.text);
   at("example").value = example ? example[0] : "";
-  changed();
+  answers = new Map();
   choose(state.tab);
 }
 
@@ -116,9 +121,12 @@ function setInput(text) {
   goTo(input, text.split("\n").findIndex((line) => line.includes("numNodes:")) + 1, 1, { focus: false });
 }
 
+// What the page has put into the address itself.
 let kept = "";
 async function keepInAddress() {
-  kept = `#${await encode(state)}`;
+  const next = `#${await encode(state)}`;
+  if (location.hash !== kept) return; // Another link has just been opened.
+  kept = next;
   history.replaceState(null, "", kept);
 }
 
@@ -301,7 +309,7 @@ tabs.onkeydown = ({ key }) => {
   choose(TABS[(TABS.indexOf(state.tab) + step) % TABS.length]);
   at(`tab-${state.tab}`).focus();
 };
-wide.onchange = refresh;
+wide.onchange = () => refresh();
 addEventListener("hashchange", () => location.hash !== kept && restore());
 restore();
 

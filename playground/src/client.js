@@ -36,11 +36,12 @@ export class Client {
     if (data.id === undefined) {
       this.ready ||= "ready" in data;
       this.#watch(data);
+    } else if ("failure" in data) {
+      // Nobody knows in what state Python is after that: an overflow of the stack, or the end of the memory.
+      this.#restart(data.failure);
     } else {
-      const { resolve, reject } = this.#waiting.get(data.id);
+      this.#waiting.get(data.id).resolve(data);
       this.#waiting.delete(data.id);
-      if ("failure" in data) reject(new Error(data.failure));
-      else resolve(data);
     }
     this.#limit();
   }
@@ -58,6 +59,7 @@ export class Client {
     this.#worker.terminate();
     const waiting = [...this.#waiting.values()];
     this.#waiting.clear();
+    // What has never started would not start now.
     if (this.ready) this.#start();
     for (const { reject } of waiting) reject(new Error(reason));
     if (!waiting.length) this.#watch({ failure: reason });

@@ -27,7 +27,7 @@ def carets(text: str, line: int, column: int, tmp_path: Path) -> list[str]:
     return excerpt(Files(), Source(str(path), line, column))
 
 
-def test_a_diagnostic_reads_from_place_to_mend() -> None:
+def test_a_diagnostic_reads_from_place_to_help() -> None:
     report = text_report([found(file="-", line=2, column=3)], Files(b"a:\n  spec: 1\n"), PLAIN)
     assert report == (
         "-:2:3: error[SomeCode] spec.x: it is wrong\n"
@@ -196,7 +196,7 @@ def test_inside_a_block_of_text_the_line_is_shown_that_holds_what_is_named(tmp_p
     assert excerpt(Files(), source, "--node_rank 0 is the same for all")[1] == "4 | - |"
 
 
-def test_what_every_job_of_a_kind_needs_is_said_once() -> None:
+def test_what_every_job_of_a_kind_needs_is_reported_once() -> None:
     needed = [Diagnostic("SecretNeeded", "info", f"pods mount {name}", object=f"TrainJob a/{name}") for name in "xyz"]
     report = text_report([*needed, found(file="")], Files(), PLAIN)
     assert report.count("SecretNeeded") == 1

@@ -115,7 +115,8 @@ def start(  # noqa: PLR0913 - all but three go by their names
 
     `step` is told how far reading and compiling have come. With a `matrix`, its trials are the input's TrainJobs.
     """
-    inputs = settings.read(BytesIO(stdin), skip, step)
+    template = matrix[0].template if matrix is not None else None
+    inputs = settings.read(BytesIO(stdin), skip, step, extra_documents=() if template is None else (template,))
     tally = None
     if matrix is not None:
         inputs, tally = expand_inputs(inputs, matrix)

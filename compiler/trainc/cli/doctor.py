@@ -1,7 +1,7 @@
 """Check whether a cluster has what the compiled jobs need, in the right versions.
 
-Reads from the cluster with kubectl, and changes nothing: versions of Kubernetes, JobSet,
-Trainer, Kueue, coscheduling and Volcano, and the queues that jobs name.
+kubectl reads the versions of Kubernetes, JobSet, Trainer, Kueue, coscheduling
+and Volcano, and the queues that jobs name. It changes nothing.
 
 Examples:
   trainc doctor --context staging
@@ -89,7 +89,7 @@ def _wanted(settings: Settings, stdin: bytes) -> tuple[Wanted, list[Diagnostic]]
         frozenset(str(m["apiVersion"]).partition("/")[0] for m in manifests if m["kind"] == "PodGroup"),
         frozenset(_queues(manifests)),
         settings.options.semantics == "controller",
-        settings.options.kubernetes or "",
+        settings.options.kubernetes,
     )
     return wanted, [found for found in compiling.diagnostics if found.severity == "error"]
 

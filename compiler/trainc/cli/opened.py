@@ -58,8 +58,8 @@ class Opened:
     @property
     def documents(self) -> list[Document]:
         """Everything that was read, as it is written; what overlays bring included."""
-        overlay_files = [d for overlay in self.settings.overlays for one in overlay.in_order for d in one.resources]
-        return [*self._documents, *overlay_files, *(document for source in self._sources for document in source)]
+        resources = [d for overlay in self.settings.overlays for one in overlay.in_order for d in one.resources]
+        return [*self._documents, *resources, *(document for source in self._sources for document in source)]
 
     @property
     def files_of_overlays(self) -> set[str]:
@@ -93,8 +93,8 @@ class Opened:
         own = [document for document in self.documents if document.file == file]
         jobs = [*self._jobs_with(own), *self._users_of(own)]
         if stack is not None:
-            overlay_files = [document for document in stack.documents if document.file == file and _is_job(document)]
-            jobs = [*stack.more(jobs).documents, *overlay_files]
+            others = [document for document in stack.documents if document.file == file and _is_job(document)]
+            jobs = [*stack.more(jobs).documents, *others]
         session = replace(shared.with_jobs(jobs), rules=rules)
         found = rules((d for d in shared.index.diagnostics if d.source and d.source.file == file), True)
         found += session.diagnostics()

@@ -140,8 +140,8 @@ def _missing_modules(python: str) -> frozenset[str]:
     if not python:
         return frozenset(MODULES_ASKED_ABOUT)
     words = [python, "-c", program, *MODULES_ASKED_ABOUT]
-    requested = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603 - the user's interpreter
-    return frozenset(requested.stdout.split() if requested.returncode == 0 else MODULES_ASKED_ABOUT)
+    done = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603 - the user's interpreter
+    return frozenset(done.stdout.split() if done.returncode == 0 else MODULES_ASKED_ABOUT)
 
 
 def _free_ports(count: int) -> tuple[int, ...]:

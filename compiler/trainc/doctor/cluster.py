@@ -59,7 +59,7 @@ COMPONENTS = tuple(_IMAGES)
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """Something that is installed: `version` is empty if unknown, and so is `minor`; `seen` says where it was found."""
+    """Something that is installed: `version` is empty where it cannot be telltale, `minor` too; `seen` is how it is known."""
 
     name: str
     version: str
@@ -152,7 +152,7 @@ def _by_definition(name: str, definitions: Mapping[str, Json]) -> Component | No
 
 
 def _newest_known(telltales: Columns, definitions: Mapping[str, Json]) -> str:
-    """The newest minor whose field is there; a minor without a field of its own counts as the one before."""
+    """The newest minor whose field is there; a minor without a field of its own is not told from the one before."""
     newest = ""
     before: Mapping[str, str] = {}
     for minor in telltales.axis:

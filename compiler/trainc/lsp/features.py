@@ -11,8 +11,8 @@ from lsprotocol import types
 from pygls.uris import from_fs_path
 
 from trainc.lsp import completing, fixes, hovering, lenses, marking, names, symbols
-from trainc.lsp.server import Server, file_of
-from trainc.lsp.snapshot import Snapshot, Workspace
+from trainc.lsp.server import Opens, Server, file_of
+from trainc.lsp.snapshot import Snapshot
 
 _WATCHED = "**/*.{yaml,yml,json,j2}"
 _KINDS = {
@@ -27,7 +27,7 @@ _COMPLETIONS = {
 }
 
 
-def make_server(workspace_at: Callable[[str], Workspace]) -> Server:
+def make_server(workspace_at: Opens) -> Server:
     """A server with every feature; `workspace_at` opens the folder that a file belongs to."""
     server = Server(workspace_at)
     for method, handler, options in _FEATURES:

@@ -227,11 +227,11 @@ def _added(found: re.Match[str], one: _Marked) -> Iterator[tuple[str, Edit]]:
         return
     where = one.diagnostic.path.rpartition(".")[0]
     inside = field.kind == "mapping" and where.endswith(str(field.path[-1]))
-    anchor = field.value.start if inside else field.key.start
-    line = one.lines[anchor.line]
-    if not inside and (isinstance(field.path[-1], int) or line[: anchor.column].strip(" -")):
+    place = field.value.start if inside else field.key.start
+    line = one.lines[place.line]
+    if not inside and (isinstance(field.path[-1], int) or line[: place.column].strip(" -")):
         return
-    yield f"Add {name}: {text}", Edit(Range(anchor, anchor), f"{name}: {text}\n{' ' * anchor.column}")
+    yield f"Add {name}: {text}", Edit(Range(place, place), f"{name}: {text}\n{' ' * place.column}")
 
 
 def _value(one: _Marked, *, whole_list: bool = False) -> Range | None:

@@ -41,12 +41,12 @@ def topology_behind_gate(job: TrainJob, info: Info) -> Iterator[Finding]:
 def stale_groups(jobset: Json, objects: Iterable[Json], plugins: Sequence[Plugin]) -> Iterator[Finding]:
     """Groups of a rendered JobSet's pods that lead to no template of its Workload, or wait for more pods than it has."""
     namespace = value_at(jobset, ("metadata", "namespace"))
-    others = [
+    siblings = [
         each
         for each in objects
         if each.get("apiVersion") == API_VERSION and value_at(each, ("metadata", "namespace")) == namespace
     ]
-    named = {(each.get("kind"), value_at(each, ("metadata", "name"))): each for each in others}
+    named = {(each.get("kind"), value_at(each, ("metadata", "name"))): each for each in siblings}
     pods: dict[str, int] = {}
     first: dict[str, Path] = {}
     assert PLUGIN.gang is not None
