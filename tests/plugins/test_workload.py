@@ -342,7 +342,7 @@ def test_only_a_scheduler_of_another_kind_of_gang_is_warned_of(schedulers: Any, 
 
 
 def test_a_lost_setting_is_reported_where_it_is_written() -> None:
-    cases = {
+    cases: dict[str, Json] = {
         "coscheduling.scheduleTimeoutSeconds": {"coscheduling": {"scheduleTimeoutSeconds": 5}},
         "volcano.networkTopology": {"volcano": {"networkTopology": {"mode": "soft"}}},
     }
