@@ -63,6 +63,7 @@ CALLS = [[name, *words] for name, calls in WORDS.items() for words in calls]
 # What an extra is for: the words, and the extra that is named.
 EXTRAS = [
     (["sdk", "train.py"], "trainc[kubeflow]"),
+    (["lsp"], "trainc[lsp]"),
     (["graph", JOB, *PLAINLY, "--format", "svg"], "trainc[graph]"),
     (["build", JOB, *PLAINLY, "-o", "watched", "--watch"], "trainc[watch]"),
 ]
