@@ -119,11 +119,12 @@ lock: $(READY) ## bring locks/ in line with pyproject.toml; UPGRADE=1 takes the 
 	@for group in audit bench fuzz mutation release site; do \
 		$(COMPILE) --group $$group --constraint locks/development.txt --output-file locks/$$group.txt || exit 1; done
 
-bench: $(READY) ## compare trainc with kubectl kustomize, and write docs/benchmarks.md
+bench: $(READY) ## compare trainc with kubectl kustomize, and write docs/benchmarks.md; then measure the language server
 	@$(LOCKED) locks/bench.txt
 	@$(UV) venv --quiet --clear --python $(BIN)/python build/bench
 	@$(UV) pip install --quiet --compile-bytecode --python build/bench --constraint locks/runtime.txt .
 	@$(BIN)/python -m benchmarks build/bench/bin/python $(BIN)/kubectl
+	@PYTHONPATH=tests $(BIN)/python -m benchmarks.editor
 
 site: $(READY) ## build the site, its search and a page per rule into build/site
 	@$(UV) venv --quiet --clear --python $(BIN)/python build/site-tools
