@@ -102,6 +102,7 @@ def test_unknown_methods_and_nonsense_are_survived(editor: Editor) -> None:
     editor.ask("textDocument/hover", {"nonsense": 1})
     editor.notify("$/noSuchNotification", {})
     assert editor.open("jobs/llm.yaml") == []
+    assert editor.complaints == ["Error in server: Invalid Params"]
     editor.complaints.clear()
 
 
