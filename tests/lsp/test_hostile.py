@@ -10,6 +10,8 @@ import pytest
 from editor import JOB, RUNTIME, Editor, editing
 from hostile_inputs import SMALL
 
+pytestmark = pytest.mark.slow
+
 METHODS = ("hover", "definition", "completion", "codeLens", "documentSymbol", "codeAction", "references")
 
 
