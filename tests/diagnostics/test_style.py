@@ -53,7 +53,7 @@ FOREIGN = (
     Foreign(r"\basked\b", "16 GPUs asked", "requested"),
     Foreign(r"\bexclude each other\b", "they exclude each other", "cannot be used together"),
     Foreign(r"(?<!there )\b(?:is|are) no (?!longer\b|action\b)\S", "'a b' is no label", "is not a valid"),
-    Foreign(r"(?<!there )\b(?:is|are) none\b", "a label that is none", "is not one"),
+    Foreign(r"(?<!there )\b(?:is|are) (?-i:none)\b", "a label that is none", "is not one"),
     Foreign(r"\bnames? (?:no|none)\b", "the job names none", "has no, does not set"),
     Foreign(r"\bless the\b", "all less the last", "without the"),
     Foreign(r"\bas it stands\b", "passed as it stands", "unchanged"),

@@ -5,8 +5,9 @@ each field means and what becomes of it, definitions, references, completion,
 and above each job what it runs and what the cluster does about the change.
 It is configured by trainc.yaml; docs/editors.md says how editors start it.
 
-Example:
+Examples:
   trainc lsp
+  trainc lsp --release 2.3
 """
 
 from __future__ import annotations
@@ -37,8 +38,12 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     except ImportError:
         streams.err.write("trainc lsp: needs the extra `lsp`; run: pip install 'trainc[lsp]'\n")
         return Status.USAGE
+    import logging
+
     from trainc.lsp.features import make_server
 
+    # Of messages that cannot be read the client is told; the log is for those who work on pygls.
+    logging.getLogger("pygls").setLevel(logging.CRITICAL)
     # A stream of its own: it is closed when the session ends.
     with os.fdopen(os.dup(streams.out.fileno()), "wb") as out:
         make_server(lambda root, alone: _workspace(arguments, root, alone)).start_io(streams.stdin, out)
