@@ -116,11 +116,18 @@ lock: $(READY) ## bring locks/ in line with pyproject.toml; UPGRADE=1 takes the 
 	@for group in audit bench fuzz mutation release site; do \
 		$(COMPILE) --group $$group --constraint locks/development.txt --output-file locks/$$group.txt || exit 1; done
 
-bench: $(READY) ## compare trainc with kubectl kustomize, and write docs/benchmarks.md
+# BEFORE=79829ac measures that commit, trainc 0.1.0, in turn with this one.
+bench: $(READY) ## compare trainc with kubectl kustomize and rjsonnet, and write docs/benchmarks.md
 	@$(LOCKED) locks/bench.txt
 	@$(UV) venv --quiet --clear --python $(BIN)/python build/bench
-	@$(UV) pip install --quiet --compile-bytecode --python build/bench --constraint locks/runtime.txt .
-	@$(BIN)/python -m benchmarks build/bench/bin/python $(BIN)/kubectl
+	@$(UV) pip install --quiet --compile-bytecode --python build/bench \
+		--constraint locks/development.txt --constraint locks/bench.txt '.[watch]' rjsonnet
+	@test -z '$(BEFORE)' || { rm -rf build/before && mkdir -p build/before && \
+		git archive $(BEFORE) | tar -x -C build/before && \
+		$(UV) venv --quiet --clear --python $(BIN)/python build/bench-before && \
+		$(UV) pip install --quiet --compile-bytecode --python build/bench-before \
+			--constraint build/before/locks/runtime.txt ./build/before; }
+	@$(BIN)/python -m benchmarks build/bench/bin/python $(BIN)/kubectl $(if $(BEFORE),build/bench-before/bin/python)
 
 site: $(READY) ## build the site, its search and a page per rule into build/site
 	@$(UV) venv --quiet --clear --python $(BIN)/python build/site-tools

@@ -1,12 +1,14 @@
 """What the playground weighs, and how long it takes in Chromium: `python -m benchmarks.playground` prints a table.
 
 The page is the one that `make playground` has built, served from loopback, so that the times are those of the browser
-and of Python in it, and no network's. Each number is the median of several visits with a profile of their own.
+and of Python in it, and no network's. Each number is the median of several visits with a profile of their own. Processor
+time is that of all of Chromium's processes, less what they take for an empty page.
 """
 
 from __future__ import annotations
 
 import gzip
+import os
 import shutil
 import sys
 import tempfile
@@ -28,8 +30,13 @@ def main() -> None:
     _print_sizes()
     with served(BUILT) as address, tempfile.TemporaryDirectory() as folder:
         visits = [_visit(browser, Path(folder) / str(number), address) for number in range(VISITS)]
+        blank = median(
+            _processor_time(browser, Path(folder) / f"blank{number}", "about:blank") for number in range(VISITS)
+        )
+        first = median(_processor_time(browser, Path(folder) / f"first{number}", address) for number in range(VISITS))
     for name in visits[0]:
         print(f"| {name} | {median(visit[name] for visit in visits):,.0f} ms |")
+    print(f"| processor time of a first visit, to the first manifests | {1000 * (first - blank):,.0f} ms |")
 
 
 def _print_sizes() -> None:
@@ -56,6 +63,28 @@ def _visit(browser: str, profile: Path, address: str) -> dict[str, float]:
                 page.wait_for("document.querySelector('#output .note')")
                 found |= _edits(page)
     return found
+
+
+def _processor_time(browser: str, profile: Path, address: str) -> float:
+    """Seconds that a browser's processes take to show the manifests of the first example, or nothing."""
+    with Page(browser, profile) as page:
+        page.open(address)
+        if address != "about:blank":
+            page.wait_for(FIRST)
+        parents = {int(path.name): _stat(path) for path in Path("/proc").glob("[0-9]*") if (path / "stat").is_file()}
+        family = {page.process}
+        while more := {pid for pid, (parent, _) in parents.items() if parent in family} - family:
+            family |= more
+        return sum(ticks for pid, (_, ticks) in parents.items() if pid in family) / os.sysconf("SC_CLK_TCK")
+
+
+def _stat(process: Path) -> tuple[int, int]:
+    """The parent of a process, and the ticks that it has run: proc(5), fields 4, 14 and 15."""
+    try:
+        fields = (process / "stat").read_text().rpartition(")")[2].split()
+    except OSError:  # It has ended.
+        return 0, 0
+    return int(fields[1]), int(fields[11]) + int(fields[12])
 
 
 def _edits(page: Page) -> dict[str, float]:

@@ -27,7 +27,7 @@ PATIENCE = 60.0
 
 
 class Page:
-    """One page of a browser of its own. `requests` are the addresses that it, its workers included, has asked for."""
+    """One page of a browser of its own, whose process is `process`. `requests` are the addresses that it, its workers included, has asked for."""
 
     def __init__(self, browser: str, profile: Path, width: int = 1440, height: int = 900) -> None:
         to_browser, self._write = os.pipe()
@@ -38,6 +38,7 @@ class Page:
         self._process = subprocess.Popen(
             command, pass_fds=(to_browser, from_browser), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
+        self.process = self._process.pid
         os.close(to_browser)
         os.close(from_browser)
         self._buffer = b""

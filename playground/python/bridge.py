@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from trainc.explain.model import ExplainedField, ExplainedObject
 from trainc.explain.phrases import describe_origin, format_value
 from trainc.explain.select_job import OneJob, compile_every
 from trainc.graph.drawing import graph_svg
+from trainc.graph.model import Graph
 from trainc.graph.reading import read_graph
 from trainc.pipeline.inputs import read_inputs
 from trainc.plugins.registry import enabled
@@ -58,10 +60,16 @@ def compiled(release: str) -> dict[str, Any]:
     }
 
 
-def pictures(release: str, stacked: bool) -> list[dict[str, Any]]:
-    """A drawing of each job as SVG, of the first ones where there are many; `stacked` is for narrow screens."""
+def pictures(release: str, width: int) -> list[dict[str, Any]]:
+    """A drawing of each job as SVG, of the first ones where there are many; its steps below each other if it is wider than `width`."""
     graphs = [read_graph(job.compiled.manifests, enabled(())) for job in _jobs(release)[:MOST_JOBS]]
-    return [{"name": graph.name, "svg": graph_svg(graph, stacked=stacked)} for graph in graphs]
+    return [{"name": graph.name, "svg": _drawn(graph, width)} for graph in graphs]
+
+
+def _drawn(graph: Graph, width: int) -> str:
+    drawn = graph_svg(graph)
+    own = re.search(r'width="([0-9]+)"', drawn)
+    return drawn if own and int(own[1]) <= width else graph_svg(graph, stacked=True)
 
 
 def origins(release: str) -> list[dict[str, Any]]:

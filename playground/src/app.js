@@ -60,7 +60,7 @@ async function round() {
   if (stale) return;
   showCompiled(answer, took);
   keepInAddress();
-  if (state.tab === "picture") showPictures((await ask("pictures", { release, stacked: !wide.matches })).answer);
+  if (state.tab === "picture") showPictures((await ask("pictures", { release, width: at("picture").clientWidth - 32 })).answer);
   if (state.tab === "changes") showChanges(await changes());
   if (stale) return;
   const told = [(await ask("origins", { release })).answer, (await ask("meanings", { release })).answer];
@@ -309,7 +309,7 @@ tabs.onkeydown = ({ key }) => {
   choose(TABS[(TABS.indexOf(state.tab) + step) % TABS.length]);
   at(`tab-${state.tab}`).focus();
 };
-wide.onchange = refresh;
+wide.onchange = () => refresh();
 addEventListener("hashchange", () => location.hash !== kept && restore());
 restore();
 
