@@ -25,6 +25,8 @@ class Editor:
         self.root = root
         self.published: dict[str, Json] = {}
         self.messages: list[Json] = []
+        # Defects in what answers no request.
+        self.complaints: list[str] = []
         self._number = 0
         self._versions: dict[str, int] = {}
 
@@ -49,6 +51,8 @@ class Editor:
         assert length, "the server is gone"
         message: Json = json.loads(stdout.read(length))
         self.messages.append(message)
+        if message.get("method") == "window/showMessage":
+            self.complaints.append(message["params"]["message"])
         if message.get("method") == "textDocument/publishDiagnostics":
             self.published[message["params"]["uri"]] = message["params"]
         if "method" in message and "id" in message:
@@ -125,6 +129,7 @@ def _session(editor: Editor, capabilities: Json | None) -> Iterator[Editor]:
     editor.request("initialize", {**INITIALIZE, **given})
     editor.notify("initialized", {})
     yield editor
+    assert editor.complaints == []
     editor.request("shutdown")
     editor.notify("exit")
     assert editor.process.wait(60) == 0

@@ -6,8 +6,9 @@ on the output; a line above each job shows its size and what the cluster does
 about the change. Settings come from trainc.yaml. docs/editors.md explains how to
 set up an editor.
 
-Example:
+Examples:
   trainc lsp
+  trainc lsp --release 2.3
 """
 
 from __future__ import annotations
@@ -38,8 +39,12 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     except ImportError:
         streams.err.write("trainc lsp: needs the extra `lsp`; run: pip install 'trainc[lsp]'\n")
         return Status.USAGE
+    import logging
+
     from trainc.lsp.features import make_server
 
+    # Of messages that cannot be read the client is told; the log is for those who work on pygls.
+    logging.getLogger("pygls").setLevel(logging.CRITICAL)
     # A stream of its own: it is closed when the session ends.
     with os.fdopen(os.dup(streams.out.fileno()), "wb") as out:
         make_server(lambda root, alone: _workspace(arguments, root, alone)).start_io(streams.stdin, out)

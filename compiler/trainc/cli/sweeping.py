@@ -51,7 +51,7 @@ class Tally:
     def __init__(self, matrix: Matrix, cost: Cost, inputs: Inputs) -> None:
         self._document, self._cost = matrix.document, cost
         jobs = [document.data for document in inputs.documents if document.data.get("kind") == "TrainJob"]
-        self._specs = {mapping(job.get("metadata")).get("name"): mapping(job.get("spec")) for job in jobs}
+        self._specs = {str(mapping(job.get("metadata")).get("name")): mapping(job.get("spec")) for job in jobs}
         self._told: set[object] = set()
 
     def add(self, job: CompiledJob) -> None:
