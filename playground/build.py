@@ -150,7 +150,7 @@ def _bundle(work: Path, target: Path, python: Mapping[str, Any], wheel: Path) ->
         "VERSION": wheel.name.split("-")[1],
         "EXAMPLES": {title: _example(HERE.parent / path) for title, path in EXAMPLES.items()},
         "PYTHON": python,
-        "BYTES": sum(path.stat().st_size for path in target.rglob("*") if path.is_file()),
+        "BYTES": sum(path.stat().st_size for path in target.rglob(f"*{PACKED}")),
     }
     lines = (f"export const {name} = {json.dumps(value)};" for name, value in known.items())
     (work / "build.js").write_text("\n".join(lines), encoding="utf-8")
