@@ -63,18 +63,18 @@ lint: $(READY) ## check style and types
 	@$(BIN)/ruff format --quiet --check .
 	@$(BIN)/mypy
 
-format: $(READY) ## bring the code into its form
+format: $(READY) ## format the code
 	@$(BIN)/ruff check --fix --quiet .
 	@$(BIN)/ruff format --quiet .
 
-golden: $(READY) ## write golden/ anew; read the diff before you commit it
+golden: $(READY) ## regenerate golden/; read the diff before you commit it
 	@TRAINC_SEEDS='$(SEEDS)' $(BIN)/python -m pytest -q -m golden --snapshot-update
 	@test -d '$(SEEDS)/blocks' || { \
 		git ls-files -z --deleted golden/seeds | git checkout-index -z --stdin; \
 		echo 'golden/seeds is as git has it: there are no documents at $(SEEDS)/blocks; SEEDS=DIR names their folder' >&2; }
 	@git --no-pager diff --stat -- golden
 
-schemas: $(READY) ## generate the API schemas anew from the published packages
+schemas: $(READY) ## regenerate the API schemas from the published packages
 	@$(BIN)/python scripts/generate_schemas.py
 	@$(BIN)/python scripts/generate_kubernetes.py
 
@@ -116,18 +116,25 @@ lock: $(READY) ## bring locks/ in line with pyproject.toml; UPGRADE=1 takes the 
 	@for group in audit bench fuzz mutation release site; do \
 		$(COMPILE) --group $$group --constraint locks/development.txt --output-file locks/$$group.txt || exit 1; done
 
-bench: $(READY) ## measure trainc beside kubectl kustomize, and write docs/benchmarks.md
+# BEFORE=79829ac measures that commit, trainc 0.1.0, in turn with this one.
+bench: $(READY) ## compare trainc with kubectl kustomize and rjsonnet, and write docs/benchmarks.md
 	@$(LOCKED) locks/bench.txt
 	@$(UV) venv --quiet --clear --python $(BIN)/python build/bench
-	@$(UV) pip install --quiet --compile-bytecode --python build/bench --constraint locks/runtime.txt .
-	@$(BIN)/python -m benchmarks build/bench/bin/python $(BIN)/kubectl
+	@$(UV) pip install --quiet --compile-bytecode --python build/bench \
+		--constraint locks/development.txt --constraint locks/bench.txt '.[watch]' rjsonnet
+	@test -z '$(BEFORE)' || { rm -rf build/before && mkdir -p build/before && \
+		git archive $(BEFORE) | tar -x -C build/before && \
+		$(UV) venv --quiet --clear --python $(BIN)/python build/bench-before && \
+		$(UV) pip install --quiet --compile-bytecode --python build/bench-before \
+			--constraint build/before/locks/runtime.txt ./build/before; }
+	@$(BIN)/python -m benchmarks build/bench/bin/python $(BIN)/kubectl $(if $(BEFORE),build/bench-before/bin/python)
 
 site: $(READY) ## build the site, its search and a page per rule into build/site
 	@$(UV) venv --quiet --clear --python $(BIN)/python build/site-tools
 	@$(UV) pip install --quiet --python build/site-tools --require-hashes --requirement locks/runtime.txt --requirement locks/site.txt
 	@PYTHONPATH=compiler:. build/site-tools/bin/python -m website build/site
 
-test-site: site ## look at the built site in a browser without a network
+test-site: site ## test the built site in a browser without a network
 	@TRAINC_SITE='$(CURDIR)/build/site' $(BIN)/python -m pytest -q -m browser tests/website
 
 ceilings: $(READY) ## measure the time and memory that each command takes for hostile documents; some minutes
@@ -142,7 +149,7 @@ fuzz: $(READY) ## run each fuzz target for SECONDS (60); what it finds is kept i
 
 # In an environment of its own: pip-audit needs other versions of what trainc is tested with. --strict, because it passes
 # over what the index has no advisories for, and would then say that it found none.
-audit: $(READY) ## look the locks up in the advisories of the package index, where the network allows
+audit: $(READY) ## look up the locks in the advisories of the package index, if the network allows
 	@$(PYTHON) -m venv build/audit
 	@build/audit/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement locks/audit.txt
 	@for lock in locks/*.txt; do echo "$$lock" && \
@@ -164,7 +171,7 @@ coverage: $(READY) ## measure the branches that all tests reach, subprocesses in
 	@COVERAGE_FILE='$(CURDIR)/build/coverage/data' $(BIN)/coverage combine --quiet build/coverage
 	@COVERAGE_FILE='$(CURDIR)/build/coverage/data' $(BIN)/coverage report --fail-under=95
 
-mutants: $(READY) ## try mutants of ir/, plugins/ and the merges; SAMPLE=300 tries so many of them
+mutants: $(READY) ## try mutants of ir/, plugins/ and the merges; SAMPLE=300 tries 300 of them
 	@$(LOCKED) locks/mutation.txt
 	@$(BIN)/python -m mutation --vectors '$(VECTORS)' --processes $(PROCESSES) $(if $(SAMPLE),--sample $(SAMPLE))
 

@@ -1,6 +1,7 @@
-"""`python -m benchmarks PYTHON KUBECTL`: measure everything, and write docs/benchmarks.md and its picture.
+"""`python -m benchmarks PYTHON KUBECTL [BEFORE]`: measure everything, and write docs/benchmarks.md and its picture.
 
-PYTHON is that of an environment in which trainc is installed as users install it.
+PYTHON is that of an environment in which trainc is installed as users install it, with the extra `watch`, and rjsonnet
+beside it; BEFORE that of one with another version of trainc, to compare with.
 """
 
 from __future__ import annotations
@@ -9,24 +10,27 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
 from benchmarks.imports import import_times
-from benchmarks.jobs import RELEASE, change_one, folders
+from benchmarks.jobs import RELEASE, RUNTIME, change_one, folders, parsed, trainjob
 from benchmarks.plot import plot
 from benchmarks.processes import Run, medians
-from benchmarks.report import CACHED, THOUSAND, Measured, report
+from benchmarks.report import BEFORE, CACHED, RJSONNET, RJSONNET_READING, THOUSAND, Measured, report
+from benchmarks.templating import EVALUATE, check_templates, write_templates
+from benchmarks.watching import seconds_per_save
 
 # How often each is run: long ones less often.
 RUNS = {1: 15, 10: 9, 100: 7, 1_000: 3, 10_000: 5}
 KUSTOMIZE_UP_TO = 1_000
 SEVERAL_PROCESSES_FROM = 1_000
 CACHE_FROM = 1_000
-# The stages are measured so often, and kustomize with one job so often after each time: a machine's slow moment can be
-# longer than all rounds of a stage.
+RUNS_ALONE = 7
+# The stages are measured so often: a machine's slow moment can be longer than all rounds of one.
 TURNS = 5
 COMMANDS = ("build", "check", "explain", "graph", "migrate", "diff", "report", "rule", "runtimes", "schema", "init")
 DOCS = Path(__file__).parents[1] / "docs"
@@ -34,27 +38,35 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 def main() -> None:
     """Measure and write."""
-    python, kubectl = sys.argv[1:]
+    python, kubectl, *rest = sys.argv[1:]
+    before = rest[0] if rest else None
     trainc = str(Path(python).with_name("trainc"))
     with TemporaryDirectory() as folder:
-        processes = {count: _processes(Path(folder), count, trainc, kubectl) for count in RUNS}
+        processes = {count: _processes(Path(folder), count, trainc, kubectl, before) for count in RUNS}
+        alone = _alone(Path(folder), python, kubectl, before)
+        watched = seconds_per_save(trainc, folders(Path(folder), 1_000)[0], Path(folder, "watched"))
+        passes = _passes(Path(folder), [python, before] if before else [python])
         job = f"{folder}/trainc-1"
         cold = import_times(python, ["-m", "trainc", "build", job, "--release", RELEASE])
-        stages, passes = _inside(Path(folder), kubectl)
+        stages = _inside()
     imports = {"import trainc": import_times(python, ["-c", "import trainc"])}
     for command in COMMANDS:
         imports[f"trainc {command} --help"] = import_times(python, ["-m", "trainc", command, "--help"])
-    measured = Measured(processes, stages, passes, cold, imports, _version_of(kubectl))
+    measured = Measured(
+        processes, alone, stages, passes, watched, cold, imports, (_version_of(kubectl), _rjsonnet_of(python))
+    )
     (DOCS / "benchmarks.svg").write_text(plot(processes))
     (DOCS / "benchmarks.md").write_text(report(measured))
 
 
-def _processes(folder: Path, count: int, trainc: str, kubectl: str) -> dict[str, Run]:
+def _processes(folder: Path, count: int, trainc: str, kubectl: str, before: str | None) -> dict[str, Run]:
     ours, theirs = folders(folder, count)
     # In a process of its own: no child's peak of memory can be seen below its parent's.
     subprocess.run([sys.executable, "-m", "benchmarks.jobs", str(folder), str(count)], check=True)
     build = [trainc, "build", str(ours), "--release", RELEASE, "--quiet"]
     commands = {"trainc": build}
+    if before and count <= KUSTOMIZE_UP_TO:
+        commands[BEFORE] = [str(Path(before).with_name("trainc")), *build[1:]]
     if count <= KUSTOMIZE_UP_TO:
         commands["kustomize"] = [kubectl, "kustomize", str(theirs)]
     if count >= SEVERAL_PROCESSES_FROM and (os.cpu_count() or 1) > 1:
@@ -70,16 +82,45 @@ def _processes(folder: Path, count: int, trainc: str, kubectl: str) -> dict[str,
     return medians(commands, RUNS[count], edits)
 
 
-def _inside(folder: Path, kubectl: str) -> tuple[dict[str, float], float]:
-    """Median seconds of each stage of one job, and the share that the passes have of kustomize's time in its turn."""
+def _alone(folder: Path, python: str, kubectl: str, before: str | None) -> dict[str, Run]:
+    """A thousand JobSets without PodGroups, beside an engine that writes the same from a template."""
+    ours, theirs = folders(folder, 1_000, alone=True)
+    subprocess.run([sys.executable, "-m", "benchmarks.jobs", str(folder), "1000", "alone"], check=True)
+    programs = write_templates(folder / "templates", ours, 1_000)
+    check_templates(python, programs, ours)
+    build = [str(Path(python).with_name("trainc")), "build", str(ours), "--release", RELEASE, "--quiet"]
+    commands = {
+        "trainc": build,
+        **({BEFORE: [str(Path(before).with_name("trainc")), *build[1:]]} if before else {}),
+        RJSONNET: [python, "-c", EVALUATE, str(programs[0])],
+        RJSONNET_READING: [python, "-c", EVALUATE, str(programs[1])],
+        "kustomize": [kubectl, "kustomize", str(theirs)],
+    }
+    print("1000 JobSets alone ...", file=sys.stderr)
+    return medians(commands, RUNS_ALONE, {})
+
+
+def _passes(folder: Path, pythons: Sequence[str]) -> list[float]:
+    """Median seconds of `compile_trainjob` under each Python, in turn."""
+    jobs = folder / "jobs.json"
+    jobs.write_text(json.dumps([parsed(RUNTIME), [parsed(trainjob(number)) for number in range(550)]]))
+    script = str(Path(__file__).with_name("passes.py"))
+    turns = [[_printed([python, script, str(jobs)]) for python in pythons] for _ in range(TURNS)]
+    return [median(times) / 1e6 for times in zip(*turns, strict=True)]
+
+
+def _printed(command: Sequence[str]) -> float:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    return float(subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout)
+
+
+def _inside() -> dict[str, float]:
+    """Median seconds of each stage of one job."""
     turns: list[dict[str, float]] = []
-    shares: list[float] = []
     for number in range(1, TURNS + 1):
         print(f"stages, {number} of {TURNS} ...", file=sys.stderr)
         turns.append(_stages())
-        theirs = medians({"kustomize": [kubectl, "kustomize", str(folders(folder, 1)[1])]}, TURNS, {})
-        shares.append(turns[-1]["passes"] / theirs["kustomize"].wall)
-    return {stage: median(turn[stage] for turn in turns) for stage in turns[0]}, median(shares)
+    return {stage: median(turn[stage] for turn in turns) for stage in turns[0]}
 
 
 def _stages() -> dict[str, float]:
@@ -96,6 +137,11 @@ def _version_of(kubectl: str) -> str:
     done = subprocess.run([kubectl, "version", "--client", "-o", "json"], capture_output=True, text=True, check=True)
     versions = json.loads(done.stdout)
     return f"{versions['clientVersion']['gitVersion']} (kustomize {versions['kustomizeVersion']})"
+
+
+def _rjsonnet_of(python: str) -> str:
+    ask = "from importlib.metadata import version; print(version('rjsonnet'))"
+    return subprocess.run([python, "-c", ask], capture_output=True, text=True, check=True).stdout.strip()
 
 
 if __name__ == "__main__":

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 from trainc import Options, compile_paths
 from trainc.emit.yaml_writer import dump_yaml
+from trainc.options import Limits
+from trainc.reading.yaml_reader import read_documents
 
 RELEASE = "2.3"
 
@@ -65,31 +68,56 @@ resources:
 """
 
 
+# The same runtime without a gang: each job becomes a JobSet alone.
+RUNTIME_ALONE = RUNTIME.replace(
+    """\
+  podGroupPolicy:
+    coscheduling:
+      scheduleTimeoutSeconds: 120
+""",
+    "",
+).replace("                schedulerName: scheduler-plugins-scheduler\n", "")
+
+
+def parameters(number: int) -> dict[str, Any]:
+    """What is different from one TrainJob to the next; no two are the same."""
+    return {
+        "name": f"pretrain-{number}",
+        "namespace": f"team-{number % 7}",
+        "queue": f"research-{number % 5}",
+        "nodes": 2 + number % 30,
+        "image": f"registry.example.com/pretrain:1.{number % 9}.2",
+        "args": [f"--config=configs/{number}.yaml", f"--learning-rate=3e-{4 + number % 3}"],
+        "run": f"sweep-{number}",
+    }
+
+
 def trainjob(number: int) -> str:
-    """One of the TrainJobs; no two are the same."""
+    """One of the TrainJobs."""
+    own = parameters(number)
     return f"""\
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: TrainJob
 metadata:
-  name: pretrain-{number}
-  namespace: team-{number % 7}
+  name: {own["name"]}
+  namespace: {own["namespace"]}
   labels:
-    kueue.x-k8s.io/queue-name: research-{number % 5}
+    kueue.x-k8s.io/queue-name: {own["queue"]}
 spec:
   runtimeRef:
     name: pretrain
   trainer:
-    numNodes: {2 + number % 30}
-    image: registry.example.com/pretrain:1.{number % 9}.2
+    numNodes: {own["nodes"]}
+    image: {own["image"]}
     command:
     - torchrun
     - train.py
     args:
-    - --config=configs/{number}.yaml
-    - --learning-rate=3e-{4 + number % 3}
+    - {own["args"][0]}
+    - {own["args"][1]}
     env:
     - name: RUN
-      value: sweep-{number}
+      value: {own["run"]}
     - name: NCCL_DEBUG
       value: WARN
     resourcesPerNode:
@@ -101,22 +129,30 @@ spec:
 """
 
 
+def parsed(text: str) -> dict[str, Any]:
+    """The value of a document."""
+    [document], problems = read_documents(text.encode(), "job.yaml", Limits())
+    assert not problems
+    return document.data
+
+
 def change_one(folder: Path, number: int) -> None:
     """Edit the first job of trainc's folder, each time otherwise."""
     (folder / "job-00000.yaml").write_text(trainjob(0).replace("sweep-0", f"sweep-again-{number}"))
 
 
-def folders(folder: Path, count: int) -> tuple[Path, Path]:
-    """The folders of `count` jobs for trainc and for kustomize."""
-    return folder / f"trainc-{count}", folder / f"kustomize-{count}"
+def folders(folder: Path, count: int, *, alone: bool = False) -> tuple[Path, Path]:
+    """The folders of `count` jobs for trainc and for kustomize; `alone`, those of JobSets without PodGroups."""
+    end = f"{count}-alone" if alone else str(count)
+    return folder / f"trainc-{end}", folder / f"kustomize-{end}"
 
 
-def write_jobs(folder: Path, count: int) -> None:
+def write_jobs(folder: Path, count: int, *, alone: bool = False) -> None:
     """Fill both folders, one job a file."""
-    ours, theirs = folders(folder, count)
+    ours, theirs = folders(folder, count, alone=alone)
     for made in (ours, theirs):
         made.mkdir(parents=True)
-    (ours / "runtime.yaml").write_text(RUNTIME)
+    (ours / "runtime.yaml").write_text(RUNTIME_ALONE if alone else RUNTIME)
     for number in range(count):
         (ours / f"job-{number:05}.yaml").write_text(trainjob(number))
     compiled = compile_paths([ours], options=Options(release=RELEASE))
@@ -128,4 +164,4 @@ def write_jobs(folder: Path, count: int) -> None:
 
 
 if __name__ == "__main__":
-    write_jobs(Path(sys.argv[1]), int(sys.argv[2]))
+    write_jobs(Path(sys.argv[1]), int(sys.argv[2]), alone="alone" in sys.argv[3:])

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from benchmarks.jobs import RELEASE, RUNTIME, trainjob
+from benchmarks.jobs import RELEASE, RUNTIME, parsed, trainjob
 from trainc import Options, compile_trainjob
 from trainc.api.schema import check
 from trainc.emit.yaml_writer import dump_yaml
@@ -21,19 +21,13 @@ OPTIONS = Options(release=RELEASE)
 
 @pytest.fixture(scope="module")
 def runtime() -> dict[str, Any]:
-    return value_of(RUNTIME)
-
-
-def value_of(text: str) -> dict[str, Any]:
-    [document], problems = read_documents(text.encode(), "job.yaml", Limits())
-    assert not problems
-    return document.data
+    return parsed(RUNTIME)
 
 
 def distinct_jobs() -> Callable[[], tuple[tuple[dict[str, Any]], dict[str, Any]]]:
     """Another job for each round, so that nothing is answered from a cache of the round before."""
     numbers = count()
-    return lambda: ((value_of(trainjob(next(numbers))),), {})
+    return lambda: ((parsed(trainjob(next(numbers))),), {})
 
 
 def test_read(benchmark: Any) -> None:
@@ -61,7 +55,7 @@ def test_emit(benchmark: Any, runtime: dict[str, Any]) -> None:
     numbers = count()
 
     def compiled() -> tuple[tuple[Any], dict[str, Any]]:
-        return (compile_trainjob(value_of(trainjob(next(numbers))), [runtime], OPTIONS).manifests,), {}
+        return (compile_trainjob(parsed(trainjob(next(numbers))), [runtime], OPTIONS).manifests,), {}
 
     benchmark.pedantic(dump_yaml, setup=compiled, rounds=500, warmup_rounds=50)
 
@@ -69,7 +63,7 @@ def test_emit(benchmark: Any, runtime: dict[str, Any]) -> None:
 def test_whole(benchmark: Any, runtime: dict[str, Any]) -> None:
     numbers = count()
     benchmark.pedantic(
-        lambda text: compile_trainjob(value_of(text), [runtime], OPTIONS).to_yaml(),
+        lambda text: compile_trainjob(parsed(text), [runtime], OPTIONS).to_yaml(),
         setup=lambda: ((trainjob(next(numbers)),), {}),
         rounds=500,
         warmup_rounds=50,

@@ -6,11 +6,14 @@ import contextlib
 import json
 import subprocess
 import sys
+import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 Json = dict[str, Any]
+SECONDS = 120
 INITIALIZE: Json = {"processId": None, "rootUri": None, "capabilities": {}}
 
 
@@ -100,21 +103,31 @@ class Editor:
 def editing(root: Path, words: Sequence[str] = (), capabilities: Json | None = None) -> Iterator[Editor]:
     """A session in a folder, initialized; the server has to end when it is told to."""
     command = [sys.executable, "-m", "trainc", "lsp", *words]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    editor = Editor(process, root)
-    try:
-        folders = [{"uri": root.as_uri(), "name": root.name}]
-        given = {"rootUri": root.as_uri(), "workspaceFolders": folders, "capabilities": capabilities or {}}
-        editor.request("initialize", {**INITIALIZE, **given})
-        editor.notify("initialized", {})
-        yield editor
-        editor.request("shutdown")
-        editor.notify("exit")
-        assert process.wait(60) == 0
-    finally:
-        process.kill()
-        _, said = process.communicate()
-    assert b"Traceback" not in said, said.decode()
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said)
+        # An answer that does not come is a failure, and no wait for ever.
+        ends = threading.Timer(SECONDS, process.kill)
+        ends.start()
+        try:
+            yield from _session(Editor(process, root), capabilities)
+        finally:
+            ends.cancel()
+            process.kill()
+            process.communicate()
+            said.seek(0)
+            complaint = said.read().decode()
+        assert "Traceback" not in complaint, complaint
+
+
+def _session(editor: Editor, capabilities: Json | None) -> Iterator[Editor]:
+    folders = [{"uri": editor.root.as_uri(), "name": editor.root.name}]
+    given = {"rootUri": editor.root.as_uri(), "workspaceFolders": folders, "capabilities": capabilities or {}}
+    editor.request("initialize", {**INITIALIZE, **given})
+    editor.notify("initialized", {})
+    yield editor
+    editor.request("shutdown")
+    editor.notify("exit")
+    assert editor.process.wait(60) == 0
 
 
 RUNTIME = """\

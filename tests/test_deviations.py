@@ -32,7 +32,7 @@ def warned(result: Any, code: str) -> bool:
     return any(d.code == code and d.severity == "warning" for d in result.diagnostics)
 
 
-def test_a_job_that_is_awaited_is_no_member_of_the_gang() -> None:
+def test_a_job_that_is_awaited_is_not_a_member_of_the_gang() -> None:
     rt = runtime(INITIALIZER, job(**AFTER), policy={"numNodes": 4}, gang={"coscheduling": {}})
     controller, gitops = both(trainjob(), rt)
     assert one(controller, "PodGroup")["spec"]["minMember"] == 5
@@ -216,7 +216,7 @@ def test_flux_runs_the_words_of_the_command() -> None:
     assert warned(controller, "FluxCommandFlattened")
 
 
-def test_an_elastic_policy_is_honoured() -> None:
+def test_an_elastic_policy_is_applied() -> None:
     rt = runtime(policy={"torch": {"elasticPolicy": {"minNodes": 1, "maxNodes": 3}}})
     controller, gitops = both(trainjob({}), rt, release="2.1")
     assert env(controller)["PET_NNODES"] == "1"

@@ -29,7 +29,7 @@ def check_of(target: str) -> Callable[[bytes], None]:
 
 
 @pytest.mark.parametrize("finding", FINDINGS, ids=lambda path: f"{path.parent.name}: {path.name}")
-def test_what_was_found_before_is_mended(finding: Path) -> None:
+def test_what_was_found_before_is_fixed(finding: Path) -> None:
     check_of(finding.parent.name)(finding.read_bytes())
 
 

@@ -129,6 +129,7 @@ SPEAKS_OF = (
     ("ElasticWithNumNodes", r"elasticPolicy"),
     ("FieldIgnored", r"^metadata\.ownerReferences\."),
     ("MetadataNotPropagated", r"^metadata\.(labels|annotations)\."),
+    ("MissingRequired", r"volumes\.projected\."),
     ("MissingAncestorContainer", r"containers\.name$"),
     ("OutOfRange", r"^spec\.(trainer|mlPolicy)\.numNodes$"),
     ("ResourceClaimsLost", r"resourcesPerNode\.claims"),
@@ -191,7 +192,7 @@ def test_no_field_of_a_runtime_is_silent(release: str, semantics: str) -> None:
 
 @pytest.mark.parametrize(("release", "semantics"), ALL)
 @pytest.mark.parametrize("policy", [policy for policy in POLICIES if policy != "torch"])
-def test_no_field_is_silent_beside_another_policy(policy: str, release: str, semantics: str) -> None:
+def test_no_field_is_silent_with_another_policy(policy: str, release: str, semantics: str) -> None:
     if policy in SINCE_2_2 and release < "2.2":
         return
     beside_patches = r"^spec\.(?!runtimePatches|podTemplateOverrides|podSpecOverrides)"

@@ -86,7 +86,7 @@ def test_a_block_gets_its_outcome(block: str, blocks: Path) -> None:
 
 
 @pytest.mark.parametrize("block", [block for block in BLOCKS if block not in JOBS])
-def test_nothing_is_built_of_a_block_that_is_no_trainjob(block: str, blocks: Path, tmp_path: Path) -> None:
+def test_nothing_is_built_of_a_block_that_is_not_a_trainjob(block: str, blocks: Path, tmp_path: Path) -> None:
     result = run("build", str(blocks / f"{block}.yaml"), "-o", str(tmp_path / "out"))
     assert (result.status, result.stdout, list(tmp_path.iterdir())) == (1, "", [])
 

@@ -22,7 +22,7 @@ def test_options_are_spelled_as_the_table_spells_them_and_in_its_order() -> None
         ("kubectl", ("Replace=true",), "it has none"),
         ("argocd", ("Force=true", "ServerSideApply=true"), "kubectl refuses"),
         ("argocd", ("Prune=confirm", "Prune=false"), "cannot be used together"),
-        ("flux", ("ssa=Merge", "ssa=IfNotPresent"), "one annotation"),
+        ("flux", ("ssa=Merge", "ssa=IfNotPresent"), "the same annotation"),
     ],
 )
 def test_what_a_tool_does_not_understand_is_refused(delivery: str, names: tuple[str, ...], complaint: str) -> None:

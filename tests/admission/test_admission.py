@@ -225,7 +225,7 @@ def test_a_jobset_without_a_name_is_refused_once(metadata: Json) -> None:
 @pytest.mark.parametrize(
     "document", [{}, None, [], {"kind": "TrainJob"}, {**jobset(), "apiVersion": "jobset.x-k8s.io/v1"}]
 )
-def test_what_is_no_jobset_is_refused(document: Any) -> None:
+def test_what_is_not_a_jobset_is_refused(document: Any) -> None:
     with pytest.raises(CompileError, match="NotAJobSet"):
         admit(document)
     with pytest.raises(CompileError, match="NotAJobSet"):
@@ -246,7 +246,7 @@ SERVER_METADATA = {
 }  # fmt: skip
 
 
-def test_what_the_server_keeps_beside_the_spec_is_no_hindrance() -> None:
+def test_what_the_server_keeps_besides_the_spec_is_not_a_hindrance() -> None:
     old = stored(jobset())
     old = {**old, "metadata": {**old["metadata"], **SERVER_METADATA}, "status": {"restarts": 0, "conditions": []}}
     assert refusals(old, {**old, "spec": {**old["spec"], "suspend": True}}) == []

@@ -187,7 +187,7 @@ def test_message_patterns_are_read_where_the_version_has_them(bend: Bend, versio
 
 
 @pytest.mark.parametrize("version", ["0.8", "0.10"])
-def test_an_old_jobset_accepts_a_coordinator_whose_address_is_no_label(bend: Bend, version: str) -> None:
+def test_an_old_jobset_accepts_a_coordinator_whose_address_is_not_a_label(bend: Bend, version: str) -> None:
     edits = {"spec.coordinator": {"replicatedJob": "node"}, "spec.network.subdomain": "s" * 51}
     assert codes(bend(edits), version) == ["InvalidCoordinatorLabel"]
 
@@ -212,14 +212,14 @@ def test_the_caller_picks_the_severity(bend: Bend, severity: Severity) -> None:
     assert {f.severity for f in later_failures(jobset, "0.12", severity)} == {severity}
 
 
-def test_a_derived_volume_name_is_mended_by_a_shorter_jobset(bend: Bend) -> None:
+def test_a_derived_volume_name_is_fixed_by_a_shorter_jobset(bend: Bend) -> None:
     name = "j" * 40
     jobset = bend({f"{POD}.volumes": [{"name": f"{name}-{'x' * 24}"}]}, name=name)
     (finding,) = later_failures(bake_defaults(jobset, "0.12"), "0.12", "error")
     assert finding.hint.startswith("shorten the name of the job to at most 38 characters")
 
 
-def test_a_volume_name_of_its_own_is_mended_where_it_stands(bend: Bend) -> None:
+def test_a_volume_name_of_its_own_is_fixed_where_it_stands(bend: Bend) -> None:
     jobset = bake_defaults(bend({f"{POD}.volumes": [{"name": "v" * 66}]}), "0.12")
     (finding,) = later_failures(jobset, "0.12", "error")
     assert finding.hint == "shorten it by at least 3 characters"

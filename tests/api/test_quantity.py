@@ -70,7 +70,7 @@ def test_leading_zeros_mean_nothing(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["", "abc", "1 Gi", "Gi", "1GiB", "0x10", "1e", "--1", "1_000", "٣", "1.2.3", "1" * 400]
 )
-def test_text_that_is_no_quantity_is_refused(text: str) -> None:
+def test_text_that_is_not_a_quantity_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="quantity"):
         parse_quantity(text)
 

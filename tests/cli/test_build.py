@@ -105,7 +105,7 @@ def test_warnings_do_not_keep_manifests_back(write: Write) -> None:
     assert build("job.yaml", "-q").stderr == ""
 
 
-def test_what_a_job_needs_may_stand_beside_it(write: Write) -> None:
+def test_what_a_job_needs_may_be_in_the_same_file(write: Write) -> None:
     write("job.yaml", job() + "---\n{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: x}}\n")
     result = build("job.yaml")
     assert result.status == 0
@@ -272,7 +272,7 @@ def test_two_branches_that_each_add_a_job_merge_without_a_conflict(write: Write)
     assert len(files("rendered")) == 3
 
 
-def test_the_output_folder_is_no_input_even_inside_it(write: Write) -> None:
+def test_the_output_folder_is_not_an_input_even_inside_it(write: Write) -> None:
     write("job.yaml", job())
     build("-o", "out")
     write("out/stray.yaml", job("stray"))
@@ -306,7 +306,7 @@ def test_check_says_what_would_change_and_changes_nothing(write: Write) -> None:
         assert f"{line}\n" in result.stdout
 
 
-def test_more_is_said_when_asked_for(write: Write) -> None:
+def test_more_is_reported_when_requested(write: Write) -> None:
     write("jobs.yaml", job())
     assert build("jobs.yaml", "-o", "out", "-v").stderr == (
         "1 document read, 1 TrainJob compiled\ncreated out/team-a/llm.yaml\nout: 1 file created\n"
@@ -319,7 +319,7 @@ def test_limits_can_be_lowered_and_raised(write: Write) -> None:
     assert build("--max-documents", "2").status == 0
 
 
-def test_without_a_release_the_newest_is_taken_and_said(write: Write) -> None:
+def test_without_a_release_the_newest_is_taken_and_reported(write: Write) -> None:
     write("jobs.yaml", job())
     result = run("build")
     assert "info[ReleaseNotPinned]" in result.stderr

@@ -78,7 +78,7 @@ def test_a_fragment_in_a_folder_is_checked_and_does_not_disturb_a_build() -> Non
     assert "info[SkippedDocument] skipped 1 document of other kinds" in built.stderr
 
 
-def test_a_trainjob_without_a_version_is_no_document_of_another_kind() -> None:
+def test_a_trainjob_without_a_version_is_not_a_document_of_another_kind() -> None:
     Path("right.yaml").write_text(RIGHT.partition("\n")[2], encoding="utf-8")
     result = run("build", "right.yaml", "--release", "2.3")
     assert result.status == 1

@@ -83,7 +83,7 @@ def test_paths_in_it_lead_from_its_own_folder(repository: Path, monkeypatch: pyt
     assert "name: llm" in run("build", "-o", "-").stdout
 
 
-def test_it_is_no_document_of_the_input(repository: Path) -> None:
+def test_it_is_not_a_document_of_the_input(repository: Path) -> None:
     configure('release: "2.3"\n')
     assert run("build").stderr == ""
 
@@ -106,14 +106,14 @@ def test_it_is_no_document_of_the_input(repository: Path) -> None:
         (JOB, "trainc.yaml:2:1: error[InvalidConfiguration] kind: this is a TrainJob, not a trainc settings file"),
     ],
 )
-def test_what_is_wrong_with_it_is_said_and_nothing_is_built(text: str, expected: str) -> None:
+def test_what_is_wrong_with_it_is_reported_and_nothing_is_built(text: str, expected: str) -> None:
     configure(text)
     result = run("build", "jobs")
     assert (result.status, result.stdout) == (1, "")
     assert expected in result.stderr
 
 
-def test_everything_wrong_with_it_is_said_at_once() -> None:
+def test_everything_wrong_with_it_is_reported_at_once() -> None:
     configure("relase: '2.3'\nsemantics: git\noutput: ''\n")
     assert run("build", "jobs").stderr.count("error[InvalidConfiguration]") == 3
 

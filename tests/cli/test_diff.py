@@ -119,7 +119,7 @@ def test_runtimes_of_a_revision_are_those_of_the_revision(repository: Path) -> N
     assert "runtimes does not exist (in git:HEAD)" in result.stderr
 
 
-def test_an_empty_revision_is_no_error(repository: Path) -> None:
+def test_an_empty_revision_is_not_an_error(repository: Path) -> None:
     shutil.rmtree("jobs")
     Path("elsewhere").mkdir()
     Path("elsewhere/llm.yaml").write_text(JOB)

@@ -79,7 +79,7 @@ def test_a_shallow_clone_is_told_how_to_get_the_rest(
     assert "fetch-depth" not in run("diff", "git:HEAD~7").stderr
 
 
-def test_what_a_release_drops_is_told_even_where_warnings_are_not(tmp_path: Path) -> None:
+def test_what_a_release_drops_is_reported_even_where_warnings_are_not(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.yaml").write_text(JOB.replace("NAME", name), encoding="utf-8")
     words = ("diff", str(tmp_path), "--releases", "2.1..2.3", "--quiet", "--format", "json")

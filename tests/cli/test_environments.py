@@ -104,7 +104,7 @@ def test_files_by_hand_in_one_output_keep_all_output_back() -> None:
     assert rendered() == BOTH[1:]
 
 
-def test_a_finding_that_is_the_same_in_all_environments_is_said_once_and_about_none() -> None:
+def test_a_finding_that_is_the_same_in_all_environments_is_reported_once_and_about_none() -> None:
     checked = run("check")
     assert checked.status == 0
     assert checked.stderr.count("warning[UnexpandedShellVariable]") == 1
@@ -180,7 +180,7 @@ def test_wrong_usage_names_the_environments(words: tuple[str, ...], expected: st
         ("{dev: {environments: {}}}", "unknown key in an environment"),
     ],
 )
-def test_what_is_wrong_with_environments_is_said_at_its_place(environments: str, expected: str) -> None:
+def test_what_is_wrong_with_environments_is_reported_at_its_place(environments: str, expected: str) -> None:
     write("trainc.yaml", f"release: '2.3'\nenvironments: {environments}\n")
     result = run("check")
     assert result.status == 1

@@ -102,7 +102,7 @@ def test_a_job_under_a_name_that_is_not_read_is_named(name: str) -> None:
     assert f"info[OtherExtension] jobs/{name} contains a TrainJob, but was not read" in expected
 
 
-def test_a_note_that_is_no_document_of_ours_is_not_named() -> None:
+def test_a_note_that_is_not_a_document_of_ours_is_not_named() -> None:
     write("jobs/README.yaml.txt", "How to write a TrainJob: kind: TrainJob comes first.\n")
     assert "OtherExtension" not in run("build").stderr
 

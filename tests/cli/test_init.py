@@ -19,6 +19,7 @@ FILES = [
     ".github/workflows/trainc.yaml",
     ".pre-commit-config.yaml",
     ".vscode/overlay.schema.json",
+    ".vscode/sweep.schema.json",
     ".vscode/settings.json",
     ".vscode/trainc.schema.json",
     ".vscode/trainc.yaml.schema.json",
@@ -162,7 +163,7 @@ def test_a_readme_and_other_files_that_are_there_stay(tmp_path: Path, monkeypatc
     assert run("build", "--check").status == 0
 
 
-def test_a_file_where_a_folder_should_be_is_said(tmp_path: Path) -> None:
+def test_a_file_where_a_folder_should_be_is_reported(tmp_path: Path) -> None:
     (tmp_path / "training").touch()
     result = run("init", str(tmp_path / "training"))
     assert result.status == 2

@@ -84,9 +84,46 @@ def test_the_version_names_what_is_followed() -> None:
 def test_the_port_lists_the_releases_and_deviations_that_there_are() -> None:
     port = read_port()
     assert tuple(port["releases"]) == RELEASES
-    assert set(port) == {"repositories", "releases", "tools", "deviations"}
+    assert set(port) == {"repositories", "releases", "tools", "deviations", "kept", "defects"}
     listed = [(d["id"], d["what"], d["reason"]) for d in port["deviations"]]
     assert listed == [(d.id, d.summary, d.reason) for d in DEVIATIONS]
+
+
+DIFFERENCES = [entry for section in ("deviations", "kept", "defects") for entry in read_port()[section]]
+# What each state comes with.
+STATES = {
+    "merged": {"since", "in"},
+    "proposed": {"since", "in"},
+    "proposed otherwise": {"since", "in", "because"},
+    "declined": {"since", "in", "because"},
+    "none found": {"asOf"},
+    "not applicable": {"because"},
+}
+
+
+@pytest.mark.parametrize("entry", DIFFERENCES, ids=[entry["id"] for entry in DIFFERENCES])
+def test_each_difference_says_what_upstream_says_of_it(entry: dict[str, Any]) -> None:
+    column = entry["upstream"]
+    assert set(column) == {"state", *STATES[column["state"]]}
+    assert all(
+        re.fullmatch(r"(kubeflow|kubernetes-sigs)/(trainer|jobset|kueue)#\d+", place)
+        for place in column.get("in", ["kubeflow/trainer#1"])
+    )
+    assert re.fullmatch(r"20\d\d-\d\d(-\d\d)?", column.get("since") or column.get("asOf") or "2026-01")
+
+
+def test_differences_have_names_of_their_own() -> None:
+    assert len({entry["id"] for entry in DIFFERENCES}) == len(DIFFERENCES)
+
+
+@pytest.mark.parametrize("words", [("--version", "-v"), ("version", "--verbose"), ("-V", "-v")])
+def test_the_version_shows_what_upstream_says_where_it_is_asked_to(words: tuple[str, ...]) -> None:
+    shown = run(*words).stdout
+    assert "  patch-targets-checked: " in shown
+    assert "\n    upstream: proposed since 2026-08-18 (kubeflow/trainer#3948)\n" in shown
+    assert "\n    upstream: none found by 2026-11-22\n" in shown
+    assert shown.count("    upstream: ") == len(DIFFERENCES)
+    assert "upstream:" not in run("version").stdout
 
 
 @pytest.mark.parametrize(
@@ -161,7 +198,7 @@ def trainc(*words: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run([sys.executable, "-m", "trainc", *words], stderr=subprocess.PIPE, check=False, **options)
 
 
-def test_a_reader_that_goes_away_is_no_error_of_ours() -> None:
+def test_a_reader_that_goes_away_is_not_an_error_of_ours() -> None:
     read, write = os.pipe()
     os.close(read)
     result = trainc("rule", "--all", stdout=write)
@@ -174,7 +211,7 @@ def test_a_reader_that_goes_away_is_no_error_of_ours() -> None:
     "words",
     [["build", str(JOB), "--release", "2.3", "-q"], ["build", "--help"], ["runtimes", "show", "--help"], ["--help"]],
 )
-def test_a_full_disk_is_said_in_a_line(words: list[str]) -> None:
+def test_a_full_disk_is_reported_in_a_line(words: list[str]) -> None:
     with open("/dev/full", "wb") as full:
         result = trainc(*words, stdout=full)
     assert (result.returncode, result.stderr) == (1, b"trainc: standard output: No space left on device\n")

@@ -33,7 +33,7 @@ def test_v1_jobs_alone_are_an_error_that_names_migrate(command: str, folder: Pat
 
 
 @pytest.mark.parametrize("command", ["build", "check"])
-def test_v1_jobs_beside_trainjobs_are_a_warning(command: str, folder: Path) -> None:
+def test_v1_jobs_with_trainjobs_are_a_warning(command: str, folder: Path) -> None:
     (folder / "new.yaml").write_text(TRAINJOB, encoding="utf-8")
     result = run(command, str(folder))
     assert result.status == 0

@@ -27,7 +27,7 @@ def carets(text: str, line: int, column: int, tmp_path: Path) -> list[str]:
     return excerpt(Files(), Source(str(path), line, column))
 
 
-def test_a_diagnostic_reads_from_place_to_mend() -> None:
+def test_a_diagnostic_reads_from_place_to_help() -> None:
     report = text_report([found(file="-", line=2, column=3)], Files(b"a:\n  spec: 1\n"), PLAIN)
     assert report == (
         "-:2:3: error[SomeCode] spec.x: it is wrong\n"
@@ -78,6 +78,12 @@ def test_the_caret_stands_under_the_word(text: str, line: int, column: int, unde
 @pytest.mark.parametrize("text", ["x" * 200 + "\n", "a\x1b[31mb: 1\n", "\t\n", ""])
 def test_a_line_that_would_spoil_the_screen_is_left_out(text: str, tmp_path: Path) -> None:
     assert carets(text, 1, 1, tmp_path) == []
+
+
+@pytest.mark.parametrize(("text", "seen"), [("\tnumNodes: 4\n", "→numNodes: 4"), ("numNodes:\u00a04\n", "numNodes:·4")])
+def test_a_space_that_yaml_does_not_take_for_one_can_be_seen(text: str, seen: str, tmp_path: Path) -> None:
+    _, shown, _ = carets(text, 1, 1, tmp_path)
+    assert shown == f"1 | {seen}"
 
 
 def test_the_number_of_a_line_has_room(tmp_path: Path) -> None:
@@ -190,7 +196,7 @@ def test_inside_a_block_of_text_the_line_is_shown_that_holds_what_is_named(tmp_p
     assert excerpt(Files(), source, "--node_rank 0 is the same for all")[1] == "4 | - |"
 
 
-def test_what_every_job_of_a_kind_needs_is_said_once() -> None:
+def test_what_every_job_of_a_kind_needs_is_reported_once() -> None:
     needed = [Diagnostic("SecretNeeded", "info", f"pods mount {name}", object=f"TrainJob a/{name}") for name in "xyz"]
     report = text_report([*needed, found(file="")], Files(), PLAIN)
     assert report.count("SecretNeeded") == 1

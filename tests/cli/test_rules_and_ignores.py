@@ -145,7 +145,7 @@ def test_an_error_that_would_leave_a_hole_in_the_output_stays_one() -> None:
         ("[UnknownField]", "rules: rules must be a mapping"),
     ],
 )
-def test_what_is_wrong_with_rules_is_said_at_its_place(rules: str, expected: str) -> None:
+def test_what_is_wrong_with_rules_is_reported_at_its_place(rules: str, expected: str) -> None:
     configure(rules)
     result = run("check")
     assert result.status == 1

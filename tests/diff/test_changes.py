@@ -103,7 +103,7 @@ SAME = {
 
 
 @pytest.mark.parametrize(("before", "after"), SAME.values(), ids=SAME)
-def test_what_only_looks_different_is_no_change(before: Json, after: Json) -> None:
+def test_what_only_looks_different_is_not_a_change(before: Json, after: Json) -> None:
     assert compare_manifests(normalize(strip_server_fields(before)), normalize(strip_server_fields(after))) == ((), ())
 
 
@@ -162,7 +162,7 @@ def test_a_manifest_does_not_differ_from_itself(manifest: Json) -> None:
 
 
 @given(st.data(), MANIFESTS)
-def test_another_order_of_keys_and_of_named_items_is_no_change(data: st.DataObject, manifest: Json) -> None:
+def test_another_order_of_keys_and_of_named_items_is_not_a_change(data: st.DataObject, manifest: Json) -> None:
     assert compare_manifests(manifest, reordered(manifest, data.draw))[0] == ()
 
 

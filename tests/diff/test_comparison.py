@@ -72,7 +72,7 @@ def test_what_the_hash_leaves_out_stays_in_place_under_it() -> None:
     assert alone == {"labels": "in-place", "image": "re-created"}
 
 
-def test_another_order_of_variables_is_no_change_but_is_pointed_out_where_it_is_refused() -> None:
+def test_another_order_of_variables_is_not_a_change_but_is_pointed_out_where_it_is_refused() -> None:
     diff = diff_of(manifests(), in_jobset(manifests(), lambda m: trainer(m)["env"].reverse()))
     job = only(diff)
     assert not diff.has_changes

@@ -40,7 +40,7 @@ def test_a_larger_gang_is_an_update_of_its_objects_and_refused_for_the_jobset() 
     assert any("requires 6 pods instead of 4" in note for note in found.notes)
 
 
-def test_another_mode_is_refused_and_only_who_forces_makes_the_objects_anew() -> None:
+def test_another_mode_is_refused_and_only_who_forces_recreates_the_objects() -> None:
     found = changed(rendered(), rendered(mode="single"))
     assert outcomes(found) == outcomes(found, ARGOCD) == {"PodGroup llm": "immutable", "Workload llm": "immutable"}
     assert set(outcomes(found, FLUX_FORCE).values()) == {"re-created"}
@@ -77,7 +77,7 @@ def test_all_groups_belong_to_their_job(fields: Any) -> None:
     assert [found.label for found in diff.jobs] == ["team-a/llm"]
 
 
-def test_a_gang_for_another_scheduler_is_no_end_of_the_job() -> None:
+def test_a_gang_for_another_scheduler_is_not_an_end_of_the_job() -> None:
     before = compiled(trainjob(), runtime(JUDGE, job(), gang={"coscheduling": {}}), kubernetes="1.37").manifests
     found = changed(before, rendered(1))
     assert {o.status for o in found.objects} == {"added", "removed", "changed"}

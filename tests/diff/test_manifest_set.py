@@ -32,7 +32,7 @@ def kinds(*documents: Json) -> list[str]:
     return [manifest["kind"] for manifest in manifest_set(inputs(*documents), OPTIONS).manifests]
 
 
-def test_sources_are_compiled_and_what_lies_beside_them_is_not_compared() -> None:
+def test_sources_are_compiled_and_what_is_next_to_them_is_not_compared() -> None:
     found = manifest_set(inputs(trainjob(), runtime(), CONFIG), OPTIONS)
     assert found.compiled
     assert [manifest["kind"] for manifest in found.manifests] == ["JobSet"]
@@ -71,7 +71,7 @@ def test_annotations_that_are_none_are_refused() -> None:
         kinds({**CONFIG, "metadata": {"name": "c", "annotations": ["a"]}})
 
 
-def test_a_field_that_the_release_does_not_know_is_no_obstacle() -> None:
+def test_a_field_that_the_release_does_not_know_is_not_an_obstacle() -> None:
     assert kinds(bent(jobset(), lambda m: m["spec"].update(fromTheFuture=1))) == ["JobSet"]
 
 

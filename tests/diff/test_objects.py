@@ -55,7 +55,7 @@ def test_a_hashed_name_is_matched_by_its_plain_one() -> None:
     }
 
 
-def test_a_new_hash_alone_is_no_field_that_changed() -> None:
+def test_a_new_hash_alone_is_not_a_field_that_changed() -> None:
     diff = diff_of(hashed(2), hashed(3))
     (found,) = diff.jobs
     text = json.dumps([[change.before, change.after] for o in found.objects for change in o.changes])

@@ -146,7 +146,7 @@ def test_a_client_side_apply_takes_away_what_the_webhook_filled_in_and_a_server_
     assert outcomes(bare, bent(bare, set_metadata(labels={"a": "b"}))) == row("r ri n i i i")
 
 
-def test_writing_out_a_default_is_no_change_to_the_cluster() -> None:
+def test_writing_out_a_default_is_not_a_change_to_the_cluster() -> None:
     bare = bent(jobset(), without_defaults)
     found = diff_of([bare], [jobset()]).jobs[0].objects[0]
     assert {verdict.outcome for way, verdict in found.verdicts.items() if way in {"kubectl", "flux"}} == {"nothing"}
@@ -163,7 +163,7 @@ def test_removing_a_policy_is_seen_by_no_rule() -> None:
     assert outcomes(old, bent(old, lambda m: m["spec"].pop("failurePolicy"))) == row("i ii n i i n")
 
 
-def test_a_change_is_judged_by_itself_beside_one_that_is_refused() -> None:
+def test_a_change_is_judged_by_itself_next_to_one_that_is_refused() -> None:
     old = jobset()
     new = bent(bent(old, set_trainer(image="other")), set_metadata(labels={"a": "b"}))
     (found,) = diff_of([old], [new]).jobs[0].objects

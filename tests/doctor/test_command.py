@@ -103,7 +103,7 @@ def test_queues_are_asked_for_where_a_job_names_one(kubectl: Fake) -> None:
 def test_a_question_that_is_refused_is_named(kubectl: Fake) -> None:
     kubectl(GOOD, fails="crd")
     result = run("doctor", JOB, "--release", "2.3")
-    assert (result.status, "not asked: custom resource definitions: Error: crd is forbidden" in result.stdout) == (
+    assert (result.status, "no answer: custom resource definitions: Error: crd is forbidden" in result.stdout) == (
         0,
         True,
     )
@@ -159,7 +159,7 @@ def test_json_is_for_programs(tmp_path: Path) -> None:
     assert result.status == 0
 
 
-def test_a_job_that_does_not_compile_is_told_beside_the_table(tmp_path: Path) -> None:
+def test_a_job_that_does_not_compile_is_reported_next_to_the_table(tmp_path: Path) -> None:
     path = tmp_path / "job.yaml"
     path.write_text(json.dumps(trainjob(runtime="none")), encoding="utf-8")
     result = run("doctor", str(path), "--release", "2.3", "--from", str(CLUSTER))

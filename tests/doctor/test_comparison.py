@@ -73,7 +73,7 @@ def test_every_component_is_known_by_its_image(image: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("image", ["registry.k8s.io/kube-scheduler:v1.36.2", "x/my-jobset/jobsets:v1.0", "", "kueue"])
-def test_images_of_others_are_nobodys(image: str) -> None:
+def test_images_of_others_are_left_alone(image: str) -> None:
     assert components([deployment(image)]) == {}
 
 
@@ -127,12 +127,25 @@ def test_kubernetes_is_as_old_as_trainers_tests_at_least(version: str, status: s
 
 
 @pytest.mark.parametrize(
+    ("version", "status", "hint"),
+    [
+        ("v1.35.2", "OK", ""),
+        ("v1.34.9", "differs", "compile with --kubernetes 1.34"),
+        ("v1.36.0", "OK", "compile with --kubernetes 1.36"),
+    ],
+)
+def test_kubernetes_is_the_minor_that_jobs_are_compiled_for(version: str, status: str, hint: str) -> None:
+    row = rows(server(version), meant="1.35")["Kubernetes"]
+    assert (row.wanted, row.status, row.hint) == ("1.35", status, hint)
+
+
+@pytest.mark.parametrize(
     ("release", "version", "status", "hint"),
     [
         ("2.3", "v0.12.0", "OK", ""),
-        ("2.2", "v0.12.0", "OK", "newer, which usually works; --release 2.3 goes with it"),
+        ("2.2", "v0.12.0", "OK", "newer, which usually works; --release 2.3 uses it"),
         ("2.3", "v0.13.0", "OK", "newer, which usually works"),
-        ("2.3", "v0.11.1", "differs", "compile with --release 2.2, which goes with it, or install JobSet 0.12"),
+        ("2.3", "v0.11.1", "differs", "compile with --release 2.2, which uses it, or install JobSet 0.12"),
         ("2.3", "v0.9.1", "differs", "install JobSet 0.12"),
     ],
 )
@@ -218,7 +231,7 @@ def test_text_and_json_say_the_same() -> None:
     assert (form["version"], form["release"], form["unanswered"]) == (1, "2.3", unanswered)
     for line, component in zip(text.splitlines()[1:], form["components"], strict=False):
         assert [component[key] in line for key in ("name", "wanted", "found", "status", "hint")] == [True] * 5
-    assert "not asked: deployments: Forbidden" in text
+    assert "no answer: deployments: Forbidden" in text
 
 
 BROKEN: list[Any] = [

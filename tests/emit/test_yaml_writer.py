@@ -147,7 +147,7 @@ def test_the_text_is_what_a_reviewer_expects() -> None:
     assert dump_yaml([JOB_SET]) == JOB_SET_TEXT
 
 
-def test_documents_are_separated_and_none_is_no_text() -> None:
+def test_documents_are_separated_and_none_is_not_text() -> None:
     assert dump_yaml([{"a": 1}, {}, {"b": "x"}]) == "a: 1\n---\n{}\n---\nb: x\n"
     assert dump_yaml([]) == ""
 

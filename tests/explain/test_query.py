@@ -70,7 +70,7 @@ def test_an_expression_names_fields(expression: str, first: str, count: int) -> 
 @pytest.mark.parametrize(
     "expression", ["metadata.label", "env", "spec.replicatedJobs[2]", "metadata.labels.plain.more"]
 )
-def test_an_expression_that_is_no_path_from_the_root_names_nothing(expression: str) -> None:
+def test_an_expression_that_is_not_a_path_from_the_root_names_nothing(expression: str) -> None:
     assert found(expression) == []
 
 

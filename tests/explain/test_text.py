@@ -68,7 +68,7 @@ def test_a_field_that_the_jobset_lacks_is_looked_for_in_the_other_objects() -> N
     assert [o.name.kind for o in chosen("podgroup/llm:metadata").objects] == ["PodGroup"]
 
 
-def test_a_miss_is_no_explanation() -> None:
+def test_a_miss_is_not_an_explanation() -> None:
     found = choose(explained(JOB, RUNTIME).explanation, "minMembers")
     assert isinstance(found, NoMatch)
     assert "PodGroup:minMember" in [name.replace("spec.", "") for name in found.near]

@@ -45,7 +45,7 @@ def test_a_job_that_grows_beyond_its_queue() -> None:
     ]
 
 
-def test_nothing_changes_nothing_is_said() -> None:
+def test_nothing_changes_nothing_is_reported() -> None:
     assert changes_of([queue("a", 8)], [queue("a", 8)], jobset(), jobset("big", pods=2)) == []
 
 

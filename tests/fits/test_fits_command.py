@@ -97,7 +97,7 @@ def test_a_job_whose_input_is_wrong_is_not_judged(tmp_path: Path) -> None:
     assert (result.status, result.stdout) == (1, "")
 
 
-def test_without_a_cluster_nothing_can_be_said(tmp_path: Path) -> None:
+def test_without_a_cluster_nothing_can_be_decided(tmp_path: Path) -> None:
     assert run("fits", str(tmp_path)).status == 2
     missing = run("fits", str(CASE / "jobs.yaml"), "--cluster", str(tmp_path / "gone"), "--release", "2.3")
     assert (missing.status, "NoSuchPath" in missing.stderr) == (1, True)

@@ -142,7 +142,7 @@ def test_a_limit_range_forbids_it() -> None:
     )
 
 
-def test_a_missing_cohort_is_no_fault_and_a_circle_is_one() -> None:
+def test_a_missing_cohort_is_not_a_fault_and_a_circle_is_one() -> None:
     assert alone(jobset(), [queue("a", 8, cohortName="gone"), local("a")]).verdict == "fits"
     circle = [kueue("Cohort", "x", {"parentName": "y"}), kueue("Cohort", "y", {"parentName": "x"})]
     found = alone(jobset(), [queue("a", 8, cohortName="x"), local("a"), *circle])

@@ -74,7 +74,7 @@ def test_an_absolute_path_in_an_overlay_is_refused_and_may_be_allowed(repository
     assert build("overlays/dev", "--allow-outside").status == 0
 
 
-def test_an_overlay_s_file_is_no_link_to_elsewhere(repository: Path) -> None:
+def test_an_overlay_s_file_is_not_a_link_to_elsewhere(repository: Path) -> None:
     (repository / "overlays" / "dev" / "overlay.yaml").symlink_to(repository.parent / "outside" / "overlay.yaml")
     outside_is_refused("overlays/dev")
 
@@ -94,7 +94,7 @@ def test_trainc_yaml_leads_nowhere_else(key: str, path: str, repository: Path) -
     assert not list((repository.parent / "outside").glob("team-a/*"))
 
 
-def test_trainc_yaml_itself_is_no_link_to_elsewhere(repository: Path) -> None:
+def test_trainc_yaml_itself_is_not_a_link_to_elsewhere(repository: Path) -> None:
     (repository / "trainc.yaml").symlink_to(repository.parent / "outside" / "secret.yaml")
     outside_is_refused()
 

@@ -120,7 +120,7 @@ def test_what_is_too_large_is_refused_before_it_is_read(tree: Tree, tmp_path: Pa
     tree(*((FILE, f"{i}.yaml", b"#" * 100_000) for i in range(61)))
     target = tmp_path / "target"
     target.mkdir()
-    with pytest.raises(CompileError, match="above 5,000,000"):
+    with pytest.raises(CompileError, match="limit of bytes, 5,000,000"):
         write_revision(repository_of("."), "evil", str(target), Limits(file_bytes=5_000_000))
     with pytest.raises(CompileError, match="more than 60 files"):
         write_revision(repository_of("."), "evil", str(target), Limits(documents=60))

@@ -129,7 +129,7 @@ def test_the_clock_stops_what_is_not_counted() -> None:
             pass
 
 
-def test_a_sweep_of_a_thousand_jobs_is_no_attack() -> None:
+def test_a_sweep_of_a_thousand_jobs_is_not_an_attack() -> None:
     template = (
         "{% for rate in rates %}\n{% for image in images %}\n---\nname: sweep-{{ loop.index }}-{{ rate | tojson }}\n"
         "image: {{ image | lower }}\nargs: [{{ args | join(', ') }}]\n{% if loop.first and rate in rates %}a: 1\n{% endif %}\n"

@@ -76,7 +76,7 @@ def test_no_command_says_what_somebody_would_obey(command: str, repository: Path
 
 
 @pytest.mark.parametrize("command", ["check", "build", "explain", "graph", "migrate --check", "diff jobs"])
-def test_the_name_of_a_file_is_no_command(command: str, repository: Path) -> None:
+def test_the_name_of_a_file_is_not_a_command(command: str, repository: Path) -> None:
     result = run(*command.split(), "::add-mask::error.yaml")
     assert result.status in (0, 1)
     assert_unobeyed(result.stderr)

@@ -72,7 +72,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     "command", ["check jobs", "build jobs", "explain jobs", "build -", "krm", "rule UnknownField", "diff - jobs"]
 )
-def test_a_stream_that_is_closed_is_no_defect(command: str, closed: str, folder: Path) -> None:
+def test_a_stream_that_is_closed_is_not_a_defect(command: str, closed: str, folder: Path) -> None:
     status, reported = trainc(*command.split(), "--release=2.3" if " jobs" in command else "-h", closed=closed)
     assert status in (0, 1, 2)
     assert "Traceback" not in reported

@@ -113,7 +113,7 @@ def test_what_is_refused_is_not_written(python: str, tmp_path: Path) -> None:
     ("text", "message"),
     [("1 / 0\n", "wrong.py:1: ZeroDivisionError"), ("print('hello')\n", "wrong.py submits no TrainJob")],
 )
-def test_a_script_that_fails_or_submits_nothing_is_said_to(
+def test_a_script_that_fails_or_submits_nothing_is_reported_to(
     python: str, text: str, message: str, tmp_path: Path
 ) -> None:
     (tmp_path / "wrong.py").write_text(text, encoding="utf-8")

@@ -77,7 +77,7 @@ def test_services_of_other_namespaces_and_jobs_without_one_are_fine() -> None:
 
 
 @pytest.mark.parametrize("delivery", ["argocd", "kubectl"])
-def test_a_job_that_deletes_itself_beside_others_is_run_again_by_jobset(delivery: Any) -> None:
+def test_a_job_that_deletes_itself_among_others_is_run_again_by_jobset(delivery: Any) -> None:
     loading = job("loader", None, spec={"ttlSecondsAfterFinished": 60})
     found = compiled(trainjob(), runtime(job(), loading), delivery=delivery).diagnostics
     assert [d.path for d in found if d.code == "TTLRerun"] == [

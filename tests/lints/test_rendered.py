@@ -59,7 +59,7 @@ def test_a_renamed_jobset_no_longer_has_the_hosts_of_its_hostfile() -> None:
     assert codes(manifests) == {"StaleHost"}
 
 
-def test_a_group_of_another_namespace_is_no_group_of_this_one() -> None:
+def test_a_group_of_another_namespace_is_not_a_group_of_this_one() -> None:
     manifests = json.loads(json.dumps(rendered("torch")))
     next(m for m in manifests if m["kind"] == "PodGroup")["metadata"]["namespace"] = "elsewhere"
     assert codes(manifests) == {"StaleGroup"}

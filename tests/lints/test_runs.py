@@ -111,7 +111,7 @@ CERTAIN = {"RanksDoNotMeet", "CommandCannotStart", "InvalidImage", "LoopbackInte
 
 
 @pytest.mark.parametrize("case", RIGHT)
-def test_of_what_runs_nothing_is_said(case: str) -> None:
+def test_of_what_runs_nothing_is_reported(case: str) -> None:
     assert diagnostics_of(**{"command": ["torchrun", "train.py"], **RIGHT[case]}) == []
 
 
@@ -132,7 +132,7 @@ def test_a_finding_about_a_patch_points_into_the_patch() -> None:
     assert unused.path.startswith("spec.runtimePatches[0]")
 
 
-def test_one_process_of_a_single_node_is_a_remark() -> None:
+def test_one_process_of_a_single_node_is_an_info() -> None:
     one = trainjob({"command": ["python", "t.py"], "resourcesPerNode": GPUS})
     found = compiled(one, runtime(policy={"torch": {}})).diagnostics
     assert [d.severity for d in found if d.code == "NoLauncher"] == ["info"]

@@ -52,7 +52,7 @@ EXPANDED: dict[str, list[str]] = {
 
 
 @pytest.mark.parametrize("case", EXPANDED)
-def test_what_is_no_lost_variable_is_left_alone(case: str) -> None:
+def test_what_is_not_a_lost_variable_is_left_alone(case: str) -> None:
     assert diagnostics_of(CODE, trainjob({"command": EXPANDED[case]}), runtime(policy=TORCH)) == []
 
 

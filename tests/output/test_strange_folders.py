@@ -125,7 +125,7 @@ def test_a_journal_that_trainc_did_not_write_is_refused(journal: str, folder: Pa
 @pytest.mark.parametrize(
     "path", ["../one.yaml", "/one.yaml", ".hidden.yaml", "a/.hidden/one.yaml", "a\nb.yaml", ".yaml"]
 )
-def test_what_is_no_name_for_a_file_of_trainc_s_is_never_written(path: str, folder: Path) -> None:
+def test_what_is_not_a_name_for_a_file_of_trainc_s_is_never_written(path: str, folder: Path) -> None:
     assert codes(build(folder, {path: "text\n"})) == ["FileInTheWay"]
 
 

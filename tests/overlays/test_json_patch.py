@@ -77,7 +77,7 @@ def test_what_does_not_fit_is_refused_at_its_place(case: str, operation: Any, pl
     assert failed.value.path == place, case
 
 
-def test_what_is_no_mapping_afterwards_is_refused() -> None:
+def test_what_is_not_a_mapping_afterwards_is_refused() -> None:
     with pytest.raises(PatchFailedError):
         apply_operations({"a": 1}, [op("replace", "", value=[1])])
 
@@ -105,7 +105,7 @@ def test_what_is_added_can_be_removed_again(data: dict[str, Any], key: str, valu
     assert apply_operations(result, [op("remove", pointer)])[0] == {k: v for k, v in data.items() if k != key}
 
 
-def test_what_stands_beside_an_edited_item_stays() -> None:
+def test_neighbours_of_an_edited_item_stays() -> None:
     data = {"l": [{"a": 1}, {"b": 2}, {"c": 3}]}
     result, _ = apply_operations(data, [op("replace", "/l/1/b", value=9)])
     assert result == {"l": [{"a": 1}, {"b": 9}, {"c": 3}]}

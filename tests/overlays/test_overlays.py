@@ -129,7 +129,7 @@ def test_a_patch_reaches_runtimes_even_those_of_the_catalog(folder: Path) -> Non
     assert pod["nodeSelector"] == {"gpu": "h100"}
 
 
-def test_a_runtime_of_the_catalog_that_no_job_uses_is_no_target(folder: Path) -> None:
+def test_a_runtime_of_the_catalog_that_no_job_uses_is_not_a_target(folder: Path) -> None:
     text = "patches:\n- target: {name: jax-distributed}\n  patch: {spec: {}}\n"
     (error,) = refused(overlay(text))
     assert "PatchTargetMissing" in error

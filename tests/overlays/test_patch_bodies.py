@@ -47,7 +47,7 @@ def test_a_value_in_a_file_of_several_patches_is_found_at_its_line() -> None:
 
 
 @pytest.mark.parametrize(("text", "line"), [("a: 1\n---\nb: [\n", 4), ("a: 1\n---\n- [\n", 4), ("a: {\n", 2)])
-def test_what_is_no_yaml_is_reported_at_its_line(text: str, line: int) -> None:
+def test_what_is_not_yaml_is_reported_at_its_line(text: str, line: int) -> None:
     _, (problem,) = bodies_of(text, "p.yaml", Limits())
     assert problem.source is not None
     assert problem.source.file == "p.yaml"

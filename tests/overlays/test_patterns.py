@@ -57,7 +57,7 @@ def test_what_takes_a_backtracking_matcher_for_ever_is_answered(expression: str)
     ["(", ")", "a)", "[a", "*a", "a**", "(?=a)", "(?<!a)", r"(a)\1", r"\b", "a{2001}", "(a{900}){900}", "(" * 60 + ")" * 60,
      "a{3,2}", "(?i)a", "[z-a]", "\\"],
 )  # fmt: skip
-def test_what_is_no_expression_of_re2_or_too_large_is_refused(expression: str) -> None:
+def test_what_is_not_an_expression_of_re2_or_too_large_is_refused(expression: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         pattern(expression)
 

@@ -39,7 +39,7 @@ def test_items_of_keyed_lists_are_known_by_their_key(path: Path, steps: FieldPat
     assert stable_path(path, ENV) == steps
 
 
-def test_a_key_that_is_no_name_keeps_its_index() -> None:
+def test_a_key_that_is_not_a_name_keeps_its_index() -> None:
     assert stable_path(("env", 0), {"env": [{"name": ["x"]}]}) == ("env", 0)
     assert stable_path(("ports", 0), {"ports": [{"containerPort": 80}]}) == ("ports", Item(80, "containerPort"))
     assert stable_path(("runtimePatches", 0), {"runtimePatches": [{"manager": "m"}]}) == (

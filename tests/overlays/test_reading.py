@@ -143,7 +143,7 @@ def test_an_empty_overlay_changes_nothing() -> None:
         ({"nameHash": "yes"}, "nameHash", "nameHash is 'yes'", "true or false"),
     ],
 )
-def test_what_is_wrong_is_said_with_a_way_to_mend_it(
+def test_what_is_wrong_is_reported_with_a_way_to_fix_it(
     fields: dict[str, Any], path: str, message: str, hint: str
 ) -> None:
     _, (problem,) = read(metadata={"name": "prod"}, **fields)

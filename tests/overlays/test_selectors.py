@@ -50,7 +50,7 @@ def test_label_selectors(selector: str, fits: bool) -> None:
 
 
 @pytest.mark.parametrize("selector", ["a b", "a in b", "a=b=c", "(a)", "a in (b"])
-def test_what_is_no_selector_is_refused(selector: str) -> None:
+def test_what_is_not_a_selector_is_refused(selector: str) -> None:
     with pytest.raises(ValueError, match="not a valid selector requirement"):
         parse_selector(selector)
 

@@ -185,7 +185,7 @@ def test_a_patch_that_fails_leaves_the_document_and_says_where(
     assert "narrow its target" in first.hint
 
 
-def test_what_identifies_a_document_is_no_change_of_it() -> None:
+def test_what_identifies_a_document_is_not_a_change_of_it() -> None:
     body = {
         "apiVersion": "other/v1",
         "kind": "TrainJob",

@@ -105,13 +105,13 @@ def test_everything_that_is_wrong_is_reported_at_once(folder: Path) -> None:
     ("file", "text"),
     [("overlay.yaml", ""), ("overlay.yaml", "kind: Overlay\n"), ("overlay.yaml", HEAD + "---\n" + HEAD), (None, "")],
 )
-def test_what_is_no_overlay_is_refused(folder: Path, file: str | None, text: str) -> None:
+def test_what_is_not_an_overlay_is_refused(folder: Path, file: str | None, text: str) -> None:
     if file:
         write(f"overlays/prod/{file}", text)
     assert refused("overlays/prod")
 
 
-def test_an_overlay_by_another_name_is_no_resource(folder: Path) -> None:
+def test_an_overlay_by_another_name_is_not_a_resource(folder: Path) -> None:
     write("overlays/base.yaml", HEAD)
     (error,) = refused(overlay("resources: [../base.yaml]\n"))
     assert "overlays/base.yaml is an overlay, but is not called overlay.yaml" in error

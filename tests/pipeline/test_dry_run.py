@@ -79,7 +79,7 @@ def test_a_runtime_that_its_schema_refuses_is_not_tried() -> None:
     assert tried(runtime(policy={"torch": {"numNode": 1}})) == []
 
 
-def test_what_is_said_is_said_of_the_runtime() -> None:
+def test_what_is_reported_is_about_the_runtime() -> None:
     (found,) = tried(NODE)
     assert {(d.object, d.path.rpartition(".")[2]) for d in found} == {("ClusterTrainingRuntime rt", "containers[0]")}
 

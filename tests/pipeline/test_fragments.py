@@ -77,7 +77,7 @@ NO_FRAGMENTS = {
 
 
 @pytest.mark.parametrize("case", NO_FRAGMENTS)
-def test_what_is_no_piece_of_ours_is_left_alone(case: str) -> None:
+def test_what_is_not_a_piece_of_ours_is_left_alone(case: str) -> None:
     assert place(NO_FRAGMENTS[case]) == ""
 
 
@@ -131,7 +131,7 @@ def test_a_fragment_is_read_in_the_api_that_knows_it() -> None:
     assert any(d.severity == "error" for d in diagnostics_of(both, semantics="controller"))
 
 
-def test_what_is_wrong_in_every_api_is_told_in_trainers_own() -> None:
+def test_what_is_wrong_in_every_api_is_reported_in_trainers_own() -> None:
     info, error = diagnostics_of("mlPolicy: {numNode: 4}")
     assert info.message == "this is part of a runtime's spec and is only checked; a fragment is not compiled"
     assert error.message == "Trainer 2.3 has no field numNode here"

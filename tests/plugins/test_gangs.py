@@ -12,6 +12,9 @@ JOBS = (
     job("side", None, [container("c", **ASKED)], replicas=2),
     job(containers=[container(**ASKED)], pod={"priorityClassName": "high"}),
 )
+JUDGE = job("judge", None, replicas=2)
+READY: dict[str, Any] = {"dependsOn": [{"name": "judge", "status": "Ready"}]}
+COMPLETE: dict[str, Any] = {"dependsOn": [{"name": "judge", "status": "Complete"}]}
 
 
 def test_coscheduling_waits_for_all_pods_with_all_they_request() -> None:
@@ -114,3 +117,25 @@ def test_the_priority_of_the_last_job_that_names_one_decides() -> None:
         one(compiled(trainjob(), runtime(*jobs, gang={"volcano": {}})), "PodGroup")["spec"]["priorityClassName"]
         == "last"
     )
+
+
+@pytest.mark.parametrize(
+    ("jobs", "spec", "gang", "hangs"),
+    [
+        ((JUDGE, job(**READY)), {}, {"coscheduling": {}}, True),
+        ((JUDGE, job(**READY)), {}, {"volcano": {}}, True),
+        ((JUDGE, job()), {"startupPolicy": {"startupPolicyOrder": "InOrder"}}, {"coscheduling": {}}, True),
+        ((JUDGE, job()), {"startupPolicy": {"startupPolicyOrder": "AnyOrder"}}, {"coscheduling": {}}, False),
+        ((JUDGE, job()), {}, {"coscheduling": {}}, False),
+        ((JUDGE, job(**COMPLETE)), {}, {"coscheduling": {}}, False),
+        ((JUDGE, job(**READY)), {}, {"volcano": {"minMember": 2}}, False),
+        ((JUDGE, job(**READY)), {}, {"volcano": {"minMember": 3}}, True),
+        ((job(),), {"startupPolicy": {"startupPolicyOrder": "InOrder"}}, {"coscheduling": {}}, False),
+        ((JUDGE, job(**READY)), {}, None, False),
+    ],
+)
+def test_a_gang_never_waits_for_pods_that_it_keeps_from_being_created(
+    jobs: Any, spec: Any, gang: Any, hangs: bool
+) -> None:
+    found = diagnostics_of("GangInSequence", trainjob(), runtime(*jobs, gang=gang, **spec))
+    assert [d.severity for d in found] == ["error"] * hangs

@@ -34,7 +34,7 @@ ORDERED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("case", STARTING)
-def test_an_initializer_runs_beside_the_trainer_when(case: str) -> None:
+def test_an_initializer_runs_alongside_the_trainer_when(case: str) -> None:
     document, names = STARTING[case]
     found = diagnostics_of(CODE, trainjob(), document)
     assert [d.severity for d in found] == ["warning"] * len(names)

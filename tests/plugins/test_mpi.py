@@ -203,7 +203,7 @@ def test_the_hostfile_names_every_host_once(
     assert [line.partition(".")[0] for line in hosts(result)] == [f"llm-{name}" for name in found], case
 
 
-def test_the_controller_keeps_one_node_beside_the_launcher() -> None:
+def test_the_controller_keeps_one_node_besides_the_launcher() -> None:
     rt = mpi({"runLauncherAsNode": True}, numNodes=None)
     for requested, nodes in ((1, 1), (2, 1), (3, 2)):
         assert pods(compiled(trainjob({"numNodes": requested}), rt, semantics="controller"), "node") == nodes

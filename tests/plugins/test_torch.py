@@ -121,7 +121,7 @@ def test_reserved_variables_and_unknown_words_are_refused_at_their_place() -> No
 
 
 @pytest.mark.parametrize("release", ["2.0", "2.1"])
-def test_until_2_1_the_controller_looks_at_variables_only_beside_num_proc_per_node(release: str) -> None:
+def test_until_2_1_the_controller_looks_at_variables_only_with_num_proc_per_node(release: str) -> None:
     reserved = [{"name": "PET_NNODES", "value": "1"}]
     compiled(trainjob({"env": reserved}), runtime(policy=TORCH), release=release, semantics="controller")
     document = trainjob({"env": reserved, "numProcPerNode": 1})

@@ -136,7 +136,7 @@ def test_a_flag_may_repeat_what_was_asked_for_where_the_variable_is_a_number() -
     assert [d for d in compiled(asks_nothing, TORCH).diagnostics if d.code == CODE] == []
 
 
-def test_a_variable_that_somebody_else_sets_is_beaten_too() -> None:
+def test_a_variable_that_somebody_else_sets_is_overridden_too() -> None:
     endpoint = {"name": "PET_RDZV_ENDPOINT", "value": "b:2"}
     own = {"numNodes": 4, "command": ["torchrun", "--rdzv-endpoint=a:1", "t.py"], "env": [endpoint]}
     (found,) = [d for d in compiled(trainjob(own), TORCH).diagnostics if d.code == CODE]

@@ -299,3 +299,19 @@ def test_a_topology_comes_with_a_note_on_its_gate() -> None:
     for policy, notes in ((POLICIES_WITH_TOPOLOGY, 1), ({"workload": {}}, 0), ({"coscheduling": {}}, 0)):
         rt = runtime(job(), gang=policy)
         assert len(diagnostics_of("TopologyNeedsGate", trainjob(), rt, **MODERN)) == notes
+
+
+def test_a_policy_that_no_release_has_is_unknown_to_the_controller() -> None:
+    rt = runtime(job(), gang={"workload": {}})
+    assert [d.severity for d in diagnostics_of("UnknownField", trainjob(), rt, semantics="controller", **MODERN)] == [
+        "error"
+    ]
+
+
+def test_a_job_that_others_await_while_it_runs_is_never_held_back_by_those_who_come_later() -> None:
+    """`fetch` needs `judge` to run, and `node` needs `fetch` to be over: one group of judge and node would never start."""
+    fetch = job("fetch", None, **READY)
+    node = job(dependsOn=[{"name": "fetch", "status": "Complete"}])
+    result = compiled(trainjob(), runtime(JUDGE, fetch, node, gang={"coscheduling": {}}), **MODERN)
+    assert set(groups(result)) == {"llm.judge", "llm.node"}
+    assert "schedulingGroup" not in pod(result, "fetch")["spec"]

@@ -130,7 +130,7 @@ def test_it_fails_with_a_reason(text: str, reason: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "a &&", "1 +", "f(", "object..x", "'open", "a b", "=", "(" * 5_000, "!" * 30_000])
-def test_what_is_no_expression_is_refused(text: str) -> None:
+def test_what_is_not_an_expression_is_refused(text: str) -> None:
     with pytest.raises(InvalidExpressionError):
         parse(text)
 
@@ -257,7 +257,7 @@ def test_no_operation_is_a_defect(left: str, operator: str, right: str) -> None:
 
 
 @pytest.mark.parametrize("text", TRUE.strip().splitlines())
-def test_half_of_an_expression_is_no_defect(text: str) -> None:
+def test_half_of_an_expression_is_not_a_defect(text: str) -> None:
     for end in range(1, len(text)):
         try:
             parse(text[:end])

@@ -120,7 +120,7 @@ def test_every_path_is_reported(folder: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_what_is_no_regular_file_is_not_opened_in_a_folder(folder: Path) -> None:
+def test_what_is_not_a_regular_file_is_not_opened_in_a_folder(folder: Path) -> None:
     os.mkfifo(folder / "other" / "pipe.yaml")
     assert problem("other").code == "UnreadableFile"
 

@@ -90,7 +90,7 @@ def test_the_folder_is_told_from_the_top(git: Git) -> None:
 
 
 @pytest.mark.parametrize("revision", ["nope", "HEAD~9", "-h", "--help", "", "main:a.yaml", "$(touch x)", "a;b"])
-def test_what_is_no_revision_is_refused(git: Git, tmp_path: Path, revision: str) -> None:
+def test_what_is_not_a_revision_is_refused(git: Git, tmp_path: Path, revision: str) -> None:
     commit(git, {"a.yaml": ""})
     with pytest.raises(CompileError) as refused:
         written(revision, tmp_path / "t")

@@ -45,7 +45,7 @@ def test_json_is_refused_at(text: str, errors: list[tuple[str, int, int]]) -> No
     assert errors_of(text) == errors
 
 
-def test_an_object_that_reads_is_kept_beside_one_that_does_not() -> None:
+def test_an_object_that_reads_is_kept_next_to_one_that_does_not() -> None:
     documents, [error] = read('{"a": 1}\n{"b": [1}\n')
     assert [document.data for document in documents] == [{"a": 1}]
     assert error.code == "YAMLSyntax"

@@ -51,6 +51,18 @@ def test_a_key_in_the_wrong_column_is_told_where_to_go(case: str) -> None:
     assert hint in error.hint
 
 
-def test_a_key_that_no_line_above_explains_gets_the_general_mend() -> None:
-    _, (error,) = read_documents(b"a:\n    b: 1\n  c: 2\n", "a.yaml", Limits())
-    assert error.hint == "put all keys of a mapping, and all dashes of a list, in the same column"
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        (b"a:\n    b: 1\n  c: 2\n", "indent it by 4 spaces like `b:`, or not at all, like `a:`"),
+        (
+            b"spec:\n  trainer:\n    image: i\n   numNodes: 4\n",
+            "indent it by 4 spaces like `image:`, or by 2 spaces like `trainer:`",
+        ),
+        (b"env:\n- name: A\n value: b\n", "indent it by 2 spaces like `name:`, or not at all, like `env:`"),
+        (b"- 'a'\n b: 1\n", "put all keys of a mapping, and all dashes of a list, in the same column"),
+    ],
+)
+def test_a_key_between_two_columns_may_belong_to_either(text: bytes, hint: str) -> None:
+    _, (error, *_) = read_documents(text, "a.yaml", Limits())
+    assert (error.code, error.hint) == ("YAMLSyntax", hint)

@@ -80,7 +80,7 @@ def test_a_plain_scalar_reads_as_go_reads_it(text: str, value: object) -> None:
 
 
 @pytest.mark.parametrize("text", [".inf", "-.Inf", "+.INF", ".nan", ".NaN", ".NAN"])
-def test_what_is_no_finite_number_is_refused(text: str) -> None:
+def test_what_is_not_a_finite_number_is_refused(text: str) -> None:
     with pytest.raises(NotFiniteError):
         plain(text)
 

@@ -92,7 +92,7 @@ def test_exit_codes_decide_before_the_limit_does() -> None:
     assert course.pod_ended(pod(job, "node-0-0"), 42) == [Finish(42, "node-0-0 exited with status 42")]
 
 
-def test_the_jobset_starts_anew_as_often_as_its_failure_policy_says() -> None:
+def test_the_jobset_starts_again_as_often_as_its_failure_policy_says() -> None:
     job = plan(step("data"), step("node", 1, ("data", "Complete")), outcome=Outcome("All", (), 1, ()))
     course = Lifecycle(job)
     course.begin()
@@ -179,7 +179,7 @@ def test_an_exit_code_may_fail_its_index_without_another_attempt() -> None:
     assert course.pod_ended(pod(job, "node-0-1"), 0) == [Finish(42, "node-0-0 failed")]
 
 
-def test_the_whole_job_has_its_limit_beside_that_of_each_index() -> None:
+def test_the_whole_job_has_its_limit_besides_that_of_each_index() -> None:
     job = plan(step("node", 2, limit=1, limit_per_index=5))
     course = Lifecycle(job)
     course.begin()

@@ -115,7 +115,7 @@ def test_a_range_that_is_none_is_refused_where_it_is_wrong(data: Any, field: str
         ({"parameters": {f"p{i}": list(range(10)) for i in range(6)}}, ["parameters"]),
     ],
 )
-def test_what_is_wrong_is_told_at_its_place(data: Any, places: list[str]) -> None:
+def test_what_is_wrong_is_reported_at_its_place(data: Any, places: list[str]) -> None:
     assert read(**data)[1] == places
 
 

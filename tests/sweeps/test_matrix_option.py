@@ -120,26 +120,26 @@ def test_sizes_that_differ_are_summed() -> None:
         ("kind: Sweep", "kind: Sweep\nmetadata: [x]", ("sweep.yaml:3:1", "[InvalidSweep]")),
     ],
 )
-def test_a_mistake_is_told_at_its_place(old: str, new: str, place: tuple[str, str]) -> None:
+def test_a_mistake_is_reported_at_its_place(old: str, new: str, place: tuple[str, str]) -> None:
     result = swept(SWEEP.replace(old, new))
     assert place in told(result), result.stderr
     assert "help:" in result.stderr
 
 
-def test_a_reference_to_no_parameter_is_told_in_the_job() -> None:
+def test_a_reference_to_no_parameter_is_reported_in_the_job() -> None:
     Path("job.yaml").write_text(JOB.replace("Parameters.lr", "Parameters.learningRate"), encoding="utf-8")
     result = swept(SWEEP)
     assert told(result) == [("job.yaml:8:35", "[UnknownParameter]")], result.stderr
     assert result.status == 1
 
 
-def test_a_value_that_the_job_cannot_take_is_told_where_the_sweep_has_it_and_once() -> None:
+def test_a_value_that_the_job_cannot_take_is_reported_where_the_sweep_has_it_and_once() -> None:
     Path("job.yaml").write_text(JOB.replace("numNodes: 4", "numNodes: ${trialParameters.batch}"), encoding="utf-8")
     result = swept(SWEEP.replace("batch: [16, 32]", "batch: [16, many]"))
     assert [place for place in told(result) if place[1] == "[WrongType]"] == [("sweep.yaml:6:15", "[WrongType]")]
 
 
-def test_what_is_wrong_with_the_base_is_told_once_for_all_trials() -> None:
+def test_what_is_wrong_with_the_base_is_reported_once_for_all_trials() -> None:
     Path("job.yaml").write_text(JOB.replace("numNodes", "numNode"), encoding="utf-8")
     assert told(swept(SWEEP)) == [("job.yaml:7:5", "[UnknownField]")]
     long = JOB.replace("name: llm", f"name: {'l' * 60}")

@@ -74,7 +74,7 @@ def test_a_snapshot_holds_readable_yaml_in_the_order_of_output(example: Path) ->
     assert "\n---\napiVersion: jobset.x-k8s.io/v1alpha2\n" in text
 
 
-def test_an_error_is_told_in_words_with_its_mend(example: Path) -> None:
+def test_an_error_is_reported_in_words_with_a_fix(example: Path) -> None:
     job = example / "jobs" / "llm.yaml"
     job.write_text(job.read_text().replace("numNodes", "numNode"))
     status, output = run_pytest(example, "-k", "from_a_file")
@@ -133,7 +133,7 @@ def test_filters_of_syrupy_take_fields_out(example: Path) -> None:
     assert "annotations" not in included
 
 
-def test_what_is_no_manifest_is_told_so(example: Path) -> None:
+def test_what_is_not_a_manifest_is_told_so(example: Path) -> None:
     (example / "test_wrong.py").write_text("def test_it(manifest_snapshot):\n    assert 'text' == manifest_snapshot\n")
     status, output = run_pytest(example, "test_wrong.py")
     assert status == 1

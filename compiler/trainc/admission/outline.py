@@ -27,11 +27,13 @@ def outline_of(jobset: Json) -> bytes | None:
     """The outline, itself a JobSet, in bytes that are equal for equal ones; None for a JobSet of an unusual form."""
     try:
         spec = jobset["spec"]
+        if not isinstance(spec["replicatedJobs"], list):
+            return None
         jobs = [_job(job, "coordinator" not in spec) for job in spec["replicatedJobs"]]
         metadata = _named(jobset["metadata"])
         # In version 2 equal objects have equal bytes, whether or not they share their parts.
         return dumps({**jobset, "metadata": metadata, "spec": {**spec, "replicatedJobs": jobs}}, 2)
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (AttributeError, LookupError, TypeError, ValueError):
         return None
 
 
@@ -39,7 +41,7 @@ def with_words(outline: bytes, jobset: Json) -> dict[str, Any]:
     """What an outline has become, all of it new, with the words and counts of a JobSet that has this outline."""
     made: dict[str, Any] = loads(outline)  # noqa: S302 - what `dumps` wrote
     _restore(made["metadata"], jobset["metadata"], ("name", "namespace", "labels"))
-    for job, own in zip(made["spec"]["replicatedJobs"], jobset["spec"]["replicatedJobs"], strict=True):
+    for job, own in zip(made["spec"].get("replicatedJobs") or (), jobset["spec"]["replicatedJobs"], strict=True):
         template, own_template = job["template"], own["template"]
         _restore_labels(template, own_template)
         spec, own_spec = template["spec"], own_template["spec"]

@@ -115,7 +115,8 @@ def start(  # noqa: PLR0913 - all but three go by their names
 
     `step` is told how far reading and compiling have come. With a `matrix`, its trials are the input's TrainJobs.
     """
-    inputs = settings.read(BytesIO(stdin), skip, step)
+    template = matrix[0].template if matrix is not None else None
+    inputs = settings.read(BytesIO(stdin), skip, step, extra_documents=() if template is None else (template,))
     tally = None
     if matrix is not None:
         inputs, tally = expand_inputs(inputs, matrix)
@@ -151,7 +152,7 @@ def nothing_found(settings: Settings, found: Sequence[Diagnostic]) -> list[Diagn
     read = ("the standard input" if path == STDIN else path for path in settings.paths)
     paths = ", ".join(read) or "the overlay's resources"
     message = f"no TrainJob found in {paths}; with pruning on, empty output would delete every running job"
-    hint = "use the folder that has the TrainJobs, or pass --allow-empty"
+    hint = "pass the file or folder with your TrainJobs, create an example with `trainc init`, or allow this with --allow-empty"
     return [Diagnostic("NoTrainJob", "error", message, hint)]
 
 

@@ -1,7 +1,7 @@
 """Check whether a cluster has what the compiled jobs need, in the right versions.
 
-kubectl is asked, with calls that only read: versions of Kubernetes, JobSet,
-Trainer, Kueue, coscheduling and Volcano, and the queues that jobs name.
+kubectl reads the versions of Kubernetes, JobSet, Trainer, Kueue, coscheduling
+and Volcano, and the queues that jobs name. It changes nothing.
 
 Examples:
   trainc doctor --context staging
@@ -43,7 +43,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     help_text = "kubeconfig file (default: kubectl's own)"
     set_completion(group.add_argument("--kubeconfig", metavar="FILE", help=help_text), FILE)
     group.add_argument("--timeout", metavar="SECONDS", type=int, default=10, help="for each call (default: 10)")
-    help_text = "read what kubectl printed; no cluster is asked"
+    help_text = "read what kubectl printed, instead of a cluster"
     set_completion(group.add_argument("--from", dest="snapshot", metavar="DIR", help=help_text), FOLDER)
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
     add_limits(parser)
@@ -59,15 +59,15 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     try:
         every = {environment_name(each): settings_of(each) for each in environments_of(arguments)}
     except CompileError as error:
-        return _told({"": list(error.diagnostics)}, Files(), arguments, streams)
+        return _report({"": list(error.diagnostics)}, Files(), arguments, streams)
     stdin = read_stdin(next(iter(every.values())), streams)
-    asked = {name: _wanted(settings, stdin) for name, settings in every.items()}
-    status = _told({name: found for name, (_, found) in asked.items()}, Files(stdin), arguments, streams)
-    wanted = {name: wanted for name, (wanted, _) in asked.items()}
+    requested = {name: _wanted(settings, stdin) for name, settings in every.items()}
+    status = _report({name: found for name, (_, found) in requested.items()}, Files(stdin), arguments, streams)
+    wanted = {name: wanted for name, (wanted, _) in requested.items()}
     try:
         answers = _answers(arguments, any(each.queues for each in wanted.values()))
     except CompileError as error:
-        return _told({"": list(error.diagnostics)}, Files(), arguments, streams)
+        return _report({"": list(error.diagnostics)}, Files(), arguments, streams)
     return Status(max(status, _print(answers, wanted, arguments, streams)))
 
 
@@ -89,6 +89,7 @@ def _wanted(settings: Settings, stdin: bytes) -> tuple[Wanted, list[Diagnostic]]
         frozenset(str(m["apiVersion"]).partition("/")[0] for m in manifests if m["kind"] == "PodGroup"),
         frozenset(_queues(manifests)),
         settings.options.semantics == "controller",
+        settings.options.kubernetes,
     )
     return wanted, [found for found in compiling.diagnostics if found.severity == "error"]
 
@@ -142,7 +143,9 @@ def _print(answers: Answers, wanted: Mapping[str, Wanted], arguments: Arguments,
     return Status.DONE if all(row.is_fine for each in rows.values() for row in each) else Status.DIAGNOSED
 
 
-def _told(diagnostics: Mapping[str, list[Diagnostic]], files: Files, arguments: Arguments, streams: Streams) -> Status:
+def _report(
+    diagnostics: Mapping[str, list[Diagnostic]], files: Files, arguments: Arguments, streams: Streams
+) -> Status:
     found = merge_diagnostics(diagnostics)
     streams.err.write(text_report(found, files, diagnostics_paint(arguments, streams), quiet=arguments.quiet))
     return Status.DIAGNOSED if has_errors(found) else Status.DONE

@@ -39,14 +39,14 @@ def run(arguments: Arguments, streams: Streams) -> Status:
         return Status.USAGE
     from trainc.lsp.features import make_server
 
-    arguments.paths = []
     # A stream of its own: it is closed when the session ends.
     with os.fdopen(os.dup(streams.out.fileno()), "wb") as out:
-        make_server(lambda root: _workspace(arguments, root)).start_io(streams.stdin, out)
+        make_server(lambda root, alone: _workspace(arguments, root, alone)).start_io(streams.stdin, out)
     return Status.DONE
 
 
-def _workspace(arguments: Arguments, root: str) -> Workspace:
+def _workspace(arguments: Arguments, root: str, alone: str | None) -> Workspace:
+    """The folder as a whole, as `trainc check` reads it without PATH, or one file of it."""
     from trainc.cli.workspace import Workspace
 
-    return Workspace(arguments, root)
+    return Workspace(Arguments(**{**vars(arguments), "paths": [] if alone is None else [alone]}), root)

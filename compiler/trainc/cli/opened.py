@@ -51,15 +51,15 @@ class Opened:
         for folder in (*settings.runtimes, *(path for overlay in overlays for path in overlay.all_runtimes)):
             found, _ = read_paths([folder], limits, values=self._values, exclude=exclude)
             self._sources.append(found)
-        brought = {os.path.realpath(file) for overlay in overlays for file in overlay.resource_files}
-        self._documents = [document for document in documents if os.path.realpath(document.file) not in brought]
+        overlay_files = {os.path.realpath(file) for overlay in overlays for file in overlay.resource_files}
+        self._documents = [document for document in documents if os.path.realpath(document.file) not in overlay_files]
         self._shared: tuple[Session, Stack | None] | None = None
 
     @property
     def documents(self) -> list[Document]:
         """Everything that was read, as it is written; what overlays bring included."""
-        brought = [d for overlay in self.settings.overlays for one in overlay.in_order for d in one.resources]
-        return [*self._documents, *brought, *(document for source in self._sources for document in source)]
+        resources = [d for overlay in self.settings.overlays for one in overlay.in_order for d in one.resources]
+        return [*self._documents, *resources, *(document for source in self._sources for document in source)]
 
     @property
     def files_of_overlays(self) -> set[str]:
@@ -93,8 +93,8 @@ class Opened:
         own = [document for document in self.documents if document.file == file]
         jobs = [*self._jobs_with(own), *self._users_of(own)]
         if stack is not None:
-            brought = [document for document in stack.documents if document.file == file and _is_job(document)]
-            jobs = [*stack.more(jobs).documents, *brought]
+            others = [document for document in stack.documents if document.file == file and _is_job(document)]
+            jobs = [*stack.more(jobs).documents, *others]
         session = replace(shared.with_jobs(jobs), rules=rules)
         found = rules((d for d in shared.index.diagnostics if d.source and d.source.file == file), True)
         found += session.diagnostics()

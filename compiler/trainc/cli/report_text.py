@@ -14,6 +14,8 @@ from trainc.startup.records import dataclass, field, replace
 
 STDIN = "-"
 _WIDEST = 160
+# Spaces that are none to YAML, as something that can be seen in a column of its own.
+_SEEN = {9: "\N{RIGHTWARDS ARROW}", **dict.fromkeys((0xA0, *range(0x2000, 0x200C), 0x202F, 0x3000), "\N{MIDDLE DOT}")}
 
 
 @dataclass(slots=True)
@@ -54,13 +56,13 @@ def excerpt(files: Files, source: Source, message: str = "") -> list[str]:
 
     That is the value of a key, where the message names it, else the key.
     """
-    # A tab becomes one blank, so that the caret stays under its character.
     number, start, end = meant(lambda number: files.line(replace(source, line=number)), source, message)
-    line = (files.line(replace(source, line=number)) or "").replace("\t", " ")
-    if not line.strip() or len(line) > _WIDEST or not line.isprintable():
+    line = files.line(replace(source, line=number)) or ""
+    seen = line.translate(_SEEN)
+    if not line.strip() or len(line) > _WIDEST or not seen.isprintable():
         return []
     gutter = " " * len(str(number))
-    return [f"{gutter} |", f"{number} | {line}", f"{gutter} | {' ' * start}{'^' * max(1, end - start)}"]
+    return [f"{gutter} |", f"{number} | {seen}", f"{gutter} | {' ' * start}{'^' * max(1, end - start)}"]
 
 
 # Nobody reads more, and a hundred megabytes of report are no help.

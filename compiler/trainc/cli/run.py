@@ -135,13 +135,13 @@ def _machine(arguments: Arguments, workdir: str, one: OneJob) -> Machine:
 
 
 def _missing_modules(python: str) -> frozenset[str]:
-    """Those that an interpreter is asked about and does not have; all of them where there is no interpreter."""
-    program = "import sys, importlib.util as u; print(*(m for m in sys.argv[1:] if u.find_spec(m) is None))"
+    """The modules that an interpreter lacks; all of them where there is no interpreter."""
+    program = "import sys, importlib.util as u; print(*(m for m in sys.argv[1:] if not u.find_spec(m)))"
     if not python:
         return frozenset(MODULES_ASKED_ABOUT)
     words = [python, "-c", program, *MODULES_ASKED_ABOUT]
-    asked = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603 - the user's interpreter
-    return frozenset(asked.stdout.split() if asked.returncode == 0 else MODULES_ASKED_ABOUT)
+    done = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603 - the user's interpreter
+    return frozenset(done.stdout.split() if done.returncode == 0 else MODULES_ASKED_ABOUT)
 
 
 def _free_ports(count: int) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Print a JSON Schema for editors: of TrainJobs, runtimes, overlays or trainc.yaml.
+"""Print a JSON Schema for editors: of TrainJobs, runtimes, or trainc's own files.
 
 Without KIND, the schema is for files with documents of several kinds. Without
 --release, it is for the release in trainc.yaml, or else the newest.
@@ -28,10 +28,11 @@ from trainc.cli.report_text import Files, text_report
 from trainc.cli.terminal import Paint
 from trainc.diagnostics import CompileError
 from trainc.overlays.editor_schema import overlay_schema
+from trainc.sweeps.editor_schema import sweep_schema
 
 KINDS = ("TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")
 # The project's own files: the schema of each, given the dialect of JSON Schema.
-OWN_FILES = {"Overlay": overlay_schema, FILE_NAME: configuration_schema}
+OWN_FILES = {"Overlay": overlay_schema, "Sweep": sweep_schema, FILE_NAME: configuration_schema}
 _KIND_HELP = f"{', '.join((*KINDS, *OWN_FILES))} (default: {', '.join(KINDS[:2])} and {KINDS[2]} together)"
 
 

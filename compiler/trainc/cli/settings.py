@@ -16,6 +16,7 @@ from trainc.startup.records import dataclass, fields, replace
 if TYPE_CHECKING:
     from trainc.overlays.loaded import Loaded
     from trainc.pipeline.inputs import Inputs, Step
+    from trainc.reading.document import Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,13 @@ class Settings:
         return Policy(rules, Comments(stdin))
 
     def read(
-        self, stdin: BinaryIO, skip: str | None = None, step: Step | None = None, *, everything: bool = False
+        self,
+        stdin: BinaryIO,
+        skip: str | None = None,
+        step: Step | None = None,
+        *,
+        everything: bool = False,
+        extra_documents: Sequence[Document] = (),
     ) -> Inputs:
         """The input; the folder `skip` is not entered, and foreign files are left out unless `everything` is wanted."""
         from trainc.pipeline.inputs import read_inputs
@@ -54,6 +61,7 @@ class Settings:
             step=step,
             exclude=self.configuration.exclude,
             everything=everything,
+            extra_documents=extra_documents,
         )
 
 

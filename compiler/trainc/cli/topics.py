@@ -74,6 +74,8 @@ Trials are called NAME-trial-0, NAME-trial-1 and so on; NAME is that of the base
 Programs get the values in environment variables such as KUBEFLOW_TRAINER_OPT_LR, as in a trial of Trainer's
 OptimizationJob. In the base, ${trialParameters.lr} and ${trialSpec.Name} are replaced with the value and the name.
 
+FILE may also be an OptimizationJob with searchAlgorithm: {grid: {}}.
+
 Without `base`, the TrainJob is in FILE, too. A PATH on the command line overrides `base`. The hours of a trial are its
 activeDeadlineSeconds, or hoursPerTrial if that is less.
 """,

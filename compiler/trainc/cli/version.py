@@ -2,7 +2,7 @@
 
 Examples:
   trainc version
-  trainc --version
+  trainc --version -v
 """
 
 from __future__ import annotations
@@ -15,17 +15,19 @@ from trainc.cli.command import Arguments, Status, Streams
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """None."""
+    """How much to say."""
+    help_text = "also show the other differences, and what upstream says of each"
+    parser.add_argument("-v", "--verbose", action="store_true", help=help_text)
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Print it."""
-    streams.out.write(version_text().encode("utf-8", "backslashreplace"))
+    streams.out.write(version_text(verbose=arguments.verbose).encode("utf-8", "backslashreplace"))
     return Status.DONE
 
 
-def version_text() -> str:
-    """Version, releases with their pinned tags and commits, plugins, and how many deviations there are."""
+def version_text(*, verbose: bool = False) -> str:
+    """Version, releases with their pinned tags and commits, plugins, and deviations; what upstream says if `verbose`."""
     from trainc.plugins.registry import PLUGINS
 
     port = read_port()
@@ -39,9 +41,27 @@ def version_text() -> str:
         ported.setdefault(plugin.ports, []).append(plugin.name)
     lines.append("plugins, by the folder of pkg/runtime/framework/plugins that each one ports:")
     lines += [f"  {folder or '(none: trainc only)'}: {', '.join(names)}" for folder, names in ported.items()]
-    lines.append(f"deviations from the controller under --semantics gitops ({len(port['deviations'])}):")
-    lines += [f"  {deviation['id']}: {deviation['what']}" for deviation in port["deviations"]]
+    for section, title in _SECTIONS.items():
+        if section == "deviations" or verbose:
+            lines.append(f"{title} ({len(port[section])}):")
+            for entry in port[section]:
+                lines.append(f"  {entry['id']}: {entry['what']}")
+                lines += [f"    upstream: {_upstream(entry['upstream'])}"] if verbose else []
     return "\n".join((*lines, ""))
+
+
+_SECTIONS = {
+    "deviations": "deviations from the controller under --semantics gitops",
+    "kept": "differences that stay under --semantics controller too",
+    "defects": "defects of the controllers that are reproduced, refused or warned of",
+}
+
+
+def _upstream(column: dict[str, Any]) -> str:
+    """What upstream says, in one line: "proposed since 2026-08-18 (kubeflow/trainer#3948)"."""
+    when = f" since {column['since']}" if "since" in column else f" by {column['asOf']}" if "asOf" in column else ""
+    places = f" ({', '.join(column['in'])})" if "in" in column else ""
+    return f"{column['state']}{when}{places}" + (f": {column['because']}" if "because" in column else "")
 
 
 def read_port() -> dict[str, Any]:

@@ -59,6 +59,8 @@ class Workspace:
         """One file, by its real path; `texts` are those of all open files. `thorough` asks the cluster, too."""
         with self._open(texts):
             name, text = shown_path(os.path.relpath(file)), texts[file]
+            if self._opened is None and not os.path.isfile(FILE_NAME) and not _may_concern(file, encode(text)):
+                return Snapshot(self.root, name, text)  # Other YAML does not have the whole folder read.
             environments = self._environments(file, texts)
             if not self._concerns(file, name, encode(text), environments):
                 return Snapshot(self.root, name, text)
@@ -125,8 +127,8 @@ class Workspace:
 
     def _concerns(self, file: str, name: str, data: bytes, environments: Sequence[Opened]) -> bool:
         """Whether `trainc check` reads a file; one that no source has counts as named, unless it is meant to be left out."""
-        if os.path.basename(file) in (FILE_NAME, OVERLAY_FILE) or not environments:
-            return os.path.basename(file) in (FILE_NAME, OVERLAY_FILE) or not is_unrelated(data)
+        if _is_settings(file) or not environments:
+            return _may_concern(file, data)
         if self._is_overlaid(file) or not data.strip():
             return True
         hidden = any(part.startswith(".") for part in name.split("/"))
@@ -156,7 +158,7 @@ class Workspace:
             documents, everything = documents or own, everything or opened.documents
             built.append(result)
             found[opened.name] = problems
-        ignored = self._remarks(name, text, found)
+        ignored = self._ignore_comments(name, text, found)
         if name.rpartition("/")[2] == OVERLAY_FILE and not any(
             os.path.realpath(name) in o.files_of_overlays for o in environments
         ):
@@ -177,7 +179,7 @@ class Workspace:
             fits,
         )
 
-    def _remarks(self, name: str, text: str, found: Mapping[str, Sequence[Diagnostic]]) -> list[Diagnostic]:
+    def _ignore_comments(self, name: str, text: str, found: Mapping[str, Sequence[Diagnostic]]) -> list[Diagnostic]:
         """What there is to say of the file's ignore comments, unless something else is wrong."""
         every = [diagnostic for each in found.values() for diagnostic in each]
         own = [d for d in every if d.source and d.source.file == name]
@@ -209,6 +211,10 @@ def _compiled_with(opened: Opened, before: Mapping[str, bytes | None], file: str
         if not _is_settings(name):
             opened = opened.with_file(name, opened.read(name, data)[0] if data else [])
     return opened.build(shown_path(os.path.relpath(file)))[0].compiled
+
+
+def _may_concern(file: str, data: bytes) -> bool:
+    return _is_settings(file) or not data.strip() or not is_unrelated(data)
 
 
 def _is_settings(name: str) -> bool:

@@ -81,7 +81,7 @@ _TABLE: Mapping[Stage, Mapping[Severity, str]] = {
     },
     "lint": {
         "error": """
-            AmbiguousGPU CommandCannotStart GPUWithoutLimit GangMinMemberTooLarge HostNetworkWithoutDNS
+            AmbiguousGPU CommandCannotStart GPUWithoutLimit GangInSequence GangMinMemberTooLarge HostNetworkWithoutDNS
             InvalidImage InvalidKueueValue InvalidTopologyRequest LoopbackInterface MissingImage NoHostnames NothingToRun
             PodsWithoutIndex RanksDoNotMeet RecipeTwice StaleAddress StaleConfigMap StaleGroup StaleHost TooManyPodSets
         """,

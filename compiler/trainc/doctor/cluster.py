@@ -59,7 +59,7 @@ COMPONENTS = tuple(_IMAGES)
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """Something that is installed: `version` is empty where it cannot be told, `minor` too; `seen` is how it is known."""
+    """Something that is installed: `version` is empty where it cannot be telltale, `minor` too; `seen` is how it is known."""
 
     name: str
     version: str
@@ -156,10 +156,10 @@ def _newest_known(telltales: Columns, definitions: Mapping[str, Json]) -> str:
     newest = ""
     before: Mapping[str, str] = {}
     for minor in telltales.axis:
-        told = telltales.at(minor)
-        if told != before and _has_field(definitions.get(told["crd"], {}), told["field"]):
+        telltale = telltales.at(minor)
+        if telltale != before and _has_field(definitions.get(telltale["crd"], {}), telltale["field"]):
             newest = minor
-        before = told
+        before = telltale
     return newest
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from trainc.api.documents import Json
-from trainc.doctor.cluster import Component, components, kubernetes, local_queues, number_of, serves_workloads
+from trainc.doctor.cluster import Component, components, kubernetes, local_queues, minor_of, number_of, serves_workloads
 from trainc.startup.records import dataclass
 
 VERSION = 1
@@ -25,7 +25,8 @@ class Wanted:
     """What jobs are compiled for: `jobsets` and `kueues` hold the minors that go with each Trainer minor.
 
     `kubernetes` are the minors that Trainer tests `release` with, oldest first; `gangs` the API groups of the PodGroups,
-    and `queues` namespace and name of the LocalQueues that jobs are bound for. `uses_trainer` says whether Trainer's
+    and `queues` namespace and name of the LocalQueues that jobs are bound for. `meant` is the Kubernetes minor that the
+    jobs are compiled for, None where nobody says. `uses_trainer` says whether Trainer's
     controller is to run them, as under `controller` semantics.
     """
 
@@ -36,6 +37,7 @@ class Wanted:
     gangs: frozenset[str] = frozenset()
     queues: frozenset[tuple[str, str]] = frozenset()
     uses_trainer: bool = False
+    meant: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +81,14 @@ def compare(documents: Sequence[Json], wanted: Wanted, unanswered: Mapping[str, 
 
 def _kubernetes(server: Component | None, wanted: Wanted) -> Row:
     tested = wanted.kubernetes
-    span = f"{tested[0]} to {tested[-1]}"
+    span = wanted.meant or f"{tested[0]} to {tested[-1]}"
     if server is None:
         hint = "save `kubectl version -o yaml` with the other files"
         return Row("Kubernetes", span, "", "unknown", hint)
+    if wanted.meant is not None and minor_of(server.version) != wanted.meant:
+        older = number_of(server.version) < number_of(wanted.meant)
+        hint = f"compile with --kubernetes {minor_of(server.version)}"
+        return Row("Kubernetes", span, server.version, "differs" if older else "OK", hint)
     if number_of(server.version) < number_of(tested[0]):
         hint = f"Trainer {wanted.release} is not tested with it: upgrade the cluster, or compile for an older release"
         return Row("Kubernetes", span, server.version, "differs", hint)
@@ -100,11 +106,10 @@ def _jobset(jobset: Component | None, wanted: Wanted, blind: bool) -> Row:
         return Row("JobSet", minor, _shown(jobset), "OK")
     release = next((trainer for trainer, other in wanted.jobsets.items() if other == jobset.minor), None)
     if number_of(jobset.version) > number_of(minor):
-        hint = (
-            f"newer, which usually works; --release {release} goes with it" if release else "newer, which usually works"
-        )
+        uses = f"; --release {release} uses it" if release else ""
+        hint = f"newer, which usually works{uses}"
         return Row("JobSet", minor, _shown(jobset), "OK", hint)
-    other = f"compile with --release {release}, which goes with it, or " if release else ""
+    other = f"compile with --release {release}, which uses it, or " if release else ""
     return Row("JobSet", minor, _shown(jobset), "differs", f"{other}install JobSet {minor}")
 
 
@@ -170,14 +175,14 @@ def _shown(component: Component) -> str:
 
 
 def text_of(rows: Sequence[Row], unanswered: Mapping[str, str]) -> str:
-    """A table for people, and below it what could not be asked."""
+    """A table for people, and below it what the cluster did not answer."""
     table = [
         ("", "wanted", "found", "", ""),
         *((r.name, r.wanted or "-", r.found or "-", r.status, r.hint) for r in rows),
     ]
     widths = [max(len(line[column]) for line in table) for column in range(4)]
     lines = ["  ".join((*map(str.ljust, line[:4], widths), line[4])).rstrip() for line in table]
-    lines += [f"not asked: {question}: {reason}" for question, reason in unanswered.items()]
+    lines += [f"no answer: {question}: {reason}" for question, reason in unanswered.items()]
     return "".join(f"{line}\n" for line in lines)
 
 

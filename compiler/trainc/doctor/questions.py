@@ -102,9 +102,9 @@ class _NoAnswerError(Exception):
     """A question has no answer; the message says why."""
 
 
-def _reason(told: bytes) -> str:
+def _reason(stderr: bytes) -> str:
     """Kubectl's last line, which is the one that matters."""
-    lines = told.decode("utf-8", "replace").strip().splitlines()
+    lines = stderr.decode("utf-8", "replace").strip().splitlines()
     return lines[-1].removeprefix("error: ")[:_LONGEST_REASON] if lines else "kubectl failed without a message"
 
 

@@ -32,6 +32,23 @@ def awaited_pod_sets(info: Info) -> frozenset[str]:
     )
 
 
+def held_back(info: Info) -> frozenset[str]:
+    """Names of the members that are created only when other members run."""
+    names = [pod_set.name for pod_set in members(info)]
+    if (info.template.get("startupPolicy") or {}).get("startupPolicyOrder") == "InOrder":
+        return frozenset(names[1:])
+    awaits = {
+        job["name"]: {dependency["name"] for dependency in job.get("dependsOn") or ()}
+        for job in info.template.get("replicatedJobs", ())
+    }
+    found: set[str] = set()
+    # JobSet lets a job await only those before it.
+    for name, awaited_by_it in awaits.items():
+        if awaited_by_it & (found | set(names)):
+            found.add(name)
+    return frozenset(found & set(names))
+
+
 def min_member(info: Info) -> int:
     """How many pods the gang needs before any may start."""
     return sum(pods(pod_set, info) for pod_set in members(info))

@@ -17,6 +17,12 @@ from trainc.plugins.registry import programs
 from trainc.startup.patterns import pattern
 
 _CODE = "CommandCannotStart"
+_PLAIN = str.maketrans(
+    "\u2018\u2019\u201a\u2032\u201c\u201d\u201e\u2033\u00ab\u00bb\u00a0\u2010\u2011\u2012\u2013\u2014\u2015",
+    '\'\'\'\'"""""" ------',
+    "\u200b",
+)
+_LONGEST_SHOWN = 80
 _TYPOGRAPHIC = pattern("[\u2018\u2019\u201a\u201c\u201d\u201e\u2032\u2033\u00ab\u00bb\u00a0\u200b\u2010-\u2015]")
 _ASSIGNMENT = pattern(r"[A-Za-z_]\w*=.*", 16)
 _OPERATORS = frozenset(("&&", "||", "|", ">", ">>", "2>&1", "&>"))
@@ -141,10 +147,18 @@ def _letters(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
                 "TypographicCharacter",
                 "warning",
                 message,
-                hint="replace it with the plain ASCII character",
+                hint=_in_ascii(word, found.group()),
                 path=path,
                 about=about,
             )
+
+
+def _in_ascii(word: str, character: str) -> str:
+    """The help for a word with a typographic character: the whole word without them, if it is short."""
+    plain = word.translate(_PLAIN)
+    if plain.isascii() and plain.isprintable() and len(plain) <= _LONGEST_SHOWN:
+        return f"write {plain}"
+    return f"replace it with {character.translate(_PLAIN)!r}" if character.translate(_PLAIN) else "remove it"
 
 
 def _outside_comments(word: str) -> str:

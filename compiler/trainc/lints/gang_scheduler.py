@@ -30,6 +30,26 @@ def foreign_schedulers(job: TrainJob, info: Info) -> Iterator[Finding]:
         yield Finding("SchedulerIgnoresGang", "warning", message, hint, path, about="runtime")
 
 
+def gang_in_sequence(job: TrainJob, info: Info) -> Iterator[Finding]:
+    """An error for a gang that waits for pods which are only created once some of it runs. Looks at sized pod sets.
+
+    Of what the controller's gang waits for in vain, `GangNeverComplete` tells.
+    """
+    chosen = [p for p in enabled(info.plugins) if p.gang is not None and info.gang(p.policy) is not None]
+    later = gang.held_back(info)
+    if not info.gitops or not later or any(p.gang is not None and p.gang.by_job for p in chosen):
+        return
+    waited_for = max([(info.gang(p.policy) or {}).get("minMember", gang.min_member(info)) for p in chosen], default=0)
+    there = sum(each.count * each.replicas for each in gang.members(info) if each.name not in later)
+    if there < waited_for:
+        listed = ", ".join(each.name for each in gang.members(info) if each.name in later)
+        message = (
+            f"the gang waits for {waited_for} pods, and {there} exist until those are ready: {listed} starts later"
+        )
+        hint = "remove dependsOn or startupPolicy, so that all start together, or compile with --gang workload"
+        yield Finding("GangInSequence", "error", message, hint, ("spec", "podGroupPolicy"), about="runtime")
+
+
 def scheduler_name_missing(job: TrainJob, info: Info) -> Iterator[Finding]:
     """A warning for the jobs of a gang whose pods name no scheduler: the default one knows no gangs."""
     chosen = [p for p in enabled(info.plugins) if p.gang is not None and info.gang(p.policy) is not None]

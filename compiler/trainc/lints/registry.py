@@ -84,6 +84,7 @@ LINTS: tuple[Lint, ...] = (
     Lint("lowered", "trainc.lints.gang_scheduler", "foreign_schedulers", _gang),
     Lint("lowered", "trainc.lints.ignored_values", "processes_ignored", _processes),
     Lint("controller", "trainc.lints.controller_defects", "controller_defects"),
+    Lint("sized", "trainc.lints.gang_scheduler", "gang_in_sequence", _gang),
     Lint("sized", "trainc.lints.launch_options", "launch_options", per="training", when=_options_given),
     Lint("sized", "trainc.lints.launchers", "launchers", per="training"),
     Lint("sized", "trainc.lints.processes", "processes", per="training"),

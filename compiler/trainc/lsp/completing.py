@@ -70,9 +70,9 @@ def _document(lines: Sequence[str], number: int, first: int) -> Json:
     found, _ = read_documents(encode("\n".join(others)), "", Limits())
     if found:
         return found[0].data
-    said = [match for line in others if (match := _LINE.match(line))]
-    metadata = {match[1].strip(): match[2] for match in reversed(said) if match[1].startswith(" ")}
-    return {**{match[1]: match[2] for match in said if not match[1].startswith(" ")}, "metadata": metadata}
+    matches = [match for line in others if (match := _LINE.match(line))]
+    metadata = {match[1].strip(): match[2] for match in reversed(matches) if match[1].startswith(" ")}
+    return {**{match[1]: match[2] for match in matches if not match[1].startswith(" ")}, "metadata": metadata}
 
 
 def _root(snapshot: Snapshot, document: Json) -> Schema | None:

@@ -11,8 +11,8 @@ from lsprotocol import types
 from pygls.uris import from_fs_path
 
 from trainc.lsp import completing, fixes, hovering, lenses, marking, names, symbols
-from trainc.lsp.server import Server, file_of
-from trainc.lsp.snapshot import Snapshot, Workspace
+from trainc.lsp.server import Opens, Server, file_of
+from trainc.lsp.snapshot import Snapshot
 
 _WATCHED = "**/*.{yaml,yml,json,j2}"
 _KINDS = {
@@ -27,7 +27,7 @@ _COMPLETIONS = {
 }
 
 
-def make_server(workspace_at: Callable[[str], Workspace]) -> Server:
+def make_server(workspace_at: Opens) -> Server:
     """A server with every feature; `workspace_at` opens the folder that a file belongs to."""
     server = Server(workspace_at)
     for method, handler, options in _FEATURES:
@@ -83,7 +83,7 @@ def _actions(server: Server, params: types.CodeActionParams) -> list[types.CodeA
     if snapshot is None or (only and not any(types.CodeActionKind.QuickFix.value.startswith(kind) for kind in only)):
         return []
     units, uri = server.units(snapshot.lines), params.text_document.uri
-    asked = units.range_of(params.range)
+    requested = units.range_of(params.range)
     known = dict(marking.marked(snapshot))
     return [
         types.CodeAction(
@@ -93,7 +93,7 @@ def _actions(server: Server, params: types.CodeActionParams) -> list[types.CodeA
             fix.preferred,
             edit=types.WorkspaceEdit({uri: [types.TextEdit(units.range(e.range), e.text) for e in fix.edits]}),
         )
-        for fix in fixes.fixes(snapshot, asked, functools.partial(server.looked_at, snapshot))
+        for fix in fixes.fixes(snapshot, requested, functools.partial(server.looked_at, snapshot))
     ]
 
 

@@ -61,13 +61,13 @@ class _Marked:
 _Reading: TypeAlias = Callable[[re.Match[str], _Marked], Iterator[tuple[str, Edit]]]
 
 
-def fixes(snapshot: Snapshot, asked: Range, look: Callable[[str], Sequence[Diagnostic]]) -> list[Fix]:
+def fixes(snapshot: Snapshot, requested: Range, look: Callable[[str], Sequence[Diagnostic]]) -> list[Fix]:
     """What can be done about the diagnostics in a range: their hints first, then the comments that ignore them.
 
     `look` gives the diagnostics of the file with another text. What does not help, or breaks something else, is not
     offered.
     """
-    found = [one for one in _marked(snapshot) if _meets(one.range, asked)]
+    found = [one for one in _marked(snapshot) if _meets(one.range, requested)]
     hinted = [fix for one in found for fix in _hinted(one) if _helps(fix, snapshot, look)]
     ignoring = (fix for one in found for fix in _ignoring(one) if _helps(fix, snapshot, look))
     return [*hinted, *ignoring]
@@ -146,7 +146,7 @@ def _replaced(found: re.Match[str], one: _Marked) -> Iterator[tuple[str, Edit]]:
 
 
 def _set(found: re.Match[str], one: _Marked) -> Iterator[tuple[str, Edit]]:
-    """`write kind: TrainJob`, `set replicas: 1`: in the place of the value of that field, or as a new one beside it."""
+    """`write kind: TrainJob`, `set replicas: 1`: in the place of the value of that field, or as a new one next to it."""
     name, text = found[1], found[2]
     field, tree = one.field, one.tree
     if field is None or tree is None:
@@ -227,11 +227,11 @@ def _added(found: re.Match[str], one: _Marked) -> Iterator[tuple[str, Edit]]:
         return
     where = one.diagnostic.path.rpartition(".")[0]
     inside = field.kind == "mapping" and where.endswith(str(field.path[-1]))
-    beside = field.value.start if inside else field.key.start
-    line = one.lines[beside.line]
-    if not inside and (isinstance(field.path[-1], int) or line[: beside.column].strip(" -")):
+    place = field.value.start if inside else field.key.start
+    line = one.lines[place.line]
+    if not inside and (isinstance(field.path[-1], int) or line[: place.column].strip(" -")):
         return
-    yield f"Add {name}: {text}", Edit(Range(beside, beside), f"{name}: {text}\n{' ' * beside.column}")
+    yield f"Add {name}: {text}", Edit(Range(place, place), f"{name}: {text}\n{' ' * place.column}")
 
 
 def _value(one: _Marked, *, whole_list: bool = False) -> Range | None:

@@ -86,13 +86,13 @@ def _meaning(snapshot: Snapshot, found: Found) -> Iterator[str]:
 
 def _fate(snapshot: Snapshot, found: Found) -> Iterator[str]:
     """What the output has of a field: in the first environment whose jobs compile, and in others where it differs."""
-    told: dict[str, list[str]] = {}
+    environments_of: dict[str, list[str]] = {}
     for built in snapshot.built:
         text = _fate_in(built, found)
         if text:
-            told.setdefault(text, []).append(built.environment)
-    for text, environments in told.items():
-        yield text if len(told) == 1 else f"**{', '.join(environments)}**\n\n{text}"
+            environments_of.setdefault(text, []).append(built.environment)
+    for text, environments in environments_of.items():
+        yield text if len(environments_of) == 1 else f"**{', '.join(environments)}**\n\n{text}"
 
 
 def _fate_in(built: Built, found: Found) -> str:

@@ -29,7 +29,7 @@ def words(lines: Sequence[str], source: Source, message: str) -> Range:
     return Range(Position(line, start), Position(line, min(max(end, start + 1), length)))
 
 
-def told(diagnostic: Diagnostic) -> str:
+def full_message(diagnostic: Diagnostic) -> str:
     """What an editor shows: the message, where it is not about all environments, and the help."""
     where = f" (in {', '.join(diagnostic.environments)})" if diagnostic.environments else ""
     path = f"{diagnostic.path}: " if diagnostic.path else ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
@@ -36,10 +37,14 @@ _SEVERITIES = {
 }
 
 
+# Opens the workspace in a folder; that of one file alone where no folder is known to be one.
+Opens: TypeAlias = Callable[[str, str | None], Workspace]
+
+
 class Server(LanguageServer):
     """The open files, the workspaces around them, and what was last seen of each file."""
 
-    def __init__(self, workspace_at: Callable[[str], Workspace]) -> None:
+    def __init__(self, workspace_at: Opens) -> None:
         super().__init__("trainc", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
         self._workspace_at = workspace_at
         self._workspaces: dict[str, Workspace] = {}
@@ -53,27 +58,29 @@ class Server(LanguageServer):
         return {path: document.source or "" for uri, document in documents if (path := file_of(uri))}
 
     def around(self, path: str) -> Workspace:
-        """The workspace of a file: the nearest folder with a trainc.yaml, else the editor's folder, else its own."""
+        """The workspace of a file: the nearest folder with a trainc.yaml, else the editor's folder, else it alone."""
         root = self._root(path)
-        if root not in self._workspaces:
-            self._workspaces[root] = self._workspace_at(root)
-        return self._workspaces[root]
+        key = root or path
+        if key not in self._workspaces:
+            folder, alone = (root, None) if root is not None else (os.path.dirname(path), path)
+            self._workspaces[key] = self._workspace_at(folder, alone)
+        return self._workspaces[key]
 
-    def _root(self, path: str) -> str:
-        folder = os.path.dirname(path)
-        above = list(folders_upward(folder)) if os.path.isdir(folder) else []
+    def _root(self, path: str) -> str | None:
+        above = list(folders_upward(os.path.dirname(path)))
         configured = next((one for one in above if os.path.isfile(os.path.join(one, CONFIGURATION_FILE))), None)
         opened = [file_of(one.uri) or "" for one in self.workspace.folders.values()]
         opened += [os.path.realpath(self.workspace.root_path)] if self.workspace.root_path else []
         holding = [one for one in opened if one and (path.startswith(one.rstrip(os.sep) + os.sep))]
-        existing = next((one for one in (folder, *_parents(folder)) if os.path.isdir(one)), os.sep)
-        return configured or max(holding, key=len, default=existing)
+        return configured or max(holding, key=len, default=None)
 
     def look(self, uri: str, *, thorough: bool = False) -> Snapshot | None:
         """The file as it is now; None for what is no file, or not open, or too large."""
         path, texts = file_of(uri), self.texts()
         if path is None or path not in texts or len(texts[path]) > _MOST_BYTES:
             return None
+        if not os.path.isdir(os.path.dirname(path)):
+            return None  # Not saved yet, or its folder is gone.
         known = self._snapshots.get(path)
         state = tuple(sorted((name, hash(text)) for name, text in texts.items()))
         if known is not None and known[0] == state and (known[1] or not thorough):
@@ -103,7 +110,7 @@ class Server(LanguageServer):
         """A diagnostic as the protocol has it."""
         return types.Diagnostic(
             self.units(snapshot.lines).range(place),
-            marking.told(diagnostic),
+            marking.full_message(diagnostic),
             _SEVERITIES[diagnostic.severity],
             diagnostic.code,
             types.CodeDescription(rule_url(diagnostic.code)),
@@ -169,10 +176,3 @@ def path_of(source: Source, root: str) -> str:
     if source.origin == "catalog":
         return os.path.join(catalog_folder(), source.file.removeprefix(SHOWN_FOLDER))
     return os.path.join(root, source.file)
-
-
-def _parents(folder: str) -> list[str]:
-    found = [os.path.dirname(folder)]
-    while found[-1] != os.path.dirname(found[-1]):
-        found.append(os.path.dirname(found[-1]))
-    return found

@@ -27,8 +27,10 @@ class Units:
         return types.Range(self.position(place.start), self.position(place.end))
 
     def position_of(self, given: types.Position) -> Position:
-        """A place that the client names; the end of its line where that is shorter."""
-        line = self._lines[given.line] if given.line < len(self._lines) else ""
+        """A place that the client names; the end of its line, or of the text, where that is shorter."""
+        if given.line >= len(self._lines):
+            return Position(len(self._lines) - 1, len(self._lines[-1]))
+        line = self._lines[given.line]
         units = 0
         for column, character in enumerate(line):
             if units >= given.character:

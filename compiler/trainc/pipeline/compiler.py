@@ -132,10 +132,10 @@ def _prepare_once(  # noqa: PLR0913, PLR0917 - what `prepare` takes
 ) -> tuple[Info, list[Finding]]:
     """As `prepare`, for jobs that say the same of their runtime worked out once."""
     resources = job.trainer.resources_per_node if job.trainer is not None else None
-    said: Any = [spec.get(field) for field in _SAID_OF_RUNTIME], resources, job.trainer is None
+    fields: Any = [spec.get(field) for field in _RUNTIME_FIELDS], resources, job.trainer is None
     try:
         # In version 2 equal values have equal bytes, whether or not they share their parts.
-        key = id(runtime), dumps(said, 2)
+        key = id(runtime), dumps(fields, 2)
     except ValueError:
         return prepare(job, runtime, release, options)
     if key not in prepared:
@@ -149,7 +149,7 @@ def _prepare_once(  # noqa: PLR0913, PLR0917 - what `prepare` takes
 
 
 # Beside the resources, all of a TrainJob's spec that changes what its runtime comes to.
-_SAID_OF_RUNTIME = ("podSpecOverrides", "podTemplateOverrides", "runtimePatches", "labels", "annotations")
+_RUNTIME_FIELDS = ("podSpecOverrides", "podTemplateOverrides", "runtimePatches", "labels", "annotations")
 _MOST_PREPARED = 256
 
 

@@ -24,6 +24,7 @@ _RECORD = (
     "uid",
 )
 _OF_THE_TRAINJOB = ("finalizers", "generateName", "ownerReferences")
+_AMOUNTS = {"limits": "limits: {nvidia.com/gpu: 8}", "requests": "requests: {cpu: 16, memory: 64Gi}"}
 _BESIDE_LABELS = ("finalizers", "name", "namespace")
 
 
@@ -44,6 +45,18 @@ def ignored_fields(document: Json, kind: str) -> Iterator[Finding]:
         yield from _embedded(template.get("metadata"), place, "patch")
     for index, override in enumerate(document["spec"].get("podTemplateOverrides") or ()):
         yield from _embedded(override.get("metadata"), ("spec", "podTemplateOverrides", index, "metadata"), "override")
+
+
+def empty_amounts(document: Json) -> Iterator[Finding]:
+    """A warning for `limits:` with nothing below it, such as comments only: the API server drops it without any message."""
+    trainer = (document.get("spec") or {}).get("trainer") or {}
+    resources = trainer.get("resourcesPerNode", {})
+    path: Path = ("spec", "trainer", "resourcesPerNode")
+    empty = [path] if resources is None else [(*path, kind) for kind in _AMOUNTS if resources.get(kind, ()) is None]
+    for place in empty:
+        message = f"{place[-1]} has no value and is ignored: the pods get no resources from it"
+        hint = f"write the amounts below it, as in {_AMOUNTS.get(str(place[-1]), _AMOUNTS['limits'])}, or remove it"
+        yield Finding(_CODE, "warning", message, hint, place)
 
 
 def _own_metadata(document: Json) -> Iterator[Finding]:

@@ -149,11 +149,15 @@ def _help(known: list[Key], kind: str, namespace: str, name: str, catalog_miss: 
             place = f"namespace {other_namespace!r}" if other_namespace else "no namespace"
             return f"the TrainingRuntime of that name is in {place}: use a ClusterTrainingRuntime, or put both in one namespace"
     candidates = [n for k, ns, n in known if k == kind and ns == namespace]
+    import shlex
+
     from trainc.diagnostics.near_names import did_you_mean
 
     near = did_you_mean(name, candidates, 0.5) or (catalog_miss.hint if catalog_miss else "")
-    add = f"add its file to the input, or its folder with --runtimes; `kubectl get {kind.lower()}s -o yaml` shows those of a cluster"
-    return f"{near}{' otherwise ' if near.endswith('?') else ', or '}{add}" if near else add
+    place = f" --namespace {shlex.quote(namespace)}" if namespace else ""
+    export = f"kubectl get {kind.lower()} {shlex.quote(name)}{place} -o yaml > runtime.yaml"
+    add = f"pass its file with --runtimes; `{export}` exports it from a cluster"
+    return f"{near}{' Otherwise, ' if near.endswith('?') else ', or '}{add}" if near else add
 
 
 def deprecated(runtime: Json) -> Iterator[Finding]:

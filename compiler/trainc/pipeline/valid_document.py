@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
+from marshal import dumps, loads
+from typing import Any
 
 from trainc.api import names
 from trainc.api.documents import Json
@@ -14,8 +17,8 @@ from trainc.dialects import Conversion, Dialect, DialectContext, claimed_by, dia
 from trainc.dialects.dialect import LABELLED, Move, NamingConvention, move_finding, original_path
 from trainc.dialects.removed_fields import check_with_removed_fields
 from trainc.ir.release import Release
-from trainc.options import Options
-from trainc.pipeline.ignored_fields import ignored_fields
+from trainc.options import Options, Semantics
+from trainc.pipeline.ignored_fields import empty_amounts, ignored_fields
 from trainc.reading.document import Document, label_of
 from trainc.startup.records import dataclass, replace
 
@@ -95,8 +98,30 @@ def check_document(
 
 def _schema(data: Json, dialect: Dialect | None, release: str, options: Options) -> tuple[Json, list[Finding]]:
     written = _with_namespace(data, options.namespace)
-    kind = written["kind"]
-    if options.semantics == "controller":
+    if written["kind"] == "TrainJob" or dialect is not None:
+        return _check(written, dialect, release, options.semantics)
+    try:
+        # Programs compile against the same runtime again and again; equal values have equal bytes in version 2.
+        content: Any = written
+        stored = _stored_runtime(dumps(content, 2), release, options.semantics)
+    except ValueError:
+        stored = None
+    if stored is not None:
+        return loads(stored), []  # noqa: S302 - what `dumps` wrote
+    return _check(written, dialect, release, options.semantics)
+
+
+@lru_cache(maxsize=64)
+def _stored_runtime(written: bytes, release: str, semantics: Semantics) -> bytes | None:
+    """A runtime as the API server stores it; None where there is anything to say of it."""
+    stored, findings = _check(loads(written), None, release, semantics)  # noqa: S302 - what `dumps` wrote
+    content: Any = stored
+    return None if findings else dumps(content, 2)
+
+
+def _check(data: Json, dialect: Dialect | None, release: str, semantics: Semantics) -> tuple[Json, list[Finding]]:
+    written, kind = data, data["kind"]
+    if semantics == "controller":
         data, findings = check(written, kind, release)
     else:
         data, findings = check_with_removed_fields(written, kind, release, older_dialect=dialect is not None)
@@ -106,7 +131,7 @@ def _schema(data: Json, dialect: Dialect | None, release: str, options: Options)
     if not has_errors(findings):
         # The CRDs of the runtimes ask for no spec; Go's is then an empty one.
         data = data if "spec" in data else {**data, "spec": {}}
-        findings = [*findings, *ignored_fields(data, kind)]
+        findings = [*findings, *ignored_fields(data, kind), *empty_amounts(written)]
     return data, findings
 
 
@@ -130,7 +155,11 @@ def _wrong_dialect(data: Json, dialect: Dialect | None, options: Options) -> Ite
 
         near = near_names(str(kind), KINDS, 1, 0.4)
         message = f"kind {kind!r} does not exist in {names.TRAINER_GROUP}" if kind else "kind is missing"
-        yield Finding("UnknownKind", "error", message, f"write kind: {near[0] if near else 'TrainJob'}", ("kind",))
+        hint = f"write kind: {near[0] if near else 'TrainJob'}"
+        if kind == "OptimizationJob":
+            message = "no release of Trainer has OptimizationJob yet"
+            hint = "compile the trials of its grid: trainc build --matrix FILE"
+        yield Finding("UnknownKind", "error", message, hint, ("kind",))
 
 
 def _unknown_version(version: object, kind: object) -> str:

@@ -110,7 +110,8 @@ class Gang:
     """A gang scheduler: the API group of its PodGroup, and where a pod template names the one that its pods join.
 
     `size` is where a PodGroup says how many pods it waits for. `scheduler` is its name in pod specs, empty where every
-    cluster gives it another; `by_default` says that the default scheduler does it. `topology` is the annotation of a pod
+    cluster gives it another; `by_default` says that the default scheduler does it, `by_job` that jobs which
+    start one after another are groups of their own. `topology` is the annotation of a pod
     template that it takes as the group's topology, if any. `changes` says what an update may change in a spec, by kind,
     as field expressions: anything, for a kind that it does not name.
     """
@@ -120,6 +121,7 @@ class Gang:
     size: Path = ("spec", "minMember")
     scheduler: str = ""
     by_default: bool = False
+    by_job: bool = False
     topology: str = ""
     changes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 

@@ -79,12 +79,15 @@ class _Constructor:
     def _fill(self, mapping: dict[str, Any], node: Node) -> None:
         """Set the entries of `node` in order. A merge key acts where it stands: it overwrites what came before it."""
         seen: dict[str, Node] = {}
+        is_second = False
         for key, value in node.pairs():
             if is_merge(key):
                 self._merge(mapping, value)
             elif (name := self._key(key)) is not None:
-                if name in seen:
+                if name in seen and not is_second:
                     self._duplicate(name, key, seen[name])
+                    # The rest are the keys of another document, whose `---` is missing.
+                    is_second = name == "apiVersion"
                 seen.setdefault(name, key)
                 mapping[name] = self.value(value)
 

@@ -28,7 +28,7 @@ def misplaced_key(text: str, index: int) -> MisplacedKey | None:
     above = [other for other in text[:start].splitlines() if other.strip() and not other.lstrip().startswith("#")]
     if line is None or not above:
         return None
-    return _under_a_dash(line, above) or _too_deep(line, above[-1])
+    return _under_a_dash(line, above) or _too_deep(line, above[-1]) or _between(line, above)
 
 
 def _under_a_dash(line: re.Match[str], above: list[str]) -> MisplacedKey | None:
@@ -45,6 +45,31 @@ def _under_a_dash(line: re.Match[str], above: list[str]) -> MisplacedKey | None:
         f"`{line['key']}` is in the same column as the dash above, so it is outside that list item",
         f"move it to column {wanted + 1}, below `{dash['key']}`",
     )
+
+
+def _between(line: re.Match[str], above: list[str]) -> MisplacedKey | None:
+    """A key in a column between those of the mappings around it."""
+    column = len(line["indent"])
+    around: dict[int, str] = {}
+    for other in reversed(above):
+        found = _KEY_LINE.match(other) or _ITEM_LINE.match(other)
+        if found is None:
+            return None
+        start = found.start("key")
+        if start < min(around, default=start + 1):
+            around[start] = found["key"]
+        if start < column:
+            break
+    if column in around or len(around) < 2:
+        return None
+    deeper = min((start for start in around if start > column), default=None)
+    choices = [f"{_spaces(start)} like `{around[start]}:`" for start in (deeper, min(around)) if start is not None]
+    message = "the indentation of this line matches no mapping or list above it"
+    return MisplacedKey(line.start("key"), message, f"indent it {', or '.join(choices)}")
+
+
+def _spaces(count: int) -> str:
+    return f"by {count} space{'' if count == 1 else 's'}" if count else "not at all,"
 
 
 def _too_deep(line: re.Match[str], above: str) -> MisplacedKey | None:

@@ -129,11 +129,6 @@ _READINGS = (
         "put the value in quotes",
     ),
 )
-_QUOTES = _Reading(
-    "",
-    "this `[` is not closed: a quote inside a quoted item ends the item early",
-    "put single quotes around the item, as in 'train.py --name \"my run\"'",
-)
 _UNKNOWN = _Reading(
     "",
     "this is not valid YAML",
@@ -149,6 +144,7 @@ _COLUMN_PROBLEM = pattern("mapping values are not allowed|expected (key|'-' indi
 _ELLIPSIS_LINE = pattern(r"^[ \t]*(\.\.\.|\u2026)[ \t]*$", re.MULTILINE)
 # Blanks of word processors and web pages: no-break, thin, zero-width, ideographic.
 _BLANK = pattern("[\u00a0\u2000-\u200b\u202f\u3000]")
+_LONGEST = 80  # Characters of a user's own text that a hint repeats.
 _TEMPLATE = pattern(r"\{\{|\{%")
 
 
@@ -164,13 +160,17 @@ def syntax_error(error: YAMLError, chunk: Chunk) -> Diagnostic:
     elif _COLUMN_PROBLEM.search(problem) and (key := misplaced_key(chunk.text, index)) is not None:
         return chunk.error("YAMLSyntax", key.index, key.message, key.hint)
     elif found := _BLANK.search(before + after.partition("\n")[0]):
+        line = _BLANK.sub(" ", before + after)
+        index += found.start() - len(before)
         reading = _Reading(
             "",
-            f"this line contains U+{ord(found.group()):04X}, a space that YAML does not treat as one",
-            "replace it with a normal space; it was probably copied from a web page or a chat",
+            f"this is U+{ord(found.group()):04X}, a space that YAML does not treat as one, probably from a web page or a chat",
+            f"replace it with a normal space: `{line.strip()}`"
+            if len(line) <= _LONGEST
+            else "replace it with a normal space",
         )
-    elif reading.problem.startswith("expected ','") and _after_quote(error, chunk.text):
-        reading = _QUOTES
+    elif reading.problem.startswith("expected ','") and (end := _after_quote(error, chunk.text)):
+        reading, index = _quoted_again(chunk, end), end - 1
     elif after.startswith("\t"):
         reading = _TAB
     elif reading is _MISPLACED and before.strip():
@@ -187,10 +187,26 @@ def _ellipsis(text: str, line_start: int) -> int | None:
     return before[-1].start(1) if before and not text[before[-1].end() : line_start].strip() else None
 
 
-def _after_quote(error: YAMLError, text: str) -> bool:
-    """Whether the parser stumbled right behind a quote: one that ended its text too early."""
+def _after_quote(error: YAMLError, text: str) -> int:
+    """Where the parser stumbled, if that is right behind a quote, which ended its text too early; else 0."""
     mark = error.problem_mark if isinstance(error, MarkedYAMLError) else None
-    return mark is not None and text[mark.index - 1 : mark.index] in ("'", '"')
+    return mark.index if mark is not None and text[mark.index - 1 : mark.index] in ("'", '"') else 0
+
+
+def _quoted_again(chunk: Chunk, end: int) -> _Reading:
+    """The words for a text that ends at the quote before `end`, with the whole of it in the other kind of quotes."""
+    quote = chunk.text[end - 1]
+    other = "'" if quote == '"' else '"'
+    before, after = chunk.around(end - 1)
+    start, last = before.rfind(quote), after.rfind(quote)
+    whole = before[start + 1 :] + after[:last]
+    is_known = start >= 0 and last > 0 and len(whole) <= _LONGEST and not {other, "\\"} & set(whole)
+    hint = f"put {'single' if other == chr(39) else 'double'} quotes around the whole item"
+    return _Reading(
+        "",
+        f"this quote ends the text early: {after[1:].split(maxsplit=1)[0]!r} is outside of it",
+        f"{hint}: {other}{whole}{other}" if is_known else hint,
+    )
 
 
 def _index(error: YAMLError, opening: bool, text: str) -> int:

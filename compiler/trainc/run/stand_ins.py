@@ -45,7 +45,7 @@ exec /bin/sh -c "$*"
 """
 # What `tune run` does with its words, less the recipe: pytorch/torchtune torchtune/_cli/run.py.
 _TUNE = """\
-# Stands in for torchtune, which is not here: the ranks of `tune run` meet and sum, and nothing is trained.
+# Used where torchtune is not installed: the ranks of `tune run` meet and sum, and nothing is trained.
 import sys
 
 

@@ -22,7 +22,8 @@ Value: TypeAlias = "str | int | float | bool"
 Report: TypeAlias = Callable[[Path, str, str], None]
 
 # Part of a variable's name in capitals, and of an annotation's key, of which an API server takes 63 characters.
-_NAME = pattern(r"[A-Za-z]([A-Za-z0-9_.-]{0,51}[A-Za-z0-9])?")
+NAME = r"[A-Za-z]([A-Za-z0-9_.-]{0,51}[A-Za-z0-9])?"
+_NAME = pattern(NAME)
 # Of so many combinations nobody wants but a few.
 _MOST_COMBINATIONS = 100_000
 # As many trials as an OptimizationJob may have.

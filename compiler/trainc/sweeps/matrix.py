@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from trainc.api.field_path import FieldPath, stable_path
@@ -15,7 +15,9 @@ from trainc.reading.confinement import OUTSIDE_HINT, is_inside, root_around
 from trainc.reading.document import Document
 from trainc.reading.files import read_paths
 from trainc.startup.records import dataclass, replace
+from trainc.sweeps import optimization_job
 from trainc.sweeps.grid import MOST_TRIALS, Assignment, read_assignments
+from trainc.sweeps.optimization_job import read_grid
 from trainc.sweeps.trials import Trial, check_base, make_trials, too_many_trials
 
 API, KIND = "trainc/v1alpha1", "Sweep"
@@ -35,28 +37,33 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A sweep that was read: the path of the base, which of its TrainJobs is meant (empty for the only one), and what is tried."""
+    """A sweep that was read: the path of the base, which of its TrainJobs is meant (empty for the only one), and what is tried.
+
+    `template` is the base itself, where it is part of the sweep.
+    """
 
     document: Document
     path: str
     job: str
     name: str
     assignments: tuple[Assignment, ...]
-    budget: Budget
+    budget: Budget = Budget()
+    template: Document | None = None
 
 
 def read_matrix(path: str, limits: Limits) -> tuple[Matrix | None, list[Diagnostic]]:
     """The sweep of the file at `path`, and what there is to say of it; None where that is an error."""
     documents, diagnostics = read_paths([path], limits)
-    found = [document for document in documents if document.data.get("kind") == KIND]
+    found = [document for document in documents if str(document.data.get("kind")) in _READERS]
     if has_errors(diagnostics):
         return None, diagnostics
-    if len(found) != 1 or found[0].data.get("apiVersion") != API:
-        message = f"{path} has {len(found) or 'no'} documents of kind {KIND}"
+    api, read = _READERS[found[0].data["kind"]] if found else ("", _read)
+    if len(found) != 1 or found[0].data.get("apiVersion") != api:
+        message = f"{path} has {len(found) or 'no'} sweeps"
         place = found[-1].locate(("kind",)) if found else None
         hint = f"start the sweep with the lines `apiVersion: {API}` and `kind: {KIND}`; a file contains one sweep"
         return None, [*diagnostics, Diagnostic("InvalidSweep", "error", message, hint, _LABEL, "", place)]
-    matrix, problems = _read(found[0], limits)
+    matrix, problems = read(found[0], limits)
     return (None if has_errors(problems) else matrix), [*diagnostics, *problems]
 
 
@@ -74,6 +81,17 @@ def _read(document: Document, limits: Limits) -> tuple[Matrix, list[Diagnostic]]
     matrix = Matrix(document, path, job, name or "", tuple(found), _budget(data, fields))
     problems = [*fields.diagnostics, *(document.place(finding, _LABEL) for finding in findings)]
     return matrix, [*problems, *_outside(matrix, limits)]
+
+
+def _read_optimization_job(document: Document, _: Limits) -> tuple[Matrix, list[Diagnostic]]:
+    template, found, problems = read_grid(document)
+    return Matrix(document, document.file, identity(template.data)[1], "", tuple(found), Budget(), template), problems
+
+
+_READERS: Mapping[str, tuple[str, Callable[[Document, Limits], tuple[Matrix, list[Diagnostic]]]]] = {
+    KIND: (API, _read),
+    optimization_job.KIND: (optimization_job.API, _read_optimization_job),
+}
 
 
 def _base(text: str, file: str) -> tuple[str, str]:
@@ -112,7 +130,7 @@ def _budget(data: Mapping[str, Any], fields: TypedFields) -> Budget:
 def replace_base(matrix: Matrix, documents: Sequence[Document]) -> tuple[list[Document], list[Diagnostic]]:
     """The documents with the trials in place of their TrainJobs, and what is wrong with the base."""
     jobs = [document for document in documents if _is_trainjob(document)]
-    others = [each for each in documents if not _is_trainjob(each) and each.data.get("kind") != KIND]
+    others = [each for each in documents if not _is_trainjob(each) and str(each.data.get("kind")) not in _READERS]
     chosen = [document for document in jobs if matrix.job in _names(document)] if matrix.job else jobs
     if len(chosen) != 1:
         return others, [matrix.document.place(_not_one(matrix, chosen or jobs), _LABEL)]

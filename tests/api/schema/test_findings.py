@@ -202,7 +202,7 @@ def test_an_old_release_does_not_know_the_rules_of_a_new_one() -> None:
     assert reported(trainjob({"image": "x" * 501}, initializer={"model": {"storageUri": "meta/llama"}}), "2.1") == []
 
 
-def test_every_problem_is_told_at_once() -> None:
+def test_every_problem_is_reported_at_once() -> None:
     document = trainjob({"numNodes": "2", "env": [{"name": "A"}, {"name": "A"}]}, suspended=True, name="Llm")
     del document["spec"]["runtimeRef"]
     assert reported(document) == [
@@ -214,13 +214,13 @@ def test_every_problem_is_told_at_once() -> None:
     ]
 
 
-def test_one_problem_is_told_once() -> None:
+def test_one_problem_is_reported_once() -> None:
     document = trainjob()
     document["metadata"]["name"] = 7
     assert reported(document) == [("WrongType", "metadata.name")]
 
 
-def test_rules_see_what_is_well_typed_beside_what_is_not() -> None:
+def test_rules_see_what_is_well_typed_next_to_what_is_not() -> None:
     policy = {"torch": {}, "jax": {}, "numNodes": "2"}
     assert reported(runtime(policy=policy)) == [
         ("MutuallyExclusivePolicies", "spec.mlPolicy.jax"),

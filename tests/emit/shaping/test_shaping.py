@@ -73,7 +73,7 @@ def test_a_patch_to_the_jobset_wins_over_the_metadata_of_the_trainjob() -> None:
 
 
 @pytest.mark.parametrize("suspend", [True, False])
-def test_beside_a_queue_label_there_is_no_suspend(suspend: bool) -> None:
+def test_with_a_queue_label_there_is_no_suspend(suspend: bool) -> None:
     document = with_metadata(trainjob(suspend=suspend), labels={QUEUE: "gpus"})
     result = compiled(document, runtime())
     assert "suspend" not in jobset(result)["spec"]

@@ -206,7 +206,7 @@ def test_parameters_are_announced_with_what_the_repository_has_decided(
     assert "string" not in announced["semantics"]
 
 
-def test_a_broken_trainc_yaml_is_no_announcement(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_trainc_yaml_is_not_an_announcement(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(source, "trainc.yaml", {"relase": "2.3"})
     monkeypatch.chdir(source)
     result = run("cmp", "parameters")

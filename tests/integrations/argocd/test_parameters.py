@@ -102,7 +102,7 @@ def test_paths_may_leave_the_application_and_not_the_repository() -> None:
     assert read_parameters(inside).arguments == {"runtimes": ["../../runtimes"]}
 
 
-def test_everything_that_is_wrong_is_said_at_once() -> None:
+def test_everything_that_is_wrong_is_reported_at_once() -> None:
     entries = ({"name": "a"}, {"name": "semantics", "string": "x"}, {"name": "secrets", "string": "y"})
     assert len(wrong(as_json(*entries))) == 3
 

@@ -126,7 +126,7 @@ def test_as_a_generator_it_compiles_what_the_functionconfig_brings(tmp_path: Pat
     assert (result.status, kinds(answer["items"])) == (0, ["JobSet"])
 
 
-def test_without_a_functionconfig_the_newest_release_is_compiled_and_said() -> None:
+def test_without_a_functionconfig_the_newest_release_is_compiled_and_reported() -> None:
     result = run("krm", stdin=resource_list(trainjob(), runtime()))
     assert result.status == 0
     assert [entry["tags"]["code"] for entry in answered(result)["results"]] == ["ReleaseNotPinned"]
@@ -188,7 +188,7 @@ def test_no_trainjob_is_an_error_unless_it_is_expected() -> None:
         (b"apiVersion: config.kubernetes.io/v1\nkind: ResourceList\nitems: []\nfunctionConfig: 3", "functionConfig"),
     ],
 )
-def test_what_is_no_resource_list_is_refused_with_its_place(text: bytes, path: str) -> None:
+def test_what_is_not_a_resource_list_is_refused_with_its_place(text: bytes, path: str) -> None:
     result = run("krm", stdin=text)
     assert (result.status, result.stdout) == (1, "")
     assert f"ResourceList: error[InvalidResourceList] {path}" in result.stderr

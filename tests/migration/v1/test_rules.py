@@ -235,7 +235,7 @@ def test_the_input_is_never_changed() -> None:
     assert repr(job) == before
 
 
-def test_one_job_that_cannot_be_migrated_stays_beside_those_that_can() -> None:
+def test_one_job_that_cannot_be_migrated_stays_with_those_that_can() -> None:
     result = migrate([v1(Master={}), v1(Worker={}, name="other")])
     assert [d["kind"] for d in result.documents] == ["PyTorchJob", "TrainJob", "TrainingRuntime"]
     assert any(d.severity == "error" for d in result.diagnostics)

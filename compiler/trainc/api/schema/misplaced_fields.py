@@ -54,8 +54,17 @@ def placement_hint(owner: str, field: str, value: Any, release: str) -> str:
         return "write it under spec as " + text.format(field=field.lower(), inner=inner)
     for struct, place in _IN_RUNTIME:
         if _has(release, struct, field):
-            return f"set it in the runtime that runtimeRef refers to, as spec.{place}{field}"
+            return _in_runtime(field, value, place)
     return ""
+
+
+def _in_runtime(field: str, value: Any, place: str) -> str:
+    own = "set numNodes under trainer; or, for all jobs of the runtime, " if field == "mlPolicy" else ""
+    text = f"{field}: {_flow(value)}"
+    for step in reversed(place.rstrip(".").split(".") if place else ()):
+        name = step.removesuffix("[]")
+        text = f"{name}: [{{name: node, {text}}}]" if step != name else f"{name}: {{{text}}}"
+    return f"{own}add `{text}` to the spec of the runtime (`trainc runtimes show NAME > runtime.yaml` copies a built-in one)"
 
 
 def _has(release: str, struct: str, field: str) -> bool:

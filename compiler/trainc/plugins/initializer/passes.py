@@ -18,7 +18,11 @@ from trainc.plugins.initializer import STEPS
 from trainc.plugins.plugin import Passes
 from trainc.startup.records import replace
 
-_HELP = "use a runtime with this initializer, such as torch-distributed-with-cache or torchtune-llama3.2-1b"
+# Runtimes of the catalog that have the initializer of a step.
+_WITH_STEP = {
+    names.DATASET_INITIALIZER: "torch-distributed-with-cache",
+    names.MODEL_INITIALIZER: "torchtune-llama3.2-1b",
+}
 
 
 def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
@@ -31,7 +35,7 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
                     "InitializerNotInRuntime",
                     "error",
                     f"the TrainJob configures the {step}, but {problem}",
-                    f"{_HELP}, or remove spec.initializer.{step.partition('-')[0]}",
+                    f"use a runtime with this job, as in runtimeRef: {{name: {_WITH_STEP[step]}}}, or remove spec.initializer.{step.partition('-')[0]}",
                     ("spec", "runtimeRef"),
                 )
 

@@ -24,6 +24,7 @@ PLUGIN = Plugin(
         ("spec", "schedulingGroup", "podGroupName"),
         size=("spec", "schedulingPolicy", "gang", "minCount"),
         by_default=True,
+        by_job=True,
         topology=TOPOLOGY,
         changes={
             "Workload": ("spec.podGroupTemplates[*].schedulingPolicy.gang.minCount",),

@@ -1,4 +1,4 @@
-"""Groups: which pods Kubernetes schedules together, how they are called, and what is asked for each of them.
+"""Groups: which pods Kubernetes schedules together, how they are called, and what is requested for each.
 
 A gang of jobs that start together is one group. Where one waits for another to be ready, or all start in order, each is
 a group of its own: one that waits for all pods would wait for those that are not created yet. Source: kubernetes-sigs/jobset
@@ -32,17 +32,9 @@ class Group:
 def groups(job: TrainJob, info: Info) -> tuple[Group, ...]:
     """The groups of a job, in the order of its replicated jobs. Without any pod there is none."""
     members = tuple(pod_set for pod_set in gang.members(info) if gang.pods(pod_set, info))
-    if in_sequence(info):
+    if gang.held_back(info):
         return tuple(Group(f"{job.name}.{each.name}", each.name, (each,)) for each in members)
     return (Group(job.name, job.name, members),) if members else ()
-
-
-def in_sequence(info: Info) -> bool:
-    """Whether members of the gang are created only when others run."""
-    if (info.template.get("startupPolicy") or {}).get("startupPolicyOrder") == "InOrder":
-        return len(gang.members(info)) > 1
-    waits = {job["name"]: job.get("dependsOn") or () for job in info.template.get("replicatedJobs", ())}
-    return any(other["status"] != "Complete" for member in gang.members(info) for other in waits[member.name])
 
 
 def pod_group(group: Group, job: TrainJob, policy: Json, info: Info) -> dict[str, Any]:
@@ -60,14 +52,14 @@ def pod_group(group: Group, job: TrainJob, policy: Json, info: Info) -> dict[str
 
 def min_count(group: Group, policy: Json, info: Info) -> int:
     """How many pods the group waits for: all of them, or as many as Volcano was to wait for."""
-    asked: int | None = value_at(policy, ("volcano", "minMember"))
-    return sum(gang.pods(pod_set, info) for pod_set in group.pod_sets) if asked is None else asked
+    requested: int | None = value_at(policy, ("volcano", "minMember"))
+    return sum(gang.pods(pod_set, info) for pod_set in group.pod_sets) if requested is None else requested
 
 
 def topology(group: Group, job: TrainJob, policy: Json, info: Info) -> str:
     """The node label whose value all pods of the group are to share, empty where any node will do.
 
-    Where a job has no queue, what its pod templates ask of Kueue is asked of the scheduler.
+    Where a job has no queue, what its pod templates ask of Kueue is requested of the scheduler.
     """
     constraints: list[Json] = value_at(policy, ("schedulingConstraints", "topology")) or []
     if constraints or names.QUEUE_LABEL in {**info.labels, **job.labels}:

@@ -19,10 +19,10 @@ _HINT = "set prefixes, suffixes and new names in trainc's overlay, or before tra
 
 def too_few_pods(job: TrainJob, info: Info) -> Iterator[Finding]:
     """An error where a Volcano policy's minMember is no number of pods that the gang has. Looks at sized pod sets."""
-    asked = value_at(info.gang("workload"), ("volcano", "minMember"))
+    requested = value_at(info.gang("workload"), ("volcano", "minMember"))
     pods = gang.min_member(info)
-    if asked is not None and not 1 <= asked <= pods:
-        message = f"minMember is {asked}, but the gang has {pods} pods"
+    if requested is not None and not 1 <= requested <= pods:
+        message = f"minMember is {requested}, but the gang has {pods} pods"
         hint = f"set minMember to a number from 1 to {pods}, or remove it to wait for all pods"
         path = ("spec", "podGroupPolicy", "volcano", "minMember")
         yield Finding("GangMinMemberTooLarge", "error", message, hint, path, about="runtime")
@@ -41,12 +41,12 @@ def topology_behind_gate(job: TrainJob, info: Info) -> Iterator[Finding]:
 def stale_groups(jobset: Json, objects: Iterable[Json], plugins: Sequence[Plugin]) -> Iterator[Finding]:
     """Groups of a rendered JobSet's pods that lead to no template of its Workload, or wait for more pods than it has."""
     namespace = value_at(jobset, ("metadata", "namespace"))
-    beside = [
+    siblings = [
         each
         for each in objects
         if each.get("apiVersion") == API_VERSION and value_at(each, ("metadata", "namespace")) == namespace
     ]
-    named = {(each.get("kind"), value_at(each, ("metadata", "name"))): each for each in beside}
+    named = {(each.get("kind"), value_at(each, ("metadata", "name"))): each for each in siblings}
     pods: dict[str, int] = {}
     first: dict[str, Path] = {}
     assert PLUGIN.gang is not None

@@ -16,7 +16,7 @@ from trainc.ir.entrypoints import JOBS
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.workload import API_VERSION, SINCE, TOPOLOGY
-from trainc.plugins.workload.groups import Group, groups, in_sequence, pod_fields, requested_topologies
+from trainc.plugins.workload.groups import Group, groups, pod_fields, requested_topologies
 
 _POLICY: Path = ("spec", "podGroupPolicy")
 _VOLCANO: Path = (*_POLICY, "volcano")
@@ -90,7 +90,7 @@ def _of_volcano(policy: Json, info: Info) -> Iterator[Finding]:
         message = f"the group would have priority class {priority!r}, but not all of its pods have it, so the scheduler refuses it"
         hint = f"set priorityClassName: {priority} in the pod templates of the runtime, and remove it here"
         yield _impossible(message, hint, (*_VOLCANO, "priorityClassName"))
-    if "minMember" in policy and in_sequence(info):
+    if "minMember" in policy and gang.held_back(info):
         message = "minMember counts all pods, but jobs that start one after another are separate groups"
         hint = "remove minMember: each group then waits for all of its pods"
         yield _impossible(message, hint, (*_VOLCANO, "minMember"))
@@ -121,10 +121,10 @@ def _of_group(group: Group, policy: Json, info: Info, *, queued: bool) -> Iterat
     priorities = {name: value or "" for name, value in pod_fields(group, "priorityClassName", info).items()}
     yield from _alike(priorities, "priorityClassName", info, "the scheduler refuses a group whose pods have several")
     if not queued and not value_at(policy, ("schedulingConstraints", "topology")):
-        asked = requested_topologies(group, info)
-        if len(set(asked.values())) > 1:
-            name = next(name for name, key in asked.items() if key)
-            message = f"{TOPOLOGY} is not the same in all of {', '.join(asked)}, whose pods are one group"
+        requested = requested_topologies(group, info)
+        if len(set(requested.values())) > 1:
+            name = next(name for name, key in requested.items() if key)
+            message = f"{TOPOLOGY} is not the same in all of {', '.join(requested)}, whose pods are one group"
             hint = "request the same topology in all of their pod templates, or in none"
             path = _template(name, info)
             yield _impossible(message, hint, (*path, "metadata", "annotations", TOPOLOGY))

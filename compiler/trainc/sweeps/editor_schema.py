@@ -1,0 +1,53 @@
+"""The JSON Schema of sweeps for editors: what `read_matrix` accepts, with a line on what each field does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trainc.sweeps.grid import MOST_TRIALS, NAME
+from trainc.sweeps.matrix import API, KIND
+
+Schema = dict[str, Any]
+
+_TEXT: Schema = {"type": "string"}
+_NUMBER: Schema = {"type": "number"}
+_VALUE: Schema = {"type": ["string", "number", "boolean"]}
+_ROWS: Schema = {"type": "array", "items": {"type": "object", "additionalProperties": _VALUE, "minProperties": 1}}
+
+
+def _object(properties: Schema, **more: Any) -> Schema:
+    return {"type": "object", "properties": properties, "additionalProperties": False, **more}
+
+
+def _about(description: str, schema: Schema) -> Schema:
+    return {"description": description, **schema}
+
+
+def sweep_schema(dialect: str) -> Schema:
+    """A schema in the dialect of JSON Schema that the URI names; no release changes it."""
+    ends: Schema = {"min": _NUMBER, "max": _NUMBER}
+    steps = _object({**ends, "step": {"type": "number", "exclusiveMinimum": 0}}, required=["min", "max", "step"])
+    count = {"type": "integer", "minimum": 2}
+    counted = _object({**ends, "count": count, "scale": {"enum": ["linear", "log"]}}, required=["min", "max", "count"])
+    values: Schema = {"anyOf": [{"type": "array", "items": _VALUE, "minItems": 1, "uniqueItems": True}, steps, counted]}
+    hours: Schema = {"type": "number", "exclusiveMinimum": 0}
+    parameters: Schema = {
+        "type": "object",
+        "propertyNames": {"pattern": f"^{NAME}$"},
+        "additionalProperties": values,
+    }
+    properties = {
+        "apiVersion": {"const": API},
+        "kind": {"const": KIND},
+        "metadata": _about("`name` is what trials are named after, instead of the base.", _object({"name": _TEXT})),
+        "base": _about("The TrainJob, as PATH or PATH#[NAMESPACE/]NAME, relative to the file.", _TEXT),
+        "parameters": _about("A list of values or a range for each parameter.", parameters),
+        "exclude": _about("Combinations to skip, each with some of the parameters.", _ROWS),
+        "include": _about("Additional combinations, each with all parameters.", _ROWS),
+        "maxTrials": _about(f"More trials are an error; {MOST_TRIALS} by default.", {"type": "integer", "minimum": 1}),
+        "budget": _about(
+            "`gpuHours`: more are an error; `hoursPerTrial`: how long a trial runs.",
+            _object({"gpuHours": hours, "hoursPerTrial": hours}),
+        ),
+    }
+    return {"$schema": dialect, "title": "trainc sweep", **_object(properties, required=["apiVersion", "kind"])}
