@@ -184,7 +184,8 @@ def _licenses(wheel: Path) -> Iterator[str]:
         texts = [
             str(file.locate()) for file in package.files or () if file.name.upper().startswith(("LICEN", "COPYING"))
         ]
-        stated = package.metadata.get("License-Expression") or package.metadata.get("License") or ""
+        fields = package.metadata
+        stated = next((str(fields[name]) for name in ("License-Expression", "License") if name in fields), "")
         yield _license(package.name, package.version, stated, [Path(text) for text in texts])
     for manifest in sorted(MODULES.glob("**/package.json")):
         stated = json.loads(manifest.read_text(encoding="utf-8"))
