@@ -33,7 +33,6 @@ from trainc.reading.files import OVERLAY_FILE, TEMPLATE_SUFFIXES, read_paths, sh
 from trainc.reading.git_tree import commit_of, find_changed_files, repository_of
 from trainc.reading.ignores import check_ignores, ignores_of
 from trainc.reading.opening import read_file, unsaved
-from trainc.sweeps.editor_schema import sweep_schema
 
 Schema = dict[str, Any]
 
@@ -246,6 +245,4 @@ def _is_settings(name: str) -> bool:
 def _schema(kind: str, release: str) -> Schema | None:
     if kind in ROOTS:
         return json_schema(kind, release)
-    return {"Overlay": overlay_schema, "Sweep": sweep_schema, FILE_NAME: configuration_schema}.get(
-        kind, lambda _: None
-    )(DIALECT)
+    return {"Overlay": overlay_schema, FILE_NAME: configuration_schema}.get(kind, lambda _: None)(DIALECT)
