@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
+from itertools import islice
 from typing import Any
 
 from trainc.admission.admit import check_rendered
@@ -26,6 +27,7 @@ from trainc.lsp.snapshot import Built
 from trainc.overlays.loaded import values_of
 from trainc.overlays.stack import Stack
 from trainc.pipeline.dry_run import check_fragments, check_runtime, smallest_job
+from trainc.pipeline.resolve import Key
 from trainc.pipeline.session import Session
 from trainc.reading.catalog import find
 from trainc.reading.document import Document
@@ -125,9 +127,10 @@ class Opened:
     def _users_of(self, own: Sequence[Document]) -> list[Document]:
         """Some of the jobs that use a runtime of the file."""
         mine = {_name(document) for document in own if _is_job(document)}
-        names = {_name(document) for document in own if is_trainer_document(document.data) and not _is_job(document)}
-        using = (d for d in self._documents if _is_job(d) and _reference(d) in names and _name(d) not in mine)
-        return [document for document, _ in zip(using, range(_MOST_USERS if names else 0), strict=False)]
+        runtimes = [document for document in own if is_trainer_document(document.data) and not _is_job(document)]
+        keys = {_key(document.data.get("kind"), document, _name(document)) for document in runtimes}
+        using = (d for d in self._documents if _is_job(d) and _reference(d) in keys and _name(d) not in mine)
+        return list(islice(using, _MOST_USERS if keys else 0))
 
     def _about_others(self, file: str, session: Session, rules: Policy) -> list[Diagnostic]:
         """What there is to say of runtimes that nobody uses, of fragments, rendered JobSets, and anything else."""
@@ -135,9 +138,10 @@ class Opened:
         found: list[Diagnostic] = []
         # A job that is refused uses nothing; those of other files are taken for valid.
         used = {_reference(document) for document in self._documents if _is_job(document) and document.file != file}
-        used |= {job.data["spec"]["runtimeRef"]["name"] for job in session.jobs}
+        used |= {_reference(job.document) for job in session.jobs}
         for runtime in session.index.runtimes.values():
-            if runtime.document.file == file and runtime.data["metadata"]["name"] not in used:
+            home = runtime.document
+            if home.file == file and _key(home.data["kind"], home, _name(home)) not in used:
                 found += check_runtime(runtime, session)
         options = self.settings.options
         found += rules(check_fragments(own, options), False)
@@ -188,7 +192,16 @@ def _name(document: Document) -> Any:
     return metadata.get("name") if isinstance(metadata, dict) else None
 
 
-def _reference(document: Document) -> Any:
+def _reference(document: Document) -> Key | None:
+    """The runtime that a job names, as it is written."""
     spec = document.data.get("spec")
     reference = spec.get("runtimeRef") if isinstance(spec, dict) else None
-    return reference.get("name") if isinstance(reference, dict) else None
+    if not isinstance(reference, dict):
+        return None
+    return _key(reference.get("kind") or "ClusterTrainingRuntime", document, reference.get("name"))
+
+
+def _key(kind: Any, document: Document, name: Any) -> Key:
+    metadata = document.data.get("metadata")
+    namespace = metadata.get("namespace") if isinstance(metadata, dict) and kind != "ClusterTrainingRuntime" else ""
+    return str(kind), str(namespace or ""), str(name)
