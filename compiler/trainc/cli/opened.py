@@ -15,14 +15,12 @@ from typing import Any
 from trainc.admission.admit import check_rendered
 from trainc.api.releases import NEWEST_RELEASE
 from trainc.cli.compiling import judge_of, skipped_documents
+from trainc.cli.neighbours import Neighbours, compile_among
 from trainc.cli.settings import Settings
-from trainc.compilation import CompiledJob
 from trainc.diagnostics import Diagnostic
 from trainc.diagnostics.policy import Policy
 from trainc.dialects import is_trainer_document
 from trainc.explain import place
-from trainc.lints.duplicate_subdomain import Services, claims_of
-from trainc.lints.registry import lint_all_jobs
 from trainc.lsp.snapshot import Built
 from trainc.overlays.loaded import values_of
 from trainc.overlays.stack import Stack
@@ -42,9 +40,10 @@ _MOST_USERS = 8
 class Opened:
     """One environment, read as `trainc check` reads it."""
 
-    def __init__(self, name: str, settings: Settings) -> None:
+    def __init__(self, name: str, settings: Settings, neighbours: Neighbours) -> None:
         self.name = name
         self.settings = settings
+        self._neighbours = neighbours
         overlays, limits = settings.overlays, settings.options.limits
         self._values: Mapping[str, Any] = values_of(overlays) if overlays else {}
         exclude = settings.configuration.exclude
@@ -88,6 +87,13 @@ class Opened:
         }
         return other
 
+    def learn(self) -> bool:
+        """Take in some more of what jobs claim; whether that of all is known. Overlays make others of them."""
+        session, stack = self._session()
+        jobs = [document for document in self._documents if _is_job(document)] if stack is None else []
+        around = [document for document in self.documents if not _is_job(document)]
+        return self._neighbours.learn(session, jobs, around)
+
     def build(self, file: str) -> tuple[Built, list[Diagnostic]]:
         """What the jobs and runtimes of a file come to, and what there is to say, of whichever files."""
         rules = self.settings.policy()
@@ -100,7 +106,7 @@ class Opened:
         session = replace(shared.with_jobs(jobs), rules=rules)
         found = rules((d for d in shared.index.diagnostics if d.source and d.source.file == file), True)
         found += session.diagnostics()
-        compiled, more = _compiled(session)
+        compiled, more = compile_among(session, self._neighbours)
         found += [*more, *self._about_others(file, session, rules)]
         mine = tuple(job for job in compiled if job.file == file)
         return Built(self.name, self._with_a_job(session, file), mine), found
@@ -155,21 +161,6 @@ class Opened:
         if session.jobs or runtime is None:
             return session
         return session.with_jobs([Document.of(smallest_job(runtime, session.options))])
-
-
-def _compiled(session: Session) -> tuple[list[CompiledJob], list[Diagnostic]]:
-    compiled: list[CompiledJob] = []
-    found: list[Diagnostic] = []
-    services: Services = {}
-    for job in session.jobs:
-        outcome, diagnostics = session.compile(job)
-        found += diagnostics
-        if outcome is not None:
-            compiled.append(outcome)
-            claims = claims_of(outcome.manifests)
-            between = [job.place_built(*about) for about in lint_all_jobs(claims, services, session.options)]
-            found += session.rules(between, False)
-    return compiled, found
 
 
 def _replaced(source: Sequence[Document], file: str, found: Sequence[Document]) -> Iterator[Document]:
