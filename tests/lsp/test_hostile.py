@@ -63,7 +63,7 @@ def test_a_huge_file_is_left_alone(editor: Editor) -> None:
         "",
     ],
 )
-def test_what_is_no_file_is_answered_with_nothing(uri: str, editor: Editor) -> None:
+def test_what_is_not_a_file_is_answered_with_nothing(uri: str, editor: Editor) -> None:
     item = {"uri": uri, "languageId": "yaml", "version": 1, "text": JOB}
     editor.notify("textDocument/didOpen", {"textDocument": item})
     ask_everything(editor, uri, 3, 3)

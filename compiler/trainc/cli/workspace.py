@@ -31,9 +31,10 @@ from trainc.reading.document import Document
 from trainc.reading.encoding import encode
 from trainc.reading.file_filter import is_unrelated
 from trainc.reading.files import OVERLAY_FILE, TEMPLATE_SUFFIXES, read_paths, shown_path
-from trainc.reading.git_tree import commit_of, repository_of, unlike
+from trainc.reading.git_tree import commit_of, find_changed_files, repository_of
 from trainc.reading.ignores import check_ignores, ignores_of
 from trainc.reading.opening import read_file, unsaved
+from trainc.sweeps.editor_schema import sweep_schema
 
 Schema = dict[str, Any]
 
@@ -77,7 +78,7 @@ class Workspace:
                 commit = commit_of(repository, "HEAD")
                 here = dict(self._texts(environments, repository.top))
                 name = os.path.relpath(file, repository.top)
-                changed = unlike(repository, commit, here | {name: encode(texts[file])}, self._limits)
+                changed = find_changed_files(repository, commit, here | {name: encode(texts[file])}, self._limits)
             except (CompileError, OSError):
                 return None
             key = (commit, file, tuple(sorted((path, data or b"") for path, data in changed.items())))
@@ -254,4 +255,6 @@ def _is_settings(name: str) -> bool:
 def _schema(kind: str, release: str) -> Schema | None:
     if kind in ROOTS:
         return json_schema(kind, release)
-    return {"Overlay": overlay_schema, FILE_NAME: configuration_schema}.get(kind, lambda _: None)(DIALECT)
+    return {"Overlay": overlay_schema, "Sweep": sweep_schema, FILE_NAME: configuration_schema}.get(
+        kind, lambda _: None
+    )(DIALECT)

@@ -99,7 +99,9 @@ def write_revision(
     return any(entry.mode == _LINK for entry in entries)
 
 
-def unlike(repository: Repository, commit: str, texts: Mapping[str, bytes], limits: Limits) -> dict[str, bytes | None]:
+def find_changed_files(
+    repository: Repository, commit: str, texts: Mapping[str, bytes], limits: Limits
+) -> dict[str, bytes | None]:
     """The files of `texts`, by their path from the top, that a commit has otherwise: their bytes there, None without any.
 
     Nothing is written, and no program that the repository configures, such as a filter, is run. CompileError as above.
