@@ -126,7 +126,11 @@ def test_every_file_of_a_large_workspace_is_told_what_check_says(workspace_at: O
     for case in sorted((Path(__file__).parents[1] / "cases").glob("*.yaml")):
         shutil.copy(case, tmp_path)
     (page,) = (page for page in RULES if page.stem == "SharedOutput")
-    text = _BLOCK.findall(page.read_text(encoding="utf-8"))[0].replace("name: rt", "name: sharing")
+    text = (
+        _BLOCK.findall(page.read_text(encoding="utf-8"))[0]
+        .replace("name: rt", "name: sharing")
+        .replace("name: llm", "name: first")
+    )
     first, _, second = text.partition("---\n")
     (tmp_path / "first.yaml").write_text(first)
     (tmp_path / "second.yaml").write_text(second)

@@ -45,7 +45,11 @@ class Neighbours:
         for key in unknown[:_AT_ONE_TIME]:
             self._known[key] = _neighbour(session, keys[key])
         self._known = {key: found for key, found in self._known.items() if key in keys}
-        self._last = [found for found in self._known.values() if found is not None]
+        # Of several that are called the same, the first of the input is compiled.
+        first: dict[tuple[str, str], Neighbour] = {}
+        for found in filter(None, map(self._known.get, keys)):
+            first.setdefault(found.order, found)
+        self._last = list(first.values())
         return len(unknown) <= _AT_ONE_TIME
 
     def beyond(self, files: set[str]) -> Iterator[Neighbour]:
@@ -76,7 +80,8 @@ def compile_among(session: Session, neighbours: Neighbours) -> tuple[list[Compil
             compiled.append(outcome)
             entries.append(((outcome.namespace, outcome.name), job, list(claims_of(outcome.manifests))))
     files = {job.document.file for job in session.jobs}
-    entries += [(one.order, None, one.claims) for one in neighbours.beyond(files)]
+    known = {order for order, _, _ in entries}
+    entries += [(one.order, None, one.claims) for one in neighbours.beyond(files) if one.order not in known]
     services: Services = {}
     for _, home, claims in sorted(entries, key=_order):
         between = list(lint_all_jobs(claims, services, session.options))
