@@ -22,7 +22,7 @@ SECONDS ?= 60
 TARGETS ?= reader quantity merge pipeline templates rewriting
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-run e2e test-quick lint format golden schemas docs diagnostics conformance dist playground test-playground lock sbom audit test-bounds bench ceilings fuzz coverage mutants site test-site clean
+.PHONY: help setup demo test test-run e2e test-editors test-quick lint format golden schemas docs diagnostics conformance dist playground test-playground lock sbom audit test-bounds bench ceilings fuzz coverage mutants site test-site clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,7 +47,7 @@ demo: $(INSTALLED) ## compile a realistic TrainJob of 16 nodes with 8 GPUs each,
 	@$(BIN)/trainc build tests/cases/torch-llm-pretrain.yaml --release 2.3
 
 test: lint $(READY) ## run every check and every test
-	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup -m 'not run and not browser and not e2e'
+	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -n $(PROCESSES) --dist loadgroup -m 'not run and not browser and not editors and not e2e'
 
 test-run: $(READY) ## run jobs under the real torchrun, mpirun and JAX; what is missing is skipped by name
 	@$(BIN)/python -m pytest -q -m run
@@ -55,8 +55,11 @@ test-run: $(READY) ## run jobs under the real torchrun, mpirun and JAX; what is 
 e2e: $(READY) ## ask the API server of KUBECONFIG about every golden; what is not there is skipped by name
 	@PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pytest -q -m e2e
 
+test-editors: $(READY) ## drive the language server from Emacs, and pack the extension of VS Code; what is missing is skipped by name
+	@$(BIN)/python -m pytest -q -m editors
+
 test-quick: $(READY) ## run the tests that are neither slow nor about other programs, in a minute
-	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -q -n $(PROCESSES) --dist loadgroup -m 'not slow and not tools and not run and not browser and not e2e'
+	@TRAINC_VECTORS='$(VECTORS)' $(BIN)/python -m pytest -q -n $(PROCESSES) --dist loadgroup -m 'not slow and not tools and not run and not browser and not editors and not e2e'
 
 lint: $(READY) ## check style and types
 	@$(BIN)/ruff check --quiet .
@@ -117,7 +120,7 @@ lock: $(READY) ## bring locks/ in line with pyproject.toml; UPGRADE=1 takes the 
 		$(COMPILE) --group $$group --constraint locks/development.txt --output-file locks/$$group.txt || exit 1; done
 
 # BEFORE=79829ac measures that commit, trainc 0.1.0, in turn with this one.
-bench: $(READY) ## compare trainc with kubectl kustomize and rjsonnet, and write docs/benchmarks.md
+bench: $(READY) ## compare trainc with kubectl kustomize and rjsonnet, and write docs/benchmarks.md; then measure the language server
 	@$(LOCKED) locks/bench.txt
 	@$(UV) venv --quiet --clear --python $(BIN)/python build/bench
 	@$(UV) pip install --quiet --compile-bytecode --python build/bench \
@@ -128,6 +131,7 @@ bench: $(READY) ## compare trainc with kubectl kustomize and rjsonnet, and write
 		$(UV) pip install --quiet --compile-bytecode --python build/bench-before \
 			--constraint build/before/locks/runtime.txt ./build/before; }
 	@$(BIN)/python -m benchmarks build/bench/bin/python $(BIN)/kubectl $(if $(BEFORE),build/bench-before/bin/python)
+	@PYTHONPATH=tests $(BIN)/python -m benchmarks.editor
 
 site: $(READY) ## build the site, its search and a page per rule into build/site
 	@$(UV) venv --quiet --clear --python $(BIN)/python build/site-tools

@@ -49,13 +49,14 @@ EDGES = {
     # Selectors of labels are Kueue's and the API server's alike.
     "policies": "startup diagnostics api options reading fits",
     "run": "startup diagnostics api ir plugins",
+    "lsp": "startup diagnostics api options compilation reading pipeline explain diff graph fits",
     # Trials are counted from the picture of each job, and know which of their values stand in the sweep.
     "sweeps": "startup diagnostics api options overlays reading graph",
     # It tells what the commands of these do.
     "notebook": "startup diagnostics api options compilation emit pipeline explain diff graph",
     "integrations": "startup diagnostics api options compilation reading dialects overlays ir emit pipeline explain",
     "testing": "startup diagnostics api options compilation reading emit integrations",
-    "cli": "startup diagnostics api options compilation reading dialects overlays plugins admission emit pipeline batch output migration explain diff graph report fits doctor policies run sweeps integrations",
+    "cli": "startup diagnostics api options compilation reading dialects overlays plugins lints admission emit pipeline batch output migration explain diff graph report fits doctor policies run lsp sweeps integrations",
     "__init__": "diagnostics options compilation admission migration fits integrations",
     "kubeflow": "integrations sweeps",
     "__main__": "cli",
@@ -69,6 +70,7 @@ FEWEST_LINES, MOST_LINES, FEWEST_IMPORTERS = 60, 280, 2
 LOADED_BY_NAME = {
     "__main__.py",
     "cli/completion.py",
+    "cli/lsp.py",
     "cli/rule.py",
     "kubeflow.py",
     "plugins/flux/launchers.py",
@@ -217,7 +219,7 @@ def test_a_module_says_what_it_is_in_a_sentence() -> None:
 def test_nothing_but_the_command_line_prints_reads_the_environment_or_looks_at_the_clock() -> None:
     # git is started with the environment that trainc was started with.
     # What Python starts for `-j` is told by a variable not to import from the current folder.
-    exempt = {("reading/git_tree.py", "os.environ"), ("batch/workers.py", "os.environ")}
+    exempt = {("reading/git_program.py", "os.environ"), ("batch/workers.py", "os.environ")}
     forbidden = {"print", "input", "os.getenv", "os.environ", "time.time", "datetime.now", "datetime.datetime.now"}
     used = {
         (module, ast.unparse(node))

@@ -63,6 +63,7 @@ CALLS = [[name, *words] for name, calls in WORDS.items() for words in calls]
 # What an extra is for: the words, and the extra that is named.
 EXTRAS = [
     (["sdk", "train.py"], "trainc[kubeflow]"),
+    (["lsp"], "trainc[lsp]"),
     (["graph", JOB, *PLAINLY, "--format", "svg"], "trainc[graph]"),
     (["build", JOB, *PLAINLY, "-o", "watched", "--watch"], "trainc[watch]"),
 ]
@@ -186,6 +187,33 @@ def test_a_copy_without_metadata_knows_its_version(before: str, status: int, cop
     shown = done.stderr if status else done.stdout
     assert f"trainc {trainc.__version__}" in shown
     assert ("IndexError" in shown) == bool(status)
+
+
+IN_A_NOTEBOOK = """
+import trainc, yaml
+from trainc.kubeflow import sweep
+job = yaml.safe_load(open(__import__("sys").argv[1]))
+options = trainc.Options(release="2.3")
+for trial in sweep(job, {"lr": [0.1, 0.2]}):
+    compilation = trainc.compile_trainjob(trial, trainc.catalog("2.3"), options)
+    assert "<pre" in compilation._repr_html_() and "<img" not in compilation._repr_html_()
+    assert compilation.diff(compilation).html and compilation.explain("parallelism").html and str(compilation.graph())
+try:
+    import trainc.kubeflow
+    trainc.kubeflow.offline_client
+except ModuleNotFoundError as missing:
+    print(missing)
+"""
+
+
+def test_sweeps_and_notebooks_need_no_extra(python: Path, tmp_path: Path) -> None:
+    job = "apiVersion: trainer.kubeflow.org/v1alpha1\nkind: TrainJob\nmetadata: {name: a, namespace: b}\nspec: {runtimeRef: {name: torch-distributed}}\n"
+    (tmp_path / "job.yaml").write_text(job, encoding="utf-8")
+    done = subprocess.run(
+        [python, "-I", "-c", IN_A_NOTEBOOK, "job.yaml"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "pip install 'trainc[kubeflow]'" in done.stdout
 
 
 def test_policies_need_an_extra_and_say_so(python: Path, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from trainc.diagnostics.rulebook import page
 
 REPOSITORY = Path(__file__).parents[2]
 PACKAGE = REPOSITORY / "compiler" / "trainc"
+PAGES = sorted([*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").glob("*.md")])
 RULES = sorted((PACKAGE / "diagnostics" / "rules").glob("*.md"))
 COMMAND_MODULES = {f"cli/{command.module}.py" for command in COMMANDS}
 # Files that `report`, `init` and `cmp` fill in and write.
@@ -52,7 +53,7 @@ FOREIGN = (
     Foreign(r"\basked\b", "16 GPUs asked", "requested"),
     Foreign(r"\bexclude each other\b", "they exclude each other", "cannot be used together"),
     Foreign(r"(?<!there )\b(?:is|are) no (?!longer\b|action\b)\S", "'a b' is no label", "is not a valid"),
-    Foreign(r"(?<!there )\b(?:is|are) none\b", "a label that is none", "is not one"),
+    Foreign(r"(?<!there )\b(?:is|are) (?-i:none)\b", "a label that is none", "is not one"),
     Foreign(r"\bnames? (?:no|none)\b", "the job names none", "has no, does not set"),
     Foreign(r"\bless the\b", "all less the last", "without the"),
     Foreign(r"\bas it stands\b", "passed as it stands", "unchanged"),
@@ -182,6 +183,11 @@ def test_names_in_the_code_are_plain_english(folder: str) -> None:
         if word in FOREIGN_NAMES
     ]
     assert found == []
+
+
+@pytest.mark.parametrize("written", PAGES, ids=lambda path: path.name)
+def test_documentation_is_plain_english(written: Path) -> None:
+    assert foreign(_EXAMPLE.sub("", written.read_text(encoding="utf-8"))) == []
 
 
 def test_rule_pages_are_plain_english() -> None:

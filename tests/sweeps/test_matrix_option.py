@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import random
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -207,3 +211,42 @@ def test_a_sweep_among_the_input_is_said_to_need_the_option() -> None:
     Path("sweep.yaml").write_text(SWEEP, encoding="utf-8")
     assert "--matrix sweep.yaml" in run("build", "sweep.yaml", "--release", "2.3").stderr
     assert "start the sweep with" in run("build", "--matrix", "job.yaml", "--release", "2.3").stderr
+
+
+JUNK: list[Any] = [
+    None, True, -1, 1.5, float("inf"), "", "${trialParameters.nothing}", "<b>\x07", 10**30, [], [None], [[]], {}, {"a": {}},
+    {"min": 0, "max": 1e9, "step": 1e-9}, {"min": 1e-300, "max": 1e300, "count": 50, "scale": "log"},
+]  # fmt: skip
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield path
+    if isinstance(value, dict | list):
+        for step in value if isinstance(value, dict) else range(len(value)):
+            yield from places(value[step], (*path, step))
+
+
+def mutated(document: Any, source: random.Random) -> Any:
+    """The document with another value, or none, in up to three places."""
+    made = copy.deepcopy(document)
+    for _ in range(source.randint(1, 3)):
+        *above, step = source.choice(list(places(made))[1:] or [("kind",)])
+        inner = made
+        for each in above:
+            inner = inner[each]
+        if source.random() < 0.7 or step not in inner:
+            inner[step] = copy.deepcopy(source.choice(JUNK))
+        else:
+            del inner[step]
+    return made
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_no_mutation_of_a_sweep_or_its_job_meets_a_defect(seed: int) -> None:
+    source = random.Random(seed)
+    sweep = {**yaml.safe_load(SWEEP), "parameters": {"lr": [0.1, 0.2], "batch": {"min": 1, "max": 3, "step": 1}}}
+    del sweep["base"]
+    documents = [mutated(sweep, source), mutated(yaml.safe_load(JOB), source)]
+    result = swept(yaml.safe_dump_all(documents))
+    assert result.status in (0, 1), result.stderr
+    assert (result.status == 1) == ("error[" in result.stderr)

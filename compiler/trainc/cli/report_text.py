@@ -9,7 +9,6 @@ from trainc.cli.terminal import Paint
 from trainc.diagnostics import Diagnostic, Source
 from trainc.diagnostics.escaping import escape_line, escape_report
 from trainc.diagnostics.meant import meant
-from trainc.diagnostics.rulebook import rule_url
 from trainc.startup.records import dataclass, field, replace
 
 STDIN = "-"
@@ -127,6 +126,8 @@ def _block(d: Diagnostic, files: Files, paint: Paint, *, linked: bool) -> Iterab
     if d.hint:
         yield f"  {paint('help', 'help:')} {escape_line(d.hint)}"
     if linked:
+        from trainc.diagnostics.rulebook import rule_url
+
         yield paint("faint", f"  rule: {rule_url(d.code)}")
 
 

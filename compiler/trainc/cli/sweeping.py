@@ -30,7 +30,7 @@ def read_matrix_option(arguments: Arguments) -> MatrixInput | None:
     if not arguments.matrix:
         return None
     if arguments.matrix == "-":
-        raise UsageError("--matrix needs a file; its TrainJob may come from stdin: trainc build - --matrix FILE")
+        raise UsageError("--matrix needs a file; its TrainJob can come from stdin: trainc build - --matrix FILE")
     from trainc.cli.settings import limits_of
     from trainc.sweeps.matrix import read_matrix
 
@@ -51,7 +51,7 @@ class Tally:
     def __init__(self, matrix: Matrix, cost: Cost, inputs: Inputs) -> None:
         self._document, self._cost = matrix.document, cost
         jobs = [document.data for document in inputs.documents if document.data.get("kind") == "TrainJob"]
-        self._specs = {mapping(job.get("metadata")).get("name"): mapping(job.get("spec")) for job in jobs}
+        self._specs = {str(mapping(job.get("metadata")).get("name")): mapping(job.get("spec")) for job in jobs}
         self._told: set[object] = set()
 
     def add(self, job: CompiledJob) -> None:

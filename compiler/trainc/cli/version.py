@@ -16,7 +16,7 @@ from trainc.cli.command import Arguments, Status, Streams
 
 def add_arguments(parser: ArgumentParser) -> None:
     """How much to say."""
-    help_text = "also show the other differences, and what upstream says of each"
+    help_text = "also show the other differences, and what upstream says about each"
     parser.add_argument("-v", "--verbose", action="store_true", help=help_text)
 
 

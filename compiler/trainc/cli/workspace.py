@@ -30,9 +30,10 @@ from trainc.reading.document import Document
 from trainc.reading.encoding import encode
 from trainc.reading.file_filter import is_unrelated
 from trainc.reading.files import OVERLAY_FILE, TEMPLATE_SUFFIXES, read_paths, shown_path
-from trainc.reading.git_tree import commit_of, repository_of, unlike
+from trainc.reading.git_tree import commit_of, find_changed_files, repository_of
 from trainc.reading.ignores import check_ignores, ignores_of
 from trainc.reading.opening import read_file, unsaved
+from trainc.sweeps.editor_schema import sweep_schema
 
 Schema = dict[str, Any]
 
@@ -48,7 +49,7 @@ class Workspace:
         self._queues: list[str] | None = None
         # The texts with which the environments were read, or that were taken in since.
         self._known: dict[str, str] = {}
-        self._heads: dict[object, list[tuple[CompiledJob, ...]]] = {}
+        self._heads: dict[object, list[tuple[CompiledJob, ...]] | None] = {}
 
     def changed(self) -> None:
         """Read everything again for the next answer."""
@@ -75,14 +76,34 @@ class Workspace:
                 commit = commit_of(repository, "HEAD")
                 here = dict(self._texts(environments, repository.top))
                 name = os.path.relpath(file, repository.top)
-                changed = unlike(repository, commit, here | {name: encode(texts[file])}, self._limits)
+                changed = find_changed_files(repository, commit, here | {name: encode(texts[file])}, self._limits)
             except (CompileError, OSError):
                 return None
             key = (commit, file, tuple(sorted((path, data or b"") for path, data in changed.items())))
             if key not in self._heads:
                 before = {os.path.join(repository.top, path): data for path, data in changed.items()}
-                self._heads[key] = [_compiled_with(opened, before, file) for opened in environments]
+                self._heads[key] = self._compiled_before(environments, before, file, texts)
             return self._heads[key]
+
+    def _compiled_before(
+        self,
+        environments: Sequence[Opened],
+        before: Mapping[str, bytes | None],
+        file: str,
+        texts: Mapping[str, str],
+    ) -> list[tuple[CompiledJob, ...]] | None:
+        """The jobs of a file with what other files were `before`: None for one that was not there."""
+        if not any(_is_settings(path) or self._is_overlaid(path) for path in before):
+            return [_compiled_with(opened, before, file) for opened in environments]
+        edited = {path: encode(text) for path, text in texts.items()}
+        with unsaved({**edited, **{path: data or b"" for path, data in before.items()}}):
+            try:
+                every = environments_of(self._arguments)
+                read = {environment_name(each): Opened(environment_name(each), settings_of(each)) for each in every}
+            except (CompileError, UsageError):
+                return None
+            name = shown_path(os.path.relpath(file))
+            return [read[o.name].build(name)[0].compiled if o.name in read else () for o in environments]
 
     @property
     def _limits(self) -> Any:
@@ -225,4 +246,6 @@ def _is_settings(name: str) -> bool:
 def _schema(kind: str, release: str) -> Schema | None:
     if kind in ROOTS:
         return json_schema(kind, release)
-    return {"Overlay": overlay_schema, FILE_NAME: configuration_schema}.get(kind, lambda _: None)(DIALECT)
+    return {"Overlay": overlay_schema, "Sweep": sweep_schema, FILE_NAME: configuration_schema}.get(
+        kind, lambda _: None
+    )(DIALECT)

@@ -24,9 +24,8 @@ _V1_HOST = "(master|worker|chief|ps|launcher|evaluator)"
 
 def launch_options(training: Training) -> Iterator[Finding]:
     """What is wrong with each launcher's options."""
-    for start in training.line.starts:
-        if start.launch is not None and (start.launch.options or start.launch.launcher.together):
-            yield from _judged(training, start, start.launch)
+    for start, launch in training.launches_with_options:
+        yield from _judged(training, start, launch)
 
 
 def _judged(training: Training, start: Start, launch: Launch) -> Iterator[Finding]:

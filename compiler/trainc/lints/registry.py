@@ -71,7 +71,7 @@ def _scripted(training: Training) -> bool:
 
 
 def _options_given(training: Training) -> bool:
-    return any(start.launch is not None and start.launch.options for start in training.line.starts)
+    return bool(training.launches_with_options)
 
 
 LINTS: tuple[Lint, ...] = (

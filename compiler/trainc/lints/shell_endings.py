@@ -16,7 +16,10 @@ _PASSING = frozenset(("true", ":", "echo", "printf", "sleep", "date", "exit 0", 
 
 
 def shell_endings(training: Training) -> Iterator[Finding]:
-    """A warning where the training's failure does not reach the pod, and where the pod outlives it."""
+    """A warning where the training's failure does not reach the pod, and where the pod outlives it.
+
+    The registry asks it about scripts, and about commands in which something sleeps.
+    """
     line = training.line
     if not training.entry.trains:
         return

@@ -8,7 +8,7 @@ from trainc.api import names
 from trainc.api.devices import accelerators
 from trainc.diagnostics import Finding, Path, Severity
 from trainc.ir.commands.launcher import Launch, Launcher, Starting
-from trainc.ir.commands.started import CommandLine, read_command
+from trainc.ir.commands.started import CommandLine, Start, read_command
 from trainc.ir.entrypoints import About, Entrypoint
 from trainc.ir.env import subdomain
 from trainc.ir.info import Info
@@ -71,6 +71,12 @@ class Training:
         return None if "$" in text or "`" in text else text
 
     @property
+    def launches_with_options(self) -> list[tuple[Start, Launch]]:
+        """The launchers that have options or should have one, each with its command."""
+        launches = ((start, start.launch) for start in self.line.starts if start.launch is not None)
+        return [(start, found) for start, found in launches if found.options or found.launcher.together]
+
+    @property
     def hosts(self) -> frozenset[str]:
         """Every name of rank 0's pod, from the shortest that resolves."""
         trainer = self.info.trainer or self.entry.pod_set
@@ -81,6 +87,9 @@ class Training:
 
 def _known(name: str, written: str, known: Mapping[str, str | None]) -> str:
     return (known[name] or name) if name in known else written
+
+
+_POLICIES = tuple(plugin.policy for plugin in PLUGINS if plugin.policy)
 
 
 def training_of(job: TrainJob, info: Info, entry: Entrypoint) -> Training | None:
@@ -101,7 +110,10 @@ def training_of(job: TrainJob, info: Info, entry: Entrypoint) -> Training | None
 def policy_of(info: Info) -> str:
     """The key of the framework that the runtime's mlPolicy chooses; empty where it chooses none."""
     chosen = info.ml_policy or {}
-    return next((plugin.policy for plugin in PLUGINS if plugin.policy and chosen.get(plugin.policy) is not None), "")
+    for policy in _POLICIES:
+        if chosen.get(policy) is not None:
+            return policy
+    return ""
 
 
 def _nodes(entry: Entrypoint, info: Info, policy: str) -> int:

@@ -14,14 +14,14 @@ from typing import TypeAlias
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
+from pygls.workspace import PositionCodec
 
 from trainc import __version__
 from trainc.diagnostics import Diagnostic, Source
 from trainc.diagnostics.rulebook import rule_url
 from trainc.lsp import marking, names
-from trainc.lsp.places import Range
+from trainc.lsp.places import Position, Range
 from trainc.lsp.snapshot import Snapshot, Workspace
-from trainc.lsp.units import Units
 from trainc.reading.catalog import SHOWN_FOLDER, catalog_folder
 from trainc.reading.confinement import CONFIGURATION_FILE, folders_upward
 from trainc.reading.encoding import decode
@@ -29,12 +29,46 @@ from trainc.reading.opening import read_file
 
 # How long nobody has typed, in seconds, when what takes longer is done: the cluster is asked, and other files are looked at.
 _MOMENT = 0.4
-_MOST_BYTES = 10_000_000
+# Nobody writes a longer text by hand; `trainc check` reads what is longer.
+_MOST_BYTES = 1_000_000
 _SEVERITIES = {
     "error": types.DiagnosticSeverity.Error,
     "warning": types.DiagnosticSeverity.Warning,
     "info": types.DiagnosticSeverity.Information,
 }
+
+
+class Units:
+    """The lines of one text, and positions in it as the client counts them: in UTF-16, unless it offers something else."""
+
+    def __init__(self, lines: Sequence[str], codec: PositionCodec) -> None:
+        self._lines = lines
+        self._codec = codec
+
+    def position(self, place: Position) -> types.Position:
+        """A place, for the client."""
+        line = self._lines[place.line] if place.line < len(self._lines) else ""
+        return types.Position(place.line, self._codec.client_num_units(line[: place.column]))
+
+    def range(self, place: Range) -> types.Range:
+        """A range, for the client."""
+        return types.Range(self.position(place.start), self.position(place.end))
+
+    def position_of(self, given: types.Position) -> Position:
+        """A place that the client names; the end of its line, or of the text, where that is shorter."""
+        if given.line >= len(self._lines):
+            return Position(len(self._lines) - 1, len(self._lines[-1]))
+        line = self._lines[given.line]
+        units = 0
+        for column, character in enumerate(line):
+            if units >= given.character:
+                return Position(given.line, column)
+            units += self._codec.client_num_units(character)
+        return Position(given.line, len(line))
+
+    def range_of(self, given: types.Range) -> Range:
+        """A range that the client names."""
+        return Range(self.position_of(given.start), self.position_of(given.end))
 
 
 # Opens the workspace in a folder; that of one file alone where no folder is known to be one.

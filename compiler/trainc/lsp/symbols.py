@@ -27,6 +27,10 @@ class Symbol:
     children: Sequence[Symbol] = ()
 
 
+# The fields in each mapping or list, by its path.
+_Inside: TypeAlias = dict[Path, list[Field]]
+
+
 def symbols(text: str) -> list[Symbol]:
     """The outline of a text; documents that cannot be read as YAML are left out."""
     return [_of_document(tree) for tree in trees(text) if tree.fields]
@@ -35,25 +39,27 @@ def symbols(text: str) -> list[Symbol]:
 def _of_document(tree: Tree) -> Symbol:
     kind, name = (_text(tree, path) for path in (("kind",), ("metadata", "name")))
     first = tree.fields[0]
-    return Symbol(name or kind or "document", kind if name else "", "document", tree.whole, first.key, _below(tree, ()))
+    inside: _Inside = {}
+    for field in tree.fields:
+        inside.setdefault(field.path[:-1], []).append(field)
+    below = _below(inside, ())
+    return Symbol(name or kind or "document", kind if name else "", "document", tree.whole, first.key, below)
 
 
-def _below(tree: Tree, path: Path) -> list[Symbol]:
-    children = [field for field in tree.fields if field.path[:-1] == path]
-    return [symbol for field in children for symbol in _symbols(tree, field)]
+def _below(inside: _Inside, path: Path) -> list[Symbol]:
+    return [symbol for field in inside.get(path, ()) for symbol in _symbols(inside, field)]
 
 
-def _symbols(tree: Tree, field: Field) -> Iterator[Symbol]:
+def _symbols(inside: _Inside, field: Field) -> Iterator[Symbol]:
     step = field.path[-1]
     if isinstance(step, int):
         key = ITEM_KEYS.get(str(field.path[-2]), "name") if len(field.path) > 1 else "name"
-        name = _text(tree, (*field.path, key))
-        if name:
-            place = tree.field((*field.path, key))
-            yield Symbol(name, "", "item", field.whole, place.value if place else field.key, _below(tree, field.path))
+        named = next((one for one in inside.get(field.path, ()) if one.path[-1] == key and one.text), None)
+        if named is not None:
+            yield Symbol(named.text, "", "item", field.whole, named.value, _below(inside, field.path))
     elif step not in _LEFT_OUT:
         detail = field.text.partition("\n")[0][:60] if field.kind == "scalar" else ""
-        yield Symbol(str(step), detail, "field", field.whole, field.key, _below(tree, field.path))
+        yield Symbol(str(step), detail, "field", field.whole, field.key, _below(inside, field.path))
 
 
 def _text(tree: Tree, path: Path) -> str:

@@ -16,6 +16,7 @@ from trainc.startup.records import dataclass
 Awaits: TypeAlias = Literal["key", "value", "item"]
 
 _KEY = pattern(r"""(?:"([^"]*)"|'([^']*)'|([^\s"'#:{}\[\],][^:#{}\[\],]*?))\s*:(?:\s|$)""")
+_LONGEST = 10_000
 _DASHES = pattern(r"(?:- +|-$)*")
 
 
@@ -36,7 +37,9 @@ class Typing:
 
 
 def typing_at(lines: Sequence[str], position: Position) -> Typing | None:
-    """What is being typed at a place; None in a comment."""
+    """What is being typed at a place; None in a comment, and in what nobody types."""
+    if any(len(line) > _LONGEST for line in lines):
+        return None
     line = lines[position.line] if position.line < len(lines) else ""
     before = line[: position.column]
     if "#" in before and (before.lstrip().startswith("#") or " #" in before):

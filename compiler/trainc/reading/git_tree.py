@@ -1,8 +1,4 @@
-"""The files of a git revision, written to a folder from which they are read as any others.
-
-The only part of trainc that runs another program: `git`, with fixed arguments and without a shell, to look a revision
-up and to print its files. It changes nothing in the repository and fetches nothing.
-"""
+"""The files of a git revision, written to a folder from which they are read as any others."""
 
 # os.path, not pathlib: it starts faster.
 
@@ -10,16 +6,13 @@ from __future__ import annotations
 
 import errno
 import os
-import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from tempfile import TemporaryFile
-from typing import IO
+from collections.abc import Iterator, Mapping, Sequence
 from unicodedata import normalize
 
 from trainc.diagnostics import CompileError, Diagnostic
 from trainc.options import Limits
 from trainc.reading.files import READ_SUFFIXES
+from trainc.reading.git_program import REVISION_HINT, git_output, refused, run_git
 from trainc.startup.records import dataclass
 
 _LINK = "120000"
@@ -27,8 +20,6 @@ _FILE = "100"
 _BLOCK = 1 << 16
 # Linux' PATH_MAX.
 _LONGEST_LINK = 4096
-# Prompts and downloads are for people; a partial clone answers with what it has.
-_ENVIRONMENT = {"GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +40,11 @@ class _Entry:
 def repository_of(folder: str) -> Repository:
     """The repository that `folder` is in. CompileError where there is none, or no git."""
     try:
-        output = _git(folder, ["rev-parse", "--show-toplevel", "--show-prefix"])
+        output = run_git(folder, ["rev-parse", "--show-toplevel", "--show-prefix"])
     except CompileError as error:
         if "not a git repository" not in error.diagnostics[0].message:
             raise
-        raise _refused("this folder is not in a git repository, so it has no revisions", _OUTSIDE_HINT) from None
+        raise refused("this folder is not in a git repository, so it has no revisions", _OUTSIDE_HINT) from None
     lines = output.decode(errors="surrogateescape").split("\n")
     return Repository(lines[0], lines[1].rstrip("/"))
 
@@ -62,23 +53,23 @@ def commit_of(repository: Repository, revision: str) -> str:
     """The commit that a revision stands for. CompileError if there is none."""
     try:
         return (
-            _git(repository.top, ["rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}"])
+            run_git(repository.top, ["rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}"])
             .decode()
             .strip()
         )
     except CompileError:
-        is_shallow = _git(repository.top, ["rev-parse", "--is-shallow-repository"]).strip() == b"true"
-        hint = _SHALLOW_HINT if is_shallow else _REVISION_HINT
-        raise _refused(f"there is no revision {revision!r}", hint) from None
+        is_shallow = run_git(repository.top, ["rev-parse", "--is-shallow-repository"]).strip() == b"true"
+        hint = _SHALLOW_HINT if is_shallow else REVISION_HINT
+        raise refused(f"there is no revision {revision!r}", hint) from None
 
 
 def published_commit(folder: str) -> tuple[str, str] | None:
     """Where others fetch the repository around `folder`, and its commit; None where they cannot have that commit."""
     try:
-        if not _git(folder, ["branch", "--remotes", "--contains", "HEAD"]).strip():
+        if not run_git(folder, ["branch", "--remotes", "--contains", "HEAD"]).strip():
             return None
-        url = _git(folder, ["remote", "get-url", "origin"]).decode().strip()
-        commit = _git(folder, ["rev-parse", "HEAD"]).decode().strip()
+        url = run_git(folder, ["remote", "get-url", "origin"]).decode().strip()
+        commit = run_git(folder, ["rev-parse", "HEAD"]).decode().strip()
     except CompileError:
         return None
     return None if url.startswith(("/", ".", "file:")) else (url, commit)
@@ -108,12 +99,16 @@ def write_revision(
     return any(entry.mode == _LINK for entry in entries)
 
 
-def unlike(repository: Repository, commit: str, texts: Mapping[str, bytes], limits: Limits) -> dict[str, bytes | None]:
+def find_changed_files(
+    repository: Repository, commit: str, texts: Mapping[str, bytes], limits: Limits
+) -> dict[str, bytes | None]:
     """The files of `texts`, by their path from the top, that a commit has otherwise: their bytes there, None without any.
 
     Nothing is written, and no program that the repository configures, such as a filter, is run. CompileError as above.
     """
-    entries = {entry.path: entry for entry in _listed(repository.top, commit, limits, [repository.prefix])}
+    prefix = repository.prefix
+    below = [prefix] if prefix and all(path.startswith(f"{prefix}/") for path in texts) else []
+    entries = {entry.path: entry for entry in _listed(repository.top, commit, limits, below)}
     found: dict[str, bytes | None] = {path: None for path in texts if path not in entries}
     other = [entry for path, entry in entries.items() if path in texts and _blob(texts[path], entry) != entry.blob]
     found |= {entry.path: content for entry, content in _contents(repository.top, other, limits)}
@@ -169,7 +164,7 @@ def _listed(top: str, commit: str, limits: Limits, paths: Sequence[str]) -> Iter
     wanted = [path for path in paths if path not in ("", os.curdir)]
     listing = ["ls-tree", "-r", "-z", "--full-tree", commit, "--", *(wanted if len(wanted) == len(paths) else ())]
     left, rest = limits.file_bytes, b""
-    with _running(top, listing) as git:
+    with git_output(top, listing) as git:
         while block := git.read(_BLOCK):
             left -= len(block)
             if left < 0:
@@ -202,7 +197,7 @@ def _contents(top: str, entries: Sequence[_Entry], limits: Limits) -> Iterator[t
         raise _unreadable("", f"it has more than {limits.documents:,} files (see --max-documents)")
     requested = b"".join(entry.blob + b"\n" for entry in entries)
     left = limits.file_bytes
-    with _running(top, ["cat-file", "--batch-check"], requested) as git:
+    with git_output(top, ["cat-file", "--batch-check"], requested) as git:
         for entry in entries:
             size = _size(entry, git.readline())
             left -= size
@@ -211,7 +206,7 @@ def _contents(top: str, entries: Sequence[_Entry], limits: Limits) -> Iterator[t
             if left < 0:
                 reason = f"reading it would exceed the limit of bytes, {limits.file_bytes:,} (see --max-file-bytes)"
                 raise _unreadable(entry.path, reason)
-    with _running(top, ["cat-file", "--batch"], requested) as git:
+    with git_output(top, ["cat-file", "--batch"], requested) as git:
         for entry in entries:
             content = git.read(_size(entry, git.readline()) + 1)
             yield entry, content[:-1]
@@ -221,62 +216,8 @@ def _size(entry: _Entry, head: bytes) -> int:
     """What git says about an object before its bytes."""
     words = head.split()
     if len(words) != 3 or words[1] != b"blob":
-        raise _refused(f"git has no content for {entry.path}: {head.decode(errors='replace').strip()}")
+        raise refused(f"git has no content for {entry.path}: {head.decode(errors='replace').strip()}")
     return int(words[2])
-
-
-@contextmanager
-def _running(folder: str, arguments: Iterable[str], given: bytes = b"") -> Iterator[IO[bytes]]:
-    """What git prints, while it does; it is ended where the rest is not wanted. CompileError if it fails."""
-    with TemporaryFile() as requested, TemporaryFile() as errors:
-        requested.write(given)
-        requested.seek(0)
-        try:
-            git = subprocess.Popen(  # noqa: S603 - as in _git
-                _command(folder, arguments), stdin=requested, stdout=subprocess.PIPE, stderr=errors, env=_environment()
-            )
-        except OSError as error:
-            raise _cannot_run_git(error) from None
-        with git:
-            assert git.stdout is not None
-            try:
-                yield git.stdout
-                ended = not git.stdout.read(1)
-            except BaseException:
-                git.kill()
-                raise
-        if ended and git.returncode:
-            errors.seek(0)
-            raise _refused(_error_message(errors.read(_BLOCK), git.returncode))
-
-
-def _git(folder: str, arguments: Iterable[str]) -> bytes:
-    try:
-        done = subprocess.run(  # noqa: S603 - fixed arguments; a revision follows --end-of-options
-            _command(folder, arguments), stdin=subprocess.DEVNULL, capture_output=True, check=False, env=_environment()
-        )
-    except OSError as error:
-        raise _cannot_run_git(error) from None
-    if done.returncode:
-        raise _refused(_error_message(done.stderr, done.returncode))
-    return done.stdout
-
-
-def _command(folder: str, arguments: Iterable[str]) -> list[str]:
-    return ["git", "--no-replace-objects", "--literal-pathspecs", "-C", folder or ".", *arguments]
-
-
-def _environment() -> dict[str, str]:
-    return {**os.environ, **_ENVIRONMENT}
-
-
-def _error_message(stderr: bytes, status: int) -> str:
-    first = stderr.decode(errors="replace").strip().removeprefix("fatal: ").partition("\n")[0]
-    return first or f"git exited with status {status}"
-
-
-def _cannot_run_git(error: OSError) -> CompileError:
-    return _refused(f"git cannot be run: {(error.strerror or type(error).__name__).lower()}")
 
 
 def _unreadable(path: str, reason: str) -> CompileError:
@@ -285,13 +226,8 @@ def _unreadable(path: str, reason: str) -> CompileError:
     return CompileError([Diagnostic("UnreadableFile", "error", f"{what} cannot be read: {reason}", hint)])
 
 
-_REVISION_HINT = "use a commit, tag or branch of the current repository, as in git:HEAD~1 or git:main:jobs"
 _OUTSIDE_HINT = "run it inside the repository, or name two files or folders, as in `trainc diff old/ new/`"
 _SHALLOW_HINT = (
     "this clone is shallow and has only its newest commits: in GitHub Actions set `fetch-depth: 0` for actions/checkout, "
     "elsewhere run `git fetch --unshallow`"
 )
-
-
-def _refused(message: str, hint: str = _REVISION_HINT) -> CompileError:
-    return CompileError([Diagnostic("NoSuchRevision", "error", message, hint)])

@@ -164,7 +164,7 @@ class _Planner:
         known = name in self._stand_ins or name in self._machine.programs
         is_path = "/" in program
         if stands_in_for_recipe(name, self._stand_ins, self._machine):
-            message = "torchtune is not on this machine: the ranks meet and sum in place of the recipe, and nothing is trained"
+            message = "torchtune is not installed on this machine: the ranks only connect to each other, and nothing is trained"
             hint = "install torchtune, or pass the interpreter that has it with --python"
             findings.append(Finding("RecipeReplaced", "warning", message, hint, (*path, "command", 0)))
         if name in ALWAYS or (is_path and known and program not in self._machine.programs):

@@ -12,6 +12,15 @@ RESERVED = frozenset(
 )
 
 
+# The command that torchtune's runtimes take: the recipe and configuration are added to it.
+TORCHTUNE = ("tune", "run")
+
+
+def calls_torchtune(job: TrainJob) -> bool:
+    """Whether the TrainJob's command is torchtune's entrypoint, word for word."""
+    return job.trainer is not None and job.trainer.command == TORCHTUNE
+
+
 def _tunes(job: TrainJob, info: Info) -> bool:
     """Whether the trainer's command begins as torchtune's does, the TrainJob's or the runtime's."""
     requested = job.trainer.command if job.trainer else None

@@ -8,7 +8,7 @@ from trainc.diagnostics import Finding
 from trainc.ir.entrypoints import Entrypoint
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
-from trainc.plugins.torch import torchtune
+from trainc.plugins.torch import TORCHTUNE, calls_torchtune
 from trainc.startup.patterns import pattern
 
 # Source: the names of pytorch/torchtune recipes/ (torchtune/_recipe_registry.py).
@@ -19,9 +19,9 @@ _DECIDES = "model.lora_attn_modules"
 
 def torchtune_words(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
     """What becomes of the words of a container that trains with `tune run`. Looks at sized jobs."""
-    if not entry.trains or tuple(entry.words[:2]) != torchtune.ENTRYPOINT:
+    if not entry.trains or tuple(entry.words[:2]) != TORCHTUNE:
         return
-    built = torchtune.applies(job)
+    built = calls_torchtune(job)
     before = tuple(map(str, (info.command or ()) if built else entry.command))
     args = tuple(map(str, entry.args))
     if built:

@@ -11,8 +11,7 @@ from trainc.ir.env import EnvVar, completion_index, literal, master_host, traine
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.plugin import Passes
-from trainc.plugins.torch import torchtune
-from trainc.plugins.torch.elastic import elastic_range, environment, sized
+from trainc.plugins.torch import calls_torchtune
 from trainc.plugins.torch.processes import processes_per_node
 from trainc.plugins.torch.validation import reserved, validate
 from trainc.startup.records import replace
@@ -21,16 +20,19 @@ from trainc.startup.records import replace
 def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
     """Sizes the trainer and tells its container, and every injection target, how the nodes find each other."""
     info = info.with_trainer_count(job.trainer.num_nodes if job.trainer else None)
-    elastic = elastic_range(job, info)
-    if elastic is None:
-        pet, master = _pet_env(job, info), _master_env(job, info)
-    else:
-        info = sized(info, elastic)
-        pet, master = environment(job, info, elastic, processes_per_node(job, info)), ()
+    pet, master = _pet_env(job, info), _master_env(job, info)
+    if policy.get("elasticPolicy") is not None:
+        from trainc.plugins.torch.elastic import elastic_range, environment, sized
+
+        if (elastic := elastic_range(job, info)) is not None:
+            info = sized(info, elastic)
+            pet, master = environment(job, info, elastic, processes_per_node(job, info)), ()
     if job.trainer is not None or info.gitops:
-        tunes = torchtune.applies(job)
+        tunes = calls_torchtune(job)
         injected = (*trainer_env(job, info.semantics), *pet, *(() if tunes else master))
         if tunes and info.trainer_container is not None:
+            from trainc.plugins.torch import torchtune
+
             info = replace(info, command=torchtune.command(job, info))
         info = with_rendezvous(info, injected)
     return _inject_targets(info, policy, (*pet, *master))

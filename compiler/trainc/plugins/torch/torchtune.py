@@ -10,18 +10,12 @@ from trainc.ir.devices import gpus, resources_per_node
 from trainc.ir.env import master_host
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
+from trainc.plugins.torch import TORCHTUNE
 from trainc.plugins.torch.processes import processes_per_node
-
-ENTRYPOINT = ("tune", "run")
 
 _LORA = "model.lora_attn_modules"
 _QUANTIZE = "model.quantize_base"
 _DORA = "model.use_dora"
-
-
-def applies(job: TrainJob) -> bool:
-    """Whether the TrainJob's command is torchtune's entrypoint, word for word."""
-    return job.trainer is not None and job.trainer.command == ENTRYPOINT
 
 
 def command(job: TrainJob, info: Info) -> tuple[str, ...]:
@@ -32,7 +26,7 @@ def command(job: TrainJob, info: Info) -> tuple[str, ...]:
     rendezvous = f"--rdzv_endpoint={master_host(job, info)}:{names.TRAINER_PORT}"
     recipe, config = recipe_and_config(job, info, nodes, processes, devices)
     return (
-        *ENTRYPOINT,
+        *TORCHTUNE,
         *((rendezvous,) if _needs_rendezvous(info, nodes, processes, devices) else ()),
         recipe,
         "--config",

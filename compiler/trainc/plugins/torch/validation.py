@@ -14,7 +14,7 @@ from trainc.ir.devices import ambiguous_gpus, gpus, resources_per_node
 from trainc.ir.info import Info
 from trainc.ir.release import controller_panics
 from trainc.ir.trainjob import Trainer, TrainJob
-from trainc.plugins.torch import RESERVED, elastic, torchtune
+from trainc.plugins.torch import RESERVED, calls_torchtune
 from trainc.plugins.torch.processes import AUTO, requested_processes
 
 _WORDS = (AUTO, "cpu", "gpu")
@@ -25,14 +25,17 @@ _ONE_DEVICE_QLORA = ("llama3_2/1B", "llama3_2/3B")
 def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     """Injection targets that are not there, and what torchtune cannot do."""
     yield from _missing_targets(info, policy)
-    if info.gitops and (requested_processes(job, info) == AUTO or torchtune.applies(job)):
+    if info.gitops and (requested_processes(job, info) == AUTO or calls_torchtune(job)):
         yield from ambiguous_gpus(job, info)
-    yield from elastic.validate(job, info)
+    if policy.get("elasticPolicy") is not None:
+        from trainc.plugins.torch import elastic
+
+        yield from elastic.validate(job, info)
     trainer = job.trainer
     if trainer is None or _skips_validation(trainer, info):
         return
     yield from _unknown_word(trainer)
-    if torchtune.applies(job):
+    if calls_torchtune(job):
         yield from _torchtune(job, trainer, info)
 
 
@@ -40,6 +43,10 @@ def reserved(job: TrainJob, policy: Json, info: Info) -> AbstractSet[str]:
     """What torchrun's rendezvous is told: those of an elastic job's too, where it is one."""
     if job.trainer is None or _skips_validation(job.trainer, info):
         return frozenset()
+    if policy.get("elasticPolicy") is None:
+        return RESERVED
+    from trainc.plugins.torch import elastic
+
     return RESERVED if elastic.elastic_range(job, info) is None else RESERVED | elastic.RESERVED
 
 
@@ -77,6 +84,8 @@ def _unknown_word(trainer: Trainer) -> Iterator[Finding]:
 
 
 def _torchtune(job: TrainJob, trainer: Trainer, info: Info) -> Iterator[Finding]:
+    from trainc.plugins.torch import torchtune
+
     model = torchtune.model_of(job.runtime_name)
     if model not in info.release.torchtune_models:
         yield Finding(
@@ -104,6 +113,8 @@ def _torchtune(job: TrainJob, trainer: Trainer, info: Info) -> Iterator[Finding]
 
 
 def _lora(job: TrainJob, trainer: Trainer, info: Info, model: str, nodes: int) -> Iterator[Finding]:
+    from trainc.plugins.torch import torchtune
+
     devices = gpus(resources_per_node(job, info))
     _, config = torchtune.recipe_and_config(job, info, nodes, requested_processes(job, info), devices)
     kind = torchtune.lora_kind(trainer.args or (), info)

@@ -52,7 +52,7 @@ def _served(info: Info) -> Iterator[Finding]:
         message = f"Kubernetes {info.kubernetes} does not have {API_VERSION}, which it needs to schedule pods as a gang"
         hint = (
             f'if the cluster has Kubernetes {SINCE}, set --kubernetes {SINCE}, or kubernetes: "{SINCE}" in trainc.yaml; '
-            "else leave the gang to coscheduling or volcano"
+            "otherwise leave the gang to coscheduling or volcano"
         )
         yield Finding("WorkloadAPIMissing", "error", message, hint, _POLICY, about="runtime")
     if not info.release.pods_name_their_group:
