@@ -35,6 +35,8 @@ BROWSER = {"python_version": "3.13", "python_full_version": "3.13.2", "sys_platf
 REPLACED = {"rpds-py"}
 # src/worker.js unpacks what is called so.
 PACKED = ".bin"
+# Of npm's packages: what builds the page, or is for other places than a browser.
+TOOLS = {"esbuild", "@esbuild", "@types", "ws"}
 # Of packages: what they test themselves with.
 LEFT_OUT = {"tests", "benchmarks", "test"}
 EXAMPLES = {
@@ -63,8 +65,9 @@ def build(wheel: Path, target: Path) -> None:
         }
         for part in ("pyodide.asm.js", "pyodide.asm.wasm"):
             _placed(PYODIDE / part, target, folder=_python_folder())
-        _bundle(work, target, python, wheel)
-    _page(target)
+        bundled = _bundle(work, target, python, wheel)
+    (target / "licenses.txt").write_text("\n\n\n".join(_licenses(wheel)), encoding="utf-8")
+    _page(target, bundled)
 
 
 def _python_folder() -> str:
@@ -141,8 +144,8 @@ def _requirements_of(wheel: Path) -> list[str]:
         return HeaderParser().parsestr(archive.read(metadata).decode()).get_all("Requires-Dist", [])
 
 
-def _bundle(work: Path, target: Path, python: Mapping[str, Any], wheel: Path) -> None:
-    """The scripts and the style, each as one file, with what they have to know of this build."""
+def _bundle(work: Path, target: Path, python: Mapping[str, Any], wheel: Path) -> dict[str, str]:
+    """The scripts and the style, each as one file, with what they have to know of this build; their names in `target`."""
     from trainc.api.releases import RELEASES
 
     known = {
@@ -150,21 +153,15 @@ def _bundle(work: Path, target: Path, python: Mapping[str, Any], wheel: Path) ->
         "VERSION": wheel.name.split("-")[1],
         "EXAMPLES": {title: _example(HERE.parent / path) for title, path in EXAMPLES.items()},
         "PYTHON": python,
-        "BYTES": sum(path.stat().st_size for path in target.rglob("*") if path.is_file()),
+        "BYTES": sum(path.stat().st_size for path in target.rglob(f"*{PACKED}")),
     }
     lines = (f"export const {name} = {json.dumps(value)};" for name, value in known.items())
     (work / "build.js").write_text("\n".join(lines), encoding="utf-8")
-    scripts = [HERE / "src" / name for name in ("app.js", "worker.js", "style.css")]
-    flags = [
-        "--bundle",
-        "--minify",
-        "--format=esm",
-        "--target=es2022",
-        "--log-level=warning",
-        "--legal-comments=linked",
-    ]
-    flags += [f"--alias:build={work / 'build.js'}", f"--outdir={target}", "--entry-names=[name]-[hash]"]
-    subprocess.run([MODULES / ".bin" / "esbuild", *scripts, *flags], check=True)
+    sources = [HERE / "src" / name for name in ("app.js", "worker.js", "style.css")]
+    flags = ["--bundle", "--minify", "--format=esm", "--target=es2022", "--log-level=warning", "--legal-comments=none"]
+    flags += [f"--alias:build={work / 'build.js'}", f"--outdir={work / 'bundle'}"]
+    subprocess.run([MODULES / ".bin" / "esbuild", *sources, *flags], check=True)
+    return {source.name: _placed(work / "bundle" / source.name, target) for source in sources}
 
 
 def _example(path: Path) -> str:
@@ -173,16 +170,33 @@ def _example(path: Path) -> str:
     return "".join(line for line in lines if not line.startswith("# trainc: --"))
 
 
-def _page(target: Path) -> None:
+def _licenses(wheel: Path) -> Iterator[str]:
+    """The name, the version and the license of everything that the page is made of."""
+    yield f"trainc\n\n{(HERE.parent / 'LICENSE').read_text(encoding='utf-8')}"
+    yield "CPython: Python Software Foundation License, https://docs.python.org/3/license.html"
+    for package in sorted(_required(wheel), key=lambda one: one.name):
+        texts = [file for file in package.files or () if file.name.upper().startswith(("LICEN", "COPYING"))]
+        known = package.metadata.get_all("License-Expression") or package.metadata.get_all("License") or [""]
+        yield _license(package.name, package.version, known[0], [Path(str(text.locate())) for text in texts])
+    for manifest in sorted(MODULES.glob("**/package.json")):
+        stated = json.loads(manifest.read_text(encoding="utf-8"))
+        if {"name", "version"} <= set(stated) and not TOOLS & set(manifest.relative_to(MODULES).parts):
+            licenses = sorted(manifest.parent.glob("LICENSE*"))
+            yield _license(stated["name"], stated["version"], stated.get("license", ""), licenses)
+
+
+def _license(name: str, version: str, stated: str, texts: list[Path]) -> str:
+    return "\n\n".join((f"{name} {version}: {stated}", *(text.read_text(encoding="utf-8") for text in texts)))
+
+
+def _page(target: Path, bundled: Mapping[str, str]) -> None:
     """index.html and the service worker, with the names of all other files."""
-    named = {path.name.rpartition("-")[0] + path.suffix: path.name for path in target.glob("*-*.*")}
     page = (HERE / "src" / "index.html").read_text(encoding="utf-8")
-    for plain in ("app.js", "style.css", "worker.js"):
-        page = page.replace(f"{{{plain}}}", named[plain])
+    for source, name in bundled.items():
+        page = page.replace(f"{{{source}}}", name)
     (target / "index.html").write_text(page, encoding="utf-8")
     shutil.copyfile(HERE / "src" / "icon.svg", target / "icon.svg")
-    files = sorted(path.relative_to(target).as_posix() for path in target.rglob("*") if path.suffix != ".txt")
-    files = [file for file in files if (target / file).is_file()]
+    files = sorted(path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file())
     digest = hashlib.sha256(b"".join((target / file).read_bytes() for file in files)).hexdigest()[:12]
     worker = (HERE / "src" / "service-worker.js").read_text(encoding="utf-8")
     stated = f"const NAME = {json.dumps(f'trainc-{digest}')};\nconst FILES = {json.dumps(['./', *files])};\n"

@@ -27,7 +27,7 @@ def checked_namespace(text: str) -> str:
     """`text`, if a namespace can have that name. ValueError if not."""
     if not is_dns1123_label(text) or length(text) > LABEL_LIMIT:
         form = f"at most {LABEL_LIMIT} lowercase letters, digits and '-', with a letter or digit first and last"
-        raise ValueError(f"no namespace can be called {text!r}; write {form}")
+        raise ValueError(f"{text!r} is not a valid namespace name; use {form}")
     return text
 
 
@@ -35,14 +35,14 @@ def checked_cluster_domain(text: str) -> str:
     """`text`, if pods can have it at the end of their names. ValueError if not."""
     if not is_dns1123_subdomain(text) or length(text) > SUBDOMAIN_LIMIT:
         form = f"at most {SUBDOMAIN_LIMIT} {DNS_1123_FORM}"
-        raise ValueError(f"no cluster domain can be {text!r}; write {form}")
+        raise ValueError(f"{text!r} is not a valid cluster domain; use {form}")
     return text
 
 
 def checked_image(text: str) -> str:
     """`text`, if an image can be called so. ValueError if not."""
     if not (text.isascii() and text.isprintable() and " " not in text):
-        raise ValueError(f"no image can be called {text!r}; write a reference, such as example.com/keygen:1")
+        raise ValueError(f"{text!r} is not a valid image reference; write one such as example.com/keygen:1")
     return text
 
 

@@ -123,7 +123,7 @@ def test_an_empty_result_is_an_error_unless_it_is_allowed(write: Write) -> None:
     result = build()
     assert (result.status, result.stdout) == (1, "")
     assert "error[NoTrainJob]" in result.stderr
-    assert "no TrainJob found in the standard input;" in build("-").stderr
+    assert "no TrainJob found in the standard input, which is empty or has only comments;" in build("-").stderr
     allowed = build("--allow-empty")
     assert (allowed.status, allowed.stdout) == (0, "")
 

@@ -152,17 +152,17 @@ def test_the_version_shows_what_upstream_says_where_it_is_asked_to(words: tuple[
         (["diff", "--release", "2.1..2.3"], "'2.1..2.3'; choose one of 2.0, 2.1, 2.2, 2.3; `trainc diff --releases"),
         (
             ["build", "--namespace", "Team_A"],
-            "argument --namespace: no namespace can be called 'Team_A'; write at most 63",
+            "argument --namespace: 'Team_A' is not a valid namespace name; use at most 63",
         ),
-        (["check", "--namespace", ""], "no namespace can be called ''"),
+        (["check", "--namespace", ""], "'' is not a valid namespace name"),
         (
             ["build", "--cluster-domain", ".local"],
-            "argument --cluster-domain: no cluster domain can be '.local'; write",
+            "argument --cluster-domain: '.local' is not a valid cluster domain; use",
         ),
         (["build", "--max-depth", "0"], "'0' is not a positive integer"),
         (["build", "-q", "-v"], "not allowed with argument"),
-        (["rule"], "give either a CODE or --all"),
-        (["rule", "UnknownField", "--all"], "give either a CODE or --all"),
+        (["rule"], "pass either a CODE or --all"),
+        (["rule", "UnknownField", "--all"], "pass either a CODE or --all"),
         (["runtimes"], "ACTION"),
     ],
 )

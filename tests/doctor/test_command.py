@@ -181,7 +181,7 @@ def test_each_environment_has_a_table(tmp_path: Path, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--timeout", "0"), "from 1"),
+        (("--timeout", "0"), "1 or more"),
         (("--from", "x", "--context", "c"), "no effect"),
         (("--from", "no-such-folder"), "error[NoSuchPath]"),
     ],

@@ -15,6 +15,7 @@ spec:
   runtimeRef: {name: torch-distributed}
   trainer:
     image: registry.example.com/train:1
+    numNodes: 2
     command: [torchrun, train.py]
     resourcesPerNode:
       limits: {nvidia.com/gpu: 8}
@@ -51,6 +52,9 @@ def checked(text: str, folder: Path) -> str:
         (COMMAND, 'command: [torchrun, "train.py --name "my run""]', "the whole item: 'train.py --name \"my run\"'\n"),
         (COMMAND, "command: [torchrun, 'train.py --name 'my run'']", "the whole item: \"train.py --name 'my run'\"\n"),
         (COMMAND, "command:\N{NO-BREAK SPACE}[torchrun]", "replace it with a normal space: `command: [torchrun]`"),
+        ("  trainer:\n", "  trainer\n", "help: write `trainer:`, or indent"),
+        ("    numNodes: 2", "    numNodes:2", "help: write `numNodes: 2`, or indent"),
+        ("    image: ", "\timage: ", "so write `    image: registry.example.com/train:1`"),
         (LIMITS, "limits:\n        # nvidia.com/gpu: 8", "as in limits: {nvidia.com/gpu: 8}, or remove it"),
         (LIMITS, "requests:", "as in requests: {cpu: 16, memory: 64Gi}, or remove it"),
         (f"\n      {LIMITS}", "", "as in limits: {nvidia.com/gpu: 8}, or remove it"),
@@ -73,4 +77,12 @@ def test_the_keys_of_a_second_document_are_one_mistake(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "# only a comment\n"])
 def test_an_empty_file_says_where_to_begin(text: str, tmp_path: Path) -> None:
-    assert "create an example with `trainc init`" in checked(text, tmp_path)
+    report = checked(text, tmp_path)
+    assert "job.yaml, which is empty or has only comments" in report
+    assert "create an example with `trainc init`" in report
+
+
+def test_a_folder_without_jobs_is_not_called_empty(tmp_path: Path) -> None:
+    (tmp_path / "other.yaml").write_text("kind: ConfigMap\n")
+    report = run("check", str(tmp_path), "--release", "2.3").stderr
+    assert f"no TrainJob found in {tmp_path}; with pruning on" in report

@@ -183,7 +183,7 @@ def _print_changes(changes: list[tuple[str, str]], target: str, arguments: Argum
 def _is_refused(compilation: Run | BatchRun, arguments: Arguments) -> bool:
     """Whether anything is wrong; no TrainJob at all is wrong too, since a GitOps tool would prune everything."""
     if not compilation.compiled and not arguments.allow_empty:
-        compilation.diagnostics += nothing_found(compilation.settings, compilation.diagnostics)
+        compilation.diagnostics += nothing_found(compilation.settings, compilation.diagnostics, compilation.documents)
     return is_failure(compilation.diagnostics, arguments)
 
 

@@ -101,7 +101,7 @@ def _check(
         found = judge_jobs(manifests, inputs.documents, cluster, settings.options)
         checking.diagnostics += rules(found.diagnostics, found.answers is None)
     if not arguments.allow_empty and not any(map(is_checked, inputs.documents)):
-        checking.diagnostics += nothing_found(settings, checking.diagnostics)
+        checking.diagnostics += nothing_found(settings, checking.diagnostics, len(inputs.documents))
     counts = [
         f"{counted_noun(len(inputs.documents), 'document')} checked",
         f"{counted_noun(checking.compiled, 'TrainJob')} compiled",

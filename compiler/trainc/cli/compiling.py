@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 from collections.abc import Iterator, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Self
@@ -145,13 +146,15 @@ def is_failure(found: Sequence[Diagnostic], arguments: Arguments) -> bool:
     return has_errors(found) or (arguments.strict and any(d.severity == "warning" for d in found))
 
 
-def nothing_found(settings: Settings, found: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """The error about input in which there was nothing to do, unless errors say why that is."""
+def nothing_found(settings: Settings, found: Sequence[Diagnostic], documents: int) -> list[Diagnostic]:
+    """The error about input of so many documents in which there was nothing to do, unless errors say why that is."""
     if has_errors(found):
         return []
-    read = ("the standard input" if path == STDIN else path for path in settings.paths)
+    read = ["the standard input" if path == STDIN else path for path in settings.paths]
     paths = ", ".join(read) or "the overlay's resources"
-    message = f"no TrainJob found in {paths}; with pruning on, empty output would delete every running job"
+    is_empty = documents == 0 and len(read) == 1 and not os.path.isdir(read[0])
+    empty = ", which is empty or has only comments" if is_empty else ""
+    message = f"no TrainJob found in {paths}{empty}; with pruning on, empty output would delete every running job"
     hint = "pass the file or folder with your TrainJobs, create an example with `trainc init`, or allow this with --allow-empty"
     return [Diagnostic("NoTrainJob", "error", message, hint)]
 

@@ -53,9 +53,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Compile what there is, ask, and print the table; what is wrong with the input is told beside it."""
     if arguments.timeout < 1:
-        raise UsageError("--timeout takes a number of seconds, from 1")
+        raise UsageError("--timeout takes a number of seconds, 1 or more")
     if arguments.snapshot is not None and (arguments.context or arguments.kubeconfig):
-        raise UsageError("--from asks no cluster, so --context and --kubeconfig have no effect")
+        raise UsageError("--from does not use a cluster, so --context and --kubeconfig have no effect")
     try:
         every = {environment_name(each): settings_of(each) for each in environments_of(arguments)}
     except CompileError as error:
@@ -117,12 +117,12 @@ def _answers(arguments: Arguments, queues: bool) -> Answers:
 
     program = which("kubectl")
     if program is None:
-        raise UsageError("kubectl is not installed here; install it, or pass what it prints elsewhere with --from DIR")
+        raise UsageError("kubectl is not installed; install it, or pass its saved output with --from DIR")
     kubectl = Kubectl(program, arguments.context, arguments.kubeconfig, arguments.timeout)
     try:
         return kubectl.ask({**QUESTIONS, **(QUEUES if queues else {})})
     except UnreachableError as reason:
-        hint = "choose a cluster with --context or --kubeconfig, or pass what kubectl prints elsewhere with --from DIR"
+        hint = "choose a cluster with --context or --kubeconfig, or pass saved output of kubectl with --from DIR"
         raise CompileError([Diagnostic("ClusterUnreachable", "error", str(reason), hint)]) from None
 
 

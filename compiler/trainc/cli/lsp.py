@@ -1,9 +1,10 @@
-"""Run as a language server for editors, on the standard streams.
+"""Run as a language server for editors, on standard input and output.
 
-It gives the diagnostics of `trainc check` while you type, fixes for them, what
-each field means and what becomes of it, definitions, references, completion,
-and above each job what it runs and what the cluster does about the change.
-It is configured by trainc.yaml; docs/editors.md says how editors start it.
+It reports what `trainc check` reports while you type, and offers quick fixes,
+completion, definitions and references. Hovering explains a field and its effect
+on the output; a line above each job shows its size and what the cluster does
+about the change. Settings come from trainc.yaml. docs/editors.md explains how to
+set up an editor.
 
 Examples:
   trainc lsp
@@ -54,4 +55,5 @@ def _workspace(arguments: Arguments, root: str, alone: str | None) -> Workspace:
     """The folder as a whole, as `trainc check` reads it without PATH, or one file of it."""
     from trainc.cli.workspace import Workspace
 
-    return Workspace(Arguments(**{**vars(arguments), "paths": [] if alone is None else [alone]}), root)
+    paths = [] if alone is None else [os.path.join(os.curdir, os.path.basename(alone))]
+    return Workspace(Arguments(**{**vars(arguments), "paths": paths}), root)

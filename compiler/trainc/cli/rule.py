@@ -26,7 +26,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Arguments, streams: Streams) -> Status:
     """Print a page, or the list of pages."""
     if arguments.all == bool(arguments.code):
-        raise UsageError("give either a CODE or --all")
+        raise UsageError("pass either a CODE or --all")
     if arguments.all:
         width = max(map(len, codes()))
         streams.out.write(

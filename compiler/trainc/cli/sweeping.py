@@ -30,7 +30,7 @@ def read_matrix_option(arguments: Arguments) -> MatrixInput | None:
     if not arguments.matrix:
         return None
     if arguments.matrix == "-":
-        raise UsageError("--matrix needs a file; its TrainJob may come from stdin: trainc build - --matrix FILE")
+        raise UsageError("--matrix needs a file; its TrainJob can come from stdin: trainc build - --matrix FILE")
     from trainc.cli.settings import limits_of
     from trainc.sweeps.matrix import read_matrix
 

@@ -10,7 +10,7 @@ from trainc.diagnostics import TEMPLATE_HINT, Diagnostic
 from trainc.reading.chunk import Chunk
 from trainc.reading.misplaced_keys import misplaced_key
 from trainc.startup.patterns import pattern
-from trainc.startup.records import dataclass
+from trainc.startup.records import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +46,15 @@ _MISPLACED = _Reading(
     "the indentation of this line matches no mapping or list above it",
     "put all keys of a mapping, and all dashes of a list, in the same column",
 )
+_NO_KEY = _Reading(
+    "could not find expected ':'",
+    "expected `key: value` on this line",
+    "write `key: value` with a space after the colon, or indent the line under its key",
+    opening=True,
+)
 _READINGS = (
     _MISPLACED,
-    _Reading(
-        "could not find expected ':'",
-        "expected `key: value` on this line",
-        "write `key: value` with a space after the colon, or indent the line under its key",
-        opening=True,
-    ),
+    _NO_KEY,
     _Reading(
         "mapping values are not allowed",
         "a second `: ` in this value would start a mapping, which cannot be here",
@@ -145,6 +146,8 @@ _ELLIPSIS_LINE = pattern(r"^[ \t]*(\.\.\.|\u2026)[ \t]*$", re.MULTILINE)
 # Blanks of word processors and web pages: no-break, thin, zero-width, ideographic.
 _BLANK = pattern("[\u00a0\u2000-\u200b\u202f\u3000]")
 _LONGEST = 80  # Characters of a user's own text that a hint repeats.
+# A word alone, or a key and a value without a space between them; no URL.
+_KEY = pattern(r"(?:- +)?([A-Za-z][\w./-]*)(?::(?!//)(\S.*))?")
 _TEMPLATE = pattern(r"\{\{|\{%")
 
 
@@ -172,13 +175,23 @@ def syntax_error(error: YAMLError, chunk: Chunk) -> Diagnostic:
     elif reading.problem.startswith("expected ','") and (end := _after_quote(error, chunk.text)):
         reading, index = _quoted_again(chunk, end), end - 1
     elif after.startswith("\t"):
-        reading = _TAB
+        reading = replace(_TAB, hint=f"{_TAB.hint}{_untabbed(chunk.text[: index - len(before)], after.strip())}")
+    elif reading is _NO_KEY and (key_line := _KEY.fullmatch((before + after).strip())) is not None:
+        text = f"{key_line[1]}: {key_line[2] or ''}".rstrip()
+        reading = replace(reading, hint=f"write `{text}`, or indent the line under its key")
     elif reading is _MISPLACED and before.strip():
         reading = _TRAILING
     elif not chunk.text[index:].strip() and "node content" in problem:
         reading = _ENDING
     hint = TEMPLATE_HINT if _TEMPLATE.search(before + after) else reading.hint
     return chunk.error("YAMLSyntax", index, reading.message, hint)
+
+
+def _untabbed(above: str, line: str) -> str:
+    """A line with as many spaces before it as the one above; under that line, if it ends in a colon."""
+    last = next((other for other in reversed(above.splitlines()) if other.strip()), "")
+    indent = len(last) - len(last.lstrip()) + 2 * last.rstrip().endswith(":")
+    return f", so write `{' ' * indent}{line}`" if line and indent + len(line) <= _LONGEST and "\t" not in last else ""
 
 
 def _ellipsis(text: str, line_start: int) -> int | None:
