@@ -133,7 +133,7 @@ bench: $(READY) ## compare trainc with kubectl kustomize and rjsonnet, and write
 	@$(BIN)/python -m benchmarks build/bench/bin/python $(BIN)/kubectl $(if $(BEFORE),build/bench-before/bin/python)
 	@PYTHONPATH=tests $(BIN)/python -m benchmarks.editor
 
-site: $(READY) ## build the site, its search and a page per rule into build/site
+site: $(READY) ## build the site, its search and a page per rule into build/site; with the playground, if that was built
 	@$(UV) venv --quiet --clear --python $(BIN)/python build/site-tools
 	@$(UV) pip install --quiet --python build/site-tools --require-hashes --requirement locks/runtime.txt --requirement locks/site.txt
 	@PYTHONPATH=compiler:. build/site-tools/bin/python -m website build/site

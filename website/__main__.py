@@ -20,6 +20,7 @@ from website.links import problems
 from website.pages import lay_out
 
 HERE = Path(__file__).parent
+PLAYGROUND = HERE.parent / "build" / "playground"
 LATEST = "latest"
 _REDIRECT = """<!doctype html>
 <html lang="en">
@@ -35,10 +36,12 @@ def build(output: Path) -> None:
     """Write the pages of this version below `output`, and name it there."""
     folder = output / __version__
     with tempfile.TemporaryDirectory() as source:
-        lay_out(HERE.parent, Path(source), demo_html())
+        lay_out(HERE.parent, Path(source), demo_html(), playground=PLAYGROUND.is_dir())
         for part in ("conf.py", "templates", "static"):
             _copy(HERE / part, Path(source, part))
         _sphinx(Path(source), folder)
+    if PLAYGROUND.is_dir():
+        _copy(PLAYGROUND, folder / "playground")
     shutil.rmtree(output / LATEST, ignore_errors=True)
     shutil.copytree(folder, output / LATEST)
     (output / "index.html").write_text(_REDIRECT, encoding="utf-8")

@@ -21,10 +21,12 @@ _HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
 _INDEX = "docs/README.md"
 # What the site has beyond the repository's pages, and below which heading of the index it stands.
 _ADDED = {"Reference": ("commands", "rules/index")}
+# The playground is no page of Sphinx's, so its link is HTML.
+_PLAYGROUND = '- <a href="playground/index.html">Playground</a>: compile a TrainJob here, in your browser\n'
 _HOME = Path(__file__).parent / "home.md"
 
 
-def lay_out(repository: Path, source: Path, demo: str) -> None:
+def lay_out(repository: Path, source: Path, demo: str, *, playground: bool) -> None:
     """Write everything below `source` with the repository's own layout, so that relative links hold."""
     pages = sorted(str(path.relative_to(repository)) for path in repository.glob("docs/*.md"))
     names = [*_TOP, *(page for page in pages if page not in _FIRST_PAGE)]
@@ -37,6 +39,7 @@ def lay_out(repository: Path, source: Path, demo: str) -> None:
     _write_rules(source / "rules")
     (source / "commands.md").write_text(_commands(), encoding="utf-8")
     home = _HOME.read_text(encoding="utf-8").replace("<!-- demo -->", demo)
+    home = home.replace("<!-- playground -->\n", _PLAYGROUND if playground else "")
     home = home.replace("<!-- contents -->", _contents((repository / _INDEX).read_text(encoding="utf-8")))
     (source / "index.md").write_text(home, encoding="utf-8")
 

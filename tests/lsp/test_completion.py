@@ -71,10 +71,9 @@ def test_what_fits_is_offered(text: str, some: set[str], none: set[str], editor:
             "apiVersion: trainc/v1alpha1\nkind: Overlay\npatches:\n- target: {kind: TrainJob, name: |",
             {"llm", "patched"},
         ),
-        ("sweep.yaml", "apiVersion: trainc/v1alpha1\nkind: Sweep\n|", {"base", "parameters", "budget"}),
     ],
 )
-def test_settings_overlays_and_sweeps_are_completed_too(name: str, text: str, some: set[str], editor: Editor) -> None:
+def test_settings_and_overlays_are_completed_too(name: str, text: str, some: set[str], editor: Editor) -> None:
     assert some - set(offered(editor, name, text)) == set()
 
 

@@ -119,6 +119,30 @@ def test_other_open_files_are_told_of_a_change_when_nobody_types(repository: Pat
     assert "UnknownPatchedJob" in [d["code"] for d in found]
 
 
+@pytest.mark.slow
+def test_every_file_of_a_large_workspace_is_told_what_check_says(workspace_at: Opens, tmp_path: Path) -> None:
+    """Among them jobs of one name, runtimes of one name, and jobs that share a Service."""
+    (tmp_path / "trainc.yaml").write_text('release: "2.3"\n')
+    for case in sorted((Path(__file__).parents[1] / "cases").glob("*.yaml")):
+        shutil.copy(case, tmp_path)
+    (page,) = (page for page in RULES if page.stem == "SharedOutput")
+    text = (
+        _BLOCK.findall(page.read_text(encoding="utf-8"))[0]
+        .replace("name: rt", "name: sharing")
+        .replace("name: llm", "name: first")
+    )
+    first, _, second = text.partition("---\n")
+    (tmp_path / "first.yaml").write_text(first)
+    (tmp_path / "second.yaml").write_text(second)
+    workspace, files = workspace_at(tmp_path), sorted(tmp_path.glob("*.yaml"))
+    texts = {str(file): file.read_text(encoding="utf-8") for file in files}
+    while not workspace.look_at(str(files[0]), {str(files[0]): texts[str(files[0])]}).complete:
+        pass
+    found = {file.name: seen(workspace, file.name, texts[str(file)]) for file in files}
+    assert found == {file.name: checked(tmp_path, file.name) for file in files}
+    assert "SharedOutput" in [d["code"] for d in found["second.yaml"]]
+
+
 def test_a_file_outside_of_every_folder_is_checked_alone(repository: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "job.yaml").write_text(JOB.replace("pretrain", "torch-distributed"))

@@ -15,7 +15,7 @@ REPOSITORY = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("source")
-    lay_out(REPOSITORY, folder, "<div>the demo</div>")
+    lay_out(REPOSITORY, folder, "<div>the demo</div>", playground=True)
     return folder
 
 
@@ -27,6 +27,7 @@ def test_every_code_has_a_page_where_diagnostics_say_it_is(source: Path) -> None
 def test_every_page_of_docs_is_in_the_contents_of_the_first_page(source: Path) -> None:
     home = (source / "index.md").read_text(encoding="utf-8")
     assert "<div>the demo</div>" in home
+    assert 'href="playground/index.html"' in home
     missing = [path.stem for path in (source / "docs").glob("*.md") if f"\ndocs/{path.stem}\n" not in home]
     assert missing == []
 

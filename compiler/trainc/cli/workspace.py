@@ -18,6 +18,7 @@ from trainc.cli.command import Arguments, UsageError
 from trainc.cli.configuration import FILE_NAME
 from trainc.cli.configuration_keys import configuration_schema
 from trainc.cli.environments import environment_name, environments_of, merge_diagnostics
+from trainc.cli.neighbours import Neighbours
 from trainc.cli.opened import Opened
 from trainc.cli.settings import settings_of
 from trainc.compilation import CompiledJob
@@ -33,7 +34,6 @@ from trainc.reading.files import OVERLAY_FILE, TEMPLATE_SUFFIXES, read_paths, sh
 from trainc.reading.git_tree import commit_of, find_changed_files, repository_of
 from trainc.reading.ignores import check_ignores, ignores_of
 from trainc.reading.opening import read_file, unsaved
-from trainc.sweeps.editor_schema import sweep_schema
 
 Schema = dict[str, Any]
 
@@ -49,6 +49,7 @@ class Workspace:
         self._queues: list[str] | None = None
         # The texts with which the environments were read, or that were taken in since.
         self._known: dict[str, str] = {}
+        self._neighbours: dict[str, Neighbours] = {}
         self._heads: dict[object, list[tuple[CompiledJob, ...]] | None] = {}
 
     def changed(self) -> None:
@@ -99,7 +100,7 @@ class Workspace:
         with unsaved({**edited, **{path: data or b"" for path, data in before.items()}}):
             try:
                 every = environments_of(self._arguments)
-                read = {environment_name(each): Opened(environment_name(each), settings_of(each)) for each in every}
+                read = {one.name: one for one in map(self._read, every)}
             except (CompileError, UsageError):
                 return None
             name = shown_path(os.path.relpath(file))
@@ -129,12 +130,16 @@ class Workspace:
             self._refused, self._known = [], dict(texts)
             try:
                 every = environments_of(self._arguments)
-                self._opened = [Opened(environment_name(each), settings_of(each)) for each in every]
+                self._opened = [self._read(each) for each in every]
             except CompileError as error:  # Until the settings are right again, those before count.
                 self._refused = error.diagnostics
             except UsageError:
                 pass
         return self._opened or []
+
+    def _read(self, arguments: Arguments) -> Opened:
+        name = environment_name(arguments)
+        return Opened(name, settings_of(arguments), self._neighbours.setdefault(name, Neighbours()))
 
     def _type(self, path: str, text: str) -> None:
         """Take in a file as it is now."""
@@ -162,11 +167,13 @@ class Workspace:
         built: list[Built] = []
         fits: list[Fit] = []
         found: dict[str, list[Diagnostic]] = {"": []} if not environments else {}
+        complete = True
         for one in environments:
             own, problems = one.read(name, encode(text))
             opened = one if _is_settings(name) else one.with_file(name, own)
             rules = opened.settings.policy()
             problems = rules(problems, True)
+            complete = complete and (not thorough or opened.learn())
             result, more = opened.build(name)
             problems += more
             if thorough and result.compiled and (cluster := opened.settings.configuration.cluster):
@@ -198,6 +205,7 @@ class Workspace:
             lambda kind: _schema(kind, release),
             self._local_queues(environments),
             fits,
+            complete,
         )
 
     def _ignore_comments(self, name: str, text: str, found: Mapping[str, Sequence[Diagnostic]]) -> list[Diagnostic]:
@@ -246,6 +254,4 @@ def _is_settings(name: str) -> bool:
 def _schema(kind: str, release: str) -> Schema | None:
     if kind in ROOTS:
         return json_schema(kind, release)
-    return {"Overlay": overlay_schema, "Sweep": sweep_schema, FILE_NAME: configuration_schema}.get(
-        kind, lambda _: None
-    )(DIALECT)
+    return {"Overlay": overlay_schema, FILE_NAME: configuration_schema}.get(kind, lambda _: None)(DIALECT)
