@@ -120,7 +120,7 @@ lock: $(READY) ## bring locks/ in line with pyproject.toml; UPGRADE=1 takes the 
 		$(COMPILE) --group $$group --constraint locks/development.txt --output-file locks/$$group.txt || exit 1; done
 
 # BEFORE=79829ac measures that commit, trainc 0.1.0, in turn with this one.
-bench: $(READY) ## compare trainc with kubectl kustomize and rjsonnet, and write docs/benchmarks.md
+bench: $(READY) ## compare trainc with kubectl kustomize and rjsonnet, and write docs/benchmarks.md; then measure the language server
 	@$(LOCKED) locks/bench.txt
 	@$(UV) venv --quiet --clear --python $(BIN)/python build/bench
 	@$(UV) pip install --quiet --compile-bytecode --python build/bench \
@@ -131,6 +131,7 @@ bench: $(READY) ## compare trainc with kubectl kustomize and rjsonnet, and write
 		$(UV) pip install --quiet --compile-bytecode --python build/bench-before \
 			--constraint build/before/locks/runtime.txt ./build/before; }
 	@$(BIN)/python -m benchmarks build/bench/bin/python $(BIN)/kubectl $(if $(BEFORE),build/bench-before/bin/python)
+	@PYTHONPATH=tests $(BIN)/python -m benchmarks.editor
 
 site: $(READY) ## build the site, its search and a page per rule into build/site
 	@$(UV) venv --quiet --clear --python $(BIN)/python build/site-tools

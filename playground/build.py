@@ -35,6 +35,8 @@ BROWSER = {"python_version": "3.13", "python_full_version": "3.13.2", "sys_platf
 REPLACED = {"rpds-py"}
 # src/worker.js unpacks what is called so.
 PACKED = ".bin"
+# Of npm's packages: what builds the page, or is for other places than a browser.
+TOOLS = {"esbuild", "@esbuild", "@types", "ws"}
 # Of packages: what they test themselves with.
 LEFT_OUT = {"tests", "benchmarks", "test"}
 EXAMPLES = {
@@ -64,6 +66,7 @@ def build(wheel: Path, target: Path) -> None:
         for part in ("pyodide.asm.js", "pyodide.asm.wasm"):
             _placed(PYODIDE / part, target, folder=_python_folder())
         _bundle(work, target, python, wheel)
+    (target / "licenses.txt").write_text("\n\n\n".join(_licenses(wheel)), encoding="utf-8")
     _page(target)
 
 
@@ -150,7 +153,7 @@ def _bundle(work: Path, target: Path, python: Mapping[str, Any], wheel: Path) ->
         "VERSION": wheel.name.split("-")[1],
         "EXAMPLES": {title: _example(HERE.parent / path) for title, path in EXAMPLES.items()},
         "PYTHON": python,
-        "BYTES": sum(path.stat().st_size for path in target.rglob("*") if path.is_file()),
+        "BYTES": sum(path.stat().st_size for path in target.rglob(f"*{PACKED}")),
     }
     lines = (f"export const {name} = {json.dumps(value)};" for name, value in known.items())
     (work / "build.js").write_text("\n".join(lines), encoding="utf-8")
@@ -173,6 +176,28 @@ def _example(path: Path) -> str:
     return "".join(line for line in lines if not line.startswith("# trainc: --"))
 
 
+def _licenses(wheel: Path) -> Iterator[str]:
+    """The name, the version and the license of everything that the page is made of."""
+    yield f"trainc\n\n{(HERE.parent / 'LICENSE').read_text(encoding='utf-8')}"
+    yield "CPython: Python Software Foundation License, https://docs.python.org/3/license.html"
+    for package in sorted(_required(wheel), key=lambda one: one.name):
+        texts = [
+            str(file.locate()) for file in package.files or () if file.name.upper().startswith(("LICEN", "COPYING"))
+        ]
+        fields = package.metadata
+        stated = next((str(fields[name]) for name in ("License-Expression", "License") if name in fields), "")
+        yield _license(package.name, package.version, stated, [Path(text) for text in texts])
+    for manifest in sorted(MODULES.glob("**/package.json")):
+        stated = json.loads(manifest.read_text(encoding="utf-8"))
+        if {"name", "version"} <= set(stated) and not TOOLS & set(manifest.relative_to(MODULES).parts):
+            licenses = sorted(manifest.parent.glob("LICENSE*"))
+            yield _license(stated["name"], stated["version"], stated.get("license", ""), licenses)
+
+
+def _license(name: str, version: str, stated: str, texts: list[Path]) -> str:
+    return "\n\n".join((f"{name} {version}: {stated}", *(text.read_text(encoding="utf-8") for text in texts)))
+
+
 def _page(target: Path) -> None:
     """index.html and the service worker, with the names of all other files."""
     named = {path.name.rpartition("-")[0] + path.suffix: path.name for path in target.glob("*-*.*")}
@@ -181,8 +206,7 @@ def _page(target: Path) -> None:
         page = page.replace(f"{{{plain}}}", named[plain])
     (target / "index.html").write_text(page, encoding="utf-8")
     shutil.copyfile(HERE / "src" / "icon.svg", target / "icon.svg")
-    files = sorted(path.relative_to(target).as_posix() for path in target.rglob("*") if path.suffix != ".txt")
-    files = [file for file in files if (target / file).is_file()]
+    files = sorted(path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file())
     digest = hashlib.sha256(b"".join((target / file).read_bytes() for file in files)).hexdigest()[:12]
     worker = (HERE / "src" / "service-worker.js").read_text(encoding="utf-8")
     stated = f"const NAME = {json.dumps(f'trainc-{digest}')};\nconst FILES = {json.dumps(['./', *files])};\n"

@@ -177,7 +177,13 @@ class Page:
 
 
 class _Files(SimpleHTTPRequestHandler):
-    """Files, and nothing on the terminal."""
+    """Files, with the policy for workers that docs/playground.md asks for, and nothing on the terminal."""
+
+    def end_headers(self) -> None:
+        if "/worker-" in self.path:
+            policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'"
+            self.send_header("Content-Security-Policy", policy)
+        super().end_headers()
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the name is the library's
         pass

@@ -78,8 +78,8 @@ class Editor:
     def open(self, name: str, text: str | None = None) -> list[Json]:
         """Open a file, with another text than it has on the disk if one is given; its first diagnostics."""
         text = (self.root / name).read_text(encoding="utf-8") if text is None else text
-        self._versions[name] = 1
-        item = {"uri": self.uri(name), "languageId": "yaml", "version": 1, "text": text}
+        self._versions[name] = self._versions.get(name, 0) + 1
+        item = {"uri": self.uri(name), "languageId": "yaml", "version": self._versions[name], "text": text}
         self.notify("textDocument/didOpen", {"textDocument": item})
         return self.diagnostics(name)
 
@@ -129,7 +129,7 @@ def _session(editor: Editor, capabilities: Json | None) -> Iterator[Editor]:
     editor.request("initialize", {**INITIALIZE, **given})
     editor.notify("initialized", {})
     yield editor
-    assert editor.complaints == []
+    assert editor.complaints == [], editor.complaints
     editor.request("shutdown")
     editor.notify("exit")
     assert editor.process.wait(60) == 0

@@ -227,7 +227,7 @@ function showChanges(printed) {
 }
 
 function explain(line, column) {
-  return explanationOf({ line, column, fields, meanings, text: state.text, most: 6 });
+  return explanationOf({ line, column, fields, meanings, text: state.text, most: 4 });
 }
 
 function showLine(line) {

@@ -140,7 +140,7 @@ def damage(folder: Path, at: int, data: bytes | None) -> None:
 @pytest.fixture
 def as_one_trainc(monkeypatch: pytest.MonkeyPatch) -> None:
     """Spare hundreds of builds the reading of trainc's own files; identity has tests of its own."""
-    monkeypatch.setattr(identity, "identity", lambda _: b"trainc")
+    monkeypatch.setattr(identity, "trainc_digest", lambda _: b"trainc")
 
 
 def begin() -> None:
@@ -300,7 +300,7 @@ def test_standard_input_is_part_of_what_is_shared(compiled_files: list[str]) -> 
 def test_another_trainc_believes_nothing(monkeypatch: pytest.MonkeyPatch, compiled_files: list[str]) -> None:
     words = ("build", "jobs", "--release", "2.3", "--cache", "cache")
     run(*words)
-    monkeypatch.setattr(identity, "identity", lambda _: b"another")
+    monkeypatch.setattr(identity, "trainc_digest", lambda _: b"another")
     run(*words)
     assert len(compiled_files) == 6
 
@@ -308,16 +308,16 @@ def test_another_trainc_believes_nothing(monkeypatch: pytest.MonkeyPatch, compil
 def test_the_identity_of_trainc_is_its_code_its_catalog_and_what_it_stands_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = identity.identity()
-    assert identity.identity() == before
+    before = identity.trainc_digest()
+    assert identity.trainc_digest() == before
     files = {os.path.basename(file) for file in identity._files(os.path.dirname(os.path.dirname(identity.__file__)))}
     assert {"compiler.py", "PORT.yaml"} <= files
     monkeypatch.setattr(identity, "catalog_folder", lambda: str(tmp_path))
-    other = identity.identity()
+    other = identity.trainc_digest()
     (tmp_path / "a.yaml").write_text("a")
-    assert len({before, other, identity.identity()}) == 3
+    assert len({before, other, identity.trainc_digest()}) == 3
     monkeypatch.setattr(identity, "version", lambda _: "0")
-    assert identity.identity() != other
+    assert identity.trainc_digest() != other
 
 
 @pytest.mark.usefixtures("begun", "as_one_trainc")

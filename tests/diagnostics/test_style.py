@@ -16,6 +16,7 @@ from trainc.diagnostics.rulebook import page
 
 REPOSITORY = Path(__file__).parents[2]
 PACKAGE = REPOSITORY / "compiler" / "trainc"
+PAGES = sorted([*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").glob("*.md")])
 RULES = sorted((PACKAGE / "diagnostics" / "rules").glob("*.md"))
 COMMAND_MODULES = {f"cli/{command.module}.py" for command in COMMANDS}
 # Files that `report`, `init` and `cmp` fill in and write.
@@ -182,6 +183,11 @@ def test_names_in_the_code_are_plain_english(folder: str) -> None:
         if word in FOREIGN_NAMES
     ]
     assert found == []
+
+
+@pytest.mark.parametrize("written", PAGES, ids=lambda path: path.name)
+def test_documentation_is_plain_english(written: Path) -> None:
+    assert foreign(_EXAMPLE.sub("", written.read_text(encoding="utf-8"))) == []
 
 
 def test_rule_pages_are_plain_english() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from collections.abc import Callable
 from contextlib import chdir
 from pathlib import Path
@@ -37,6 +38,7 @@ def seen(workspace: Workspace, file: str, text: str) -> list[dict[str, Any]]:
     return [{**{key: getattr(d, key) for key in shape}, "url": rule_url(d.code), "source": None} for d in found]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", RULES, ids=[page.stem for page in RULES])
 def test_every_rule_shows_in_an_editor_as_in_a_terminal(page: Path, workspace_at: Opens, tmp_path: Path) -> None:
     (tmp_path / "trainc.yaml").write_text('release: "2.3"\n')
@@ -105,6 +107,46 @@ def test_the_transcript_of_a_mistake(editor: Editor) -> None:
         "source": "trainc",
     }
     assert editor.change("jobs/llm.yaml", JOB) == []
+
+
+def test_other_open_files_are_told_of_a_change_when_nobody_types(repository: Path) -> None:
+    with editing(repository) as session:
+        assert session.open("jobs/patched.yaml") == []
+        session.open("runtimes/pretrain.yaml")
+        session.change("runtimes/pretrain.yaml", RUNTIME.replace("- name: node\n        t", "- name: nodes\n        t"))
+        while not (found := session.diagnostics("jobs/patched.yaml")):
+            session.receive()
+    assert "UnknownPatchedJob" in [d["code"] for d in found]
+
+
+@pytest.mark.slow
+def test_every_file_of_a_large_workspace_is_told_what_check_says(workspace_at: Opens, tmp_path: Path) -> None:
+    """Among them jobs of one name, runtimes of one name, and jobs that share a Service."""
+    (tmp_path / "trainc.yaml").write_text('release: "2.3"\n')
+    for case in sorted((Path(__file__).parents[1] / "cases").glob("*.yaml")):
+        shutil.copy(case, tmp_path)
+    (page,) = (page for page in RULES if page.stem == "SharedOutput")
+    text = _BLOCK.findall(page.read_text(encoding="utf-8"))[0].replace("name: rt", "name: sharing")
+    first, _, second = text.partition("---\n")
+    (tmp_path / "first.yaml").write_text(first)
+    (tmp_path / "second.yaml").write_text(second)
+    workspace, files = workspace_at(tmp_path), sorted(tmp_path.glob("*.yaml"))
+    texts = {str(file): file.read_text(encoding="utf-8") for file in files}
+    while not workspace.look_at(str(files[0]), {str(files[0]): texts[str(files[0])]}).complete:
+        pass
+    found = {file.name: seen(workspace, file.name, texts[str(file)]) for file in files}
+    assert found == {file.name: checked(tmp_path, file.name) for file in files}
+    assert "SharedOutput" in [d["code"] for d in found["second.yaml"]]
+
+
+def test_a_file_outside_of_every_folder_is_checked_alone(repository: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "job.yaml").write_text(JOB.replace("pretrain", "torch-distributed"))
+    (repository / "trainc.yaml").unlink()
+    shutil.rmtree(repository / ".git")
+    with editing(repository / "jobs") as session:
+        session.root = tmp_path / "elsewhere"
+        assert [d["code"] for d in session.open("job.yaml", JOB)] == ["RuntimeNotFound"]
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-8"])

@@ -31,6 +31,7 @@ def offered(workspace: Workspace, text: str) -> list[Fix]:
     return fixes(workspace.look_at(file, {file: text}), EVERYWHERE, look)
 
 
+@pytest.mark.slow
 def test_every_fix_of_every_rule_helps_and_breaks_nothing(workspace_at: Opens, tmp_path: Path) -> None:
     """Which rules have one is said here by name, so that a hint that is written anew keeps its fix."""
     (tmp_path / "trainc.yaml").write_text('release: "2.3"\n')

@@ -10,6 +10,8 @@ import pytest
 from editor import JOB, RUNTIME, Editor, editing
 from hostile_inputs import SMALL
 
+pytestmark = pytest.mark.slow
+
 METHODS = ("hover", "definition", "completion", "codeLens", "documentSymbol", "codeAction", "references")
 
 
@@ -102,6 +104,7 @@ def test_unknown_methods_and_nonsense_are_survived(editor: Editor) -> None:
     editor.ask("textDocument/hover", {"nonsense": 1})
     editor.notify("$/noSuchNotification", {})
     assert editor.open("jobs/llm.yaml") == []
+    assert editor.complaints == ["Error in server: Invalid Params"]
     editor.complaints.clear()
 
 

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from editor import JOB, PATCHED, RUNTIME, Editor, editing
+from editor import JOB, PATCHED, RUNTIME, SIZE, Editor, editing
 
 CASES = Path(__file__).parents[1] / "cases" / "fits"
 
@@ -43,6 +43,26 @@ def test_a_runtime_that_differs_from_head_changes_its_jobs(repository: Path) -> 
         session.open("runtimes/pretrain.yaml", RUNTIME.replace("pretrain:1", "pretrain:2"))
         assert lenses(session, "jobs/llm.yaml")[1] == "is refused under Argo CD against HEAD"
         assert lenses(session, "runtimes/pretrain.yaml") == ["2 TrainJobs use it"]
+
+
+def test_what_an_overlay_brings_is_compared_with_head_too(repository: Path) -> None:
+    settings = 'release: "2.3"\nenvironments:\n  large: {overlay: overlays/large, output: b}\n'
+    (repository / "trainc.yaml").write_text(settings)
+    subprocess.run(
+        ["git", "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qam", "b"],
+        cwd=repository,
+        check=True,
+    )
+    with editing(repository) as session:
+        session.open("jobs/llm.yaml")
+        assert lenses(session, "jobs/llm.yaml")[0].startswith("16 pods x 8 GPUs")
+        assert lenses(session, "jobs/llm.yaml")[1] == "unchanged against HEAD"
+        session.change("jobs/llm.yaml", JOB.replace("train.py", "other.py"))
+        assert lenses(session, "jobs/llm.yaml")[1] == "is refused under Argo CD against HEAD"
+        session.change("jobs/llm.yaml", JOB)
+        session.open("overlays/large/size.yaml", SIZE.replace("16", "17"))
+        assert lenses(session, "jobs/llm.yaml")[0].startswith("17 pods x 8 GPUs")
+        assert lenses(session, "jobs/llm.yaml")[1] == "is refused under Argo CD against HEAD"
 
 
 def test_a_job_that_head_does_not_have_is_new(repository: Path) -> None:

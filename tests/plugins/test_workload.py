@@ -18,6 +18,8 @@ COMPLETE: Json = {"dependsOn": [{"name": "judge", "status": "Complete"}]}
 JUDGE = job("judge", None, replicas=2, spec={"parallelism": 3})
 TOPOLOGY = "kueue.x-k8s.io/podset-required-topology"
 PRIORITY = {"priorityClassName": "high"}
+RUNTIME = "ClusterTrainingRuntime rt"
+QUEUE = {"kueue.x-k8s.io/queue-name": "q"}
 
 
 def groups(result: Compilation) -> dict[str, Json]:
@@ -89,8 +91,18 @@ def test_the_topology_that_a_pod_template_requires_is_asked_of_the_scheduler_unl
     assert groups(result)["llm"]["schedulingConstraints"] == {"topology": [{"key": "rack"}]}
     assert not diagnostics_of("TopologyWithoutQueue", document, rt, **MODERN)
     assert diagnostics_of("TopologyWithoutQueue", document, rt)
-    document["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "q"}
+    document["metadata"]["labels"] = QUEUE
     assert "schedulingConstraints" not in groups(compiled(document, rt, **MODERN))["llm"]
+    rt["spec"]["template"]["metadata"] = {"labels": QUEUE}
+    assert "schedulingConstraints" not in groups(compiled(trainjob(), rt, **MODERN))["llm"]
+
+
+def test_topologies_that_differ_are_kueues_to_judge_where_it_places_the_pods() -> None:
+    side = with_annotation(job("side", None), TOPOLOGY, "rack")
+    document = trainjob()
+    assert diagnostics_of("GangNotPossible", document, runtime(job(), side, gang={"coscheduling": {}}), **MODERN)
+    document["metadata"]["labels"] = QUEUE
+    assert not diagnostics_of("GangNotPossible", document, runtime(job(), side, gang={"coscheduling": {}}), **MODERN)
 
 
 def test_a_runtime_chooses_it_with_a_policy_of_its_own_and_needs_no_flag() -> None:
@@ -153,7 +165,7 @@ REFUSED = {
 def test_what_a_group_cannot_say_is_refused_where_it_is_written(case: str) -> None:
     rt, field = REFUSED[case]
     (refusal,) = diagnostics_of("GangNotPossible", trainjob(), rt, **MODERN)
-    assert refusal.severity == "error"
+    assert (refusal.severity, refusal.object) == ("error", RUNTIME)
     assert field in refusal.path
 
 
@@ -187,6 +199,7 @@ def test_what_is_lost_without_harm_is_a_warning(gang: Json, lost: int) -> None:
 def test_a_cluster_that_lacks_the_api_is_an_error_that_says_which_has_it(options: Json, what: str) -> None:
     (missing,) = diagnostics_of("WorkloadAPIMissing", trainjob(), runtime(job(), gang={"coscheduling": {}}), **options)
     assert what in missing.message
+    assert (missing.object, missing.path) == (RUNTIME, "spec.podGroupPolicy")
     assert "1.37" in missing.hint or "2.3" in missing.hint
 
 
@@ -211,7 +224,8 @@ def test_a_policy_that_no_group_could_have_is_refused(policy: Any, code: str) ->
 
 def test_two_schedulers_are_one_too_many_unless_one_replaces_the_other() -> None:
     rt = runtime(job(), gang={"workload": {}, "coscheduling": {}})
-    assert diagnostics_of("MutuallyExclusivePolicies", trainjob(), rt, kubernetes="1.37")
+    (refusal,) = diagnostics_of("MutuallyExclusivePolicies", trainjob(), rt, kubernetes="1.37")
+    assert (refusal.severity, refusal.object, refusal.path) == ("error", RUNTIME, "spec.podGroupPolicy.coscheduling")
     assert set(groups(compiled(trainjob(), rt, **MODERN))) == {"llm"}
 
 
@@ -315,3 +329,43 @@ def test_a_job_that_others_await_while_it_runs_is_never_held_back_by_those_who_c
     result = compiled(trainjob(), runtime(JUDGE, fetch, node, gang={"coscheduling": {}}), **MODERN)
     assert set(groups(result)) == {"llm.judge", "llm.node"}
     assert "schedulingGroup" not in pod(result, "fetch")["spec"]
+
+
+@pytest.mark.parametrize(
+    ("schedulers", "code"),
+    [(("volcano",) * 2, "SchedulerIgnoresGang"), (("batch-profile",) * 2, ""), (("default-scheduler", None), "")],
+)
+def test_only_a_scheduler_of_another_kind_of_gang_is_warned_of(schedulers: Any, code: str) -> None:
+    jobs = [job(f"j{i}", None, pod={"schedulerName": name} if name else {}) for i, name in enumerate(schedulers)]
+    found = diagnostics_of("SchedulerIgnoresGang", trainjob(), runtime(*jobs, gang={"volcano": {}}), **MODERN)
+    assert [(d.severity, d.object) for d in found] == [("warning", RUNTIME)] * (2 if code else 0)
+
+
+def test_a_lost_setting_is_reported_where_it_is_written() -> None:
+    cases: dict[str, Json] = {
+        "coscheduling.scheduleTimeoutSeconds": {"coscheduling": {"scheduleTimeoutSeconds": 5}},
+        "volcano.networkTopology": {"volcano": {"networkTopology": {"mode": "soft"}}},
+    }
+    for path, gang in cases.items():
+        (lost,) = diagnostics_of("GangSettingLost", trainjob(), runtime(job(), gang=gang), **MODERN)
+        assert (lost.object, lost.path) == (RUNTIME, f"spec.podGroupPolicy.{path}")
+
+
+def test_an_elastic_gang_waits_for_as_many_pods_as_it_can_start_with() -> None:
+    policy = {"torch": {"elasticPolicy": {"minNodes": 2, "maxNodes": 5}}}
+    result = compiled(trainjob(), runtime(job(), policy=policy, gang={"coscheduling": {}}), **MODERN)
+    assert groups(result)["llm"]["schedulingPolicy"] == {"gang": {"minCount": 2}}
+
+
+def test_a_gang_without_pods_is_no_object() -> None:
+    result = compiled(trainjob({"numNodes": 0}), runtime(job(), policy={}, gang={"coscheduling": {}}), **MODERN)
+    assert {m["kind"] for m in result.manifests} == {"JobSet"}
+
+
+def test_a_hash_in_the_name_reaches_every_object_and_reference() -> None:
+    result = compiled(trainjob(), runtime(JUDGE, job(**READY), gang={"coscheduling": {}}), name_hash=True, **MODERN)
+    name = one(result, "JobSet")["metadata"]["name"]
+    assert name != "llm"
+    assert set(groups(result)) == {f"{name}.judge", f"{name}.node"}
+    assert {spec["workloadRef"]["workloadName"] for spec in groups(result).values()} == {name}
+    assert pod(result)["spec"]["schedulingGroup"] == {"podGroupName": f"{name}.node"}

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from commands import Result, run
 
-from trainc.run.processes import strays
+from trainc.run.processes import find_strays
 
 TORCH = os.environ.get("TRAINC_TORCH_PYTHON", sys.executable)
 TUNE = os.environ.get("TRAINC_TORCHTUNE_PYTHON", sys.executable)
@@ -116,7 +116,7 @@ def started(tmp_path: Path, runtime: str, trainer: str, script: str, *words: str
     path = str(tmp_path / "job.yaml")
     result = run("run", path, "--release", "2.3", "--no-restarts", "--workdir", work, "--map", place, *words)
     if os.path.isdir("/proc/self"):
-        assert list(strays(work)) == []
+        assert list(find_strays(work)) == []
     return result
 
 

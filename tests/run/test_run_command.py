@@ -18,7 +18,7 @@ from trainc.cli import run as run_command
 from trainc.cli import terminal
 from trainc.cli.command import Streams
 from trainc.cli.main import main
-from trainc.run.processes import MARK, end_strays, strays
+from trainc.run.processes import MARK, find_strays, stop_strays
 
 HELLO = str(Path(__file__).parent / "hello.yaml")
 RUNTIME = """\
@@ -211,7 +211,7 @@ def test_a_signal_ends_all_of_it(number: signal.Signals, tmp_path: Path) -> None
     assert process.stdout is not None
     with process.stdout as lines:
         assert {lines.readline(), lines.readline()} == {"node-0-0 | up\n", "node-0-1 | up\n"}
-        assert len(list(strays(work))) == 2
+        assert len(list(find_strays(work))) == 2
         process.send_signal(number)
         assert process.wait(timeout=60) == 128 + number
     assert gone(work)
@@ -220,10 +220,10 @@ def test_a_signal_ends_all_of_it(number: signal.Signals, tmp_path: Path) -> None
 def gone(work: str) -> bool:
     """Whether no process carries the mark of that run; what was killed may take a moment to go."""
     for _ in range(100):
-        if not list(strays(work)):
+        if not list(find_strays(work)):
             return True
         time.sleep(0.05)
-    end_strays(work)
+    stop_strays(work)
     return False
 
 

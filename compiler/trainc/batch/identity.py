@@ -14,7 +14,7 @@ from trainc.reading.catalog import catalog_folder
 _LIBRARIES = ("PyYAML", "jinja2", "deepmerge", "jsonschema", "ruamel.yaml")
 
 
-def identity(plugins: Sequence[str] = ()) -> bytes:
+def trainc_digest(plugins: Sequence[str] = ()) -> bytes:
     """A digest of the files of trainc, of its catalog and of the chosen `plugins`, and of what lies beneath them."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     parts = [sys.version, *(f"{library} {_version(library)}" for library in _LIBRARIES)]

@@ -208,13 +208,13 @@ class _Run:
     def _pack(self) -> Pack | None:
         if self._request.cache is None:
             return None
-        from trainc.batch.identity import identity
+        from trainc.batch.identity import trainc_digest
 
         if tracked_by_git(self._request.cache):
             reason = "git tracks files in it, so it was not read either; use a folder outside the repository"
             self._batch.unsaved = OSError(errno.EPERM, reason, self._request.cache)
             return None
-        return Pack(self._request.cache, digest_of(identity(self._request.options.plugins), self._context.digest))
+        return Pack(self._request.cache, digest_of(trainc_digest(self._request.options.plugins), self._context.digest))
 
     def _take(self, file: str, digest: bytes, content: bytes) -> None:
         self._take_in(file, digest, content, from_bytes(content))

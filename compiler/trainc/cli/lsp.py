@@ -55,4 +55,5 @@ def _workspace(arguments: Arguments, root: str, alone: str | None) -> Workspace:
     """The folder as a whole, as `trainc check` reads it without PATH, or one file of it."""
     from trainc.cli.workspace import Workspace
 
-    return Workspace(Arguments(**{**vars(arguments), "paths": [] if alone is None else [alone]}), root)
+    paths = [] if alone is None else [os.path.join(os.curdir, os.path.basename(alone))]
+    return Workspace(Arguments(**{**vars(arguments), "paths": paths}), root)

@@ -9,23 +9,23 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
+from itertools import islice
 from typing import Any
 
 from trainc.admission.admit import check_rendered
 from trainc.api.releases import NEWEST_RELEASE
 from trainc.cli.compiling import judge_of, skipped_documents
+from trainc.cli.neighbours import Neighbours, compile_among
 from trainc.cli.settings import Settings
-from trainc.compilation import CompiledJob
 from trainc.diagnostics import Diagnostic
 from trainc.diagnostics.policy import Policy
 from trainc.dialects import is_trainer_document
 from trainc.explain import place
-from trainc.lints.duplicate_subdomain import Services, claims_of
-from trainc.lints.registry import lint_all_jobs
 from trainc.lsp.snapshot import Built
 from trainc.overlays.loaded import values_of
 from trainc.overlays.stack import Stack
 from trainc.pipeline.dry_run import check_fragments, check_runtime, smallest_job
+from trainc.pipeline.resolve import Key
 from trainc.pipeline.session import Session
 from trainc.reading.catalog import find
 from trainc.reading.document import Document
@@ -40,9 +40,10 @@ _MOST_USERS = 8
 class Opened:
     """One environment, read as `trainc check` reads it."""
 
-    def __init__(self, name: str, settings: Settings) -> None:
+    def __init__(self, name: str, settings: Settings, neighbours: Neighbours) -> None:
         self.name = name
         self.settings = settings
+        self._neighbours = neighbours
         overlays, limits = settings.overlays, settings.options.limits
         self._values: Mapping[str, Any] = values_of(overlays) if overlays else {}
         exclude = settings.configuration.exclude
@@ -86,6 +87,13 @@ class Opened:
         }
         return other
 
+    def learn(self) -> bool:
+        """Take in some more of what jobs claim; whether that of all is known. Overlays make others of them."""
+        session, stack = self._session()
+        jobs = [document for document in self._documents if _is_job(document)] if stack is None else []
+        around = [document for document in self.documents if not _is_job(document)]
+        return self._neighbours.learn(session, jobs, around)
+
     def build(self, file: str) -> tuple[Built, list[Diagnostic]]:
         """What the jobs and runtimes of a file come to, and what there is to say, of whichever files."""
         rules = self.settings.policy()
@@ -98,7 +106,7 @@ class Opened:
         session = replace(shared.with_jobs(jobs), rules=rules)
         found = rules((d for d in shared.index.diagnostics if d.source and d.source.file == file), True)
         found += session.diagnostics()
-        compiled, more = _compiled(session)
+        compiled, more = compile_among(session, self._neighbours)
         found += [*more, *self._about_others(file, session, rules)]
         mine = tuple(job for job in compiled if job.file == file)
         return Built(self.name, self._with_a_job(session, file), mine), found
@@ -125,9 +133,10 @@ class Opened:
     def _users_of(self, own: Sequence[Document]) -> list[Document]:
         """Some of the jobs that use a runtime of the file."""
         mine = {_name(document) for document in own if _is_job(document)}
-        names = {_name(document) for document in own if is_trainer_document(document.data) and not _is_job(document)}
-        using = (d for d in self._documents if _is_job(d) and _reference(d) in names and _name(d) not in mine)
-        return [document for document, _ in zip(using, range(_MOST_USERS if names else 0), strict=False)]
+        runtimes = [document for document in own if is_trainer_document(document.data) and not _is_job(document)]
+        keys = {_key(document.data.get("kind"), document, _name(document)) for document in runtimes}
+        using = (d for d in self._documents if _is_job(d) and _reference(d) in keys and _name(d) not in mine)
+        return list(islice(using, _MOST_USERS if keys else 0))
 
     def _about_others(self, file: str, session: Session, rules: Policy) -> list[Diagnostic]:
         """What there is to say of runtimes that nobody uses, of fragments, rendered JobSets, and anything else."""
@@ -135,9 +144,10 @@ class Opened:
         found: list[Diagnostic] = []
         # A job that is refused uses nothing; those of other files are taken for valid.
         used = {_reference(document) for document in self._documents if _is_job(document) and document.file != file}
-        used |= {job.data["spec"]["runtimeRef"]["name"] for job in session.jobs}
+        used |= {_reference(job.document) for job in session.jobs}
         for runtime in session.index.runtimes.values():
-            if runtime.document.file == file and runtime.data["metadata"]["name"] not in used:
+            home = runtime.document
+            if home.file == file and _key(home.data["kind"], home, _name(home)) not in used:
                 found += check_runtime(runtime, session)
         options = self.settings.options
         found += rules(check_fragments(own, options), False)
@@ -151,21 +161,6 @@ class Opened:
         if session.jobs or runtime is None:
             return session
         return session.with_jobs([Document.of(smallest_job(runtime, session.options))])
-
-
-def _compiled(session: Session) -> tuple[list[CompiledJob], list[Diagnostic]]:
-    compiled: list[CompiledJob] = []
-    found: list[Diagnostic] = []
-    services: Services = {}
-    for job in session.jobs:
-        outcome, diagnostics = session.compile(job)
-        found += diagnostics
-        if outcome is not None:
-            compiled.append(outcome)
-            claims = claims_of(outcome.manifests)
-            between = [job.place_built(*about) for about in lint_all_jobs(claims, services, session.options)]
-            found += session.rules(between, False)
-    return compiled, found
 
 
 def _replaced(source: Sequence[Document], file: str, found: Sequence[Document]) -> Iterator[Document]:
@@ -188,7 +183,16 @@ def _name(document: Document) -> Any:
     return metadata.get("name") if isinstance(metadata, dict) else None
 
 
-def _reference(document: Document) -> Any:
+def _reference(document: Document) -> Key | None:
+    """The runtime that a job names, as it is written."""
     spec = document.data.get("spec")
     reference = spec.get("runtimeRef") if isinstance(spec, dict) else None
-    return reference.get("name") if isinstance(reference, dict) else None
+    if not isinstance(reference, dict):
+        return None
+    return _key(reference.get("kind") or "ClusterTrainingRuntime", document, reference.get("name"))
+
+
+def _key(kind: Any, document: Document, name: Any) -> Key:
+    metadata = document.data.get("metadata")
+    namespace = metadata.get("namespace") if isinstance(metadata, dict) and kind != "ClusterTrainingRuntime" else ""
+    return str(kind), str(namespace or ""), str(name)

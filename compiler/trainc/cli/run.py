@@ -129,7 +129,8 @@ def _machine(arguments: Arguments, workdir: str, one: OneJob) -> Machine:
         raise UsageError(f"--python: {arguments.python} is not an executable file")
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     ports = tuple(_EXAMPLE_PORTS) if arguments.dry_run else _free_ports(_PORTS)
-    uses_tune = "tune" in requested_programs(one.compiled.manifests, places)
+    # A dry run starts nothing, an interpreter to be asked included.
+    uses_tune = not arguments.dry_run and "tune" in requested_programs(one.compiled.manifests, places)
     missing = _missing_modules(python or programs.get("python3", "")) if uses_tune else frozenset()
     return Machine(workdir, os.environ, programs, ports, places, python, is_root, missing)
 

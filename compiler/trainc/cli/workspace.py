@@ -18,6 +18,7 @@ from trainc.cli.command import Arguments, UsageError
 from trainc.cli.configuration import FILE_NAME
 from trainc.cli.configuration_keys import configuration_schema
 from trainc.cli.environments import environment_name, environments_of, merge_diagnostics
+from trainc.cli.neighbours import Neighbours
 from trainc.cli.opened import Opened
 from trainc.cli.settings import settings_of
 from trainc.compilation import CompiledJob
@@ -30,7 +31,7 @@ from trainc.reading.document import Document
 from trainc.reading.encoding import encode
 from trainc.reading.file_filter import is_unrelated
 from trainc.reading.files import OVERLAY_FILE, TEMPLATE_SUFFIXES, read_paths, shown_path
-from trainc.reading.git_tree import commit_of, repository_of, unlike
+from trainc.reading.git_tree import commit_of, find_changed_files, repository_of
 from trainc.reading.ignores import check_ignores, ignores_of
 from trainc.reading.opening import read_file, unsaved
 
@@ -48,7 +49,8 @@ class Workspace:
         self._queues: list[str] | None = None
         # The texts with which the environments were read, or that were taken in since.
         self._known: dict[str, str] = {}
-        self._heads: dict[object, list[tuple[CompiledJob, ...]]] = {}
+        self._neighbours: dict[str, Neighbours] = {}
+        self._heads: dict[object, list[tuple[CompiledJob, ...]] | None] = {}
 
     def changed(self) -> None:
         """Read everything again for the next answer."""
@@ -75,14 +77,34 @@ class Workspace:
                 commit = commit_of(repository, "HEAD")
                 here = dict(self._texts(environments, repository.top))
                 name = os.path.relpath(file, repository.top)
-                changed = unlike(repository, commit, here | {name: encode(texts[file])}, self._limits)
+                changed = find_changed_files(repository, commit, here | {name: encode(texts[file])}, self._limits)
             except (CompileError, OSError):
                 return None
             key = (commit, file, tuple(sorted((path, data or b"") for path, data in changed.items())))
             if key not in self._heads:
                 before = {os.path.join(repository.top, path): data for path, data in changed.items()}
-                self._heads[key] = [_compiled_with(opened, before, file) for opened in environments]
+                self._heads[key] = self._compiled_before(environments, before, file, texts)
             return self._heads[key]
+
+    def _compiled_before(
+        self,
+        environments: Sequence[Opened],
+        before: Mapping[str, bytes | None],
+        file: str,
+        texts: Mapping[str, str],
+    ) -> list[tuple[CompiledJob, ...]] | None:
+        """The jobs of a file with what other files were `before`: None for one that was not there."""
+        if not any(_is_settings(path) or self._is_overlaid(path) for path in before):
+            return [_compiled_with(opened, before, file) for opened in environments]
+        edited = {path: encode(text) for path, text in texts.items()}
+        with unsaved({**edited, **{path: data or b"" for path, data in before.items()}}):
+            try:
+                every = environments_of(self._arguments)
+                read = {one.name: one for one in map(self._read, every)}
+            except (CompileError, UsageError):
+                return None
+            name = shown_path(os.path.relpath(file))
+            return [read[o.name].build(name)[0].compiled if o.name in read else () for o in environments]
 
     @property
     def _limits(self) -> Any:
@@ -108,12 +130,16 @@ class Workspace:
             self._refused, self._known = [], dict(texts)
             try:
                 every = environments_of(self._arguments)
-                self._opened = [Opened(environment_name(each), settings_of(each)) for each in every]
+                self._opened = [self._read(each) for each in every]
             except CompileError as error:  # Until the settings are right again, those before count.
                 self._refused = error.diagnostics
             except UsageError:
                 pass
         return self._opened or []
+
+    def _read(self, arguments: Arguments) -> Opened:
+        name = environment_name(arguments)
+        return Opened(name, settings_of(arguments), self._neighbours.setdefault(name, Neighbours()))
 
     def _type(self, path: str, text: str) -> None:
         """Take in a file as it is now."""
@@ -141,11 +167,13 @@ class Workspace:
         built: list[Built] = []
         fits: list[Fit] = []
         found: dict[str, list[Diagnostic]] = {"": []} if not environments else {}
+        complete = True
         for one in environments:
             own, problems = one.read(name, encode(text))
             opened = one if _is_settings(name) else one.with_file(name, own)
             rules = opened.settings.policy()
             problems = rules(problems, True)
+            complete = complete and (not thorough or opened.learn())
             result, more = opened.build(name)
             problems += more
             if thorough and result.compiled and (cluster := opened.settings.configuration.cluster):
@@ -177,6 +205,7 @@ class Workspace:
             lambda kind: _schema(kind, release),
             self._local_queues(environments),
             fits,
+            complete,
         )
 
     def _ignore_comments(self, name: str, text: str, found: Mapping[str, Sequence[Diagnostic]]) -> list[Diagnostic]:

@@ -24,7 +24,7 @@ from trainc.fits.cluster import ClusterQueue
 from trainc.fits.domain_request import NoPlace, Request
 from trainc.fits.flavors import GroupSearch, Places, QueueView, State, merge_attempts
 from trainc.fits.placement import Placements, find_place
-from trainc.fits.topology import Values, take
+from trainc.fits.topology import Values, occupy
 from trainc.fits.workload import PodSet, Workload
 
 _FNV_OFFSET, _FNV_PRIME, _MASK = 0xCBF29CE484222325, 0x100000001B3, 2**64 - 1
@@ -162,7 +162,7 @@ class Assigner:
             if isinstance(result, NoPlace):
                 return request.workers.name, result
             for one in (request.workers, *((request.leader,) if request.leader else ())):
-                take(assumed, result[one.name], one.one)
+                occupy(assumed, result[one.name], one.one)
             places |= result
         return places
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from trainc.fits.amounts import PODS, times_in
 from trainc.fits.domain_request import NoPlace, Request, Taken, Wanted
-from trainc.fits.topology import Domain, Placement, Tree, left
+from trainc.fits.topology import Domain, Placement, Tree, remaining
 
 
 class Search:
@@ -34,7 +34,7 @@ class Search:
         leader = dict((*request.leader.one.items(), (PODS, 1))) if request.leader else None
         untouched: dict[int, int] = {}
         for leaf in self.tree.matching(request.workers.pod):
-            room = left(leaf, taken)
+            room = remaining(leaf, taken)
             i = leaf.domain.index
             if room is leaf.capacity:
                 if leaf.kind not in untouched:

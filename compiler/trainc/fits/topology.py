@@ -165,10 +165,10 @@ class Occupancy:
     def add(self, tree: Tree, placement: Placement, one: Amounts, *, shared: bool) -> None:
         """Take what pods need that are placed in a flavor; with `shared`, other flavors of the same nodes see it."""
         on_hosts = shared and tree.by_hostname
-        take(self.on_hosts if on_hosts else self.apart.setdefault(tree.flavor.name, {}), placement, one)
+        occupy(self.on_hosts if on_hosts else self.apart.setdefault(tree.flavor.name, {}), placement, one)
 
 
-def take(room: dict[Values, Amounts], placement: Placement, one: Amounts) -> None:
+def occupy(room: dict[Values, Amounts], placement: Placement, one: Amounts) -> None:
     """Add what placed pods need to what is taken of each domain; each pod takes one of `pods` as well."""
     for key, count in placement:
         taken = dict(room.get(key, {}))
@@ -178,7 +178,7 @@ def take(room: dict[Values, Amounts], placement: Placement, one: Amounts) -> Non
         room[key] = taken
 
 
-def left(leaf: Leaf, taken: Sequence[Mapping[Values, Mapping[str, int]]]) -> Mapping[str, int]:
+def remaining(leaf: Leaf, taken: Sequence[Mapping[Values, Mapping[str, int]]]) -> Mapping[str, int]:
     """What is left of a lowest domain after everything that is taken of it; its `capacity` itself where nothing is."""
     rest: Amounts | None = None
     for part in taken:
@@ -193,6 +193,6 @@ def still_fits(tree: Tree, placement: Placement, one: Amounts, taken: Sequence[M
     """Whether each domain of a placement has room for its pods. Pods that ask for nothing never pass, as in Kueue."""
     for key, count in placement:
         leaf = tree.leaf(key)
-        if leaf is None or times_in(one.items(), left(leaf, taken)) < count:
+        if leaf is None or times_in(one.items(), remaining(leaf, taken)) < count:
             return False
     return True

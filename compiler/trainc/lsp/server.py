@@ -120,7 +120,7 @@ class Server(LanguageServer):
         if known is not None and known[0] == state and (known[1] or not thorough):
             return known[2]
         snapshot = self.around(path).look_at(path, texts, thorough=thorough)
-        self._snapshots[path] = state, thorough, snapshot
+        self._snapshots[path] = state, thorough and snapshot.complete, snapshot
         return snapshot
 
     def looked_at(self, snapshot: Snapshot, text: str) -> Sequence[Diagnostic]:
@@ -169,6 +169,8 @@ class Server(LanguageServer):
         """Publish every open file."""
         for uri in list(self.workspace.text_documents):
             self.show(uri, thorough=True)
+        if not all(snapshot.complete for _, _, snapshot in self._snapshots.values()):
+            self.show_all_later()
         capabilities = self.client_capabilities.workspace
         if capabilities and capabilities.code_lens and capabilities.code_lens.refresh_support:
             self.workspace_code_lens_refresh(None)

@@ -38,7 +38,7 @@ class Snapshot:
     `file` is what diagnostics call it, and so is `Document.file` of all documents: paths lead from `root`. `documents`
     are those of the file, `workspace` all that were read, both as they are written. `schema` gives the JSON Schema of
     a kind, or of `trainc.yaml`. `queues` are the LocalQueues of the cluster that trainc.yaml names, and `fits` says
-    whether it can ever admit the jobs of the file.
+    whether it can ever admit the jobs of the file. It is `complete` once what all jobs together show is known.
     """
 
     root: str
@@ -51,6 +51,7 @@ class Snapshot:
     schema: Callable[[str], Schema | None] = field(default=_no_schema, repr=False)
     queues: Sequence[str] = ()
     fits: Sequence[Fit] = ()
+    complete: bool = True
 
     @property
     def lines(self) -> list[str]:

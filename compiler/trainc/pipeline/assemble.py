@@ -15,7 +15,7 @@ from trainc.ir.trainjob import TrainJob
 from trainc.lints.registry import lint
 from trainc.options import Options
 from trainc.plugins import engine
-from trainc.plugins.registry import plugins_for
+from trainc.plugins.registry import Applied, plugins_for
 from trainc.reading.document import Document, label_of
 from trainc.startup.records import dataclass, replace
 
@@ -33,23 +33,33 @@ class CompiledObjects:
     object_findings: tuple[tuple[str, Finding], ...] = ()
 
 
-def assemble(
-    job: TrainJob, info: Info, others: Sequence[Document], options: Options, observer: Observer | None = None
+def assemble(  # noqa: PLR0913, PLR0917 - all that a job has become
+    job: TrainJob,
+    info: Info,
+    others: Sequence[Document],
+    options: Options,
+    observer: Observer | None = None,
+    plugins: Sequence[Applied] | None = None,
 ) -> CompiledObjects:
     """Every stage after validation. `others` are the input's documents that are neither TrainJob nor runtime.
+
+    `plugins` are those that act on the job, where the caller knows them.
 
     With a name hash the job is assembled twice: under its plain name for the hash, then under the hashed one, so that
     every derived name follows.
     """
+    if plugins is None:
+        plugins = plugins_for(job, info)
     if info.gitops and options.name_hash:
         from trainc.emit.name_hash import name_hash
         from trainc.emit.secrets import makes_new_keys
 
-        suffix = name_hash(_build_objects(job, info, others, options, None).manifests)
+        suffix = name_hash(_build_objects(job, info, plugins, others, options, None).manifests)
         job = replace(job, name=job.name + suffix, name_hash=suffix, new_keys=makes_new_keys(options.secrets))
+        plugins = plugins_for(job, info)
         if observer is not None:
             observer.renamed(job)
-    produced = _build_objects(job, info, others, options, observer)
+    produced = _build_objects(job, info, plugins, others, options, observer)
     if not info.gitops:
         return produced
     delivered, delivery_findings = deliver(produced.manifests, options)
@@ -60,10 +70,14 @@ def assemble(
     )
 
 
-def _build_objects(
-    job: TrainJob, info: Info, others: Sequence[Document], options: Options, observer: Observer | None
+def _build_objects(  # noqa: PLR0913, PLR0917 - as above
+    job: TrainJob,
+    info: Info,
+    plugins: Sequence[Applied],
+    others: Sequence[Document],
+    options: Options,
+    observer: Observer | None,
 ) -> CompiledObjects:
-    plugins = plugins_for(job, info)
     info = engine.enforce(job, info, plugins, observer.passed if observer is not None else None)
     manifests = engine.build(job, info, plugins)
     if observer is not None:

@@ -26,6 +26,7 @@ from trainc.pipeline.patches import apply_patches, replaced_lists
 from trainc.pipeline.roles import infer_roles, read_roles
 from trainc.pipeline.valid_document import ValidDocument
 from trainc.plugins import engine
+from trainc.plugins.registry import plugins_for
 from trainc.startup.records import dataclass, field, replace
 
 if TYPE_CHECKING:
@@ -94,7 +95,8 @@ def compile_job(  # noqa: PLR0913, PLR0917 - the session passes what it is
         findings += unserved
     result.trainjob, result.info = trainjob, info
 
-    findings += engine.validate(trainjob, info)
+    plugins = plugins_for(trainjob, info)
+    findings += engine.validate(trainjob, info, plugins)
     if not has_errors(findings):
         # What a lint would say of a job that is wrong elsewhere mostly follows from that.
         result.overridable += lint(trainjob, info)
@@ -105,7 +107,7 @@ def compile_job(  # noqa: PLR0913, PLR0917 - the session passes what it is
 
     if observer is not None:
         observer.lowered(job, runtime, trainjob, info)
-    result.objects = assemble(trainjob, info, index.others, options, observer)
+    result.objects = assemble(trainjob, info, index.others, options, observer, plugins)
     result.overridable += result.objects.findings
     return result
 

@@ -25,6 +25,7 @@ from trainc.pipeline.resolve import wanted_key
 from trainc.pipeline.session import Place, Session
 from trainc.pipeline.valid_document import ValidDocument, check_document
 from trainc.plugins import engine
+from trainc.plugins.registry import plugins_for
 from trainc.reading.document import Document
 from trainc.startup.records import replace
 
@@ -98,7 +99,7 @@ def _dry_run(runtime: ValidDocument, options: Options, place: Place | None = Non
     data = check(smallest, "TrainJob", minor)[0]
     job = lower_job(data)
     info, findings = prepare(job, runtime, release_facts(minor), options)
-    findings += engine.validate(job, info)
+    findings += engine.validate(job, info, plugins_for(job, info))
     if not has_errors(findings):
         findings += lint(job, info)
     trained = next((entrypoint.path for entrypoint in entrypoints(job, info) if entrypoint.trains), None)

@@ -14,7 +14,7 @@ from trainc.ir.env import reserved_env
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
 from trainc.plugins.plugin import POINTS, ExtensionPoint
-from trainc.plugins.registry import Applied, plugins_for
+from trainc.plugins.registry import Applied
 
 if TYPE_CHECKING:
     from trainc.ir.provided_secret import ProvidedSecret
@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 Observer: TypeAlias = Callable[[Applied, ExtensionPoint, Info, Info], None]
 
 
-def validate(job: TrainJob, info: Info) -> list[Finding]:
+def validate(job: TrainJob, info: Info, plugins: Sequence[Applied]) -> list[Finding]:
     """Every finding of every plugin. What fails only while the controller builds, it sees in accepted jobs only."""
-    plugins = plugins_for(job, info)
     findings = [finding for each in plugins for finding in _validate_one(each, job, info)]
     if info.gitops or has_errors(findings):
         return findings

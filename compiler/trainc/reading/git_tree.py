@@ -99,12 +99,16 @@ def write_revision(
     return any(entry.mode == _LINK for entry in entries)
 
 
-def unlike(repository: Repository, commit: str, texts: Mapping[str, bytes], limits: Limits) -> dict[str, bytes | None]:
+def find_changed_files(
+    repository: Repository, commit: str, texts: Mapping[str, bytes], limits: Limits
+) -> dict[str, bytes | None]:
     """The files of `texts`, by their path from the top, that a commit has otherwise: their bytes there, None without any.
 
     Nothing is written, and no program that the repository configures, such as a filter, is run. CompileError as above.
     """
-    entries = {entry.path: entry for entry in _listed(repository.top, commit, limits, [repository.prefix])}
+    prefix = repository.prefix
+    below = [prefix] if prefix and all(path.startswith(f"{prefix}/") for path in texts) else []
+    entries = {entry.path: entry for entry in _listed(repository.top, commit, limits, below)}
     found: dict[str, bytes | None] = {path: None for path in texts if path not in entries}
     other = [entry for path, entry in entries.items() if path in texts and _blob(texts[path], entry) != entry.blob]
     found |= {entry.path: content for entry, content in _contents(repository.top, other, limits)}

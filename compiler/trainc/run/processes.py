@@ -48,7 +48,7 @@ def run_plan(
     except asyncio.CancelledError:
         return _SIGNALLED + signal.SIGTERM
     finally:
-        end_strays(mark)
+        stop_strays(mark)
 
 
 class _Run:
@@ -223,16 +223,16 @@ def _signal(group: int, number: signal.Signals) -> None:
         os.killpg(group, number)
 
 
-def end_strays(mark: str) -> int:
+def stop_strays(mark: str) -> int:
     """End what has left its process group, as launchers' daemons do; gives back how many there were. Linux only."""
-    found = list(strays(mark))
+    found = list(find_strays(mark))
     for number in found:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(number, signal.SIGKILL)
     return len(found)
 
 
-def strays(mark: str) -> Iterator[int]:
+def find_strays(mark: str) -> Iterator[int]:
     """The processes whose environment holds this run's mark."""
     wanted = f"{MARK}={mark}".encode()
     with suppress(OSError):

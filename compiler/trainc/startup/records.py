@@ -47,7 +47,7 @@ else:
 __all__ = ["dataclass", "field", "fields", "replace"]
 
 _MISSING: Any = object()
-_MANY = 50
+_MANY = 35
 
 
 class _Field:

@@ -25,12 +25,21 @@ def _about(description: str, schema: Schema) -> Schema:
 
 def sweep_schema(dialect: str) -> Schema:
     """A schema in the dialect of JSON Schema that the URI names; no release changes it."""
-    ends: Schema = {"min": _NUMBER, "max": _NUMBER}
-    steps = _object({**ends, "step": {"type": "number", "exclusiveMinimum": 0}}, required=["min", "max", "step"])
-    count = {"type": "integer", "minimum": 2}
-    counted = _object({**ends, "count": count, "scale": {"enum": ["linear", "log"]}}, required=["min", "max", "count"])
+    ends: Schema = {
+        "min": _about("The first value.", _NUMBER),
+        "max": _about("No value is above it; the last value, with `count`.", _NUMBER),
+    }
+    step = _about("The distance from one value to the next.", {"type": "number", "exclusiveMinimum": 0})
+    count = _about("How many values there are.", {"type": "integer", "minimum": 2})
+    scale = _about("log: each value is a multiple of the one before.", {"enum": ["linear", "log"]})
+    steps = _object({**ends, "step": step}, required=["min", "max", "step"])
+    counted = _object({**ends, "count": count, "scale": scale}, required=["min", "max", "count"])
     values: Schema = {"anyOf": [{"type": "array", "items": _VALUE, "minItems": 1, "uniqueItems": True}, steps, counted]}
     hours: Schema = {"type": "number", "exclusiveMinimum": 0}
+    budget = {
+        "gpuHours": _about("More GPU-hours are an error.", hours),
+        "hoursPerTrial": _about("How long a trial runs, where its activeDeadlineSeconds are more.", hours),
+    }
     parameters: Schema = {
         "type": "object",
         "propertyNames": {"pattern": f"^{NAME}$"},
@@ -47,7 +56,7 @@ def sweep_schema(dialect: str) -> Schema:
         "maxTrials": _about(f"More trials are an error; {MOST_TRIALS} by default.", {"type": "integer", "minimum": 1}),
         "budget": _about(
             "`gpuHours`: more are an error; `hoursPerTrial`: how long a trial runs.",
-            _object({"gpuHours": hours, "hoursPerTrial": hours}),
+            _object(budget),
         ),
     }
     return {"$schema": dialect, "title": "trainc sweep", **_object(properties, required=["apiVersion", "kind"])}

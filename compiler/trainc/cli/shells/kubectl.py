@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from trainc.cli.arguments import FOLDER
 from trainc.cli.command import COMMANDS, build_parser
-from trainc.cli.shells.words import Option, Value, Words, words_of
+from trainc.cli.shells.words import Option, Value, Words, command_words
 
 _FILES, _NOTHING_ELSE, _FOLDERS = 0, 4, 16
 
@@ -31,7 +31,7 @@ def complete(words: Sequence[str]) -> str:
     command = next((command for command in COMMANDS if command.name == before[0]), None)
     if command is None:
         return _answer((), current)
-    return _of_command(words_of(command.name, command.summary, build_parser(command)), before[1:], current)
+    return _of_command(command_words(command.name, command.summary, build_parser(command)), before[1:], current)
 
 
 def _of_command(known: Words, before: Sequence[str], current: str) -> str:

@@ -43,16 +43,16 @@ class Words:
 
 def all_commands() -> tuple[Words, ...]:
     """Every command, in the order of the overview."""
-    return tuple(words_of(command.name, command.summary, build_parser(command)) for command in COMMANDS)
+    return tuple(command_words(command.name, command.summary, build_parser(command)) for command in COMMANDS)
 
 
-def words_of(name: str, summary: str, parser: argparse.ArgumentParser) -> Words:
+def command_words(name: str, summary: str, parser: argparse.ArgumentParser) -> Words:
     """What may follow one command."""
     options, positionals, actions = [], [], []
     for action in parser._actions:  # noqa: SLF001 - argparse has no other way to ask
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - as above
             summaries = {choice.dest: choice.help or "" for choice in action._choices_actions}  # noqa: SLF001
-            actions += [words_of(each, summaries[each], sub) for each, sub in action.choices.items()]
+            actions += [command_words(each, summaries[each], sub) for each, sub in action.choices.items()]
         elif action.option_strings:
             options.append(_option(action))
         else:
