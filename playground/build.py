@@ -199,7 +199,7 @@ def _page(target: Path, bundled: Mapping[str, str]) -> None:
     files = sorted(path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file())
     digest = hashlib.sha256(b"".join((target / file).read_bytes() for file in files)).hexdigest()[:12]
     worker = (HERE / "src" / "service-worker.js").read_text(encoding="utf-8")
-    stated = f"const NAME = {json.dumps(f'trainc-{digest}')};\nconst FILES = {json.dumps(['./', *files])};\n"
+    stated = f"const BUILD = {json.dumps(digest)};\nconst FILES = {json.dumps(['./', *files])};\n"
     (target / "service-worker.js").write_text(stated + worker, encoding="utf-8")
 
 

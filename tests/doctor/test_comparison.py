@@ -203,7 +203,7 @@ def test_queues_that_jobs_name_have_to_be_there() -> None:
     found = rows(kueue, queue, queues=asked)
     assert "LocalQueue team-a/gpus" not in found
     assert found["LocalQueue team-a/gpu"].hint == "team-a has gpus"
-    assert found["LocalQueue team-b/x"].hint == "create it, or name another queue"
+    assert found["LocalQueue team-b/x"].hint == "create it, or use another queue"
     assert not found["LocalQueue team-b/x"].is_fine
     assert not rows(queues=asked)["Kueue"].is_fine
     unasked = rows(kueue, queues=asked, unanswered={"local queues": "Forbidden"})

@@ -311,6 +311,7 @@ def test_it_works_when_its_server_is_gone(browser: str, tmp_path: Path) -> None:
             page.open(address)
             page.wait_for("document.querySelector('#explain .field')")
             page.evaluate("navigator.serviceWorker.ready.then(() => true)")
+            assert [address in name for name in page.evaluate("caches.keys()")] == [True]
         page.open(address)
         page.wait_for("document.querySelector('#explain .field')")
         enter(page, JOB)

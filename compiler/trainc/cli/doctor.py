@@ -42,8 +42,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument("--context", metavar="NAME", help="context of the kubeconfig (default: the current one)")
     help_text = "kubeconfig file (default: kubectl's own)"
     set_completion(group.add_argument("--kubeconfig", metavar="FILE", help=help_text), FILE)
-    group.add_argument("--timeout", metavar="SECONDS", type=int, default=10, help="for each call (default: 10)")
-    help_text = "read what kubectl printed, instead of a cluster"
+    group.add_argument("--timeout", metavar="SECONDS", type=int, default=10, help="timeout of each call (default: 10)")
+    help_text = "read saved output of kubectl instead of a cluster"
     set_completion(group.add_argument("--from", dest="snapshot", metavar="DIR", help=help_text), FOLDER)
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
     add_limits(parser)

@@ -53,7 +53,7 @@ def version_text(*, verbose: bool = False) -> str:
 _SECTIONS = {
     "deviations": "deviations from the controller under --semantics gitops",
     "kept": "differences that stay under --semantics controller too",
-    "defects": "defects of the controllers that are reproduced, refused or warned of",
+    "defects": "defects of the controllers that are reproduced, refused or reported",
 }
 
 

@@ -93,15 +93,17 @@ def _kubernetes(server: Component | None, wanted: Wanted) -> Row:
         hint = f"Trainer {wanted.release} is not tested with it: upgrade the cluster, or compile for an older release"
         return Row("Kubernetes", span, server.version, "differs", hint)
     newer = number_of(server.version) > number_of(tested[-1])
-    return Row("Kubernetes", span, server.version, "OK", "newer than what Trainer is tested with" if newer else "")
+    return Row(
+        "Kubernetes", span, server.version, "OK", "newer than the versions that Trainer is tested with" if newer else ""
+    )
 
 
 def _jobset(jobset: Component | None, wanted: Wanted, blind: bool) -> Row:
     minor = wanted.jobsets[wanted.release]
     if jobset is None:
-        return _absent("JobSet", minor, blind, "install JobSet: without it no compiled job is accepted")
+        return _absent("JobSet", minor, blind, "install JobSet: without it, the cluster accepts no compiled job")
     if not jobset.minor:
-        return Row("JobSet", minor, _shown(jobset), "unknown", "look up the version of its controller's image")
+        return Row("JobSet", minor, _shown(jobset), "unknown", "check the version of its controller's image")
     if jobset.minor == minor:
         return Row("JobSet", minor, _shown(jobset), "OK")
     release = next((trainer for trainer, other in wanted.jobsets.items() if other == jobset.minor), None)
@@ -121,21 +123,21 @@ def _trainer(trainer: Component | None, wanted: Wanted, blind: bool) -> Row:
         status: Status = "OK" if trainer.minor else "unknown"
         return Row("Trainer", wanted.release, _shown(trainer), status, needed=needed)
     known = trainer.minor in wanted.jobsets
-    hint = f"compile with --release {trainer.minor} for what this controller would create" if known else ""
+    hint = f"compile with --release {trainer.minor} to get what this controller would create" if known else ""
     return Row("Trainer", wanted.release, _shown(trainer), "differs", hint, needed)
 
 
 def _kueue(kueue: Component | None, wanted: Wanted, blind: bool) -> Row:
     minors, needed = " or ".join(wanted.kueues), bool(wanted.queues)
     if kueue is None:
-        hint = "install Kueue, or remove the queue label from the jobs" if needed else "no job names a queue"
+        hint = "install Kueue, or remove the queue label from the jobs" if needed else "no job uses a queue"
         return _absent("Kueue", minors, blind, hint, needed)
     if not kueue.minor:
         return Row("Kueue", minors, _shown(kueue), "unknown", needed=needed)
     if kueue.minor in wanted.kueues:
         return Row("Kueue", minors, _shown(kueue), "OK", needed=needed)
     # Compiled jobs are JobSets, which Kueue queues whatever JobSet it was built with: as a rule this works.
-    hint = f"it is built with another JobSet than {wanted.jobsets[wanted.release]}: try one job before many"
+    hint = f"it is built for another JobSet than {wanted.jobsets[wanted.release]}: try a single job first"
     return Row("Kueue", minors, _shown(kueue), "differs", hint, needed=False)
 
 
@@ -154,19 +156,21 @@ def _workloads(served: bool | None) -> Row:
         return Row(name, version, "", "unknown", f"save `kubectl get --raw /apis/{_WORKLOADS}` with the other files")
     if served:
         return Row(name, version, version, "OK")
-    return Row(name, version, "", "not found", "Kubernetes 1.37 serves it; before, compile without --gang workload")
+    return Row(
+        name, version, "", "not found", "Kubernetes 1.37 has it; with older versions, compile without --gang workload"
+    )
 
 
 def _missing_queues(known: frozenset[tuple[str, str]], wanted: Wanted) -> Iterator[Row]:
     for namespace, queue in sorted(wanted.queues - known):
         near = [name for where, name in sorted(known) if where == namespace][:_MOST_QUEUES]
-        hint = f"{namespace or 'its namespace'} has {', '.join(near)}" if near else "create it, or name another queue"
+        hint = f"{namespace or 'its namespace'} has {', '.join(near)}" if near else "create it, or use another queue"
         yield Row(f"LocalQueue {namespace}/{queue}", "", "", "not found", hint)
 
 
 def _absent(name: str, wanted: str, blind: bool, hint: str, needed: bool = True) -> Row:
     if blind:
-        return Row(name, wanted, "", "unknown", "you may not list what would show it", needed)
+        return Row(name, wanted, "", "unknown", "you have no permission to list what would show it", needed)
     return Row(name, wanted, "", "not found", hint, needed)
 
 

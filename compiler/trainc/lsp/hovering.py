@@ -103,7 +103,7 @@ def _fate_in(built: Built, found: Found) -> str:
     if not rows:
         path = found.field.path
         says = found.field.kind == "scalar" and path[:1] == ("spec",) and path[:2] != ("spec", "runtimeRef")
-        return "Nothing in the output is taken from this field." if says else ""
+        return "Nothing in the output comes from this field." if says else ""
     more = f"\n\n... and {len(rows) - _MOST_SHOWN} more" if len(rows) > _MOST_SHOWN else ""
     by = f" in {explained.job}" if found.document.data.get("kind") not in _JOB_KINDS else ""
     return f"Becomes{by}:\n\n" + "\n".join(f"- {row}" for row in rows[:_MOST_SHOWN]) + more

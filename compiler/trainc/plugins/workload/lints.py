@@ -33,7 +33,7 @@ def topology_behind_gate(job: TrainJob, info: Info) -> Iterator[Finding]:
     policy = info.gang("workload") or {}
     key = next((found for group in groups(job, info) if (found := topology(group, job, policy, info))), "")
     if key:
-        message = f"the gang is to share one {key}, which an API server drops silently where {_TOPOLOGY_GATE} is off"
+        message = f"the gang has to share one {key}, which an API server silently drops if {_TOPOLOGY_GATE} is off"
         hint = f"enable the feature gate {_TOPOLOGY_GATE} in the API server and the scheduler; it is off by default"
         yield Finding("TopologyNeedsGate", "info", message, hint, ("spec", "podGroupPolicy"), about="runtime")
 
@@ -77,7 +77,7 @@ def _group(
     templates = value_at(workload, ("spec", "podGroupTemplates")) or ()
     if reference.get("templateName") not in {template.get("name") for template in templates}:
         message = (
-            f"the group {name!r} is of template {reference.get('templateName')!r} of Workload "
+            f"group {name!r} uses template {reference.get('templateName')!r} of Workload "
             f"{reference.get('workloadName')!r}, which is not among the manifests"
         )
         yield Finding("StaleGroup", "error", message, _HINT, path)
@@ -85,5 +85,5 @@ def _group(
     controller = value_at(workload, ("spec", "controllerRef")) or {}
     own = value_at(jobset, ("metadata", "name"))
     if controller.get("kind") == "JobSet" and controller.get("name") != own:
-        message = f"the Workload of group {name!r} is that of JobSet {controller.get('name')!r}, and this is {own!r}"
+        message = f"the Workload of group {name!r} belongs to JobSet {controller.get('name')!r}, and this is {own!r}"
         yield Finding("StaleGroup", "error", message, _HINT, path)
