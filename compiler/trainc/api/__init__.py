@@ -1,1 +1,1 @@
-"""Definitions from Kubernetes, JobSet and Trainer by release: schemas, names, quantities, field paths and merge rules."""
+"""Definitions of Kubernetes, JobSet and Trainer by release: schemas, names, quantities, field paths, merge rules."""

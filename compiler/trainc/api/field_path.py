@@ -130,7 +130,7 @@ def _index(item: Item, data: Any) -> int | None:
 
 
 def format_field(path: FieldPath) -> str:
-    """Format a path: `spec.replicatedJobs[node].template`. Keys that are not identifiers are quoted: `labels["a.b/c"]`."""
+    """Format a path: `spec.replicatedJobs[node].template`. Other keys are quoted: `labels["a.b/c"]`."""
     text = ""
     for step in path:
         text += f"[{step}]" if isinstance(step, int | Item) else format_key(step, leads=not text)

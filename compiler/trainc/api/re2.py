@@ -76,7 +76,7 @@ Part: TypeAlias = "Character | Assertion | Group | Repeat"
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A whole pattern, and whether it sets flags."""
+    """A whole pattern, and whether it sets any flags."""
 
     group: Group
     has_flags: bool
@@ -175,7 +175,7 @@ class _Reader:
             self._add(Character(re.escape(chr(self._character()))))
 
     def _named_class(self) -> str | None:
-        """Consume `\\d`, `\\pL` etc.; return the equivalent for `re` ("" if none), or None if there is no such class here."""
+        """Consume `\\d`, `\\pL` etc.; return the equivalent for `re` ("" if none), or None if no class is here."""
         if perl := _PERL_CLASS.match(self.pattern, self.at):
             self.at = perl.end()
             return perl[0]
