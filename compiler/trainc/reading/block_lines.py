@@ -148,7 +148,7 @@ def _is_key(text: str) -> bool:
 
 
 def _block(lines: list[str], at: int, column: int, indicator: str) -> tuple[str, int]:
-    """Return the text of a `|` block that starts at line `at` and is indented by more than `column`, and the next line."""
+    """Return the text of the `|` block that starts at line `at`, indented beyond `column`, and the line after it."""
     if indicator not in _BLOCKS:
         raise NotPlainError
     indent, taken = 0, []

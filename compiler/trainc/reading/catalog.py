@@ -38,9 +38,9 @@ Catalog: TypeAlias = Callable[[str, str], Document | Callable[[], NotFound]]
 
 
 def find(name: str, release: str) -> Document | Callable[[], NotFound]:
-    """The runtime called `name` as it is in `release`, or a function that says what the catalog has instead.
+    """Return the runtime `name` for `release`, or a function that explains what the catalog has instead.
 
-    A function, because the answer takes many files, and nobody asks where the input has the runtime.
+    The explanation is lazy because it reads many files, and is not needed if the input defines the runtime.
     """
     for path in _serving(name, release):
         document = _read(path)

@@ -15,7 +15,7 @@ else:
         from yaml.scanner import Scanner, ScannerError
 
         class EventParser(Reader, Scanner, Parser):
-            """PyYAML's own parser, which is many times slower. It rejects anything that only one of the parsers accepts."""
+            """PyYAML's own parser, many times slower. Rejects anything that only one of the parsers accepts."""
 
             def __init__(self, text: str) -> None:
                 Reader.__init__(self, text)

@@ -51,7 +51,7 @@ def read_paths(  # noqa: PLR0913 - all but two go by their names
     Directories are searched in order of file names for .yaml, .yml and .json files and templates (.yaml.j2 and so on).
     Skipped are hidden files, the directory `skip`, paths that match `exclude`, overlay directories, and, unless
     `everything` is set, unrelated files. `-` reads `stdin`. A file that is reachable in several ways (for example
-    through a symlink) is read once. Symlinks that leave the directory in which they were found are rejected unless the
+    through a symlink) is read once. Symlinks that leave the input directory are rejected unless the
     limits allow it.
 
     Templates are rendered with `values`. The contents of all files are appended to `texts`, and `step` is called for

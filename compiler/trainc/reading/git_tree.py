@@ -64,7 +64,7 @@ def commit_of(repository: Repository, revision: str) -> str:
 
 
 def published_commit(folder: str) -> tuple[str, str] | None:
-    """Return (URL, commit) of the checkout around `folder`, or None if the commit has not been pushed."""
+    """Return (URL, commit) of the checkout around `folder`, or None if others cannot fetch it."""
     try:
         if not run_git(folder, ["branch", "--remotes", "--contains", "HEAD"]).strip():
             return None
