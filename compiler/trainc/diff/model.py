@@ -40,7 +40,7 @@ class Versions:
 
 @dataclass(frozen=True, slots=True)
 class ObjectDiff:
-    """A changed object. `verdicts` is keyed by delivery method; `renamed` is (before, after) if only the hash changed."""
+    """A changed object. `verdicts` is by delivery method; `renamed` is (before, after) if only the hash changed."""
 
     key: ObjectKey
     status: Status
