@@ -12,7 +12,7 @@ from trainc.startup.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Extended:
-    """A runtime without its extensions, and the extensions with their places."""
+    """A runtime without its extensions, and the extensions by path."""
 
     rest: Json
     taken: tuple[tuple[Path, Any], ...] = ()
@@ -82,7 +82,7 @@ def mpi_implementation(document: Json, release: str, older_dialect: bool) -> Ext
 
 
 def workload_policy(document: Json, release: str, older_dialect: bool) -> Extended:
-    """Extract the policy for Kubernetes' gang scheduling (fields of a PodGroup in scheduling.k8s.io), which Trainer lacks."""
+    """Extract the policy for Kubernetes' own gang scheduling (PodGroups of scheduling.k8s.io); Trainer has none."""
     policy = value_at(document, _WORKLOAD)
     if policy is None:
         return Extended(document)

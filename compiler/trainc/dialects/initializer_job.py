@@ -23,7 +23,7 @@ _STEPS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
 
 @dataclass(frozen=True, slots=True)
 class SplitJobs:
-    """The replicated jobs with the initializer's steps as jobs of their own, and where everything was."""
+    """The replicated jobs with a separate job per initializer step, and the original path of everything."""
 
     jobs: list[Any]
     moves: tuple[Move, ...]

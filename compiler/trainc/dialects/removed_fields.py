@@ -19,9 +19,10 @@ from trainc.startup.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RemovedField:
-    """A field that only `releases` have, in the struct `owner`; `applies` limits it to some values.
+    """A field that only `releases` have, in the struct `owner`.
 
-    `path` begins with `spec`. `contradicts` is a field that those releases refuse beside it.
+    `path` starts with `spec`. `applies` restricts the entry to some values. `contradicts` is a field that those releases
+    reject in combination with this one.
     """
 
     path: Path

@@ -96,7 +96,7 @@ _READERS: Mapping[str, tuple[str, Callable[[Document, Limits], tuple[Matrix, lis
 
 
 def _base(text: str, file: str) -> tuple[str, str]:
-    """Return the path relative to the current directory, and the job after `#`; the default is the sweep file itself."""
+    """Return the path from the current directory and the job after `#`; defaults to the sweep file itself."""
     path, _, job = text.partition("#")
     return (os.path.normpath(os.path.join(os.path.dirname(file), path)) if path else file), job
 
