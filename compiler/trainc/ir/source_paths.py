@@ -17,7 +17,7 @@ Step = str | tuple[str, Any]
 
 
 def pod_path(job: TrainJob, info: Info, pod_set: str, *steps: Step) -> tuple[Path, About]:
-    """Return the path of `steps` below the pod spec of a replicated job, as far as it exists, and which object it is in."""
+    """Return the path of `steps` below the pod spec of a replicated job, as far as it exists, and its object."""
     for patch in reversed(job.patches):
         for patched in patch.jobs:
             if patched.name == pod_set and (found := _follow(patched.pod_spec, steps)) is not None:
