@@ -19,10 +19,10 @@ _DECLARING = frozenset(("export", "declare", "readonly", "local", "typeset"))
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """One command: its words, what they run, and whether it runs in any case.
+    """A command: its words, the program, and whether it always runs.
 
-    `variables` are those that the script has set by then, None where a value is not known. `line` counts from 0 in a
-    script.
+    `variables` are those that the script has set so far, with None for unknown values. `line` is 0-based and relative to
+    the script.
     """
 
     words: tuple[str, ...]
@@ -34,7 +34,7 @@ class Start:
 
     @property
     def kind(self) -> Kind:
-        """What kind of program it runs."""
+        """The kind of program that it runs."""
         return self.program.kind
 
 
