@@ -110,7 +110,7 @@ def volume_claim_namespace(policy: Struct) -> Iterator[Finding]:
 
 
 def sources_of_jobset_volumes(jobset: Struct) -> Iterator[Finding]:
-    """Require sources in projected volumes: JobSet's webhook re-encodes the object and writes null if they are missing."""
+    """Require sources in projected volumes: JobSet's webhook re-encodes the object, with null for missing ones."""
     for index, job in enumerate((jobset.get("spec") or {}).get("replicatedJobs") or ()):
         yield from _sources(job, ("spec", "replicatedJobs", index))
 

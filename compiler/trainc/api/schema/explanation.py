@@ -56,7 +56,7 @@ def _is_consequence(missing: Finding, siblings: Mapping[Path, Sequence[Finding]]
         or finding.hint == indent_hint(finding.path, missing.path)
         or (missing.path[-1] == "name" and finding.hint.startswith(advice.VARIABLE))
         for finding in siblings.get(missing.path[:-1], ())
-        if finding.severity == "error"  # Where the field is dropped, what is missing is the only error.
+        if finding.severity == "error"  # With `prune` this is a warning, so keep the error.
     )
 
 

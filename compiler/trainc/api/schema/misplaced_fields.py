@@ -1,4 +1,4 @@
-"""Suggests where a field belongs that is not a TrainJob field but one of its pods, Jobs or runtime, with text to paste."""
+"""Suggests where a field belongs that a TrainJob lacks, but its pods, Jobs or runtime have."""
 
 from __future__ import annotations
 

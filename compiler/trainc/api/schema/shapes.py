@@ -23,7 +23,7 @@ API_VERSIONS = {
 # Metadata in templates: the CRDs are generated with generateEmbeddedObjectMeta, which only keeps these fields.
 EMBEDDED_METADATA = "meta.EmbeddedObjectMeta"
 _EMBEDDED_FIELDS = ("annotations", "finalizers", "labels", "name", "namespace")
-# Not required by the CRDs, but every object needs a type.
+# Not required by the CRDs, but objects without them have no type, and TrainJobs no runtime.
 _REQUIRED_TOO = dict.fromkeys(ROOTS.values(), ("apiVersion", "kind")) | {
     ROOTS["TrainJob"]: ("apiVersion", "kind", "spec")
 }
@@ -102,7 +102,7 @@ def definition(release: str, name: str) -> Definition:
 
 
 def definition_names(release: str) -> tuple[str, ...]:
-    """Every definition of `release`, sorted."""
+    """Return the names of all definitions of `release`, sorted."""
     from trainc.api.schema.definitions import DEFINITIONS
 
     names = {EMBEDDED_METADATA, *_WITHOUT_FIELDS, *(name for row in DEFINITIONS.until(release) for name in row)}
