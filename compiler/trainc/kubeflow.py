@@ -1,6 +1,6 @@
-"""The Kubeflow SDK with trainc behind it: `offline_client`, `OfflineBackend` and `preflight`, of the extra `trainc[kubeflow]`.
+"""The Kubeflow SDK backed by trainc: `offline_client`, `OfflineBackend` and `preflight` (extra `trainc[kubeflow]`).
 
-`sweep` needs no extra: it makes the trials of a sweep out of a TrainJob, as Trainer's OptimizationJob would.
+`sweep` works without the extra. It expands a TrainJob into the trials of a sweep, as Trainer's OptimizationJob would.
 """
 
 from __future__ import annotations

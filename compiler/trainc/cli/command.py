@@ -18,20 +18,20 @@ from trainc.startup.records import dataclass
 if TYPE_CHECKING:
 
     class CommandModule(Protocol):
-        """What the module of a command offers."""
+        """The functions that every command module defines."""
 
         add_arguments: Callable[[ArgumentParser], None]
         run: Callable[[Arguments, Streams], Status]
 
 
 class Arguments(SimpleNamespace):
-    """The arguments of a command, by name."""
+    """The parsed arguments of a command, as attributes."""
 
 
 class Status(int):
-    """Exit codes: done; input refused, or `--check` differs; wrong usage; a defect in trainc."""
+    """Exit codes: success; input refused or `--check` found differences; usage error; internal error in trainc."""
 
-    # No enum: that takes as long to import as ten modules of trainc.
+    # Not an enum: importing `enum` takes as long as importing ten modules of trainc.
     DONE: Status
     DIAGNOSED: Status
     USAGE: Status
@@ -43,7 +43,7 @@ Status.DONE, Status.DIAGNOSED, Status.USAGE, Status.DEFECT = map(Status, range(4
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """Where a command reads and writes. Products go to `out` as bytes, what there is to say about them to `err`."""
+    """The streams of a command: products go to `out` as bytes, messages about them to `err`."""
 
     stdin: BinaryIO
     out: BinaryIO
@@ -51,19 +51,19 @@ class Streams:
 
 
 class UsageError(Exception):
-    """Arguments that are fine each and make no sense together; the message is what to tell."""
+    """Arguments that are valid individually but not in combination; the message is shown to the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command's name, its line in the overview, and its module in trainc.cli."""
+    """A command: its name, its line in the overview, and its module in trainc.cli."""
 
     name: str
     summary: str
     module: str
 
     def load(self) -> CommandModule:
-        """The command's module; its docstring is the text of its --help."""
+        """Import the command's module, whose docstring is the text of its --help."""
         from importlib import import_module
 
         return cast("CommandModule", import_module(f"trainc.cli.{self.module}"))
@@ -95,13 +95,13 @@ COMMANDS: tuple[Command, ...] = (
 
 
 class _Parser(ArgumentParser):
-    """A parser whose help fits a screen: options that a topic explains are named there, and -h and its like come last.
+    """A parser with help that fits on one screen: topic options are only listed by name, and -h and the like come last.
 
-    Unlike argparse's own, it fails where its help cannot be written: to a full disk, to a closed pipe.
+    Unlike argparse, it raises an error when the help cannot be written, e.g. to a full disk or a closed pipe.
     """
 
     def format_help(self) -> str:
-        """The help of one command."""
+        """Return the help text of one command."""
         formatter = self._get_formatter()
         formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
         formatter.add_text(self.description)
@@ -116,7 +116,7 @@ class _Parser(ArgumentParser):
         return formatter.format_help()
 
     def print_help(self, file: Any = None) -> None:
-        """The help, to standard output unless `file` says otherwise. OSError where it takes nothing."""
+        """Write the help to `file`, standard output by default. Raises OSError if that fails."""
         stream = file or sys.stdout
         if stream is None:
             raise OSError(errno.EBADF, "it is closed")
@@ -125,7 +125,7 @@ class _Parser(ArgumentParser):
 
 
 def build_parser(command: Command) -> ArgumentParser:
-    """A parser whose help is the docstring of the command's module: its first paragraph, then the rest as examples."""
+    """Build a parser whose help is the module docstring: the first paragraph as description, the rest as examples."""
     module = command.load()
     head, _, examples = (module.__doc__ or "").strip().partition("\n\n")
     parser = _Parser(
@@ -138,22 +138,22 @@ def build_parser(command: Command) -> ArgumentParser:
     )
     parser.add_argument("-h", "--help", action="help", help="show this help")
     module.add_arguments(parser)
-    # Spelled out, the options of most commands take ten lines; --help has them in groups.
+    # The full usage line of most commands takes ten lines; --help lists the options in groups instead.
     parser.usage = " ".join((parser.prog, "[OPTION ...]", *_positionals(parser)))
     return parser
 
 
 def _formatter(prog: str) -> RawDescriptionHelpFormatter:
-    """As wide as the terminal, which argparse itself finds by way of shutil: that imports every compression there is."""
+    """A formatter as wide as the terminal. argparse would import shutil, and with it every compression module."""
     try:
         columns = int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(sys.stdout.fileno()).columns
-    except (AttributeError, ValueError, OSError):  # The first, where the process has no standard output.
+    except (AttributeError, ValueError, OSError):  # AttributeError if the process has no standard output.
         columns = 80
     return RawDescriptionHelpFormatter(prog, width=columns - 2)
 
 
 def parse_arguments(parser: ArgumentParser, words: Sequence[str]) -> Arguments:
-    """The arguments, with options wherever they stand: argparse itself wants all paths and fields in one place."""
+    """Parse options in any position; argparse alone requires all positional arguments to be adjacent."""
     has_actions = parser._subparsers is not None  # noqa: SLF001 - as below
     parse = parser.parse_known_args if has_actions else parser.parse_known_intermixed_args
     arguments, unknown = parse(words, Arguments())
@@ -164,13 +164,13 @@ def parse_arguments(parser: ArgumentParser, words: Sequence[str]) -> Arguments:
 
 
 def _unknown_argument(parser: ArgumentParser, words: Sequence[str]) -> str:
-    """What is wrong with words that the parser has no place for: the first option among them, if there is one."""
+    """Describe the first unrecognized option in `words`, or the first unrecognized word if there is no option."""
     option = next((word.partition("=")[0] for word in words if word.startswith("-")), None)
     if option is None:
         return f"unexpected argument {' '.join(words)}"
     from trainc.diagnostics.near_names import near_names
 
-    # Compared without their dashes, which all of them have in common.
+    # Compared without the leading dashes, which would make all options look similar.
     names = (known[2:] for known in parser._option_string_actions if known.startswith("--"))  # noqa: SLF001 - as below
     near = [f"--{name}" for name in near_names(option.lstrip("-"), names)]
     hint = f"did you mean {' or '.join(near)}?" if near else f"see `{parser.prog} --help`"
@@ -185,7 +185,7 @@ def _positionals(parser: ArgumentParser) -> Iterator[str]:
 
 
 def topic_options(topic: str, add: Callable[[ArgumentParser], None]) -> str:
-    """The options among those that `add` adds which a topic explains, as help shows them."""
+    """The options added by `add` that belong to a topic, formatted as in the help."""
     parser = _Parser(formatter_class=_formatter, add_help=False)
     add(parser)
     formatter = parser._get_formatter()  # noqa: SLF001 - argparse has no other way to ask

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, NoReturn
 
 from trainc.cli.command import COMMANDS, Command, Status, Streams, UsageError, build_parser, parse_arguments
 
-# The name that kustomize gives to the program of a plugin: the kind of its configuration.
+# kustomize invokes an exec plugin by an executable named after the `kind` of its configuration.
 KUSTOMIZE_PLUGIN = "Overlay"
 _ALLOCATIONS_BETWEEN_SEARCHES = 200_000
 _SPELLINGS = {"-h": "help", "--help": "help", "-V": "version", "--version": "version"}
@@ -25,34 +25,34 @@ _NO_READER = 141
 
 
 def run() -> NoReturn:
-    """The console script."""
-    # A command lives shortly and makes few cycles: looking for them would take a twentieth of its time. `build --watch`
-    # lives long, so that the search is put off and not given up.
+    """Entry point of the console script."""
+    # A command is short-lived and creates few reference cycles; collecting them would cost about 5% of its run time.
+    # `build --watch` keeps running, so collection is postponed rather than disabled.
     gc.set_threshold(_ALLOCATIONS_BETWEEN_SEARCHES)
     status = main()
-    # Everything is written and every process of `-j` joined; Python would take another twentieth to take itself apart.
+    # Output is flushed and the workers of `-j` are joined by now; interpreter teardown would cost another 5%.
     os._exit(status)
 
 
 def main(words: Sequence[str] | None = None, streams: Streams | None = None) -> int:
-    """Run one command line, by default the process's own, and give back its exit code."""
+    """Run one command line (the process's own arguments by default) and return its exit code."""
     if streams is None:
         streams = _own_streams()
     try:
         status = _dispatch(_process_words() if words is None else list(words), streams)
         streams.out.flush()
         if sys.stdout is not None:
-            sys.stdout.flush()  # argparse prints its help there.
+            sys.stdout.flush()  # argparse prints its help to sys.stdout.
     except KeyboardInterrupt:
         return _INTERRUPTED
     except BrokenPipeError:
         _discard_output(streams)
         return _NO_READER
     except OSError as error:
-        # The disk or the permissions, not the input and not trainc: inputs that cannot be read are diagnosed before.
+        # An OSError here means the disk or permissions: unreadable inputs have already been reported as diagnostics.
         from trainc.diagnostics.escaping import escape_line, escape_report
 
-        # Nothing that is written to can be missing: without a name, that is the folder that trainc was started in.
+        # Output files are created on demand, so an error without a file name is about the current directory.
         nameless = "the current folder" if isinstance(error, FileNotFoundError) else "standard output"
         where = error.filename if isinstance(error.filename, str) else nameless
         streams.err.write(escape_report(f"trainc: {escape_line(where)}: {error.strerror or error}\n"))
@@ -71,28 +71,28 @@ def main(words: Sequence[str] | None = None, streams: Streams | None = None) -> 
 
 
 def _process_words() -> list[str]:
-    """The process's arguments. kustomize calls a plugin by its kind, and gives it no word that says what to do."""
+    """Return the process's arguments. kustomize invokes a plugin by its kind, without a subcommand."""
     called = os.path.basename(sys.argv[0])
     return ["krm", *sys.argv[1:]] if called == KUSTOMIZE_PLUGIN else sys.argv[1:]
 
 
 def _own_streams() -> Streams:
-    """The process's. One that it was started without holds nothing, or takes nothing that is meant to be read."""
+    """Return the process's streams. A stream missing at startup is replaced by an empty input or a closed output."""
     stdin: BinaryIO = sys.stdin.buffer if sys.stdin is not None else BytesIO()
     out: Any = sys.stdout.buffer if sys.stdout is not None else _Closed()
     return Streams(stdin, out, sys.stderr if sys.stderr is not None else StringIO())
 
 
 class _Closed(RawIOBase):
-    """A standard output that is none."""
+    """Stand-in for a standard output that the process was started without."""
 
     def write(self, _: object) -> int:
-        """Nothing can be."""
+        """Raise OSError: nothing can be written."""
         raise OSError(errno.EBADF, "it is closed")
 
 
 def _discard_output(streams: Streams) -> None:
-    """Send what the process has still buffered nowhere; without this, Python complains about it when it ends."""
+    """Discard buffered output; otherwise Python reports a write error at exit."""
     from contextlib import suppress
 
     if sys.stdout is not None and streams.out is sys.stdout.buffer:
@@ -121,5 +121,5 @@ def _run(command: Command, words: list[str], streams: Streams) -> int:
         streams.err.write(f"trainc {command.name}: error: {error}\n")
         return Status.USAGE
     except SystemExit as finished:
-        # argparse has printed its help or what is wrong with the words.
+        # argparse has already printed its help or the usage error.
         return Status.DONE if not finished.code else Status.USAGE

@@ -1,8 +1,8 @@
-"""The comparison itself: two manifests of one object in, the fields that differ out.
+"""Compare two manifests of one object and return the fields that differ.
 
-Mappings are compared key by key, lists item by item where items have an identity (`lists`), or where they are lists of
-mappings of one length. Any other list is one value. Moves are no changes; they are reported apart, because a cluster
-that compares lists whole may not take them.
+Mappings are compared key by key. Lists are compared item by item if their items have an identity (`identities`), or if
+both are lists of mappings of the same length; any other list counts as one value. Moves are not changes. They are
+reported separately, because a cluster that compares whole lists may refuse them.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Kind: TypeAlias = Literal["added", "removed", "changed"]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A field that differs: `before` is None where it is new, `after` where it is gone. Nulls do not occur.
+    """A changed field: `before` is None if it was added, `after` if it was removed. Nulls do not occur.
 
-    `path` calls items by name. `old` and `new` are the paths by index in the two manifests; of an item that one of
-    them lacks, the path of its list.
+    `path` identifies items by name. `old` and `new` are the paths by index in the two manifests; for an item that one
+    of them lacks, the path of its list.
     """
 
     path: FieldPath
@@ -36,7 +36,7 @@ class Change:
 
     @property
     def kind(self) -> Kind:
-        """What happened to the field."""
+        """Whether the field was added, removed or changed."""
         if self.before is None:
             return "added"
         return "removed" if self.after is None else "changed"
@@ -44,7 +44,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A list whose common items are in another order: their names, before and after."""
+    """A list whose common items changed their order: their names before and after."""
 
     path: FieldPath
     before: tuple[str, ...]
@@ -74,7 +74,7 @@ class _Place:
 
 
 def compare_manifests(before: Json, after: Json) -> tuple[tuple[Change, ...], tuple[Move, ...]]:
-    """Changes and moves between two manifests in normal form (`normal`), in order of their paths."""
+    """Changes and moves between two normalized manifests, in path order."""
     found = list(_compare(before, after, _Place((), (), ())))
     changes = tuple(entry for entry in found if isinstance(entry, Change))
     return changes, tuple(entry for entry in found if isinstance(entry, Move))
@@ -112,7 +112,7 @@ def _compare_items(old: Mapping[Item, Any], new: Mapping[Item, Any], place: _Pla
 
 
 def _same(old: Any, new: Any) -> bool:
-    """Equality as JSON has it: 1 is not true, and an item of a list is what it is wherever the list says it stands."""
+    """Equality as in JSON: 1 is not true. Keys are unordered, list items are ordered."""
     if isinstance(old, dict) and isinstance(new, dict):
         return old.keys() == new.keys() and all(_same(value, new[key]) for key, value in old.items())
     if isinstance(old, list) and isinstance(new, list):
@@ -120,16 +120,16 @@ def _same(old: Any, new: Any) -> bool:
     return isinstance(old, bool) == isinstance(new, bool) and bool(old == new)
 
 
-# Which lists have items with an identity, so that an item is the same one wherever it stands.
+# Lists whose items have an identity, so that an item is recognized at any position.
 #
-# Merge keys are those of patches (ir.strategic_merge) and of the lists that the API treats as maps; set-like lists are
-# those in which neither order nor repetition means anything.
+# The merge keys are those of patches (ir.strategic_merge) and of lists with listType=map; in set-like lists neither
+# order nor duplicates matter.
 
 
 _KEYS: Mapping[str, str] = {
     **ITEM_KEYS,
     "rules": "name",
-    # Of a volume: one key may be written to two files, but not two keys to one.
+    # Volume items: one key may be written to two files, but not two keys to the same file.
     "items": "path",
 }
 _SETS = frozenset(
@@ -147,12 +147,12 @@ _SETS = frozenset(
 
 
 def is_set(field: str) -> bool:
-    """Whether the order of the list under `field` means nothing."""
+    """Whether the order of the list under `field` is irrelevant."""
     return field in _SETS
 
 
 def identities(field: str, items: Sequence[Any]) -> list[Item] | None:
-    """What the items of the list under `field` are called, in order; None where they have no identity of their own."""
+    """The identities of the items of the list under `field`, in order; None if they have none."""
     if is_set(field):
         names = [_text(item) for item in items]
     elif field in _KEYS and all(isinstance(item, Mapping) and _KEYS[field] in item for item in items):

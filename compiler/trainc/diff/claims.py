@@ -1,4 +1,4 @@
-"""Claims of a JobSet that stand in the way of the next one of its name.
+"""Volume claims of a JobSet that prevent creating its successor of the same name.
 
 JobSet's webhook refuses a new JobSet while a claim of the same name exists, unless its policy says Retain and its spec
 equals that of the claim in the cluster, to which the cluster has added the volume's mode, class and name.
@@ -15,7 +15,7 @@ _BY_CLUSTER = frozenset(("volumeMode", "storageClassName", "volumeName"))
 
 
 def lasting_claims(before: Manifest, after: Manifest) -> list[str]:
-    """The names of templates whose claims outlive `before` and keep `after`, of the same name, from being created."""
+    """The names of templates whose claims outlive `before` and block the creation of `after`, which has the same name."""
     kept = {name: spec for name, spec, policy in _templates(before) if policy == "Retain"}
     return [
         name
@@ -30,7 +30,7 @@ def claims_that_go(jobset: Manifest) -> list[str]:
 
 
 def _templates(jobset: Manifest) -> Iterator[tuple[str, Json, str]]:
-    """The name and spec of each claim template, and whether its claims are kept or deleted."""
+    """The name and spec of each claim template, and whether its claims are retained or deleted."""
     for policy in objects(mapping(jobset.get("spec")).get("volumeClaimPolicies")):
         when_deleted = str(mapping(policy.get("retentionPolicy")).get("whenDeleted", "Delete"))
         for template in objects(policy.get("templates")):

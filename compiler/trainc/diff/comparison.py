@@ -1,4 +1,4 @@
-"""Two sets of manifests to a `Diff`: match, compare, verdict_on, and sum up, in that order."""
+"""Compare two sets of manifests: match objects, compare them, judge the changes, and sum up, in that order."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _QUIET: tuple[Outcome, ...] = ("nothing", "in-place")
 
 
 def compare(before: Side, after: Side, rules: ClusterRules, deliveries: Sequence[DeliveryMethod], release: str) -> Diff:
-    """What changes between two sets of manifests, and what the cluster that `rules` describe does about it.
+    """Compare two sets of manifests, and predict what the cluster that `rules` describe does about the changes.
 
-    JobSets have passed their schema; neither set is changed. The first of `deliveries` is the one that the reader uses,
-    and notes are about all of them; `release` is the Trainer release that the rules are of.
+    JobSets must have passed their schema; the inputs are not modified. The first of `deliveries` is the configured one;
+    the notes cover all of them. `release` is the Trainer release that the rules belong to.
     """
     method, shown_methods = deliveries[0], tuple(method for method in DELIVERY_METHODS if method in deliveries)
     groups = group_by_job(pair_objects(before.manifests, after.manifests))
@@ -57,7 +57,7 @@ def _job_diff(group: JobPairs, rules: ClusterRules, deliveries: Sequence[Deliver
     objects = [_object_diff(pair, rules) for pair in group.pairs if pair.before != pair.after]
     objects = hold_back_job(with_new_names(group, objects, rules))
     shown = tuple(o for o in objects if o.status != "unchanged" or _is_refused(o))
-    # What comes or goes beside a JobSet that stays, such as a PodGroup of another scheduler, is not the job's end.
+    # An object added or removed next to a surviving JobSet, such as another scheduler's PodGroup, does not end the job.
     deciding = [o for o in shown if o.status not in {"added", "removed"}] or shown
     steps = [steps_of(jobset) if jobset else () for jobset in _jobsets(group)]
     job = JobDiff(
@@ -89,7 +89,7 @@ def _object_diff(pair: Pair, rules: ClusterRules) -> ObjectDiff:
 
 
 def _hide_secret(change: Change) -> Change:
-    """A change of a Secret without what it holds."""
+    """A change of a Secret without its values."""
     if change.path[0] == "metadata":
         return change
     before, after = (None if value is None else "(not shown)" for value in (change.before, change.after))
@@ -101,7 +101,7 @@ def _name(manifest: Manifest | None) -> str:
 
 
 def _is_refused(diff: ObjectDiff) -> bool:
-    """Whether an object that only looks the same is not the same to some cluster."""
+    """Whether some cluster refuses an object although its fields look unchanged."""
     return any(v.refusals and v.outcome not in _QUIET for v in diff.verdicts.values())
 
 
@@ -130,16 +130,16 @@ def _sum(totals: Iterable[Totals | None]) -> Totals:
     return total
 
 
-# What the fate of one object does to the others of its job, where a tool tries all of them before it applies any.
+# How one refused object affects the others of its job, if the tool validates all of them before applying any.
 #
-# Source: fluxcd/pkg ssa/manager_apply.go (ApplyAll): a dry run of every object, and no apply after one that failed.
+# Source: fluxcd/pkg ssa/manager_apply.go (ApplyAll): a dry run of every object, and no apply if one of them fails.
 
 
 _STOPS: tuple[Outcome, ...] = ("needs-suspend", "immutable", "invalid", "lost")
 
 
 def hold_back_job(objects: Sequence[ObjectDiff]) -> list[ObjectDiff]:
-    """The objects of a job as Flux leaves them: as they were, all of them, if one is refused."""
+    """The objects of a job under Flux: if one is refused, none is applied."""
     for method in DELIVERY_METHODS:
         if method.tool == "flux" and any(diff.verdicts[method.id].outcome in _STOPS for diff in objects):
             objects = [_held_back(diff, method.id) for diff in objects]
@@ -147,18 +147,18 @@ def hold_back_job(objects: Sequence[ObjectDiff]) -> list[ObjectDiff]:
 
 
 def _held_back(diff: ObjectDiff, method: str) -> ObjectDiff:
-    """An object that would be updated or created is not. What is pruned is pruned after the apply, and so stays too."""
+    """Turn an update or creation into no change. Pruning happens after the apply, so it does not happen either."""
     verdict = diff.verdicts[method]
     if verdict.outcome in _STOPS or verdict.outcome == "re-created":
         return diff
     return replace(diff, verdicts={**diff.verdicts, method: Verdict("nothing", verdict.per_change)})
 
 
-# What a content hash in the names does: a job whose content changes is another job, and the old one goes.
+# With a content hash in the names, a job whose content changes becomes a new job, and the old one is removed.
 
 
 def with_new_names(group: JobPairs, objects: Sequence[ObjectDiff], rules: ClusterRules) -> list[ObjectDiff]:
-    """The objects of a job, judged anew for names that carry a content hash: all of them get a new name, or none."""
+    """Judge a job's objects again for hashed names: either all of them get a new name, or none does."""
     jobset = group.jobset
     if jobset is None or jobset.before is None or jobset.after is None or jobset.is_renamed or not objects:
         return list(objects)
@@ -179,11 +179,11 @@ def _renamed(diff: ObjectDiff, before: Manifest | None, outcome: Outcome, rules:
     return replace(diff, verdicts={**diff.verdicts, NAME_HASH.id: Verdict(outcome, alone)})
 
 
-# One change applied by itself: the manifest as it would be if nothing else had changed.
+# A single change applied on its own: the manifest as if nothing else had changed.
 
 
 def with_change(before: Manifest, change: Change) -> Manifest:
-    """`before`, the manifest that `change` was found in, with that change made; what stays is shared, nothing mutated."""
+    """`before`, in which `change` was found, with that change applied; unchanged parts are shared, nothing is mutated."""
     is_new_item = len(change.old) < len(change.path)
     patched: Manifest = _put(before, change.old, change.after, append=is_new_item)
     return patched
@@ -204,14 +204,14 @@ def _put(tree: Any, path: Path, value: Any, *, append: bool) -> Any:
     return {**tree, step: inner}
 
 
-# Jobs that go under one name and come under another: one job to its author, and two to the cluster.
+# Renamed jobs: a single job to its author, but two jobs to the cluster.
 
 
 _Side: TypeAlias = Literal["before", "after"]
 
 
 def with_renames(groups: Sequence[JobPairs], jobs: Sequence[JobDiff]) -> list[JobDiff]:
-    """The jobs, those that only changed their name with a note that says so. `groups` are theirs, in the same order."""
+    """Add a note to jobs that only changed their name. `groups` are the jobs' objects, in the same order."""
     gone = _by_content(groups, jobs, "removed", "before")
     came = _by_content(groups, jobs, "added", "after")
     noted = list(jobs)
@@ -229,7 +229,7 @@ def with_renames(groups: Sequence[JobPairs], jobs: Sequence[JobDiff]) -> list[Jo
 def _by_content(
     groups: Sequence[JobPairs], jobs: Sequence[JobDiff], status: Literal["added", "removed"], side: _Side
 ) -> dict[str, list[int]]:
-    """Positions of the jobs of a status, by what they are but for their name."""
+    """The indexes of jobs with a given status, grouped by their content apart from the name."""
     found: dict[str, list[int]] = {}
     for i, (group, job) in enumerate(zip(groups, jobs, strict=True)):
         if job.status == status and group.jobset is not None:

@@ -1,4 +1,4 @@
-"""Delivery methods: how a manifest reaches a cluster, as a table: what each sends, and what it does when that is refused."""
+"""Delivery methods, i.e. how a manifest reaches a cluster: what each one sends, and how it handles a refusal."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from trainc.options import Options
 from trainc.startup.records import dataclass, replace
 
 Tool: TypeAlias = Literal["kubectl", "argocd", "flux", "any"]
-# When a refused or unwanted object is deleted and created again: never, when it is refused, at every sync.
+# When a refused or unwanted object is deleted and recreated: never, if it is refused, or at every sync.
 Force: TypeAlias = Literal["never", "if refused", "always"]
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryMethod:
-    """One method of delivery. `id` is for machines, `label` for people.
+    """A delivery method. `id` is for programs, `label` for readers.
 
-    `prunes` says whether an object that has left git is deleted, where the tool's pruning is on. Under
-    `hashes_names` a job whose content changes gets a new name, whatever applies it.
+    `prunes` says whether objects removed from git are deleted, assuming that the tool's pruning is enabled. With
+    `hashes_names`, a job whose content changes gets a new name, regardless of the tool that applies it.
     """
 
     id: str
@@ -53,7 +53,7 @@ DELIVERY_METHODS: tuple[DeliveryMethod, ...] = (
 
 
 def chosen_method(options: Options) -> DeliveryMethod:
-    """The method that the options of a compilation choose."""
+    """The method that the compilation options select."""
     chosen = options.sync_options
     if options.name_hash:
         return NAME_HASH
@@ -66,7 +66,7 @@ def chosen_method(options: Options) -> DeliveryMethod:
     return ARGOCD_SERVER_SIDE if "ServerSideApply=true" in chosen else ARGOCD
 
 
-# What an object's own annotations tell Argo CD and Flux: they win over how everything else is delivered.
+# An object's own Argo CD and Flux annotations, which take precedence over the configured method.
 #
 # Sources: argoproj/argo-cd gitops-engine pkg/sync/sync_context.go (applyObject); fluxcd/pkg ssa/manager_apply.go.
 
@@ -76,7 +76,7 @@ _FLUX = "kustomize.toolkit.fluxcd.io/"
 
 
 def effective_method(method: DeliveryMethod, live: Manifest | None, manifest: Manifest | None) -> DeliveryMethod:
-    """`method` as it goes for one object, of which the cluster has `live` and git has `manifest`."""
+    """`method` as it applies to one object, which is `live` in the cluster and `manifest` in git."""
     if method.tool == "argocd":
         return _argocd(method, live, manifest)
     if method.tool == "flux":
@@ -97,7 +97,7 @@ def is_left_alone(method: DeliveryMethod, live: Manifest, manifest: Manifest) ->
 
 def _argocd(method: DeliveryMethod, live: Manifest | None, manifest: Manifest | None) -> DeliveryMethod:
     wanted, either = _argo_options(manifest), _argo_options(live) | _argo_options(manifest)
-    # The method's own Force+Replace is an annotation of the JobSet, and of nothing else that belongs to a job.
+    # The Force and Replace options of this method are an annotation of the JobSet only, not of the job's other objects.
     if method.force == "always" and _kind(live or manifest) != "JobSet":
         method = replace(method, apply="client", force="never")
     if "Replace=true" in either:
@@ -117,7 +117,7 @@ def _argo_options(manifest: Manifest | None) -> set[str]:
 
 
 def _metadata(manifest: Manifest | None) -> dict[str, str]:
-    """Labels and annotations as one, for Flux reads either."""
+    """Labels and annotations merged, because Flux reads both."""
     return {**_own(manifest, "labels"), **_own(manifest, "annotations")}
 
 
@@ -130,12 +130,12 @@ def _kind(manifest: Manifest | None) -> str:
     return str((manifest or {}).get("kind", ""))
 
 
-# What the API server is sent, as far as it decides about an update: the two ways to apply a manifest.
+# The part of an apply request that determines the result of an update, for both ways to apply a manifest.
 #
-# Client-side apply sends a JSON merge patch for kinds that are no built-ins, in which a list is whole: what a webhook
-# has filled in inside a list is taken away (kubernetes/kubectl pkg/cmd/apply/patcher.go). Server-side apply merges
-# lists by their keys, and takes away only what the same applier set before (structured-merge-diff).
-# Both are modelled with one applier, and no one else who owns a field.
+# Client-side apply sends a JSON merge patch for custom resources, which replaces whole lists: values that a webhook
+# filled in inside a list are lost (kubernetes/kubectl pkg/cmd/apply/patcher.go). Server-side apply merges lists by their
+# keys, and removes only what the same applier set before (structured-merge-diff).
+# Both are modeled with a single applier that owns all fields.
 
 
 Apply: TypeAlias = Literal["client", "server", "replace"]
@@ -143,7 +143,7 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 def submitted(apply: Apply, live: Manifest, applied: Manifest, manifest: Manifest) -> Manifest:
-    """The object that results from applying `manifest` over `live`, where `applied` was applied before."""
+    """The object that results from applying `manifest` to `live`, where `applied` is the previously applied manifest."""
     if apply == "replace":
         return manifest
     if apply == "client":
@@ -172,7 +172,7 @@ def _merged(live: Mapping[str, Any], applied: Mapping[str, Any], manifest: Mappi
 
 
 def _merged_value(field: str, live: Any, applied: Any, manifest: Any) -> Any:
-    """One field: as the manifest has it, as it stands where nobody applied it, or what is left without it."""
+    """The merged value of a field: from the manifest, or from `live` if it was never applied, or what is left of it."""
     if isinstance(manifest, dict) and isinstance(live, dict):
         return _merged(live, applied if isinstance(applied, dict) else _NOTHING, manifest)
     if isinstance(manifest, list) and isinstance(live, list):

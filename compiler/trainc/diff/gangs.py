@@ -1,4 +1,4 @@
-"""What gang schedulers say of their objects: the size of a PodGroup, the pods in it, and what an update may change."""
+"""What is known about the objects of gang schedulers: a PodGroup's size, its pods, and its immutable fields."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ def _gang_of(manifest: Manifest) -> Gang | None:
 
 
 def group_size(group: Manifest) -> int | None:
-    """How many pods a PodGroup waits for; None where it does not say, or nobody here knows its kind."""
+    """The number of pods that a PodGroup waits for; None if it is not set or the kind is unknown."""
     gang = _gang_of(group)
     size = None if gang is None else value_at(group, gang.size)
     return size if isinstance(size, int) else None
 
 
 def is_size(path: FieldPath) -> bool:
-    """Whether a field of a PodGroup is the number of pods that it waits for."""
+    """Whether a PodGroup field is the number of pods that it waits for."""
     return path in {gang.size for gang in _GANGS}
 
 
 def groups_of(pod_template: Manifest) -> Iterator[str]:
-    """The names of the groups that pods of a template join."""
+    """The names of the groups that the pods of a template join."""
     return (str(name) for gang in _GANGS if (name := value_at(pod_template, gang.joins)))
 
 
 def is_judged(manifest: Manifest) -> bool:
-    """Whether it is known which fields of the object an update may not change."""
+    """Whether the immutable fields of the object's kind are known."""
     gang = _gang_of(manifest)
     return gang is not None and manifest["kind"] in gang.changes
 
 
 def is_frozen(manifest: Manifest, path: FieldPath) -> bool:
-    """Whether the API server refuses an update that changes a field of such an object."""
+    """Whether the API server refuses an update of this field."""
     gang = _gang_of(manifest)
     if gang is None or path[0] == "metadata":
         return False

@@ -12,14 +12,14 @@ from trainc.startup.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class _Fate:
-    """What becomes of jobs, in words for one and for several of them."""
+    """What happens to jobs, phrased for one and for several."""
 
     outcomes: tuple[Outcome, ...]
     one: str
     several: str
 
 
-# The worst comes first.
+# Most harmful first.
 _FATES = (
     _Fate(("lost",), "stops for good", "stop for good"),
     _Fate(("re-created",), "restarts", "restart"),
@@ -33,7 +33,7 @@ _FATES = (
 
 
 def headline(diff: Diff) -> str:
-    """`1 of 31 jobs restarts, 384 GPUs; 2 are new, 16 GPUs`, as the configured delivery has it; empty without changes."""
+    """`1 of 31 jobs restarts, 384 GPUs; 2 are new, 16 GPUs` for the configured delivery; empty without changes."""
     parts = [part for fate in _FATES if (part := _part(fate, _of(fate, diff)))]
     if not parts:
         return ""
@@ -43,7 +43,7 @@ def headline(diff: Diff) -> str:
 
 
 def fate_of(job: JobDiff, method: DeliveryMethod) -> str:
-    """What becomes of one job that changes, with a method of delivery: `restarts`."""
+    """What happens to a changed job under a delivery method, e.g. `restarts`."""
     return next(fate.one for fate in _FATES if job.outcomes[method.id] in fate.outcomes)
 
 

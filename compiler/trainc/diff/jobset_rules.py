@@ -1,4 +1,4 @@
-"""JobSet's admission as `report.diff` asks for it: the rules by which `admit` and `refusals` answer."""
+"""Implement the cluster rules of a comparison with JobSet's admission (`admit` and `refusals`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BY_WEBHOOK = (("spec", "replicatedJobs"), ("spec", "managedBy"))
 
 @dataclass(frozen=True, slots=True)
 class JobSetRules:
-    """The rules of the JobSet minor that goes with a Trainer release."""
+    """The rules of the JobSet minor version that belongs to a Trainer release."""
 
     release: str
 
@@ -30,37 +30,37 @@ class JobSetRules:
         return release_facts(self.release).jobset
 
     def created(self, jobset: Manifest) -> Stored:
-        """The JobSet as it is stored when it is new, all defaults filled in."""
+        """The JobSet as stored on creation, with all defaults filled in."""
         submitted, _ = as_submitted(bake_defaults(jobset, self._jobset), self.release)
         return _stored(submitted)
 
     def creation_refusals(self, jobset: Manifest) -> Sequence[Finding]:
-        """Why the JobSet would be refused as a new object; empty if it would not."""
+        """Why creating the JobSet would be refused; empty if it would be accepted."""
         baked = bake_defaults(jobset, self._jobset)
         _, findings = check(baked, "JobSet", self.release, prune=True)
         return _errors([*findings, *creation_refusals(baked, self._jobset)])
 
     def updated(self, stored: Stored, jobset: Manifest) -> tuple[Stored, Sequence[Finding]]:
-        """What would be stored in the place of `stored`, and why it is refused."""
+        """The object that would replace `stored`, and the reasons for refusal."""
         after, findings = as_submitted(jobset, self.release)
         before = Submitted(stored.document, stored.typed)
         return _stored(after), _errors([*findings, *update_refusals(before, after, self._jobset)])
 
     def answers_forbidden(self, refusals: Sequence[Finding]) -> bool:
-        """Whether an update that is refused for these reasons is answered 403, where others are 422.
+        """Whether an update refused for these reasons is answered with 403 rather than 422.
 
-        The API server checks schema and CEL rules first, and asks the webhook only about what passes.
+        The API server checks schema and CEL rules first and calls the webhook only for objects that pass.
         """
         return not jobset_version(self._jobset).answers_invalid and all(
             refusal.path[:2] in _BY_WEBHOOK for refusal in refusals
         )
 
     def leaves_out_defaults(self, jobset: Manifest) -> bool:
-        """Whether the CREATE webhook would fill in anything."""
+        """Whether the CREATE webhook would fill in any default."""
         return bake_defaults(jobset, self._jobset) != jobset
 
     def content_hash(self, manifests: Iterable[Manifest]) -> str:
-        """The suffix that `--name-hash` would give the job with these objects."""
+        """The suffix that `--name-hash` would give a job with these objects."""
         return name_hash({**manifest, "spec": manifest.get("spec", {})} for manifest in manifests)
 
 

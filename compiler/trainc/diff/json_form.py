@@ -1,4 +1,4 @@
-"""A `Diff` as one JSON document for machines; docs/diff.md describes it, and fields are only ever added."""
+"""Render a `Diff` as a JSON document. docs/diff.md describes the format, to which fields are only ever added."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _API = "trainc/v1alpha1"
 
 
 def diff_json(diff: Diff) -> str:
-    """The document, indented, with a line feed at its end."""
+    """Return the document, indented, with a trailing newline."""
     return json.dumps(_diff(diff), indent=2, ensure_ascii=False) + "\n"
 
 
@@ -83,7 +83,7 @@ def _object(diff: ObjectDiff) -> dict[str, Any]:
 
 
 def _refusals(verdicts: Mapping[str, Verdict]) -> list[dict[str, Any]]:
-    """Each refusal once, with the ways in which it is met; paths have the indexes of the new object."""
+    """Each distinct refusal with the methods that meet it; paths use the indexes of the new object."""
     met: dict[Finding, list[str]] = {}
     for method, verdict in verdicts.items():
         for refusal in verdict.refusals:

@@ -1,4 +1,4 @@
-"""Inputs as a set of manifests, for comparison: compiled where they hold TrainJobs, checked where they are output."""
+"""Turn inputs into manifests to compare: TrainJobs are compiled, previous output is validated."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trainc.pipeline.session import Session
 from trainc.reading.document import Document, label_of
 from trainc.startup.records import dataclass, replace
 
-# What trainc's output is made of; a folder of output may hold other objects, which are not trainc's to judge.
+# The kinds that trainc emits. A folder of output may contain other objects, which are not judged.
 _COMPARED_KINDS = (
     "ConfigMap",
     "ExternalSecret",
@@ -38,7 +38,7 @@ _COMPARED_KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class ManifestSet:
-    """Manifests, and the warnings that came with them. `compiled` says whether they were sources."""
+    """Manifests with their warnings. `compiled` says whether they were compiled from sources."""
 
     manifests: list[dict[str, Any]]
     diagnostics: list[Diagnostic]
@@ -46,7 +46,7 @@ class ManifestSet:
 
 
 def manifest_set(inputs: Inputs, options: Options, rules: Rules = keep_severities) -> ManifestSet:
-    """What would be applied of `inputs`; an input without any job is an empty set. CompileError if anything is wrong."""
+    """The manifests that `inputs` lead to, empty if they contain no job. Raises CompileError if anything is wrong."""
     if holds_jobs(inputs):
         session = Session.of(inputs.documents, inputs.runtime_sources, options, inputs.catalog, place, rules)
         compiled = session.compile_all(inputs.diagnostics)
@@ -59,12 +59,12 @@ def manifest_set(inputs: Inputs, options: Options, rules: Rules = keep_severitie
 
 
 def holds_jobs(inputs: Inputs) -> bool:
-    """Whether there is anything to compile among `inputs`."""
+    """Whether `inputs` contain anything to compile."""
     return any(map(_is_trainjob, inputs.documents))
 
 
 def with_runtime(inputs: Inputs, name: str, replacement: Document) -> Inputs:
-    """`inputs` with the runtime called `name` replaced, wherever it comes from, by `replacement` under that name."""
+    """`inputs` with the runtime `name`, wherever it is defined, replaced by `replacement` under that name."""
     metadata = replacement.data.get("metadata")
     named = {**replacement.data, "metadata": {**(metadata if isinstance(metadata, dict) else {}), "name": name}}
     kept = [document for document in inputs.documents if not _is_runtime(document, name)]
@@ -75,7 +75,7 @@ def with_runtime(inputs: Inputs, name: str, replacement: Document) -> Inputs:
 
 
 def is_runtime(document: Document) -> bool:
-    """Whether a document is a runtime of Trainer's own API or of a dialect."""
+    """Whether a document is a runtime, of Trainer's own API or of a dialect."""
     dialect = claimed_by(document.data)
     kind = document.data.get("kind")
     return kind in RUNTIME_KINDS or (dialect is not None and dialect.kinds[str(kind)] in RUNTIME_KINDS)
@@ -103,7 +103,7 @@ def _read_rendered(inputs: Inputs, release: str) -> ManifestSet:
 
 
 def _problems(document: Document, release: str) -> Sequence[Diagnostic]:
-    """What keeps a JobSet from being compared at all: another version, or a field of another type."""
+    """Why a JobSet cannot be compared: an unsupported version, or a field of the wrong type."""
     if document.data.get("apiVersion") != JOBSET_API:
         message = f"this JobSet has apiVersion {document.data.get('apiVersion')}, not {JOBSET_API}"
         hint = f"compare JobSets of {JOBSET_API}"
@@ -124,7 +124,7 @@ def _problems(document: Document, release: str) -> Sequence[Diagnostic]:
 
 
 def _wrong_metadata(document: Document) -> Iterator[Diagnostic]:
-    """Labels or annotations that are none, which tools would trip over."""
+    """Malformed labels or annotations, which would break other tools."""
     for field in ("labels", "annotations"):
         value = document.data["metadata"].get(field)
         if value is not None and not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""A `Diff` for a pull-request comment: a table of jobs first, then each job folded away."""
+"""Render a `Diff` as a pull-request comment: a table of jobs, then the collapsed details of each job."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from trainc.diff.values import (
 )
 from trainc.graph.mermaid import Arrow, Box, flowchart
 
-# GitHub takes 65,536 characters in a comment.
+# GitHub limits a comment to 65,536 characters.
 LONGEST_COMMENT = 60_000
-# Two values stand on two lines here.
+# The old and new value are on separate lines here.
 _LONGEST_LINES = 200
 _HARMFUL: tuple[Outcome, ...] = ("deleted", "re-created", "lost")
 
 
 def diff_markdown(diff: Diff, *, most: int = LONGEST_COMMENT) -> str:
-    """The comment. Jobs whose details would make it longer than `most` characters are in the table only."""
+    """Render the comment. Jobs whose details would exceed `most` characters appear in the table only."""
     title = f"{_code(diff.before)} → {_code(diff.after)}"
     if not diff.jobs:
         return "".join(
@@ -81,7 +81,7 @@ def _figures(totals: Versions) -> str:
 
 
 def _reading(diff: Diff) -> Iterator[str]:
-    """What the words of the table mean, as far as they occur, and notes on everything."""
+    """Explain the terms used in the table, followed by the overall notes."""
     met = {job.outcomes[method.id] for job in diff.jobs for method in diff.deliveries}
     marked = " (*) marks your delivery mode." if len(diff.deliveries) > 1 else ""
     yield f"Evaluated for Trainer {diff.release} and {diff.method.label}.{marked}"
@@ -149,7 +149,7 @@ def _change(change: Change, field: str, note: str) -> Iterator[str]:
 
 
 def _longest_run(text: str) -> int:
-    """The most backquotes in a row."""
+    """The length of the longest run of backquotes."""
     runs, run = 0, 0
     for character in text:
         run = run + 1 if character == "`" else 0
@@ -171,10 +171,10 @@ def _jobs(count: int) -> str:
     return "1 job" if count == 1 else f"{count} jobs"
 
 
-# The steps of a job before and after as one Mermaid diagram.
+# The steps of a job before and after, as one Mermaid diagram.
 
 
-# Borders alone carry the colour: fills that suit a light page do not suit a dark one.
+# Only borders are colored: a fill that works on a light page does not work on a dark one.
 _LOOKS = {
     "added": "stroke:#2da44e,stroke-width:3px",
     "removed": "stroke:#cf222e,stroke-width:3px,stroke-dasharray:5 5",
@@ -183,12 +183,12 @@ _LOOKS = {
 
 
 def steps_changed(job: JobDiff) -> bool:
-    """Whether a step came or went, or has other pods, requests or dependencies."""
+    """Whether a step was added or removed, or changed its pods, requests or dependencies."""
     return job.steps_before != job.steps_after
 
 
 def steps_diagram(job: JobDiff) -> str:
-    """A flowchart: the steps of both sides, what changed of them, and which waits for which."""
+    """A flowchart of the steps on both sides, with their changes and dependencies."""
     before = {step.name: step for step in job.steps_before}
     after = {step.name: step for step in job.steps_after}
     names = dict.fromkeys((*before, *after))
@@ -215,7 +215,7 @@ def _facts(before: Step | None, after: Step | None) -> list[str]:
 
 
 def _arrows(before: dict[str, Step], after: dict[str, Step]) -> Iterator[Arrow]:
-    """Dependencies as they are; those that went are dotted."""
+    """The dependencies; removed ones are dotted."""
     now = {(awaited, name, status) for name, step in after.items() for awaited, status in step.depends_on}
     then = {(awaited, name, status) for name, step in before.items() for awaited, status in step.depends_on}
     for awaited, name, status in sorted(now | then):

@@ -1,4 +1,4 @@
-"""What a comparison found, as data: the reporters write it, and nothing else reads it."""
+"""The result of a comparison as data, for the reporters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Status: TypeAlias = Literal["added", "removed", "changed", "unchanged"]
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two: what it is called, and its manifests."""
+    """One side of the comparison: its display name and its manifests."""
 
     label: str
     manifests: Sequence[Manifest]
@@ -27,20 +27,20 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """A value on both sides; None where a side has no such object."""
+    """A value on both sides; None on a side where the object does not exist."""
 
     before: Totals | None
     after: Totals | None
 
     @property
     def differ(self) -> bool:
-        """Whether the two are not the same."""
+        """Whether the two values differ."""
         return self.before != self.after
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectDiff:
-    """One object. `verdicts` is by method; `renamed` is the name before and after, where a content hash changed."""
+    """A changed object. `verdicts` is by delivery method; `renamed` is (before, after) if only the hash changed."""
 
     key: ObjectKey
     status: Status
@@ -50,15 +50,15 @@ class ObjectDiff:
     renamed: tuple[str, str] | None = None
 
     def outcomes(self, index: int) -> dict[str, Outcome]:
-        """What each method does about one change."""
+        """The outcome of one change, by delivery method."""
         return {method: verdict.per_change[index] for method, verdict in self.verdicts.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class JobDiff:
-    """One job with the objects that differ, or one object that belongs to none (`kind` is then not JobSet).
+    """A job with its changed objects, or a single object that belongs to no job (`kind` is then not JobSet).
 
-    `outcomes` is the worst of its objects by method. `notes` are whole sentences.
+    `outcomes` maps each delivery method to the worst outcome among the objects. `notes` are full sentences.
     """
 
     kind: str
@@ -74,17 +74,17 @@ class JobDiff:
 
     @property
     def label(self) -> str:
-        """What it is called: "team-a/llm", with its kind where that is not JobSet."""
+        """The display name: "team-a/llm", with the kind unless it is JobSet."""
         name = f"{self.namespace}/{self.name}" if self.namespace else self.name
         return name if self.kind == "JobSet" else f"{self.kind} {name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """Two sets of manifests compared.
+    """The comparison of two sets of manifests.
 
-    `jobs` are those that differ, by namespace and name; `unchanged` counts the others. `method` is the one that the
-    options choose, and `deliveries` are those to be shown. `totals` are over all jobs, unchanged ones included.
+    `jobs` are the changed jobs, ordered by namespace and name; `unchanged` counts the others. `method` is the one
+    selected by the options, and `deliveries` are those to show. `totals` covers all jobs, including unchanged ones.
     """
 
     before: str
@@ -99,5 +99,5 @@ class Diff:
 
     @property
     def has_changes(self) -> bool:
-        """Whether any field differs; lists in another order do not count."""
+        """Whether any field differs; reordered lists do not count."""
         return any(job.status != "unchanged" for job in self.jobs)

@@ -1,6 +1,7 @@
-"""Manifests in the forms in which they are compared: what only says who wrote them, and how, is gone.
+"""Normalize manifests for comparison, dropping what only records who wrote them and how.
 
-What the API server and Argo CD add to a live object is left out, so that `kubectl get -o yaml` compares with output.
+Fields that the API server and Argo CD add to a live object are removed, so that the output of `kubectl get -o yaml`
+can be compared with the output of trainc.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from trainc.api.quantity import canonical
 
 _SERVER_METADATA = ("creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid")
 _BOOKKEEPING = ("kubectl.kubernetes.io/last-applied-configuration", "argocd.argoproj.io/tracking-id")
-# What Go's encoder writes for a struct that holds nothing.
+# Go's encoder writes these for empty structs.
 _PLACEHOLDERS = ("metadata", "resources", "status", "strategy")
 _QUANTITY_MAPS = ("limits", "requests", "overhead", "minResources")
 _QUANTITIES = ("sizeLimit", "divisor")
 
 
 def strip_server_fields(manifest: Manifest) -> Manifest:
-    """`manifest` as its author applied it: no status, no metadata of the API server's, no nulls, no placeholders."""
+    """`manifest` as its author applied it: without status, server-side metadata, nulls and empty placeholders."""
     kept: Manifest = _without_nulls({key: value for key, value in manifest.items() if key != "status"})
     metadata = {key: value for key, value in kept.get("metadata", {}).items() if key not in _SERVER_METADATA}
     if isinstance(metadata.get("annotations"), dict):
@@ -31,7 +32,7 @@ def strip_server_fields(manifest: Manifest) -> Manifest:
 
 
 def normalize(manifest: Manifest) -> Manifest:
-    """A stripped manifest with its quantities in canonical form, so that `1024Mi` is `1Gi`."""
+    """A stripped manifest with quantities in canonical form, so that `1024Mi` equals `1Gi`."""
     return {key: _canonical(value) for key, value in manifest.items()}
 
 
@@ -55,7 +56,7 @@ def _field(key: str, value: Any) -> Any:
 
 
 def _amount(value: Any) -> Any:
-    """A quantity in canonical form; anything else as it stands."""
+    """A quantity in canonical form; any other value unchanged."""
     if not isinstance(value, str | int | float) or isinstance(value, bool):
         return _canonical(value)
     try:

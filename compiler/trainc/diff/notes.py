@@ -1,4 +1,4 @@
-"""What a reader should know beyond the outcomes: consequences that no single field shows, in whole sentences."""
+"""Notes on consequences that no single field or outcome shows, as full sentences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ENDED = ("deleted", "re-created", "lost")
 
 
 def add_notes(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod]) -> JobDiff:
-    """`job` with its notes, the most urgent first, as far as they concern these deliveries."""
+    """`job` with the notes that apply to these delivery methods, most urgent first."""
     notes = [
         *_lost_job(job, group, deliveries),
         *_data(job, group, deliveries),
@@ -39,7 +39,7 @@ def add_notes(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod
 def overall_notes(
     groups: Sequence[JobPairs], jobs: Sequence[JobDiff], rules: ClusterRules, deliveries: Sequence[DeliveryMethod]
 ) -> tuple[str, ...]:
-    """Notes on the jobs that do not differ: a sync that something else causes may reach them too."""
+    """Notes on unchanged jobs, which an unrelated sync may affect too."""
     if all(job.status == "unchanged" for job in jobs):
         return ()
     notes = []
@@ -90,7 +90,7 @@ def _lasting(group: JobPairs) -> list[str]:
 
 
 def _data(job: JobDiff, group: JobPairs, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
-    """What is deleted with the old JobSet: claims that it owns, and volumes that live as long as a pod."""
+    """Data that is deleted with the old JobSet: the claims it owns, and volumes with the lifetime of a pod."""
     old = group.jobset.before if group.jobset else None
     if old is None or not any(job.outcomes[method.id] in _ENDED for method in deliveries):
         return
@@ -120,7 +120,7 @@ def _claims(names: Sequence[str]) -> str:
 
 
 def _ephemeral_volumes(jobset: Manifest) -> list[str]:
-    """Volumes whose claims belong to a pod. Who uses an emptyDir knows that it is scratch."""
+    """Volumes whose claims are owned by a pod. An emptyDir is not listed: its users expect it to be scratch space."""
     pods = (
         replicated["template"]["spec"]["template"]["spec"]
         for replicated in jobset.get("spec", {}).get("replicatedJobs") or ()
@@ -130,7 +130,7 @@ def _ephemeral_volumes(jobset: Manifest) -> list[str]:
 
 
 def _gang_apart_from_pods(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
-    """The PodGroup is applied, the JobSet is not."""
+    """The PodGroup is updated but the JobSet is not."""
     jobset = _object(job, "JobSet")
     piecemeal = [method for method in deliveries if method.tool in ("kubectl", "argocd")]
     sizes = [(c.before, c.after) for d, c in _changes(job, "PodGroup") if is_size(c.path) and _is_updated(d, piecemeal)]
@@ -215,7 +215,7 @@ def _queue(job: JobDiff, deliveries: Sequence[DeliveryMethod]) -> Iterator[str]:
 
 
 def _is_updated(diff: ObjectDiff, deliveries: Sequence[DeliveryMethod]) -> bool:
-    """Whether the object is changed while it lives, and not refused."""
+    """Whether the object is updated in place and the update is not refused."""
     return any(diff.verdicts[method.id].outcome == "in-place" for method in deliveries)
 
 

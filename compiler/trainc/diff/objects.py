@@ -1,4 +1,4 @@
-"""Which object of one side is which of the other: by API version, kind, namespace and name."""
+"""Match the objects of both sides by API version, kind, namespace and name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trainc.startup.records import dataclass
 
 
 class ObjectKey(NamedTuple):
-    """What makes an object the same one; `name` is without its content hash where that is what differs."""
+    """The identity of an object; `name` omits the content hash if only the hash differs."""
 
     namespace: str
     name: str
@@ -28,7 +28,7 @@ class ObjectKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One object on both sides, or on one: `before` and `after` as delivered, and in the forms that are compared."""
+    """An object on one or both sides: `before` and `after` as delivered, and in the normalized forms."""
 
     key: ObjectKey
     before: Manifest | None
@@ -38,13 +38,13 @@ class Pair:
 
     @property
     def is_renamed(self) -> bool:
-        """Whether the object has another name than before, by its content hash."""
+        """Whether only the content hash in the object's name changed."""
         names = [side["metadata"]["name"] for side in (self.before, self.after) if side is not None]
         return len(set(names)) > 1
 
 
 def pair_objects(before: Iterable[Manifest], after: Iterable[Manifest]) -> tuple[Pair, ...]:
-    """The objects of both sides in pairs, by namespace and name. Of two objects with one key the later counts."""
+    """Pair the objects of both sides, ordered by namespace and name. Of duplicates, the last one counts."""
     left, right = [strip_server_fields(m) for m in before], [strip_server_fields(m) for m in after]
     plain = _plain_by_namespace(left, right)
     was, becomes = _by_key(left, plain), _by_key(right, plain)
@@ -55,7 +55,7 @@ def pair_objects(before: Iterable[Manifest], after: Iterable[Manifest]) -> tuple
 
 
 def find_duplicates(manifests: Iterable[Manifest]) -> list[str]:
-    """Objects that are there more than once, by what they are called."""
+    """The display names of objects that occur more than once."""
     counted = Counter(
         ObjectKey(_namespace(m), str(m["metadata"]["name"]), m["kind"], m["apiVersion"]) for m in manifests
     )
@@ -105,15 +105,15 @@ def _compared(*sides: _Side | None) -> tuple[Manifest | None, ...]:
     return tuple(side and side.compared for side in sides)
 
 
-# Names that end in a content hash: the same job under another name, and its objects as if they had the plain one.
+# Names with a content hash: a job under a new hash and its objects are compared under their plain names.
 
 
-# What target.name_hash appends: six characters of Kubernetes' alphabet for generated names.
+# The suffix that target.name_hash appends: six characters of Kubernetes' alphabet for generated names.
 _HASHED = pattern(r"(?P<plain>.+)-[bcdfghjklmnpqrstvwxz2456789]{6}")
 
 
 def plain_names(before: Iterable[str], after: Iterable[str]) -> dict[str, str]:
-    """Plain names by the names that only one side has, where both sides have one job of that plain name."""
+    """Map names that only one side has to their plain names, if both sides have exactly one job of that plain name."""
     was, becomes = set(before), set(after)
     gone, new = sorted(was - becomes), sorted(becomes - was)
     left, right = (Counter(map(_plain, names)) for names in (gone, new))
@@ -126,11 +126,11 @@ def _plain(name: str) -> str:
 
 
 def replace_hashed_names(manifest: Manifest, plain: Mapping[str, str]) -> Manifest:
-    """The manifest with every mention of a hashed name, alone or as the start of a longer one, made plain."""
+    """Replace each hashed name in the manifest, alone or as a prefix of a longer name, by its plain name."""
     mentioned = {name: short for name, short in plain.items() if name != short}
     if not mentioned:
         return manifest
-    # Longest first, so that no name is taken for the start of another.
+    # Longest first, so that no name is mistaken for a prefix of another.
     names = "|".join(map(re.escape, sorted(mentioned, key=len, reverse=True)))
     pattern = re.compile(rf"(?<![a-z0-9-])({names})(?![a-z0-9])")
     renamed: Manifest = _replaced(manifest, pattern, mentioned)
@@ -147,12 +147,12 @@ def _replaced(value: Any, pattern: re.Pattern[str], plain: Mapping[str, str]) ->
     return value
 
 
-# Which objects belong together: a JobSet, its PodGroup, and what its pods mount.
+# Objects that belong together: a JobSet, its PodGroup, and what its pods mount.
 
 
 @dataclass(frozen=True, slots=True)
 class JobPairs:
-    """The objects of one job on both sides, the JobSet last; or one object that belongs to no job."""
+    """The objects of one job on both sides, with the JobSet last; or a single object that belongs to no job."""
 
     namespace: str
     name: str
@@ -160,17 +160,17 @@ class JobPairs:
 
     @property
     def jobset(self) -> Pair | None:
-        """The JobSet, None for an object of no job."""
+        """The JobSet; None for an object that belongs to no job."""
         return self.pairs[-1] if self.pairs[-1].key.kind == "JobSet" else None
 
     def manifests(self, side: str) -> list[Manifest]:
-        """The objects as delivered on one side: "before" or "after"."""
+        """The objects of one side ("before" or "after") as delivered."""
         found = [getattr(pair, side) for pair in self.pairs]
         return [manifest for manifest in found if manifest is not None]
 
 
 def group_by_job(pairs: Sequence[Pair]) -> tuple[JobPairs, ...]:
-    """The pairs in groups, by namespace and name."""
+    """Group the pairs by job, ordered by namespace and name."""
     owners: dict[tuple[str, str, str], Pair] = {}
     for jobset in (pair for pair in pairs if pair.key.kind == "JobSet"):
         for kind, name in _mentions(jobset):
@@ -188,7 +188,7 @@ def group_by_job(pairs: Sequence[Pair]) -> tuple[JobPairs, ...]:
 
 
 def _role(pair: Pair) -> str:
-    """What a JobSet mentions an object as: whatever makes a Secret goes by the Secret's name."""
+    """The kind under which a JobSet refers to an object: an object that generates a Secret counts as that Secret."""
     return pair.key.kind if pair.key.kind in ("PodGroup", "Workload", "ConfigMap") else "Secret"
 
 

@@ -1,4 +1,4 @@
-"""What a cluster does about a change, in one word."""
+"""The outcomes of delivering a change to a cluster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Outcome: TypeAlias = Literal[
     "lost",
 ]
 
-# From harmless to harmful, with the words for people.
+# Ordered from harmless to harmful, with their labels for readers.
 LABELS: dict[Outcome, str] = {
     "nothing": "nothing",
     "in-place": "in-place",
@@ -47,5 +47,5 @@ _RANK = {outcome: rank for rank, outcome in enumerate(LABELS)}
 
 
 def worst(outcomes: Iterable[Outcome]) -> Outcome:
-    """The most harmful of `outcomes`; "nothing" if there are none."""
+    """The most harmful of `outcomes`, or "nothing" if there are none."""
     return max(outcomes, key=_RANK.__getitem__, default="nothing")

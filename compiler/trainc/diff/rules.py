@@ -1,4 +1,4 @@
-"""What the comparison asks about a cluster; the answers are admission's, and the caller brings them."""
+"""The interface to the cluster's admission rules, which the caller implements."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from trainc.startup.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A JobSet in the API server: the document, and what Go's types make of it."""
+    """A JobSet as stored by the API server: the document, and its decoded form."""
 
     document: Manifest
     typed: Manifest
 
     def suspended(self) -> Stored:
-        """The same, suspended."""
+        """A copy with `suspend` set."""
         return Stored(suspended(self.document), suspended(self.typed))
 
 
 def suspended(jobset: Manifest) -> Manifest:
-    """The JobSet with `suspend` set."""
+    """A copy of the JobSet with `suspend` set."""
     return {**jobset, "spec": {**jobset.get("spec", {}), "suspend": True}}
 
 
 class ClusterRules(Protocol):
-    """How the API server treats a JobSet under one Trainer release. No method changes what it is given."""
+    """How the API server treats a JobSet under one Trainer release. No method modifies its arguments."""
 
     def created(self, jobset: Manifest) -> Stored:
-        """The JobSet as it is stored when it is new, all defaults filled in."""
+        """The JobSet as stored on creation, with all defaults filled in."""
 
     def creation_refusals(self, jobset: Manifest) -> Sequence[Finding]:
-        """Why the JobSet would be refused as a new object; empty if it would not."""
+        """Why creating the JobSet would be refused; empty if it would be accepted."""
 
     def updated(self, stored: Stored, jobset: Manifest) -> tuple[Stored, Sequence[Finding]]:
-        """What would be stored in the place of `stored`, the CREATE webhook's defaults left out, and why it is refused.
+        """The object that would replace `stored`, without the CREATE webhook's defaults, and the reasons for refusal.
 
-        The findings have paths by index; there are none if the update is accepted.
+        The paths of the findings use list indexes. There are no findings if the update is accepted.
         """
 
     def answers_forbidden(self, refusals: Sequence[Finding]) -> bool:
-        """Whether an update that is refused for these reasons is answered 403, where others are 422."""
+        """Whether an update refused for these reasons is answered with 403 rather than 422."""
 
     def leaves_out_defaults(self, jobset: Manifest) -> bool:
-        """Whether the CREATE webhook would fill in anything."""
+        """Whether the CREATE webhook would fill in any default."""
 
     def content_hash(self, manifests: Iterable[Manifest]) -> str:
-        """The suffix that a name hash would give the job with these objects."""
+        """The suffix that a name hash would give a job with these objects."""

@@ -1,4 +1,4 @@
-"""The steps of a JobSet, and what they ask of the cluster."""
+"""The steps of a JobSet and the resources they request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trainc.startup.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A replicated job: how many pods it has, what each requests, and which steps it waits for, to which status."""
+    """A replicated job: its pod count, the requests per pod, and the steps it waits for with the required status."""
 
     name: str
     pods: int
@@ -22,16 +22,16 @@ class Step:
 
     @property
     def gpus(self) -> Quantity:
-        """GPUs of one pod."""
+        """GPUs per pod."""
         found = [amount for name, amount in self.requests.items() if is_gpu(name)]
         return sum(found, start=ZERO)
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What a job asks of the cluster while it trains. `gang` is None without a PodGroup.
+    """The resources a job requests while it trains. `gang` is None without a PodGroup.
 
-    Steps that another one awaits with `dependsOn: Complete` do not count: they are over when the others run.
+    Steps that others await with `dependsOn: Complete` do not count: they have finished by the time the others run.
     """
 
     nodes: int = 0
@@ -52,7 +52,7 @@ class Totals:
 
 
 def steps_of(jobset: Manifest) -> tuple[Step, ...]:
-    """The steps in the order of the manifest, which has passed its schema."""
+    """The steps in manifest order. The manifest must have passed its schema."""
     return tuple(map(_step, jobset.get("spec", {}).get("replicatedJobs") or ()))
 
 
@@ -66,7 +66,7 @@ def _step(replicated_job: Manifest) -> Step:
 
 
 def totals_of(steps: Sequence[Step], pod_groups: Sequence[Manifest] = ()) -> Totals:
-    """The sum over the steps that run together, and the gang that the PodGroups ask for."""
+    """The sum over the steps that run at the same time, and the gang size that the PodGroups request."""
     over = {name for step in steps for name, status in step.depends_on if status == "Complete"}
     total = Totals(gang=_gang(pod_groups))
     for step in steps:

@@ -1,4 +1,4 @@
-"""A `Diff` for a terminal: each job with what it asks for, its changes, what the cluster does, and what to know."""
+"""Render a `Diff` for a terminal: each job with its resources, changes, outcomes and notes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trainc.diff.values import as_arrow, by_outcome, differing_lines, figures, g
 Part: TypeAlias = Literal["title", "added", "removed", "changed", "harmless", "refused", "harmful", "quiet", "note"]
 Paint: TypeAlias = Callable[[Part, str], str]
 
-# Notes are sentences, and are read as such.
+# Notes are full sentences and are shown without a label.
 _WIDTH = 96
 _SIGNS: dict[str, tuple[str, Part]] = {
     "added": ("+", "added"),
@@ -36,7 +36,7 @@ _TONE: dict[Outcome, Part] = {
 
 
 def diff_text(diff: Diff, paint: Paint) -> str:
-    """The whole comparison; one line where nothing differs."""
+    """Render the whole comparison; a single line if nothing differs."""
     lines = [f"{paint('removed', diff.before)} → {paint('added', diff.after)}"]
     if not diff.jobs:
         notes = [line for note in diff.notes for line in _note(note, "", paint)]
@@ -77,7 +77,7 @@ def _status(job: JobDiff) -> str:
 
 
 def _object(diff: ObjectDiff, method: DeliveryMethod, worst: Outcome, paint: Paint) -> Iterator[str]:
-    """An object with its changes; what becomes of it, and of each of them, where that is not what the line above says."""
+    """An object and its changes, with outcomes only where they differ from the line above."""
     outcome = diff.verdicts[method.id].outcome
     apart = "" if outcome == worst else f": {paint(_tone(outcome), LABELS[outcome])}"
     if diff.status != "changed":

@@ -1,4 +1,4 @@
-"""Values as a reader sees them: short ones on a line, long ones as lines of which only the differing ones are shown."""
+"""Format values for readers: short values on one line, long ones as the lines that differ."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trainc.diff.outcomes import LABELS, Outcome
 from trainc.diff.steps import Totals
 from trainc.startup.patterns import pattern
 
-# A sign ("+", "-", or " " for context) and the text after it.
+# A sign ("+", "-", or " " for context) and the text that follows it.
 SignedLine: TypeAlias = tuple[str, str]
 
 _BARE = pattern(r"[\w./:@%=~+-]+(?:[ ,][\w./:@%=~+-]+)*")
@@ -28,7 +28,7 @@ _CONTEXT = 1
 
 
 def inline(value: Any) -> str | None:
-    """`value` on one line, in YAML's flow style; None where it takes more than that."""
+    """`value` on one line in YAML's flow style; None if it does not fit on one line."""
     if isinstance(value, str):
         return None if "\n" in value else scalar(value)
     if isinstance(value, dict | list):
@@ -37,14 +37,14 @@ def inline(value: Any) -> str | None:
 
 
 def one_liners(change: Change, longest: int = _LONGEST_LINE) -> list[str] | None:
-    """The values that the change has, one or two, each on one line; None where they take more than `longest` together."""
+    """The one or two values of the change, each on one line; None if they exceed `longest` characters in total."""
     sides = [without_identity(change.path, side) for side in (change.before, change.after) if side is not None]
     texts = [text for text in map(inline, sides) if text is not None]
     return texts if len(texts) == len(sides) and sum(map(len, texts)) <= longest else None
 
 
 def scalar(value: Any) -> str:
-    """A scalar as it may stand in YAML, with nothing in it that a terminal or a browser would obey."""
+    """A scalar in YAML notation, with terminal control characters and markup made harmless."""
     if not isinstance(value, str):
         return json.dumps(value)
     plain = _BARE.fullmatch(value) and ": " not in value and not value.endswith(":") and not value.startswith("-")
@@ -54,7 +54,7 @@ def scalar(value: Any) -> str:
 
 
 def without_identity(path: FieldPath, value: Any) -> Any:
-    """An item without what its path already says: `{name: A, value: 1}` at `env[A]` is 1."""
+    """An item without the keys that its path already states: `{name: A, value: 1}` at `env[A]` becomes 1."""
     if not (len(path) > 1 and isinstance(path[-1], Item) and isinstance(value, dict)):
         return value
     rest = {key: inner for key, inner in value.items() if key != ITEM_KEYS.get(str(path[-2]))}
@@ -62,7 +62,7 @@ def without_identity(path: FieldPath, value: Any) -> Any:
 
 
 def differing_lines(change: Change) -> list[SignedLine]:
-    """The lines of a value that takes several: those that differ, each with its neighbours."""
+    """The differing lines of a multi-line value, with context."""
     before = list(block(without_identity(change.path, change.before))) if change.before is not None else []
     after = list(block(without_identity(change.path, change.after))) if change.after is not None else []
     lines: list[SignedLine] = []
@@ -78,7 +78,7 @@ def differing_lines(change: Change) -> list[SignedLine]:
 
 
 def block(value: Any) -> Iterator[str]:
-    """`value` as lines of YAML's block style."""
+    """`value` as lines in YAML's block style."""
     if isinstance(value, str) and "\n" in value:
         yield from map(escape_line, value.split("\n"))
     elif isinstance(value, dict) and value:
@@ -123,7 +123,7 @@ def _joined(brackets: str, parts: Sequence[str | None]) -> str | None:
     return brackets[0] + ", ".join(part or "" for part in parts) + brackets[1]
 
 
-# What a job asks of the cluster, as columns: before and after.
+# The resources a job requests, as columns: before and after.
 
 
 _MISSING = "-"
@@ -137,7 +137,7 @@ COLUMNS: tuple[tuple[str, Callable[[Totals], str]], ...] = (
 
 
 def figures(totals: Versions) -> list[tuple[str, str, str]]:
-    """Column, value before, value after; `-` where there is none."""
+    """(column, value before, value after); `-` for a missing value."""
     return [
         (
             name,
@@ -149,19 +149,19 @@ def figures(totals: Versions) -> list[tuple[str, str, str]]:
 
 
 def as_arrow(before: str, after: str) -> str:
-    """`4 → 8`, or one of them where they are the same."""
+    """`4 → 8`, or a single value if both are the same."""
     return before if before == after else f"{before} → {after}"
 
 
-# The order and the headings under which changes and ways are shown.
+# The order and the headings of changes and delivery methods.
 
 
-# How deep a heading reaches into a JobSet: the Job's spec, the pod's spec, a container.
+# How far into a JobSet a heading reaches: the Job's spec, the pod's spec, a container.
 _JOB, _POD, _CONTAINER = 5, 7, 9
 
 
 def group_by_heading(diff: ObjectDiff) -> Iterator[tuple[FieldPath, list[tuple[int, Change]]]]:
-    """An object's changes with their numbers, under the path that they share; first those that share none."""
+    """An object's changes with their indexes, grouped by common path; changes without a common path come first."""
     groups: dict[FieldPath, list[tuple[int, Change]]] = {(): []}
     for number, change in enumerate(diff.changes):
         groups.setdefault(_heading(change.path), []).append((number, change))
@@ -180,11 +180,11 @@ def _heading(path: FieldPath) -> FieldPath:
 def by_outcome(
     outcomes: Mapping[str, Outcome], deliveries: Sequence[DeliveryMethod]
 ) -> list[tuple[Outcome, list[DeliveryMethod]]]:
-    """Which methods have which outcome, from harmless to harmful."""
+    """Delivery methods grouped by outcome, from harmless to harmful."""
     found = [(outcome, [method for method in deliveries if outcomes[method.id] == outcome]) for outcome in LABELS]
     return [(outcome, methods) for outcome, methods in found if methods]
 
 
 def names_of(methods: Sequence[DeliveryMethod], chosen: DeliveryMethod) -> str:
-    """The methods' labels; the chosen one is marked."""
+    """The labels of the methods, with the chosen one marked."""
     return "; ".join(f"{method.label} (*)" if method == chosen else method.label for method in methods)

@@ -1,7 +1,7 @@
-"""What a cluster does about one object, and about each of its changes, when it is delivered by one method.
+"""Predict what a cluster does with one object and each of its changes under each delivery method.
 
-The object is judged by what the API server would be sent and would answer. A change is judged by the refusals that
-concern it; where an object is deleted and created again, every change is.
+The verdict on an object follows from what the API server would receive and answer. The verdict on a change follows from
+the refusals that concern it; if the object is deleted and recreated, so is every change.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from trainc.diff.rules import ClusterRules, Stored, suspended
 from trainc.startup.records import dataclass
 
 _ABOUT_UPDATES = ("FieldImmutable", "WebhookDefaultMissing", "ObjectRenamed")
-# Kinds without frozen fields among those that go with a job.
+# Kinds that accompany a job and have no immutable fields.
 _MUTABLE_KINDS = (
     "PodGroup",
     "ConfigMap",
@@ -48,7 +48,7 @@ class Verdict:
 def verdict_on(
     before: Manifest | None, after: Manifest | None, changes: Sequence[Change], rules: ClusterRules
 ) -> dict[str, Verdict]:
-    """A verdict per method, by its id. The manifests are stripped (`normal`); a missing one is not in git."""
+    """A verdict for each method, by method id. The manifests are normalized; None means that git has no such object."""
     if before is None or after is None:
         return {method.id: _one_sided(method, before, after, rules) for method in DELIVERY_METHODS}
     if before["metadata"].get("name") != after["metadata"].get("name"):
@@ -91,7 +91,7 @@ def _judge_jobset(method: DeliveryMethod, changes: Sequence[Change], update: Job
     alone = tuple(_of_change(change, attempt) for change in changes)
     if not attempt.refusals:
         return Verdict("in-place" if attempt.effective else "nothing", alone)
-    # kubectl looks at the status alone, Flux at the message too, and every refusal of an update says "immutable".
+    # kubectl checks only the status code, Flux also the message, and every refused update says "immutable".
     if method.force == "if refused" and not (method.apply == "client" and update.is_forbidden(attempt.refusals)):
         forced: Outcome = "re-created" if update.comes_back else "lost"
         per_change = tuple(outcome if outcome in {"nothing", "in-place"} else forced for outcome in alone)
@@ -121,7 +121,7 @@ def _concerns(path: Path, change: Change) -> bool:
 
 
 def _related(left: Path, right: Path) -> bool:
-    """Whether one path lies inside the other, or is it."""
+    """Whether the paths are equal or one contains the other."""
     shorter = min(len(left), len(right))
     return left[:shorter] == right[:shorter]
 
@@ -144,14 +144,14 @@ def _judge_other(method: DeliveryMethod, before: Manifest, changes: Sequence[Cha
     return Verdict(refused if refused in per_change else "in-place", per_change)
 
 
-# An update of one JobSet as it would go: what is stored, what would be stored, and what is refused.
+# A simulated update of one JobSet: what is stored, what would be stored, and what is refused.
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One update: its refusals now, those that stay where git suspends the JobSet first, and what it changes in the store.
+    """One update: its refusals, those left if git suspends the JobSet first, and its effect on the stored object.
 
-    `effective` counts defaults in, so that a field which only spells out its default is not among them.
+    `effective` takes defaults into account, so it excludes fields that only spell out their default.
     """
 
     sent: Manifest
@@ -161,7 +161,7 @@ class Attempt:
 
 
 class JobSetUpdate:
-    """The update of `before`, which was applied and is stored, to `after`, by any way to apply. Works lazily."""
+    """The update of the applied and stored `before` to `after`, by any apply method. Evaluated lazily."""
 
     def __init__(self, before: Manifest, after: Manifest, rules: ClusterRules) -> None:
         self._before, self._after, self._rules = before, after, rules
@@ -169,11 +169,11 @@ class JobSetUpdate:
 
     @cached_property
     def comes_back(self) -> bool:
-        """Whether the new manifest is accepted once the old object is deleted."""
+        """Whether the new manifest is accepted once the old object has been deleted."""
         return not (self._rules.creation_refusals(self._after) or lasting_claims(self._before, self._after))
 
     def by(self, apply: Apply) -> Attempt:
-        """The update by one way to apply; two ways that send the same share their answer."""
+        """The update by one apply method; methods that send the same request share a result."""
         if apply in self._attempts:
             return self._attempts[apply]
         sent = submitted(apply, self._live.document, self._before, self._after)
@@ -190,7 +190,7 @@ class JobSetUpdate:
         return Attempt(sent, tuple(refusals), tuple(again), effective)
 
     def is_forbidden(self, refusals: Sequence[Finding]) -> bool:
-        """Whether the API server answers 403 to an update that is refused for these reasons."""
+        """Whether the API server answers 403 to an update refused for these reasons."""
         return self._rules.answers_forbidden(refusals)
 
     @cached_property
@@ -202,7 +202,7 @@ class JobSetUpdate:
         return becomes, [*refusals, *kueue_refusals(stored.document, jobset)]
 
 
-# What Kueue's own webhook refuses of a JobSet that it queues, beside what JobSet's refuses.
+# The update rules of Kueue's own webhook for queued JobSets, in addition to those of JobSet's webhook.
 #
 # Source: kubernetes-sigs/kueue pkg/controller/jobframework/validation.go (ValidateJobOnUpdate).
 
@@ -212,7 +212,7 @@ _TIME_LABEL = "kueue.x-k8s.io/max-exec-time-seconds"
 
 
 def kueue_refusals(stored: Manifest, jobset: Manifest) -> Iterator[Finding]:
-    """Why Kueue would refuse `jobset` in the place of `stored`; nothing where neither names a queue."""
+    """Why Kueue would refuse to replace `stored` with `jobset`; empty if neither names a queue."""
     before, after = _labels(stored), _labels(jobset)
     if QUEUE_LABEL not in {*before, *after}:
         return

@@ -1,4 +1,4 @@
-"""What is found in a cluster beside what compiled jobs need, line by line, with what to do about it; as text and JSON."""
+"""Compare what a cluster has with what compiled jobs need, row by row with hints; as text and JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trainc.startup.records import dataclass
 VERSION = 1
 Status: TypeAlias = Literal["OK", "differs", "not found", "unknown"]
 _WORKLOADS = "scheduling.k8s.io"
-# The API group of a PodGroup -> the component that schedules it, and where it is from.
+# The API group of a PodGroup -> the component that schedules it, and its origin.
 _GANGS = {
     "scheduling.x-k8s.io": ("coscheduling", "sigs.k8s.io/scheduler-plugins"),
     "scheduling.volcano.sh": ("Volcano", "volcano.sh"),
@@ -22,12 +22,12 @@ _MOST_QUEUES = 5
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What jobs are compiled for: `jobsets` and `kueues` hold the minors that go with each Trainer minor.
+    """The requirements of the jobs: `jobsets` and `kueues` map each Trainer minor to the minors it goes with.
 
-    `kubernetes` are the minors that Trainer tests `release` with, oldest first; `gangs` the API groups of the PodGroups,
-    and `queues` namespace and name of the LocalQueues that jobs are bound for. `meant` is the Kubernetes minor that the
-    jobs are compiled for, None where nobody says. `uses_trainer` says whether Trainer's
-    controller is to run them, as under `controller` semantics.
+    `kubernetes` are the minors that Trainer tests `release` with, oldest first; `gangs` are the API groups of the
+    PodGroups, and `queues` are (namespace, name) of the jobs' LocalQueues. `meant` is the Kubernetes minor that the jobs
+    are compiled for, None if unspecified. `uses_trainer` says whether Trainer's controller runs the jobs, as under
+    `controller` semantics.
     """
 
     release: str
@@ -42,9 +42,9 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line: what is looked for, what is wanted and found of it, and a hint where there is something to do.
+    """One requirement: its name, what is wanted and what was found, and a hint if there is something to do.
 
-    `needed` says whether the jobs cannot do without; what is not needed fails nothing.
+    `needed` says whether the jobs depend on it; other rows never cause a failure.
     """
 
     name: str
@@ -56,14 +56,14 @@ class Row:
 
     @property
     def is_fine(self) -> bool:
-        """Whether the jobs can run with it; nobody knows is no reason to fail."""
+        """Whether the jobs can run with it; an unknown version counts as fine."""
         return not self.needed or self.status in {"OK", "unknown"}
 
 
 def compare(documents: Sequence[Json], wanted: Wanted, unanswered: Mapping[str, str]) -> list[Row]:
-    """A row for each component, then for each queue that is missing. `unanswered` is what the cluster would not say."""
+    """A row for each component, then for each missing queue. `unanswered` are the questions the cluster did not answer."""
     found = components(documents)
-    # Neither a definition nor a Deployment could be listed: then nothing that is missing is known to be.
+    # If neither CRDs nor Deployments could be listed, nothing can be known to be missing.
     blind = {"custom resource definitions", "deployments"} <= set(unanswered)
     rows = [
         _kubernetes(kubernetes(documents), wanted),
@@ -136,7 +136,7 @@ def _kueue(kueue: Component | None, wanted: Wanted, blind: bool) -> Row:
         return Row("Kueue", minors, _shown(kueue), "unknown", needed=needed)
     if kueue.minor in wanted.kueues:
         return Row("Kueue", minors, _shown(kueue), "OK", needed=needed)
-    # Compiled jobs are JobSets, which Kueue queues whatever JobSet it was built with: as a rule this works.
+    # Compiled jobs are JobSets. Kueue usually works with JobSet versions other than the one it was built with.
     hint = f"it is built for another JobSet than {wanted.jobsets[wanted.release]}: try a single job first"
     return Row("Kueue", minors, _shown(kueue), "differs", hint, needed=False)
 
@@ -179,7 +179,7 @@ def _shown(component: Component) -> str:
 
 
 def text_of(rows: Sequence[Row], unanswered: Mapping[str, str]) -> str:
-    """A table for people, and below it what the cluster did not answer."""
+    """A table for readers, followed by what the cluster did not answer."""
     table = [
         ("", "wanted", "found", "", ""),
         *((r.name, r.wanted or "-", r.found or "-", r.status, r.hint) for r in rows),
@@ -191,7 +191,7 @@ def text_of(rows: Sequence[Row], unanswered: Mapping[str, str]) -> str:
 
 
 def json_of(rows: Sequence[Row], wanted: Wanted, unanswered: Mapping[str, str]) -> dict[str, Any]:
-    """The shape that docs/doctor.md describes."""
+    """Return the rows in the shape documented in docs/doctor.md."""
     listed = [
         {
             "name": row.name,

@@ -1,6 +1,6 @@
-"""What a cluster is asked, by way of kubectl: a few calls that only read, each bounded in time and size.
+"""Query a cluster through kubectl: a few read-only calls, each limited in time and output size.
 
-Nothing of the repository reaches a command line: the words are fixed, but for the cluster that the user names.
+No repository content reaches the command line: the arguments are fixed, except for the cluster that the user names.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CRDS = (
     "podgroups.scheduling.volcano.sh",
     "localqueues.kueue.x-k8s.io",
 )
-# What is asked -> the words for kubectl. An answer may be a version, an object, a List, or nothing.
+# Question -> kubectl arguments. The answer may be a version, an object, a List, or nothing.
 QUESTIONS: dict[str, tuple[str, ...]] = {
     "the version of Kubernetes": ("version", "--output=json"),
     "custom resource definitions": ("get", "crd", *_CRDS, "--ignore-not-found", "--output=json"),
@@ -31,18 +31,18 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
 QUEUES = {
     "local queues": ("get", "localqueues.kueue.x-k8s.io", "--all-namespaces", "--output=json"),
 }
-# Beyond its own patience, which is for a single request: kubectl may send several.
+# In addition to kubectl's own timeout, which applies to each request; kubectl may send several.
 _GRACE = 5
 _LONGEST_REASON = 300
 
 
 class UnreachableError(Exception):
-    """There is no cluster to ask; the message is kubectl's own, or says why it cannot be started."""
+    """The cluster cannot be reached; the message is kubectl's, or says why kubectl cannot be started."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The documents that a cluster gave, and what it would not say: question -> why."""
+    """The documents that a cluster returned, and the questions it did not answer, with reasons."""
 
     documents: tuple[Manifest, ...]
     unanswered: dict[str, str] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Kubectl:
-    """How kubectl is called: the program, which cluster it is to ask, and how many seconds it may take."""
+    """How to call kubectl: the program, the cluster to query, and the timeout in seconds."""
 
     program: str
     context: str | None = None
@@ -58,7 +58,7 @@ class Kubectl:
     seconds: int = 10
 
     def ask(self, questions: dict[str, tuple[str, ...]]) -> Answers:
-        """The answers to all questions. UnreachableError where the first one has none: then no other will."""
+        """Answer all questions. Raises UnreachableError if the first one fails, since the others would too."""
         documents: list[Manifest] = []
         unanswered: dict[str, str] = {}
         for question, words in questions.items():
@@ -99,17 +99,17 @@ class Kubectl:
 
 
 class _NoAnswerError(Exception):
-    """A question has no answer; the message says why."""
+    """A question without an answer; the message says why."""
 
 
 def _reason(stderr: bytes) -> str:
-    """Kubectl's last line, which is the one that matters."""
+    """The last line of kubectl's stderr, which has the actual error."""
     lines = stderr.decode("utf-8", "replace").strip().splitlines()
     return lines[-1].removeprefix("error: ")[:_LONGEST_REASON] if lines else "kubectl failed without a message"
 
 
 def _objects(answer: Any) -> list[Manifest]:
-    """The objects of an answer: those of a List, or the one that it is."""
+    """The objects of an answer: the items of a List, or the object itself."""
     if not isinstance(answer, dict):
         return []
     if str(answer.get("kind", "")).endswith("List"):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def place(result: Result, home: ValidDocument, others: Sequence[Document], options: Options) -> list[Diagnostic]:
-    """What a `Session` finds places with. The explainer is imported for the first finding about a built object."""
+    """Locate findings about built objects for a `Session`. The explainer is imported only when first needed."""
     from trainc.explain.placing import place_built
 
     return place_built(result, home, others, options)

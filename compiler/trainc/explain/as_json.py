@@ -6,8 +6,8 @@
      "objects": [{"apiVersion", "kind", "namespace", "name",
                   "fields": [{"path", "value", "origins": [ORIGIN, ...]}]}]}
 
-Origins begin with who set the field last. An origin has `kind` (runtime, overlay, patch, trainjob, plugin, default,
-admission, deviation or delivery), `by`, `value` and, where there is one, `at` (a plugin's extension point), `rule`,
+Origins are listed most recent first. An origin has `kind` (runtime, overlay, patch, trainjob, plugin, default,
+admission, deviation or delivery), `by`, `value` and, if applicable, `at` (a plugin's extension point), `rule`,
 `deviation` and `inputs`: [{"object", "path", "value", "source": {"file", "line", "column"}}].
 """
 
@@ -20,7 +20,7 @@ from trainc.explain.model import ExplainedField, Explanation, Input, Origin
 
 
 def explanation_json(explanation: Explanation) -> dict[str, Any]:
-    """The explanation as plain data."""
+    """Return the explanation as JSON-serializable data in the shape shown above."""
     return {
         "apiVersion": "trainc/v1alpha1",
         "kind": "Explanation",

@@ -1,4 +1,4 @@
-"""From a step and a leaf that it set to the origin of that leaf."""
+"""Attribute a leaf to its origin, given the step that set it."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ POINTS: Mapping[str, str] = {
 
 
 def by_document(document: InputDocument, leaf: Leaf, index: Path, kind: Kind = "runtime") -> Origin:
-    """A leaf that the document has at `index`, or that its schema filled in there.
+    """The origin of a leaf found in the document at `index`, or filled in there by its schema.
 
-    A position in another file is an overlay's: the field was written over before the document was checked.
+    A position in a different file belongs to an overlay, which replaced the field before the document was validated.
     """
     given = input_of(document, index)
     if given.rule:
@@ -37,7 +37,7 @@ def by_document(document: InputDocument, leaf: Leaf, index: Path, kind: Kind = "
 
 
 def before_overlays(document: InputDocument, leaf: Leaf, index: Path) -> Origin | None:
-    """Who had set a leaf that an overlay wrote over; None where no overlay did, or nothing was there before."""
+    """The origin of a leaf before an overlay replaced it; None if no overlay did, or the field did not exist before."""
     given = input_of(document, index)
     overlaid = given.source is not None and given.source.file != document.file
     if document.before is None or given.rule or not overlaid:
@@ -50,20 +50,20 @@ def before_overlays(document: InputDocument, leaf: Leaf, index: Path) -> Origin 
 
 
 def by_patch(trainjob: InputDocument, patch: Patch, written: Mapping[FieldPath, Path], leaf: Leaf) -> Origin:
-    """A leaf that a patch set; one that it only brought about points to the patch as a whole."""
+    """The origin of a leaf set by a patch. A leaf that is only a side effect points to the patch as a whole."""
     given = input_of(trainjob, written.get(leaf.path, patch.path))
     name = patch.manager or f"{patch.path[1]}[{patch.path[2]}]"
     return Origin("patch", name, leaf.value, inputs=(given,))
 
 
 def by_label(leaf: Leaf) -> Origin:
-    """An ancestor label that the runtime does not have and its jobs' names make plain."""
+    """The origin of an ancestor label that the runtime lacks but that follows from the names of its jobs."""
     rule = "inferred from the names of the job and its container"
     return Origin("deviation", "ancestor labels", leaf.value, rule=rule, deviation="ancestor-label-injection")
 
 
 def by_plugin(plugin: Plugin, point: str, situation: Situation, sources: Sources, leaf: Leaf) -> Origin:
-    """A leaf that a plugin set, with what its rows say it read."""
+    """The origin of a leaf set by a plugin, with the inputs that the plugin's rows declare."""
     s = replace(situation, path=leaf.path, value=leaf.value)
     row = row_for(rows_of(plugin, point), s)
     if row is None:
@@ -72,22 +72,22 @@ def by_plugin(plugin: Plugin, point: str, situation: Situation, sources: Sources
 
 
 def rows_of(plugin: Plugin, point: str) -> tuple[Row, ...]:
-    """What a plugin says of the fields that it sets at an extension point."""
+    """The rows in which a plugin describes the fields it sets at an extension point."""
     rows: tuple[Row, ...] = loaded(plugin.explain, "ROWS").get(point, ()) if plugin.explain else ()
     return rows
 
 
 def row_for(rows: Iterable[Row], s: Situation) -> Row | None:
-    """The first row that speaks for the leaf of a situation."""
+    """The first row that applies to the leaf, or None."""
     return next((row for row in rows if matches(parse(row.pattern), s.path)), None)
 
 
 def _from_row(row: Row, origin: Origin, s: Situation, sources: Sources) -> Origin:
-    """`origin` with what a row says was read, or what was carried over as it is."""
+    """`origin` completed with the inputs that a row declares, or with the value that was copied unchanged."""
     inputs = sources.inputs(row.refs(s))
     deviation = row.deviation(s)
     written = tuple(i for i in inputs if not i.rule)
-    # A rule behind another field of the JobSet says something only where nothing else does.
+    # A rule of another JobSet field is used only if there is nothing more specific.
     rules = [i.rule for i in inputs if i.rule and not (i.object and written)]
     rule = "; ".join(dict.fromkeys(rules))
     if row.verbatim and not written and rule.startswith("default of"):

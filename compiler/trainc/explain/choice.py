@@ -1,6 +1,7 @@
-"""Which fields of which objects an expression asks for.
+"""Select the fields and objects that an expression names.
 
-An expression is `[KIND[/NAME]:]FIELD`. Without a kind the JobSet is asked first, and without a field everything.
+An expression is `[KIND[/NAME]:]FIELD`. Without a kind, the JobSet is searched first; without a field, everything
+matches.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ _JOBSET = "JobSet"
 
 @dataclass(frozen=True, slots=True)
 class NoMatch:
-    """No field answers; `near` holds expressions that would.
+    """No field matches the expression.
 
-    `made` holds expressions of what is made from fields of the input that answer.
+    `near` lists similar expressions that match; `made` lists expressions for output fields derived from a matching
+    input field.
     """
 
     near: tuple[str, ...]
@@ -29,9 +31,9 @@ class NoMatch:
 
 
 def choose(explanation: Explanation, expression: str | None) -> Explanation | NoMatch:
-    """The explanation with only what `expression` asks for. QueryError if it cannot be read.
+    """Reduce the explanation to what `expression` selects. Raises QueryError if the expression is malformed.
 
-    A field is named from the root; where nothing is found there, it may begin anywhere, as after `...`.
+    A field is matched from the root first; if nothing matches there, it is matched at any depth, as if after `...`.
     """
     if not expression:
         return explanation
@@ -52,7 +54,7 @@ def choose(explanation: Explanation, expression: str | None) -> Explanation | No
 
 
 def prefix(explanation: Explanation, chosen: ExplainedObject) -> str:
-    """What to write before a field of an object: nothing for the JobSet, its name where its kind is not enough."""
+    """The prefix for fields of an object: empty for the JobSet, and including the name if the kind is ambiguous."""
     kind = chosen.name.kind
     if kind == _JOBSET:
         return ""
@@ -69,7 +71,7 @@ def _with_fields(chosen: ExplainedObject, pattern: tuple[str, ...]) -> Explained
 
 
 def _made(explanation: Explanation, candidates: list[ExplainedObject], pattern: tuple[str, ...]) -> Iterator[str]:
-    """The fields that were taken from fields of the input which the pattern names."""
+    """Output fields derived from input fields that the pattern matches."""
     for candidate in candidates:
         before = prefix(explanation, candidate)
         for field in candidate.fields:
@@ -78,7 +80,7 @@ def _made(explanation: Explanation, candidates: list[ExplainedObject], pattern: 
 
 
 def _near(explanation: Explanation, candidates: list[ExplainedObject], text: str) -> Iterator[str]:
-    """The same field of an object of another kind, then names that read alike."""
+    """The same field in objects of other kinds, then similarly spelled fields."""
     for other in explanation.objects:
         if other not in candidates and _with_fields(other, (ANY_STEPS, *parse(text))).fields:
             yield prefix(explanation, other) + text

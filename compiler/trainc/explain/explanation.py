@@ -1,4 +1,4 @@
-"""Explaining: compile one TrainJob under observation, then work out who set each field of its objects."""
+"""Explain a TrainJob: compile it under observation, then work out who set each field of its objects."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from trainc.startup.records import dataclass, field
 
 @dataclass(slots=True)
 class Recorder:
-    """An observer that keeps what it is told; the work is done afterwards.
+    """An observer that records the compilation; attribution happens afterwards.
 
-    `others` are the input's documents that are neither TrainJob nor runtime.
+    `others` are the input documents other than TrainJobs and runtimes.
     """
 
     others: Sequence[Document] = ()
@@ -33,24 +33,24 @@ class Recorder:
     stages: list[tuple[str, Sequence[Manifest]]] = field(default_factory=list)
 
     def lowered(self, job: ValidDocument, runtime: ValidDocument, trainjob: TrainJob, info: Info) -> None:
-        """See Observer."""
+        """See `Observer`."""
         self.job, self.runtime, self.trainjob, self.info = job, runtime, trainjob, info
 
     def renamed(self, trainjob: TrainJob) -> None:
-        """See Observer."""
+        """See `Observer`."""
         self.trainjob = trainjob
 
     def passed(self, plugin: Applied, point: ExtensionPoint, before: Info, after: Info) -> None:
-        """See Observer."""
+        """See `Observer`."""
         self.passes.append((plugin, point, before, after))
 
     def shaped(self, stage: str, manifests: Sequence[Manifest]) -> None:
-        """See Observer."""
+        """See `Observer`."""
         self.stages.append((stage, manifests))
 
 
 def explanation(recorder: Recorder, options: Options) -> Explanation:
-    """Who set each field of the objects of the job that `recorder` watched to the end."""
+    """Explain every field of the objects built for the job that `recorder` observed to completion."""
     job, runtime, trainjob, info = recorder.job, recorder.runtime, recorder.trainjob, recorder.info
     assert job is not None
     assert runtime is not None

@@ -1,4 +1,4 @@
-"""The history of an object's leaves: every step that set one is remembered, whether or not it changed the value."""
+"""The history of an object's leaves: every step that wrote a leaf is recorded, even if the value stayed the same."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from trainc.api.merge_keys import ITEM_KEYS
 from trainc.explain.model import ExplainedField, Origin
 
 Attribute: TypeAlias = Callable[[Leaf], Origin]
-# What an object keeps when it is renamed: its version, its kind, and the how many-eth of these it is.
+# Identifies an object across renames: its apiVersion, its kind, and its ordinal among objects of that kind.
 Key: TypeAlias = tuple[str, str, int]
 
 _OF_TEMPLATE = ("runtime", "overlay", "patch", "default")
-# Plugins replace an item of these lists whole, so that who sets a part of it also sets what it is called by.
+# Plugins replace items of these lists as a whole, so the plugin that sets a part of an item also sets its name.
 _REPLACED_WHOLE = ("env", "volumes", "volumeMounts", "ports")
 
 
 class History:
-    """Who set which leaf of one object, step after step."""
+    """The origins of every leaf of one object, step by step."""
 
     def __init__(self) -> None:
         self._leaves: Leaves = {}
@@ -27,15 +27,15 @@ class History:
 
     @property
     def leaves(self) -> Leaves:
-        """The object's leaves after the latest step."""
+        """The leaves after the latest step."""
         return self._leaves
 
     def origin(self, path: FieldPath) -> Origin | None:
-        """Who set a leaf last, None where there is no such leaf."""
+        """The most recent origin of a leaf; None if there is no such leaf."""
         return self._origins[path][-1] if path in self._leaves else None
 
     def template_origin(self, path: FieldPath) -> Origin | None:
-        """Who set a leaf last before the TrainJob's own settings met the template, None where it was not there."""
+        """The most recent origin before the TrainJob's settings were merged; None if the leaf did not exist."""
         origins = (origin for origin in reversed(self._origins.get(path, ())) if origin.kind in _OF_TEMPLATE)
         return next(origins, None)
 
@@ -47,10 +47,10 @@ class History:
         *,
         whole_items: bool = False,
     ) -> None:
-        """Take in the leaves after a step: it set those that differ, and those that it wrote as they were.
+        """Record a step, attributing to it the leaves that changed and those that it rewrote with the same value.
 
-        With `whole_items` it replaces items of lists, names included. All leaves are attributed before any is
-        recorded, so that `attribute` can ask who set the others before.
+        `whole_items` means that the step replaces list items including their names. All leaves are attributed before
+        any is recorded, so that `attribute` can look up the previous origins of the others.
         """
         changed = {
             path: None
@@ -67,7 +67,7 @@ class History:
         self._leaves = after
 
     def fields(self) -> tuple[ExplainedField, ...]:
-        """Every leaf with its origins, last first."""
+        """Every leaf with its origins, most recent first."""
         return tuple(
             ExplainedField(leaf.path, leaf.index, leaf.value, tuple(reversed(self._origins[path])))
             for path, leaf in self._leaves.items()
@@ -81,7 +81,7 @@ def _item_keys(path: FieldPath) -> Iterable[FieldPath]:
 
 
 def keyed(manifests: Sequence[dict[str, Any]]) -> Iterator[tuple[Key, dict[str, Any]]]:
-    """Each object with what its history is found by."""
+    """Each object with the key under which its history is stored."""
     seen: dict[tuple[str, str], int] = {}
     for manifest in manifests:
         kind = (manifest["apiVersion"], manifest["kind"])

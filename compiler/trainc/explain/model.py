@@ -1,4 +1,4 @@
-"""What is said about a field: the chain of those who set it, each with what it was taken from."""
+"""The data model of an explanation: each field with the chain of origins that set it and their inputs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Kind: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class InputDocument:
-    """A document of the input: `raw` as it was read, `data` as it was converted and its schema completed it.
+    """An input document: `raw` as read, `data` after conversion and schema defaulting.
 
-    `written` leads from a path in `data` to the same field in `raw`, and `locate` from there to the file. `before` is
-    the document as it was before overlays changed it, where they did.
+    `written` maps a path in `data` to the path in `raw`, which `locate` resolves to a position in a file. `before` is
+    the document before overlays were applied, if any were.
     """
 
     label: str
@@ -33,7 +33,7 @@ class InputDocument:
 
 @dataclass(frozen=True, slots=True)
 class InputDocuments:
-    """The documents behind one job; `others` are those of the input that are neither TrainJob nor runtime."""
+    """The documents behind one job; `others` are those other than TrainJobs and runtimes."""
 
     trainjob: InputDocument
     runtime: InputDocument
@@ -42,10 +42,10 @@ class InputDocuments:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A field of a document, or the rule that answered because no document did.
+    """A field of a document, or the rule that supplied a value because no document did.
 
-    `object` reads "TrainJob team-a/llm"; for a rule it is empty, or "JobSet" where another field of it has that rule.
-    `index` is the path as diagnostics write it.
+    `object` is a name such as "TrainJob team-a/llm". For a rule it is empty, or "JobSet" if the rule belongs to another
+    field of the JobSet. `index` is the path in the notation of diagnostics.
     """
 
     object: str
@@ -58,10 +58,10 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who set a field, to which value.
+    """Who set a field, and to which value.
 
-    `by` is the plugin, the patch's manager, or the document; `at` the extension point of a plugin; `rule` names a
-    default or says why the value is what it is; `deviation` is an id of ir.deviations.
+    `by` is the plugin, the field manager of the patch, or the document; `at` is the extension point of a plugin; `rule`
+    names a default or states why the value was chosen; `deviation` is an id from ir.deviations.
     """
 
     kind: Kind
@@ -75,7 +75,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class ObjectName:
-    """An object of the output."""
+    """The identity of an output object."""
 
     api_version: str
     kind: str
@@ -85,7 +85,7 @@ class ObjectName:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedField:
-    """A leaf of the output. `origins` is never empty and begins with who set it last."""
+    """A leaf of the output. `origins` is never empty and starts with the most recent."""
 
     path: FieldPath
     index: Path
@@ -94,13 +94,13 @@ class ExplainedField:
 
     @property
     def origin(self) -> Origin:
-        """Who set it last."""
+        """The most recent origin."""
         return self.origins[0]
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainedObject:
-    """An object of the output with every leaf, in document order."""
+    """An output object with all its leaves, in document order."""
 
     name: ObjectName
     fields: tuple[ExplainedField, ...]
@@ -108,7 +108,7 @@ class ExplainedObject:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Where every field of one job's objects comes from."""
+    """The origins of every field of one job's objects."""
 
     job: str
     runtime: str

@@ -1,4 +1,4 @@
-"""Origins in words."""
+"""Descriptions of origins for readers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHOWN_INPUTS = 3
 
 
 def describe_origin(origin: Origin) -> str:
-    """Who set a field, and where that is written: `plugin Torch at EnforceMLPolicy (from ..., jobs/llm.yaml:12)`."""
+    """Describe an origin with its location: `plugin Torch at EnforceMLPolicy (from ..., jobs/llm.yaml:12)`."""
     text = origin_name(origin)
     details = _details(origin)
     if details:
@@ -26,7 +26,7 @@ def describe_origin(origin: Origin) -> str:
 
 
 def origin_name(origin: Origin) -> str:
-    """Who set a field."""
+    """The name of an origin, without its location."""
     match origin.kind:
         case "plugin":
             return f"plugin {origin.by} at {origin.at}"
@@ -47,7 +47,7 @@ def origin_name(origin: Origin) -> str:
 
 
 def place(source: Source | None) -> str:
-    """`file:line`, or nothing."""
+    """`file:line`, or an empty string."""
     return f"{escape_line(source.file)}:{source.line}" if source and source.file else ""
 
 
@@ -77,18 +77,18 @@ def _joined(parts: Sequence[str]) -> str:
     return ", ".join(filter(None, parts))
 
 
-# Values on one line.
+# Formatting of values on one line.
 
 
 _WIDTH = 44
-# What a reader would take for a number, a boolean or nothing at all, were it not in quotes.
+# Strings that would read as a number, a boolean or null without quotes.
 _NOT_PLAIN = pattern(
     r"|[-+.]?\d.*|true|false|null|yes|no|on|off|~|.*[\"'\\\x00-\x1f].*|\s.*|.*\s", re.IGNORECASE | re.DOTALL
 )
 
 
 def shorten_value(value: Any, width: int = _WIDTH) -> str:
-    """A value in at most `width` characters; text that could be taken for something else is quoted."""
+    """Format a value in at most `width` characters; ambiguous strings are quoted."""
     if isinstance(value, list) and value:
         return shorten("[" + ", ".join(format_value(word) for word in value) + "]", width)
     if isinstance(value, str) and "\n" in value:
@@ -99,14 +99,14 @@ def shorten_value(value: Any, width: int = _WIDTH) -> str:
 
 
 def format_value(value: Any) -> str:
-    """A value on one line, however long."""
+    """Format a value on one line of any length."""
     if isinstance(value, str) and not _NOT_PLAIN.fullmatch(value):
         return escape_line(value)
     return escape_line(json.dumps(value, ensure_ascii=False))
 
 
 def shorten(text: str, width: int) -> str:
-    """Text cut in the middle, so that both of its ends can be told apart from others."""
+    """Shorten text by cutting out the middle, since names often differ only at the start or the end."""
     if len(text) <= width:
         return text
     tail = (width - 1) // 3

@@ -1,6 +1,6 @@
-"""Findings about built objects, placed in the input: provenance tells which line set the field that they are about.
+"""Locate findings about built objects in the input: provenance tells which line set the field in question.
 
-To explain a job takes longer than to compile it, so that it is done only for a job with such a finding.
+Explaining a job takes longer than compiling it, so this is done only for jobs with such a finding.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from trainc.pipeline.valid_document import ValidDocument
 from trainc.reading.document import Document
 from trainc.startup.records import replace
 
-# Who copies a document's own words into the output; a plugin only derives something from them.
+# Origins that copy values from a document unchanged; a plugin only derives values from them.
 _COPIED = ("runtime", "overlay", "patch", "trainjob")
 
 
 def place_built(result: Result, home: ValidDocument, others: Sequence[Document], options: Options) -> list[Diagnostic]:
-    """The findings about built objects of a job; `home` is the document of those without a line.
+    """Locate a job's findings about built objects; those without a line of their own are reported at `home`.
 
-    An info is left at `home`: there is nothing to fix.
+    An info stays at `home`, since there is nothing to fix.
     """
     placed = place_at_home(result, home, others, options)
     findings = result.object_findings
@@ -50,7 +50,7 @@ def _explained(recorder: Recorder, options: Options) -> dict[str, ExplainedObjec
 
 
 def _source(described: ExplainedObject, path: Path) -> Source | None:
-    """Where the field was written; of one that is not there or holds others, what is nearest to it."""
+    """Where the field was written. A missing field, or one that holds others, resolves to the nearest one."""
     for length in range(len(path), 1, -1):
         below = [field for field in described.fields if field.index[:length] == path[:length]]
         if below:

@@ -1,7 +1,7 @@
-"""Finding who writes a value that was already there: change it under the step's hands, and see whether it comes back.
+"""Find leaves that a step writes with an unchanged value: change the value before the step and see if it is restored.
 
-Comparing a projection before and after a step shows what changed. A step that writes what already stood there
-changes nothing, and yet decides: with numNodes 1 in the runtime and in the TrainJob, only the second one counts.
+Comparing the object before and after a step shows only what changed. A step that rewrites the current value changes
+nothing, yet it decides: with numNodes 1 in both the runtime and the TrainJob, the TrainJob's value is the effective one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _POD_METADATA: Path = ("template", "spec", "template", "metadata")
 
 
 def candidates(before: Leaves, after: Leaves) -> Iterator[Leaf]:
-    """Leaves that a step may have written as they were: those that lowering, passes and building can reach."""
+    """Leaves that a step may have rewritten with the same value: those within reach of lowering, passes and building."""
     for path, leaf in after.items():
         if (
             path in before
@@ -33,7 +33,7 @@ def candidates(before: Leaves, after: Leaves) -> Iterator[Leaf]:
 
 
 def different_value(leaf: Leaf) -> Any:
-    """Another value of the leaf's type that breaks nothing, None where there is none."""
+    """A different, still valid value of the leaf's type; None if there is none."""
     if isinstance(leaf.value, bool):
         return not leaf.value
     if isinstance(leaf.value, int):
@@ -61,10 +61,10 @@ def _reachable(path: FieldPath) -> bool:
 def find_overwritten(
     found: Iterator[Leaf], untouched: Callable[[Leaf, Any], Any], stepped: Callable[[Leaf, Any], Any]
 ) -> list[FieldPath]:
-    """The leaves that a step writes whatever was there.
+    """The leaves that a step writes regardless of their previous value.
 
-    `untouched(leaf, value)` and `stepped(leaf, value)` are the JobSet with `value` at the leaf, without and with the
-    step. Where the value does not show without the step, somebody later decides, and the step is not asked.
+    `untouched(leaf, value)` and `stepped(leaf, value)` return the JobSet with `value` at the leaf, without and with the
+    step applied. If the value is not visible without the step, a later step overrides it, and the leaf is skipped.
     """
     return [
         leaf.path
@@ -76,7 +76,7 @@ def find_overwritten(
 
 
 def replace_value(tree: Any, index: Path, value: Any) -> Any:
-    """`tree` with another value at a path of indexes; what does not change is shared."""
+    """A copy of `tree` with another value at a path of indexes; unchanged parts are shared."""
     if not index:
         return value
     if isinstance(tree, Mapping):
@@ -85,7 +85,7 @@ def replace_value(tree: Any, index: Path, value: Any) -> Any:
 
 
 def with_value(info: Info, leaf: Leaf, value: Any) -> Info:
-    """An Info whose JobSet has `value` at a leaf, wherever the Info keeps it."""
+    """An Info whose JobSet has `value` at a leaf, in whichever part of the Info holds that leaf."""
     _, _, position, *rest = leaf.index
     if path_exists(info.template, leaf.index[1:]):
         info = replace(info, template=replace_value(info.template, leaf.index[1:], value))

@@ -1,4 +1,4 @@
-"""The fields that a user asks for: exact paths, prefixes, globs, and `...` for any steps in between."""
+"""Field expressions: exact paths, prefixes, globs, and `...` for any number of steps."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _TOKEN = pattern(r"""\.\.\.|\["((?:[^"\\]|\\.)*)"\]|\[([^\]]*)\]|\.?([^.\[]+)"""
 
 
 class QueryError(ValueError):
-    """A field expression that cannot be read."""
+    """A malformed field expression."""
 
 
 @cache
 def parse(text: str) -> tuple[str, ...]:
-    """The steps of an expression: `...`, or the text of a key or item, in which `*` and `?` stand for characters."""
+    """The steps of an expression: `...`, or a key or item with the wildcards `*` and `?`. Raises QueryError."""
     steps: list[str] = []
     position = 0
     while position < len(text):
@@ -39,7 +39,7 @@ def parse(text: str) -> tuple[str, ...]:
 
 
 def matches(pattern: Sequence[str], path: FieldPath, index: FieldPath | None = None, *, whole: bool = False) -> bool:
-    """Whether `pattern` names `path` or, unless `whole`, something it lies in. `index` is the path with indexes."""
+    """Whether `pattern` matches `path` or, unless `whole`, one of its parents. `index` is the same path with indexes."""
     numbers = path if index is None else index
     return _matches(tuple(pattern), tuple(zip(map(str, path), map(str, numbers), strict=True)), whole)
 
@@ -61,7 +61,7 @@ def _same(pattern: str, text: str) -> bool:
 
 
 def _glob(pattern: str, text: str) -> bool:
-    """Whether `text` fits, where `*` is any text and `?` any character. Only the last `*` is ever tried again."""
+    """Whether `text` matches, where `*` is any text and `?` any character. Only the last `*` is backtracked to."""
     at = here = 0
     star, after_star = -1, 0
     while here < len(text):
@@ -78,7 +78,7 @@ def _glob(pattern: str, text: str) -> bool:
 
 
 def suggest_paths(text: str, paths: Iterable[FieldPath], count: int = 3) -> list[str]:
-    """What the user may have meant: existing fields, or parts of them, that read like `text`."""
+    """Suggest existing fields, or parts of them, that are spelled like `text`."""
     wanted = [step for step in parse(text) if step != ANY_STEPS]
     if not wanted:
         return []
@@ -92,12 +92,12 @@ def suggest_paths(text: str, paths: Iterable[FieldPath], count: int = 3) -> list
 
 
 def path_ending(path: FieldPath) -> str:
-    """The end of a path, from the last field or the item that it belongs to, as an expression."""
+    """The end of a path, from the last field or the list item that it belongs to, as an expression."""
     return _shortest(path, len(path) - (2 if isinstance(path[-2:][0], int | Item) else 1), len(path))
 
 
 def _shortest(path: FieldPath, start: int, end: int) -> str:
-    """Part of a path, complete enough to be asked for as it stands."""
+    """Part of a path that is a complete expression by itself."""
     while start and isinstance(path[start], int | Item):
         start -= 1
     return format_field(path[start:end])

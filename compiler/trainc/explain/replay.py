@@ -1,6 +1,6 @@
-"""Replaying a compilation step by step against the histories of its objects: the projections that provenance compares.
+"""Replay a compilation step by step to record the histories of its objects.
 
-The JobSet exists from the beginning, as the runtime's template; other objects come into being when they are built.
+The JobSet exists from the start, as the runtime's template; other objects appear when they are built.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TEMPLATE = ("spec", "template")
 
 
 class Replay:
-    """Call `frontend`, then `passed` for each pass, `built`, and `shaped` for each stage after that."""
+    """Call `frontend`, then `passed` for each pass, `built`, and `shaped` for each later stage."""
 
     def __init__(self, job: TrainJob, info: Info, documents: InputDocuments, options: Options) -> None:
         self._job, self._info, self._options, self._others = job, info, options, documents.others
@@ -45,7 +45,7 @@ class Replay:
         self._jobset_plugin = next(a for a in plugins_for(job, info) if a.plugin.name == _JOBSET)
 
     def frontend(self) -> None:
-        """The template as read, its defaults, each patch, inferred labels, and what lowering and building write."""
+        """Record the template as read, its defaults, each patch, inferred labels, and what lowering and building write."""
         template = self._runtime.data["spec"].get("template") or {}
         labels, annotations = (dict((template.get("metadata") or {}).get(f, {})) for f in ("labels", "annotations"))
         spec = template.get("spec") or {}
@@ -65,7 +65,7 @@ class Replay:
         self._lowered()
 
     def _template(self, found: Leaves) -> None:
-        """The runtime's template: first what overlays wrote over, then all of it."""
+        """Record the runtime's template: first the values that overlays replaced, then the result."""
         earlier: dict[FieldPath, Origin] = {}
         if self._runtime.before is not None:
             for path, leaf in found.items():
@@ -76,7 +76,7 @@ class Replay:
         self._jobset.step(found, self._in_runtime, earlier)
 
     def passed(self, applied: Applied, point: ExtensionPoint, before: Info, after: Info) -> None:
-        """A pass, run again on probes to find what it wrote as it was."""
+        """Record a pass, rerunning it on probes to find the leaves it rewrote with the same value."""
         run = getattr(applied.passes, point)
         jobset = self._project(after)
         overwritten = probe.find_overwritten(
@@ -87,7 +87,7 @@ class Replay:
         self._step(jobset, self._by(applied.plugin, point, after), overwritten, whole_items=True)
 
     def built(self, info: Info) -> None:
-        """The objects beside the JobSet."""
+        """Record the objects other than the JobSet."""
         for applied in plugins_for(self._job, info):
             for manifest in engine.build(self._job, info, (applied,)):
                 key = (manifest["apiVersion"], manifest["kind"], 0)
@@ -106,7 +106,7 @@ class Replay:
             self._jobset.step(self._jobset.leaves, self._by_stage("shaping", self._moves), self._unmoved())
 
     def shaped(self, stage: str, manifests: Sequence[Manifest]) -> None:
-        """A stage after building: what it added or changed."""
+        """Record what a stage after building added or changed."""
         for key, manifest in keyed(manifests):
             history = self._histories.setdefault(key, History())
             moves = self._moves if history is self._jobset else {}
@@ -115,7 +115,7 @@ class Replay:
             history.step(leaves(manifest), attribute)
 
     def explained(self, manifests: Sequence[Manifest]) -> Iterator[tuple[Manifest, tuple[ExplainedField, ...]]]:
-        """Each object of the output with its fields."""
+        """Each object of the output with its explained fields."""
         for key, manifest in keyed(manifests):
             order = leaves(ordered(manifest, TOP))
             fields = {explained.path: explained for explained in self._histories[key].fields()}
@@ -134,7 +134,7 @@ class Replay:
         return lambda leaf: by_secrets_mode(situation, sources, self._options, sealed, leaf)
 
     def _unmoved(self) -> Iterator[FieldPath]:
-        """Fields that move from the TrainJob to where the same value is already."""
+        """Fields of the TrainJob whose value is already in the place they move to."""
         for path, move in self._moves.items():
             if path in self._jobset.leaves and self._jobset.leaves[path].value == value_at_index(
                 self._trainjob.data, move.path
@@ -159,7 +159,7 @@ class Replay:
     def _patch(self, patch: Patch, jobset: Manifest) -> None:
         written = patch_leaves(patch)
         found = leaves(jobset)
-        # Naming an item that is there addresses it; it sets nothing.
+        # The name of an existing item only addresses that item; it sets nothing.
         kept = [path for path in written if path in found and not is_item_name(path)]
         self._step(jobset, lambda leaf: by_patch(self._trainjob, patch, written, leaf), kept)
 
@@ -196,6 +196,6 @@ class Replay:
 
 
 def _mirror(spec: Json, labels: Json, annotations: Json) -> Manifest:
-    """A template in the form of the JobSet that it becomes."""
+    """A template in the shape of the JobSet that it becomes."""
     metadata = {field: values for field, values in (("labels", labels), ("annotations", annotations)) if values}
     return {"metadata": metadata, "spec": spec} if metadata else {"spec": spec}

@@ -1,4 +1,4 @@
-"""One TrainJob out of an input: chosen by name, and compiled under observation."""
+"""Select one TrainJob of an input by name, and compile it under observation."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Edit: TypeAlias = Callable[[Json], Json]
 
 
 class NoSuchJobError(Exception):
-    """The input has no such TrainJob, or several; the message says which there are."""
+    """The input has no such TrainJob, or several; the message lists those it has."""
 
 
 @dataclass(frozen=True, slots=True)
 class OneJob:
-    """A TrainJob that was compiled, what was seen on the way, and its warnings."""
+    """A compiled TrainJob, the record of its compilation, and its warnings."""
 
     compiled: CompiledJob
     recorder: Recorder
@@ -35,7 +35,7 @@ class OneJob:
 
 
 def split_job(text: str) -> tuple[str, str | None]:
-    """`PATH#NAMESPACE/NAME` as path and job; None where no job is named."""
+    """Split `PATH#NAMESPACE/NAME` into path and job; the job is None if it is not given."""
     path, separator, job = text.rpartition("#")
     return (path, job) if separator and path else (text, None)
 
@@ -43,10 +43,10 @@ def split_job(text: str) -> tuple[str, str | None]:
 def compile_one(
     inputs: Inputs, wanted: str | None, options: Options, rules: Rules = keep_severities, edit: Edit | None = None
 ) -> OneJob:
-    """Compile the TrainJob that `wanted` names, as `NAMESPACE/NAME` or `NAME`; None means the only one.
+    """Compile the TrainJob that `wanted` names as `NAMESPACE/NAME` or `NAME`; None selects the only one.
 
-    `edit` changes the job, in Trainer's own API, before it is compiled. Other documents may be wrong.
-    Raises CompileError where this job is refused, NoSuchJobError where it is not there.
+    `edit` modifies the job, in Trainer's own API, before compilation. Errors in unrelated documents are ignored.
+    Raises CompileError if this job is refused, and NoSuchJobError if it does not exist.
     """
     session = _session(inputs, options, rules)
     read = rules([*inputs.diagnostics, *session.index.diagnostics], True)
@@ -58,7 +58,7 @@ def compile_one(
     recorder = Recorder(session.index.others)
     compiled, diagnostics = session.compile(job, recorder)
     if compiled is None:
-        # The runtime may be missing because its document was refused.
+        # The runtime may be missing only because its own document was refused.
         raise CompileError([*read, *diagnostics])
     if not recorder.stages:
         raise NoSuchJobError(f"{job.label} has no objects: {'; '.join(d.message for d in diagnostics)}")
@@ -68,9 +68,9 @@ def compile_one(
 def compile_every(
     inputs: Inputs, options: Options, rules: Rules = keep_severities
 ) -> tuple[list[OneJob], list[Diagnostic]]:
-    """Every TrainJob compiled under observation, by (namespace, name), and what there is to say beside them.
+    """Compile every TrainJob under observation; return them by (namespace, name), with the other diagnostics.
 
-    Raises CompileError with every problem.
+    Raises CompileError with all problems.
     """
     session = _session(inputs, options, rules)
     reported: list[Diagnostic] = rules([*inputs.diagnostics, *session.index.diagnostics], True)
@@ -110,7 +110,7 @@ def _chosen(jobs: Sequence[ValidDocument], wanted: str | None, read: Sequence[Di
 
 
 def _names(job: ValidDocument) -> tuple[str, str]:
-    """With its namespace, and without."""
+    """The name with and without the namespace."""
     metadata = job.data["metadata"]
     name, namespace = metadata["name"], metadata.get("namespace", "")
     return (f"{namespace}/{name}", name) if namespace else (name, f"/{name}")

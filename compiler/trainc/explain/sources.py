@@ -1,4 +1,4 @@
-"""Where the references of a plugin's rows lead: to fields of the documents, and to what set a field of the JobSet."""
+"""Resolve the references in a plugin's rows to document fields, or to the origins of JobSet fields."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trainc.startup.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The documents behind one job, and who set a field of its JobSet: last, and before the TrainJob's own settings."""
+    """The documents behind one job, and the origins of JobSet fields: latest, and before the TrainJob's settings."""
 
     trainjob: InputDocument
     runtime: InputDocument
@@ -21,7 +21,7 @@ class Sources:
     template_origin_of: Callable[[FieldPath], Origin | None]
 
     def inputs(self, refs: Iterable[Ref]) -> tuple[Input, ...]:
-        """The references as inputs, without repetitions."""
+        """The references as inputs, without duplicates."""
         found: dict[tuple[str, Path, str], Input] = {}
         for ref in refs:
             for given in self._resolved(ref):
@@ -29,7 +29,7 @@ class Sources:
         return tuple(found.values())
 
     def is_set(self, path: FieldPath) -> bool:
-        """Whether the JobSet has a field at the time."""
+        """Whether the JobSet has a field at this point."""
         return self.origin_of(path) is not None
 
     def _resolved(self, ref: Ref) -> tuple[Input, ...]:
@@ -45,7 +45,7 @@ class Sources:
 
 
 def input_of(document: InputDocument, index: Path) -> Input:
-    """A field of a document as an input; the default's rule where the document as read does not have it."""
+    """A field of a document as an input; the rule of its default if the document as read lacks the field."""
     written = document.written(index)
     if path_exists(document.raw, written):
         path, value = with_item_names(document.raw, written), value_at_index(document.raw, written)
@@ -58,10 +58,10 @@ def input_of(document: InputDocument, index: Path) -> Input:
 
 
 def default_rule(document: InputDocument, index: Path) -> str:
-    """What an API default is called: the kind and the field, whichever item of a list it is in."""
+    """The name of an API default: the kind and the field, with list indexes removed."""
     return f"default of {document.label.partition(' ')[0]} {schema_path(index)}"
 
 
 def schema_path(path: FieldPath) -> str:
-    """A path with every list item as `[]`."""
+    """A path with every list item written as `[]`."""
     return "".join("[]" if isinstance(s, int | Item) else f".{s}" for s in path).removeprefix(".")

@@ -1,4 +1,4 @@
-"""The stages after building: what shaping takes over from the TrainJob, admission fills in, and delivery adds."""
+"""The stages after building: shaping copies fields of the TrainJob, admission fills in defaults, delivery adds fields."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trainc.plugins.registry import enabled
 from trainc.plugins.rows import Situation
 from trainc.startup.records import dataclass, replace
 
-# The fields that JobSet's webhook fills in; all other defaults are the CRD's.
+# The fields that JobSet's webhook fills in; all other defaults are in the CRD.
 _WEBHOOK = frozenset(
     {
         "spec.successPolicy.operator",
@@ -36,14 +36,14 @@ _TOOLS = {"argocd": "Argo CD", "flux": "Flux CD", "kubectl": "kubectl"}
 
 @dataclass(frozen=True, slots=True)
 class MovedField:
-    """A field of the TrainJob that goes to the JobSet under `gitops`."""
+    """A field of the TrainJob that moves to the JobSet under `gitops`."""
 
     path: Path
     deviation: str
 
 
 def moved_fields(job: TrainJob, info: Info) -> Mapping[FieldPath, MovedField]:
-    """What the TrainJob alone carries, by its place in the JobSet; its own patches win over its metadata."""
+    """The fields that only the TrainJob has, by their path in the JobSet; its patches take precedence over its metadata."""
     found: dict[FieldPath, MovedField] = {}
     for field, own, spec_own in (
         ("labels", job.labels, job.spec_labels),
@@ -64,13 +64,13 @@ def moved_fields(job: TrainJob, info: Info) -> Mapping[FieldPath, MovedField]:
 
 
 def by_move(trainjob: InputDocument, move: MovedField, leaf: Leaf) -> Origin:
-    """A leaf that was the TrainJob's."""
+    """The origin of a leaf that was moved from the TrainJob."""
     inputs = (input_of(trainjob, move.path),)
     return Origin("trainjob", trainjob.label, leaf.value, deviation=move.deviation, inputs=inputs)
 
 
 def by_stage(stage: str, options: Options, leaf: Leaf) -> Origin:
-    """A leaf that any other stage set."""
+    """The origin of a leaf set by any other stage."""
     if stage == "admission":
         field = schema_path(leaf.path)
         if field in _WEBHOOK:
@@ -82,10 +82,10 @@ def by_stage(stage: str, options: Options, leaf: Leaf) -> Origin:
     return Origin("deviation", stage, leaf.value, deviation=stage)
 
 
-# The objects of a secrets mode: what of them the job decides, and what a sealed Secret in the input does.
+# The objects that a secrets mode adds: the fields that the job determines, and those copied from a sealed Secret.
 
 
-# What mode `sealed` carries over; it writes the rest anew.
+# The fields that mode `sealed` copies; the others are generated.
 _CIPHERTEXT: tuple[FieldPath, ...] = (
     ("spec", "encryptedData"),
     ("spec", "template", "immutable"),
@@ -97,7 +97,7 @@ _CIPHERTEXT: tuple[FieldPath, ...] = (
 def by_secrets_mode(
     situation: Situation, sources: Sources, options: Options, sealed: InputDocument | None, leaf: Leaf
 ) -> Origin:
-    """A leaf of an object that a secrets mode adds; `sealed` is the document that it was carried over from."""
+    """The origin of a leaf in an object that a secrets mode adds; `sealed` is the document it was copied from, if any."""
     flag = f"--secrets {options.secrets}"
     if sealed is not None and any(leaf.path[: len(field)] == field for field in _CIPHERTEXT):
         return Origin("delivery", "Secrets", leaf.value, rule=flag, inputs=(input_of(sealed, _carried(leaf)),))
@@ -109,7 +109,7 @@ def by_secrets_mode(
 
 
 def sealed_of(documents: Sequence[InputDocument], manifest: Mapping[str, Any]) -> InputDocument | None:
-    """The document of the input that a SealedSecret of the output was carried over from."""
+    """The input document from which a SealedSecret of the output was copied."""
     if manifest["kind"] != "SealedSecret":
         return None
     wanted = _identity(manifest)
@@ -123,18 +123,18 @@ def _identity(document: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def _carried(leaf: Leaf) -> Path:
-    """Where the document has it; the template's scope is that of the document itself."""
+    """The leaf's path in the document; the scope of the template is that of the document itself."""
     return leaf.index[2:] if leaf.index[:3] == ("spec", "template", "metadata") else leaf.index
 
 
-# The leaves that a patch sets, in the JobSet's paths, and where in the TrainJob each of them is written.
+# The leaves that a patch sets, as paths in the JobSet, with their paths in the TrainJob.
 
 
 _POD: Path = ("spec", "template")
 
 
 def patch_leaves(patch: Patch) -> Mapping[FieldPath, Path]:
-    """Each leaf's path in the JobSet, with its path in the TrainJob."""
+    """Map each leaf's path in the JobSet to its path in the TrainJob."""
     found: dict[FieldPath, Path] = {}
     metadata: Path = (*patch.path, "trainingRuntimeSpec", "template", "metadata")
     for field, values in (("labels", patch.labels), ("annotations", patch.annotations)):
@@ -148,7 +148,7 @@ def patch_leaves(patch: Patch) -> Mapping[FieldPath, Path]:
 
 
 def _written_at(patch: Patch, patched: PatchedJob, index: Path) -> Path:
-    """Only runtimePatches spell out the whole JobTemplateSpec; overrides begin at the pod template or its spec."""
+    """Only runtimePatches contain a whole JobTemplateSpec; overrides start at the pod template or its spec."""
     if patch.manager is not None:
         return (*patched.path, "template", *index)
     if index[:3] == (*_POD, "spec"):

@@ -1,6 +1,6 @@
-"""An explanation as text for a terminal: a section for each part of each object, a line for each field.
+"""Render an explanation for a terminal: a section for each part of an object, a line for each field.
 
-The line of a field says who set it last; those who set it before stand beneath it, each with the value it had.
+A field's line names its most recent origin; earlier origins follow below it, each with its value.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from trainc.ir.deviations import DEVIATIONS
 from trainc.startup.records import dataclass, replace
 
 Role: TypeAlias = Literal["heading", "path", "value", "faint", "plugin", "trainjob", "runtime", "default", "deviation"]
-# Gives a piece of text the look of its role; plain text stays as it is.
+# Applies the style of a role to text; plain output leaves it unchanged.
 Paint: TypeAlias = Callable[[str, Role], str]
 
 _PATH_WIDTH = 46
@@ -36,12 +36,12 @@ _ROLES: dict[str, Role] = {
 
 
 def plain(text: str, role: Role) -> str:
-    """No look at all."""
+    """Return `text` without styling."""
     return text
 
 
 def explanation_text(explanation: Explanation, paint: Paint = plain) -> str:
-    """The whole explanation; a single field is told at length."""
+    """Render the whole explanation, with full details if it has a single field."""
     lines = [_heading(explanation, paint)]
     fields = [field for found in explanation.objects for field in found.fields]
     for found in explanation.objects:
@@ -79,7 +79,7 @@ def _title(section: Section, before: str, paint: Paint) -> str:
 
 
 def _short(path: FieldPath) -> str:
-    """A path that `trainc explain` takes, without the steps that are the same for every job."""
+    """A path that `trainc explain` accepts, without the steps that all jobs share."""
     if len(path) <= 6:
         return format_field(path)
     return f"{format_field(path[:3])}...{format_field(path[7:])}"
@@ -96,7 +96,7 @@ def _table(rows: tuple[Row, ...], paint: Paint) -> Iterator[str]:
     for path, column, row in zip(paths, values, rows, strict=True):
         for i, (value, origin) in enumerate(zip(column, row.origins, strict=True)):
             label = paint(f"{path:<{left}}", "path") if i == 0 else " " * left
-            # A path that is too long moves its own line only.
+            # An overlong path shifts only its own line.
             room = max(0, right - max(0, len(path) - left)) if i == 0 else right
             written = paint(f"{value:<{room}}", "value" if i == 0 else "faint")
             arrow = "<-" if i == 0 else "   before:"
@@ -120,7 +120,7 @@ def _format_field(
 
 
 def _block(value: object) -> str:
-    """A value in full; text of several lines as such."""
+    """A value in full; multi-line text is kept on several lines."""
     if isinstance(value, str) and "\n" in value:
         return "\n  ".join(map(escape_line, value.rstrip("\n").split("\n")))
     return format_value(value)
@@ -140,10 +140,10 @@ def _evidence(origin: Origin, paint: Paint) -> Iterator[str]:
             yield paint(f"  {deviation.reason}", "faint")
 
 
-# The fields of an object in sections, one row per finding or origin.
+# The fields of an object in sections, with one row per finding or origin.
 #
-# A section is the object itself, its spec, a replicated job, a job's pod, or a container; list items' names are left
-# out, because the paths of their other fields say them.
+# A section is the object itself, its spec, a replicated job, a job's pod, or a container. The names of list items are
+# omitted, because the paths of their other fields contain them.
 
 
 _POD = ("template", "spec", "template")
@@ -152,7 +152,7 @@ _CONTAINERS = ("containers", "initContainers")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A field, or neighbouring items of a list that have the same origins; `value` is then the list of them."""
+    """A field, or adjacent list items with the same origins; `value` is then the list of their values."""
 
     path: FieldPath
     value: Any
@@ -161,7 +161,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Rows below one path; `title` says in words what is there."""
+    """Rows below a common path; `title` describes it."""
 
     title: str
     path: FieldPath
@@ -169,7 +169,7 @@ class Section:
 
 
 def sections(fields: Sequence[ExplainedField]) -> list[Section]:
-    """Every field in the section of the innermost thing it belongs to, in the order of the output."""
+    """Assign every field to the section of the innermost part that contains it, in output order."""
     grouped: dict[FieldPath, list[ExplainedField]] = {}
     for field in fields:
         grouped.setdefault(_home(field.path), []).append(field)
@@ -214,7 +214,7 @@ def _rows(fields: Sequence[ExplainedField], skipped: int) -> Iterable[Row]:
 
 
 def _joined(words: Sequence[ExplainedField], skipped: int) -> Row:
-    """Words of one list as one row: the values as lists, the origins those of the first word, less its index."""
+    """Items of one list as a single row: their values as a list, and the first item's origins without its index."""
     origins = tuple(_of_list(words, depth) for depth in range(len(words[0].origins)))
     return Row(words[0].path[skipped:-1], [word.value for word in words], origins)
 
@@ -234,7 +234,7 @@ def _has_others(item: FieldPath, named: Iterable[FieldPath]) -> bool:
 
 
 def _continues(left: ExplainedField, right: ExplainedField) -> bool:
-    """Whether two words of one list were set by the same hands."""
+    """Whether two items of one list have the same origins."""
     words = isinstance(left.path[-1], int) and isinstance(right.path[-1], int) and left.path[:-1] == right.path[:-1]
     return words and _hand(left.origin) == _hand(right.origin)
 

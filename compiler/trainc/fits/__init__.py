@@ -1,4 +1,4 @@
-"""Whether Kueue will ever admit a job: its answer, computed offline from the JobSets and a snapshot of the cluster."""
+"""Predict offline whether Kueue can ever admit a job, from the JobSets and a snapshot of the cluster."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class _Callable(ModuleType):
-    """`trainc.fits` is the public function and this folder: Python binds the name to whichever comes last."""
+    """Makes the package callable: `trainc.fits` is both the public function and this package."""
 
     def __call__(self, jobsets: Sequence[Mapping[str, Any]], cluster: Sequence[Mapping[str, Any]]) -> Fits:
-        """As `trainc.fits.answer.fits`."""
+        """Call `trainc.fits.answer.fits`."""
         from trainc.fits.answer import fits
 
         return fits(jobsets, cluster)

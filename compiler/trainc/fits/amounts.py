@@ -1,4 +1,4 @@
-"""Amounts of resources as Kueue counts them: whole numbers, CPU in thousandths of a core, the rest in units or bytes.
+"""Resource amounts as Kueue counts them: integers, in millicores for CPU and in units or bytes for everything else.
 
 Source: kubernetes-sigs/kueue pkg/resources/requests.go (ResourceValue, CountInWithLimitingResource).
 """
@@ -18,7 +18,7 @@ UNLIMITED = 2**31 - 1
 
 
 def amount(name: str, quantity: Quantity) -> int:
-    """A quantity of the resource `name` as a whole number, rounded away from zero."""
+    """Convert a quantity of the resource `name` to an integer, rounding away from zero."""
     if name != "cpu":
         return quantity.units
     milli = -(-abs(quantity.nanos) // 10**6)
@@ -26,12 +26,12 @@ def amount(name: str, quantity: Quantity) -> int:
 
 
 def amounts(written: Written | None) -> Amounts:
-    """A resource list as written in YAML. ValueError where a value is no quantity."""
+    """Convert a resource list as written in YAML. Raises ValueError if a value is not a quantity."""
     return {name: amount(name, parse_quantity(str(value))) for name, value in (written or {}).items()}
 
 
 def written_amount(name: str, count: int) -> str:
-    """`count` of the resource `name` as a person would write it: 1500m, 512Gi, 8."""
+    """Format `count` of the resource `name` in Kubernetes notation: 1500m, 512Gi, 8."""
     if name == "cpu":
         return str(Quantity(count * 10**6))
     family = (
@@ -41,12 +41,12 @@ def written_amount(name: str, count: int) -> str:
 
 
 def exceeded_resources(left: Mapping[str, int], right: Mapping[str, int]) -> list[str]:
-    """The resources of which `left` has more than `right`, among those that both name."""
+    """The resources that both name and of which `left` has more than `right`."""
     return sorted(name for name, count in left.items() if name in right and count > right[name])
 
 
 def times_in(requested: Iterable[tuple[str, int]], room: Mapping[str, int]) -> int:
-    """How often `requested` goes into `room`: 0 where nothing at all is asked, as in Kueue."""
+    """How many times `requested` fits into `room`; 0 if nothing is requested, as in Kueue."""
     least = -1
     for name, count in requested:
         fit = max(0, room.get(name, 0) // count) if count else UNLIMITED

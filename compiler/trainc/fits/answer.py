@@ -1,4 +1,4 @@
-"""The answer for each job: whether Kueue can ever admit it, and which of the jobs are admitted together."""
+"""Answer, for each job, whether Kueue can ever admit it, and which of the jobs can be admitted together."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from trainc.startup.records import dataclass, field
 Verdict: TypeAlias = Literal["fits", "never", "inactive", "refused", "admitted", "waits", "unknown"]
 
 _KUBE, _KUEUE = "kube-scheduler", "kueue"
-# Cause -> the kind without any object of which it says nothing about the cluster.
+# Cause -> the kind of which the snapshot must contain an object before the cause can be trusted.
 _HINGES_ON = {
     "local-queue-missing": "LocalQueue",
     "cluster-queue-missing": "ClusterQueue",
@@ -40,13 +40,13 @@ _HINGES_ON = {
 class Fit:
     """The answer for one job, `namespace/name`.
 
-    `verdict` is, for the job alone on the idle cluster, "fits", "never", "inactive" or "refused"; for all jobs together
-    "admitted" or "waits" in place of "fits"; "unknown" where the snapshot lacks a kind that it hinges on. `cause` is a
-    stable word for why not. `flavors` is pod set -> resource -> ResourceFlavor; `borrows` whether more is used than the
-    queue's own; `topology` "found", "not found" or None where it did not decide; `places` pod set -> domain -> pods.
-    `pods` and `requests` (milli-CPU, bytes, units) are what the quota is charged, per pod set. `queue` is the
-    LocalQueue. `scheduler` is "kueue"; "kube-scheduler" for a job without a queue, of which Kueue knows nothing: it
-    "fits" where the nodes, all of them empty, could hold the pods. No verdict says that anything is free now.
+    `verdict` for the job alone on the idle cluster is "fits", "never", "inactive" or "refused". For all jobs together,
+    "fits" becomes "admitted" or "waits". It is "unknown" if the snapshot lacks a kind that the answer depends on. `cause`
+    is a stable identifier of the reason. `flavors` maps pod set -> resource -> ResourceFlavor; `borrows` says whether
+    usage exceeds the queue's own quota; `topology` is "found", "not found", or None if it was not decisive; `places`
+    maps pod set -> domain -> pods. `pods` and `requests` (millicores, bytes, units) are charged to the quota, per pod
+    set. `queue` is the LocalQueue. `scheduler` is "kueue", or "kube-scheduler" for a job without a queue, which "fits"
+    if the nodes, when empty, can hold its pods. No verdict means that resources are free at the moment.
     """
 
     job: str
@@ -65,7 +65,7 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Fits:
-    """The answers for all jobs, in their order: each alone, and all together. `diagnostics` are about the snapshot."""
+    """The answers for all jobs in order, alone and together. `diagnostics` are about the snapshot."""
 
     alone: list[Fit]
     together: list[Fit]
@@ -73,10 +73,10 @@ class Fits:
 
 
 def fits(jobsets: Sequence[Json], cluster: Sequence[Json]) -> Fits:
-    """What Kueue would say to `jobsets`, with the cluster as its objects in `cluster` describe it.
+    """Predict how Kueue treats `jobsets` in the cluster that the objects in `cluster` describe.
 
-    `cluster` holds what `kubectl get -o yaml` prints, Lists or single objects; other kinds are ignored. Nothing is
-    raised for a snapshot that is wrong or not whole: `diagnostics` of the answer says so.
+    `cluster` contains the output of `kubectl get -o yaml`, as Lists or single objects; other kinds are ignored. An
+    invalid or incomplete snapshot raises no error but is reported in the `diagnostics` of the result.
     """
     read, problems = read_cluster(cluster)
     state = idle_state(read)
@@ -89,7 +89,7 @@ def fits(jobsets: Sequence[Json], cluster: Sequence[Json]) -> Fits:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """A job on its way to the scheduler. `verdict` and `cause` say why it never gets there."""
+    """A job before scheduling. `verdict` and `cause` are set if it never reaches the scheduler."""
 
     name: str
     workload: Workload | None = None
@@ -100,7 +100,7 @@ class _Job:
 
 
 def _readable_job(jobset: Json, cluster: Cluster) -> _Job:
-    """The job of a JobSet; one with a value of a wrong type, or an amount that cannot be read, is refused."""
+    """Read the job of a JobSet; a value of the wrong type or an unreadable amount makes it refused."""
     wrong = mistyped(jobset, ROOTS["JobSet"], NEWEST_RELEASE)
     if wrong is None:
         try:
@@ -132,7 +132,7 @@ def _job(jobset: Json, cluster: Cluster) -> _Job:
 
 
 def _closed(missing: bool, stopped: bool, queue: ClusterQueue | None, cluster: Cluster) -> str | None:
-    """Why a queue leads nowhere; None where it does lead somewhere."""
+    """Why a queue cannot admit anything; None if it can."""
     if missing:
         return "local-queue-missing"
     if stopped:
@@ -143,7 +143,7 @@ def _closed(missing: bool, stopped: bool, queue: ClusterQueue | None, cluster: C
 
 
 def _alone_each(jobs: Sequence[_Job], state: State) -> list[Fit]:
-    """Each job alone on the idle cluster; those of one shape in one queue are looked at once."""
+    """Each job alone on the idle cluster; jobs of the same shape in the same queue are evaluated once."""
     seen: dict[tuple[str, str, str], tuple[Entry, Shortfall | None]] = {}
     found = []
     for job in jobs:
@@ -166,7 +166,7 @@ def _alone_each(jobs: Sequence[_Job], state: State) -> list[Fit]:
 
 
 def _outside(job: _Job, cluster: Cluster) -> Fit:
-    """A job that never comes to Kueue's scheduler."""
+    """The answer for a job that never reaches Kueue's scheduler."""
     if job.workload is None or job.verdict != "fits":
         return _fit(job, job.verdict, job.cause, cluster, *job.diagnostics)
     lacking = node_shortfall(job.workload, cluster)
@@ -177,7 +177,7 @@ def _outside(job: _Job, cluster: Cluster) -> Fit:
 
 
 def _together(jobs: Sequence[_Job], alone: Sequence[Fit], state: State) -> list[Fit]:
-    """All jobs, submitted one after the other. One that waits may be admitted in the course of a later one."""
+    """All jobs, submitted in order. A waiting job may still be admitted when a later one is submitted."""
     everyone = Scheduler(state)
     entries: dict[int, Entry] = {}
     for order, job in enumerate(jobs):
@@ -198,7 +198,7 @@ def _with_others(job: _Job, alone: Fit, entry: Entry | None, cluster: Cluster) -
 def _fit(
     job: _Job, verdict: Verdict, cause: str | None, cluster: Cluster, *found: Assignment | Diagnostic | None
 ) -> Fit:
-    """An answer, with what was found for the job or what there is to say about it."""
+    """Build an answer from what was found for the job, or from the reason why nothing was."""
     assignment = next((one for one in found if isinstance(one, Assignment)), None)
     diagnostics = tuple(one for one in found if isinstance(one, Diagnostic))
     kind = _HINGES_ON.get(cause or "")
@@ -224,7 +224,7 @@ def _fit(
 
 
 def _places(found: Assignment | None) -> dict[str, dict[str, int]]:
-    """The pods per domain of each pod set that is placed."""
+    """The pods per domain of each placed pod set."""
     return {
         one.pod_set.name: {"/".join(values): count for values, count in one.placement}
         for one in (found.pod_sets if found else ())

@@ -1,4 +1,4 @@
-"""One look at a job: flavors for its pod sets, one after the other, then places for those that need them.
+"""One scheduling attempt: assign flavors to the pod sets in order, then place those that need a topology.
 
 Source: kubernetes-sigs/kueue pkg/scheduler/flavorassigner/{flavorassigner,tas_flavorassigner}.go.
 """
@@ -31,7 +31,7 @@ _FNV_OFFSET, _FNV_PRIME, _MASK = 0xCBF29CE484222325, 0x100000001B3, 2**64 - 1
 
 
 class Assigner:
-    """Looks for flavors and places in a queue, as the cluster is at one moment."""
+    """Assigns flavors and places in a queue, given the state of the cluster at one moment."""
 
     def __init__(self, state: State, queue: ClusterQueue) -> None:
         self.view = QueueView(state, queue)
@@ -39,7 +39,7 @@ class Assigner:
         self.trees = self.view.trees
 
     def assign(self, workload: Workload, progress: Progress = (), held: Chosen | None = None) -> Assignment:
-        """The best assignment from where the search stopped before, nothing but `held` where that is given."""
+        """The best assignment, resuming the search at `progress` and restricted to the flavors in `held` if given."""
         found = Assignment()
         whole = all(self._assign_group(workload, one, progress, held, found) for one in _grouped(workload))
         if found.settle() != Mode.NO and whole:
@@ -48,18 +48,18 @@ class Assigner:
         return found
 
     def _reserve(self, workload: Workload, found: Assignment) -> None:
-        """Write down where a job that waits would be placed on empty nodes, so that these are kept for it."""
+        """Record where a waiting job would be placed on empty nodes, so that these are reserved for it."""
         if found.mode == Mode.WAITS:
             result = self._search(workload, self._requests(found), empty=True)
             if isinstance(result, dict):
                 found.put(result)
 
-    # Flavors, group of pod sets by group.
+    # Flavors, by group of pod sets.
 
     def _assign_group(
         self, workload: Workload, members: Sequence[int], progress: Progress, held: Chosen | None, found: Assignment
     ) -> bool:
-        """Assign flavors to pod sets that belong together; False where the search ends here."""
+        """Assign flavors to pod sets that belong together; return False if the search ends here."""
         pod_sets = [workload.pod_sets[i] for i in members]
         requested = [self._requested(one) for one in pod_sets]
         total = _sum(requested)
@@ -94,14 +94,14 @@ class Assigner:
         return {**one.total, PODS: one.count} if covered else one.total
 
     def _own(self, one: PodSet, requested: Amounts, flavors: Mapping[str, Choice]) -> dict[str, Choice]:
-        """The flavors that a pod set takes of those of its group; one that asks for nothing takes those with a topology."""
+        """The flavors of the group that a pod set takes; one without requests takes those that have a topology."""
         if requested:
             return {name: choice for name, choice in flavors.items() if name in requested}
         if one.topology.group is not None:
             return {name: choice for name, choice in flavors.items() if choice.flavor in self.trees}
         return {}
 
-    # Places on the topology.
+    # Placement on the topology.
 
     def _place(self, workload: Workload, found: Assignment) -> None:
         requests = self._requests(found)
@@ -123,7 +123,7 @@ class Assigner:
                 found.lower(failed, Mode.NO)
 
     def _requests(self, found: Assignment) -> list[tuple[str, Request]]:
-        """The pod sets to be placed, by flavor; a pod set that cannot be is given its error."""
+        """The pod sets to place, by flavor; a pod set that cannot be placed gets its error set."""
         by_flavor: dict[str, list[PodSet]] = {}
         for one in found.pod_sets:
             wanted = one.pod_set.topology.explicit or self.view.places_all
@@ -138,7 +138,7 @@ class Assigner:
         return [(name, request) for name in sorted(by_flavor) for request in _paired(by_flavor[name])]
 
     def _search(self, workload: Workload, requests: Sequence[tuple[str, Request]], *, empty: bool) -> Places:
-        """Places for every request, on the nodes as they are or as if nothing ran there."""
+        """Place every request, on the nodes in their current state or (`empty`) as if nothing was running."""
         known, occupied = self.view.state.places, self.view.state.occupied
         if not (empty or any(occupied.taken(self.trees[name]) for name, _ in requests)):
             empty = True
@@ -180,9 +180,9 @@ def _sum(parts: Sequence[Amounts]) -> Amounts:
 
 
 def _kueue_order(resource: str) -> int:
-    """Kueue goes through resources in the order of a hash of their names (pkg/resources/slice_requests.go).
+    """The order in which Kueue visits resources: by a hash of their names (pkg/resources/slice_requests.go).
 
-    It decides which of several things that are wrong is reported, never the verdict.
+    It determines which of several problems is reported, but never the verdict.
     """
     value = _FNV_OFFSET
     for byte in resource.encode("utf-8", "surrogatepass"):
@@ -199,7 +199,7 @@ def _allowed(held: Chosen | None, pod_sets: Sequence[PodSet], resource: str) -> 
 
 
 def _grouped(workload: Workload) -> list[list[int]]:
-    """The pod sets by index, those of one pod set group together, in the order of their first."""
+    """The indexes of the pod sets, with those of a pod set group together, ordered by the first of each group."""
     return list(_by_group(enumerate(workload.pod_sets)))
 
 
@@ -212,7 +212,7 @@ def _by_group(pod_sets: Iterator[tuple[int, PodSet]]) -> Iterator[list[int]]:
 
 
 def _paired(pod_sets: Sequence[PodSet]) -> Iterator[Request]:
-    """The placement requests of one flavor: each pod set alone, or the two of a group with the smaller as leader."""
+    """The placement requests of one flavor: a single pod set, or the two of a group with the smaller one as leader."""
     for members in _by_group(iter(enumerate(pod_sets))):
         workers, leader = pod_sets[members[0]], pod_sets[members[1]] if len(members) > 1 else None
         if leader and leader.count > workers.count:

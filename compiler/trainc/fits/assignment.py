@@ -1,4 +1,4 @@
-"""What the scheduler finds for a job: the flavors and domains of its pod sets, or why there are none."""
+"""The result of scheduling a job: the flavors and domains of its pod sets, or the reason why there are none."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from trainc.fits.topology import Placement
 from trainc.fits.workload import PodSet
 from trainc.startup.records import dataclass, field
 
-# Pod set by pod set: resource -> the index of the flavor at which the search stopped, -1 where it read the whole list.
+# By pod set: resource -> index of the flavor at which the search stopped, -1 if all flavors were tried.
 Progress: TypeAlias = tuple[Mapping[str, int], ...]
 # Pod set -> resource -> flavor.
 Chosen: TypeAlias = Mapping[str, Mapping[str, str]]
 
 
 class Mode(IntEnum):
-    """How a flavor could be had: not at all, once others leave, or now."""
+    """Whether a flavor is unavailable, available once other jobs finish, or available now."""
 
     NO = 0
     WAITS = 1
     FITS = 2
 
 
-# Why not, the mildest first.
+# Causes, mildest first.
 TOPOLOGY, QUOTA_TAKEN, TOO_MUCH, NO_MATCH = "topology", "waiting-for-quota", "exceeds-max-quota", "no-matching-flavor"
 _SEVERITY = ("", TOPOLOGY, QUOTA_TAKEN, TOO_MUCH, NO_MATCH)
 NOT_COVERED, NO_TOPOLOGY, SEVERAL = "resource-not-covered", "no-topology-flavor", "several-topologies"
@@ -40,7 +40,7 @@ def more_severe(left: str, right: str) -> str:
 
 @dataclass(slots=True)
 class Choice:
-    """A flavor chosen for a resource: how it can be had, how far the quota is borrowed from, and where the search stopped."""
+    """A flavor chosen for a resource: its mode, how far up the tree quota is borrowed, and where the search stopped."""
 
     flavor: str
     mode: Mode
@@ -50,9 +50,9 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What came of trying a flavor: its mode, the cause why not, and in words what does not match.
+    """The result of trying a flavor: its mode, the cause if it does not fit, and a description of the mismatch.
 
-    `short` holds the resources of which there can never be enough: resource -> what is asked and the most there can be.
+    `short` maps resources that can never suffice to (requested amount, largest possible amount).
     """
 
     mode: Mode
@@ -66,9 +66,9 @@ Attempts: TypeAlias = dict[str, Attempt]
 
 @dataclass(slots=True)
 class Assigned:
-    """What a pod set got. `waiting` says that some flavor is not free, `failed` that none was found.
+    """The assignment of a pod set. `waiting` means that some flavor is in use, `failed` that none was found.
 
-    `error` is the cause of what cannot end well whatever the flavors; `uncovered` a resource that the queue lacks.
+    `error` is a cause that no flavor can avoid; `uncovered` is a resource that the queue does not cover.
     """
 
     pod_set: PodSet
@@ -95,9 +95,9 @@ class Assigned:
 
 @dataclass(slots=True)
 class Assignment:
-    """The outcome for a job: its pod sets as far as the search came. `level` is how far quota is borrowed from.
+    """The result for a job: its pod sets as far as the search got. `level` is how far up the tree quota is borrowed.
 
-    `saw_nodes` says that it depends on what is placed on the nodes.
+    `saw_nodes` means that the result depends on what is placed on the nodes.
     """
 
     pod_sets: list[Assigned] = field(default_factory=list)
@@ -108,7 +108,7 @@ class Assignment:
 
     @property
     def progress(self) -> Progress:
-        """How far the search of each pod set came."""
+        """How far the search of each pod set got."""
         return tuple({name: choice.tried for name, choice in one.flavors.items()} for one in self.pod_sets)
 
     @property
@@ -117,7 +117,7 @@ class Assignment:
         return {one.pod_set.name: {res: c.flavor for res, c in one.flavors.items()} for one in self.pod_sets}
 
     def add(self, one: Assigned) -> None:
-        """Add a pod set and charge what it uses."""
+        """Add a pod set and charge its usage."""
         self.pod_sets.append(one)
         for name, choice in one.flavors.items():
             self.level = max(self.level, choice.level)
@@ -130,19 +130,19 @@ class Assignment:
         return self.mode
 
     def put(self, places: Mapping[str, Placement]) -> None:
-        """Write down where pod sets go."""
+        """Record the placement of pod sets."""
         for one in self.pod_sets:
             one.placement = places.get(one.pod_set.name, one.placement)
 
     def lower(self, one: Assigned, mode: Mode) -> None:
-        """Set the mode of a pod set's flavors, and of the whole."""
+        """Set the mode of a pod set's flavors, and with it that of the whole assignment."""
         one.waiting = True
         for choice in one.flavors.values():
             choice.mode = mode
         self.mode = mode
 
     def cause(self, queue: ClusterQueue) -> str:
-        """Why there is no assignment; empty where there is one."""
+        """Why there is no assignment; empty if there is one."""
         error = next((one.error for one in self.pod_sets if one.error), "")
         if error or self.mode != Mode.NO:
             return error
@@ -152,7 +152,7 @@ class Assignment:
 
 
 def _pod_set_cause(one: Assigned, queue: ClusterQueue) -> str:
-    """Per resource group the mildest cause, for any of its flavors would do; among groups the most severe."""
+    """The mildest cause within each resource group, as any flavor would do; the most severe one across groups."""
     if one.no_place:
         return TOPOLOGY
     if one.mode != Mode.NO:

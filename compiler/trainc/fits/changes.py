@@ -1,4 +1,4 @@
-"""What a change does to the answers: jobs that can never be admitted any more, and what a change of the queues does to all jobs."""
+"""Describe how a change affects the answers: jobs that can no longer be admitted, and changes of the queues."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trainc.fits.cluster import Cluster, ClusterQueue
 from trainc.fits.snapshot import read_cluster
 from trainc.fits.words import amount_with_unit, bare_amount
 
-# The JobSets and the cluster of one side.
+# The JobSets and the cluster of one side of the change.
 Side: TypeAlias = tuple[Sequence[Json], Sequence[Json]]
 
 _BLOCKED = ("never", "inactive", "refused")
@@ -19,7 +19,7 @@ _MOST_NAMED = 5
 
 
 def fit_changes(before: Side, after: Side) -> list[str]:
-    """Sentences about jobs whose answer changes, and about quotas that change; one alone where a snapshot is not whole."""
+    """Sentences about jobs and quotas that change; a single one if a snapshot is incomplete."""
     answers = fits(*before), fits(*after)
     if any(one.severity == "error" for found in answers for one in found.diagnostics):
         return [
@@ -40,7 +40,7 @@ def _jobs(old: Mapping[str, Fit], new: Mapping[str, Fit]) -> Iterator[str]:
             yield f"{job} can now be admitted, which was impossible before."
 
 
-# For a job that is new, and for one that could be admitted before.
+# For a new job, and for one that could be admitted before.
 _BLOCK_WORDS = {
     "never": ("can never be admitted", "can no longer be admitted"),
     "inactive": ("uses a queue that admits nothing", "now uses a queue that admits nothing"),
@@ -49,7 +49,7 @@ _BLOCK_WORDS = {
 
 
 def _queues(before: Cluster, after: Cluster, old: Mapping[str, Fit], found: Fits) -> Iterator[str]:
-    """What changes about each queue, and how many of its jobs can never be admitted after it."""
+    """The changes of each queue, and how many of its jobs can never be admitted afterwards."""
     for name in sorted({*before.cluster_queues, *after.cluster_queues}):
         was, now = before.cluster_queues.get(name), after.cluster_queues.get(name)
         if was and not now:
@@ -72,7 +72,7 @@ def _quota(before: ClusterQueue, after: ClusterQueue) -> Iterator[str]:
 
 
 def _consequence(name: str, cluster: Cluster, old: Mapping[str, Fit], found: Fits) -> str:
-    """How many of a queue's jobs, and of those that could be admitted before, can never be."""
+    """How many of a queue's jobs can never be admitted, and how many of those could be before."""
     of_queue = {place for place, local in cluster.local_queues.items() if local.cluster_queue == name}
     blocked = [
         fit.job

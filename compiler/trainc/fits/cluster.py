@@ -1,4 +1,4 @@
-"""A cluster as its own objects describe it: queues, cohorts, flavors, topologies, nodes, namespaces and their limits.
+"""The data model of a cluster: queues, cohorts, flavors, topologies, nodes, namespaces and their limits.
 
 Source: kubernetes-sigs/kueue apis/kueue/v1beta2 (fields and their defaults).
 """
@@ -20,7 +20,7 @@ HOSTNAME = "kubernetes.io/hostname"
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """What a queue or cohort has of one resource in one flavor; a limit of None limits nothing."""
+    """The quota of a queue or cohort for one resource in one flavor; a limit of None means unlimited."""
 
     nominal: int
     borrowing: int | None = None
@@ -32,7 +32,7 @@ Quotas: TypeAlias = Mapping[FlavorResource, Quota]
 
 @dataclass(frozen=True, slots=True)
 class Flavor:
-    """A ResourceFlavor: which nodes it stands for. `topology` names a Topology where pods are placed on domains."""
+    """A ResourceFlavor and the nodes it selects. `topology` names the Topology if pods are placed on domains."""
 
     name: str
     labels: Mapping[str, str]
@@ -43,7 +43,7 @@ class Flavor:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A resource group of a ClusterQueue: the resources it covers and its flavors in order of preference."""
+    """A resource group of a ClusterQueue: the resources it covers, and its flavors in order of preference."""
 
     covered: frozenset[str]
     flavors: tuple[str, ...]
@@ -51,10 +51,10 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class ClusterQueue:
-    """A ClusterQueue. `namespaces` selects who may use it; None lets nobody in.
+    """A ClusterQueue. `namespaces` selects the namespaces that may use it; None matches none.
 
-    `strict` is StrictFIFO; `tries_next` whether a flavor that needs borrowing is not the last word; `preempts_borrowing`
-    and `reclaims_any` what its preemption policy allows; `checks` the admission checks it has.
+    `strict` means StrictFIFO; `tries_next`, that the next flavor is tried before borrowing; `preempts_borrowing` and
+    `reclaims_any` come from its preemption policy; `checks` are its admission checks.
     """
 
     name: str
@@ -81,7 +81,7 @@ class ClusterQueue:
 
 @dataclass(frozen=True, slots=True)
 class Cohort:
-    """A Cohort: its parent, empty for none, and the quota that it has itself."""
+    """A Cohort: its parent (empty for none) and its own quota."""
 
     name: str
     parent: str
@@ -90,7 +90,7 @@ class Cohort:
 
 @dataclass(frozen=True, slots=True)
 class LocalQueue:
-    """A LocalQueue: the ClusterQueue behind it, and whether it is stopped."""
+    """A LocalQueue: its ClusterQueue, and whether it is stopped."""
 
     cluster_queue: str
     stopped: bool
@@ -98,7 +98,7 @@ class LocalQueue:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node that is ready and takes pods, with what it can allocate."""
+    """A Ready and schedulable node with its allocatable resources."""
 
     name: str
     labels: Mapping[str, str]
@@ -108,7 +108,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Everything a snapshot holds. `local_queues` by namespace and name; `kinds` counts the objects of each kind."""
+    """The contents of a snapshot. `local_queues` is keyed by (namespace, name); `kinds` counts the objects by kind."""
 
     flavors: Mapping[str, Flavor] = field(default_factory=dict)
     topologies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -122,11 +122,11 @@ class Cluster:
     kinds: Mapping[str, int] = field(default_factory=dict)
 
     def parent(self, cohort: str) -> str:
-        """The name of a cohort's parent; a cohort that only queues name has none."""
+        """The name of a cohort's parent; empty for a cohort that has no object of its own."""
         return self.cohorts[cohort].parent if cohort in self.cohorts else ""
 
     def loops(self, cohort: str) -> bool:
-        """Whether the way up from `cohort` runs in a circle."""
+        """Whether the chain of parents of `cohort` contains a cycle."""
         seen: set[str] = set()
         while cohort and cohort not in seen:
             seen.add(cohort)
@@ -134,7 +134,7 @@ class Cluster:
         return bool(cohort)
 
     def faults(self, queue: ClusterQueue) -> list[str]:
-        """Why Kueue keeps a ClusterQueue inactive, in words that complete "it is inactive: ..."; empty if it is active."""
+        """Why Kueue keeps a ClusterQueue inactive, to complete "it is inactive: ..."; empty if it is active."""
         found = ["it is stopped (stopPolicy)"] if queue.stopped else []
         for name in queue.flavors:
             flavor = self.flavors.get(name)

@@ -1,4 +1,4 @@
-"""What is to be placed on a topology, in terms of its levels, and the answer that there is no place."""
+"""A placement request in terms of topology levels, and the answer that there is no place."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from trainc.fits.topology import Values
 from trainc.fits.workload import PodSet
 from trainc.startup.records import dataclass, field
 
-# What is taken of each lowest domain, in parts to be added up.
+# The usage of each lowest-level domain, as several mappings to be added up.
 Taken: TypeAlias = Sequence[Mapping[Values, Amounts]]
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The pods to be placed together: a pod set, and with it the single pod of its group's other pod set, the leader."""
+    """Pods to place together: a pod set and, as the leader, the single pod of the other pod set in its group."""
 
     workers: PodSet
     leader: PodSet | None
@@ -25,9 +25,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class NoPlace:
-    """That pods found no place: the domain of `level` with the most room holds `most` of the `count` wanted.
+    """No place was found: of the `count` requested, the roomiest domain of `level` holds `most`.
 
-    Both count slices of `size` pods. `reason` says what else was wrong, such as a level that the topology lacks.
+    Both count slices of `size` pods. `reason` describes another problem, such as a level missing from the topology.
     """
 
     reason: str = ""
@@ -39,7 +39,7 @@ class NoPlace:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is looked for, in terms of levels of the tree. `inner` is the slice size by level below the outer slices."""
+    """The request in terms of tree levels. `inner` is the slice size for each level below the outer slices."""
 
     count: int
     leaders: int

@@ -1,4 +1,4 @@
-"""Diagnostics about a job that cannot run, and about a snapshot that is not whole."""
+"""Diagnostics about jobs that cannot run and about incomplete snapshots."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _QUEUE_PATH: Path = ("metadata", "labels", QUEUE)
 
 
 def refused_job(job: str, found: list[Refusal]) -> list[Diagnostic]:
-    """Why Kueue does not take a JobSet."""
+    """Why Kueue refuses a JobSet."""
     hint = "change the field, or Kueue's webhook rejects the JobSet"
     return [_about(job, "RefusedByKueue", message, hint, path) for _, path, message in found]
 
@@ -24,7 +24,7 @@ def refused_job(job: str, found: list[Refusal]) -> list[Diagnostic]:
 def inactive_queue(
     job: str, cause: str, workload: Workload, queue: ClusterQueue | None, cluster: Cluster
 ) -> Diagnostic:
-    """Why a job's queue leads nowhere."""
+    """Why a job's queue cannot admit anything."""
     namespace = workload.namespace
     local = cluster.local_queues.get((namespace, workload.queue))
     if not namespace:
@@ -56,14 +56,14 @@ def _list_of(words: str, known: list[str], none: str) -> str:
 
 
 def never_admitted(job: str, why: Shortfall, workload: Workload, *, by_kueue: bool = True) -> Diagnostic:
-    """Why a job can never be admitted, or never be placed by kube-scheduler."""
+    """Why a job can never be admitted by Kueue, or never be placed by kube-scheduler."""
     index = next((one.index for one in workload.pod_sets if one.name == why.pod_set), None)
     path: Path = () if index is None else ("spec", "replicatedJobs", index)
     return _about(job, "NeverFits" if by_kueue else "NoNodeFits", why.message, why.hint, path or _QUEUE_PATH)
 
 
 def undecided_job(job: str, kind: str) -> Diagnostic:
-    """That a job cannot be judged, for the snapshot has no object of a kind."""
+    """A job cannot be judged because the snapshot has no object of `kind`."""
     return _about(
         job,
         "SnapshotIncomplete",
@@ -81,9 +81,9 @@ def _fetch_hint() -> str:
 
 
 def missing_kinds(cluster: Cluster, *, queued: bool, unqueued: bool) -> Iterator[Diagnostic]:
-    """What a snapshot lacks: an error for a kind that is referred to, an info for the rest.
+    """What a snapshot lacks: an error for a kind that is referred to, an info for any other.
 
-    `queued` and `unqueued` say whether there are jobs with a queue, and jobs without one.
+    `queued` and `unqueued` say whether there are jobs with and without a queue.
     """
     needs = _needed(cluster, queued=queued, unqueued=unqueued)
     for kind, needed in needs.items():
@@ -101,7 +101,7 @@ def missing_kinds(cluster: Cluster, *, queued: bool, unqueued: bool) -> Iterator
 
 
 def _needed(cluster: Cluster, *, queued: bool, unqueued: bool) -> dict[str, str]:
-    """Kind -> why a snapshot without any object of it cannot be right; empty where it can."""
+    """Kind -> why a snapshot without any object of that kind is incomplete; empty if it is complete."""
     queues = cluster.cluster_queues.values()
     topologies = any(flavor.topology for flavor in cluster.flavors.values())
     on_nodes = {"its flavors assign pods to nodes": topologies, "jobs without a queue are placed on nodes": unqueued}

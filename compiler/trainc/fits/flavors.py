@@ -1,7 +1,7 @@
-"""The search for a flavor: those of a resource group in order, for pod sets that belong together.
+"""The search for a flavor: tries those of a resource group in order, for pod sets that belong together.
 
 Source: kubernetes-sigs/kueue pkg/scheduler/flavorassigner/{flavorassigner,tas_flavorassigner,flavor_assigner_attempts}.go.
-Nobody is preempted here: what could only be had that way has mode WAITS.
+Preemption is not simulated: what would require it has mode WAITS.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from trainc.fits.workload import PodSet
 from trainc.startup.records import dataclass, field
 
 PlacesKey: TypeAlias = tuple[str, tuple[tuple[str, str], ...]]
-# The places of each pod set, or the pod set that finds none.
+# The places of each pod set, or the pod set for which none was found.
 Places: TypeAlias = "Placements | tuple[str, NoPlace]"
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The cluster as the scheduler sees it at one moment: what is there, and what of the quota and the nodes is taken.
+    """The state of the cluster at one moment of scheduling: its objects, and the quota and nodes in use.
 
-    `places` remembers where jobs would go on empty nodes, by their shape and the flavors they are placed in.
+    `places` caches where jobs would go on empty nodes, by their shape and flavors.
     """
 
     cluster: Cluster
@@ -43,8 +43,8 @@ class State:
 class QueueView:
     """A queue with the topologies of its flavors.
 
-    `places_all` says that every pod set is placed on domains, asked for or not: all flavors have a topology. A queue
-    without flavors counts as such a one.
+    `places_all` means that every pod set is placed on domains, even without a request for it, because all flavors have a
+    topology. This includes queues without flavors.
     """
 
     def __init__(self, state: State, queue: ClusterQueue) -> None:
@@ -55,7 +55,7 @@ class QueueView:
         self.places_all = all(name in self.trees for name in queue.flavors)
 
     def mismatch(self, name: str, group: Group, one: PodSet) -> str:
-        """Why a pod set cannot use a flavor; empty where it can. MalformedSelector where its affinity is unreadable."""
+        """Why a pod set cannot use a flavor; empty if it can. Raises MalformedSelector if its affinity is unreadable."""
         flavor = self.state.cluster.flavors[name]
         wrong = self._topology_mismatch(name, group, one)
         if wrong:
@@ -79,9 +79,9 @@ class QueueView:
 
 @dataclass(slots=True)
 class GroupSearch:
-    """The search of one group for `pod_sets`, which ask for `requested` of it together.
+    """The search of one resource group for `pod_sets`, which together request `requested`.
 
-    `before` is what earlier pod sets of the job use; `allowed` the flavors that a second look of one cycle keeps to.
+    `before` is the usage of earlier pod sets of the job; `allowed` restricts a repeated search within a cycle.
     """
 
     view: QueueView
@@ -95,7 +95,7 @@ class GroupSearch:
     malformed: bool = False
 
     def run(self, start: int) -> dict[str, Choice]:
-        """The best flavor for each resource, from the flavor at index `start` on; nothing where there is none."""
+        """The best flavor for each resource, from the flavor at index `start` on; empty if there is none."""
         best: dict[str, Choice] = {}
         best_rank, last = (Mode.NO, 0), -1
         for at in range(start, len(self.group.flavors)):
@@ -116,7 +116,7 @@ class GroupSearch:
         return best
 
     def _usable(self, name: str) -> bool:
-        """Whether a flavor suits all pod sets, whatever is left of it."""
+        """Whether a flavor is suitable for all pod sets, regardless of the quota left."""
         if self.allowed is not None and name not in self.allowed:
             return False
         try:
@@ -142,7 +142,7 @@ class GroupSearch:
         return choices, rank
 
     def _quota(self, name: str, resource: str, short: dict[str, tuple[int, int]]) -> tuple[Mode, int, str]:
-        """How a flavor's resource could be had, how far from home, and why not."""
+        """The mode of a flavor's resource, how far up the tree it borrows, and the cause if it does not fit."""
         node, queue, used = self.view.node, self.view.queue, self.view.state.used
         key = (name, resource)
         wanted, most = self.before.get(key, 0) + self.requested[resource], node.potential(key)
@@ -159,7 +159,7 @@ class GroupSearch:
 
 
 def merge_attempts(attempts: Attempts, others: Mapping[str, Attempt], group: Group) -> None:
-    """Join what was found out about the flavors of a group for one more resource; the worse counts."""
+    """Merge the attempts for one more resource into those of the group; the worse one counts."""
     for name, other in others.items():
         known = attempts.get(name)
         attempts[name] = _worse(known, other) if known else other

@@ -1,4 +1,4 @@
-"""The answers as text for people and as JSON for programs."""
+"""Format the answers as text and as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_DOMAINS = 8
 
 
 def fits_text(found: Fits) -> str:
-    """A line for each job, below it what its pods get, and how many there are of each verdict."""
+    """A line for each job, followed by the resources of its pods; then the number of jobs for each verdict."""
     width = max((len(fit.job) for fit in found.alone), default=0)
     lines = []
     for alone, together in zip(found.alone, found.together, strict=True):
@@ -25,7 +25,7 @@ def fits_text(found: Fits) -> str:
 
 
 def verdict_text(alone: Fit, together: Fit) -> str:
-    """Both answers for a job in one line."""
+    """Both answers for a job on one line."""
     if alone.scheduler != "kueue":
         return "no queue: " + ("the nodes have room for it" if alone.verdict == "fits" else f"never ({alone.cause})")
     text = alone.verdict if alone.cause is None else f"{alone.verdict} ({alone.cause})"
@@ -71,7 +71,7 @@ def _counted(counts: Counter[Any], words: tuple[str, ...]) -> str:
 
 
 def fits_json(found: Fits) -> dict[str, Any]:
-    """The shape that docs/fits.md describes."""
+    """Return the answers in the shape documented in docs/fits.md."""
     jobs = [
         {
             "job": alone.job,
@@ -100,7 +100,7 @@ def _entry(fit: Fit) -> dict[str, Any]:
 
 
 def fits_by_job(found: Fits) -> dict[str, str]:
-    """The answer for each job in a line, with the reason where it can never run."""
+    """The answer for each job on one line, with the reason if it can never run."""
     return {
         alone.job: ": ".join((verdict_text(alone, together), *(one.message for one in alone.diagnostics)))
         for alone, together in zip(found.alone, found.together, strict=True)

@@ -1,6 +1,6 @@
-"""The objects of a snapshot, kind by kind, read with the types of their values checked.
+"""Read the objects of a snapshot, kind by kind, with type checks.
 
-Source: kubernetes-sigs/kueue apis/kueue/v1beta2; the older names of v1beta1 are read, too.
+Source: kubernetes-sigs/kueue apis/kueue/v1beta2; the older field names of v1beta1 are accepted as well.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from trainc.fits.cluster import (
     Quota,
 )
 
-# Kueue's own bound: apis/kueue/v1beta2/topology_types.go.
+# Kueue's limit: apis/kueue/v1beta2/topology_types.go.
 _MOST_LEVELS = 16
 
 
 class WrongValue(ValueError):
-    """A value of the wrong type or without meaning, and its path in the object."""
+    """A value of the wrong type or without meaning, with its path in the object."""
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(message)
@@ -77,7 +77,7 @@ def _taints(value: Any, path: str) -> tuple[Json, ...]:
 
 
 def _typed(value: Any, definition: str, path: str) -> Json:
-    """A value of a type that JobSets have, too."""
+    """Check a value against a type that JobSets use as well."""
     wrong = mistyped(value, definition, NEWEST_RELEASE)
     if wrong is not None:
         place = ".".join((path, *map(str, wrong)))
@@ -91,7 +91,7 @@ def labels_of(document: Json) -> dict[str, str]:
 
 
 def flavor_of(name: str, document: Json) -> Flavor:
-    """A ResourceFlavor."""
+    """Read a ResourceFlavor."""
     spec = _spec(document)
     topology = _text(spec.get("topologyName"), "spec.topologyName")
     tolerations = _list(spec.get("tolerations"), "spec.tolerations")
@@ -105,7 +105,7 @@ def flavor_of(name: str, document: Json) -> Flavor:
 
 
 def levels_of(_: str, document: Json) -> tuple[str, ...]:
-    """The labels of the levels of a Topology, from the top."""
+    """The labels of a Topology's levels, from the top."""
     levels = _maps(_spec(document).get("levels"), "spec.levels")
     if not 0 < len(levels) <= _MOST_LEVELS:
         raise WrongValue("spec.levels", f"spec.levels has {len(levels)} levels; 1 to {_MOST_LEVELS} are allowed")
@@ -113,7 +113,7 @@ def levels_of(_: str, document: Json) -> tuple[str, ...]:
 
 
 def node_of(name: str, document: Json) -> Node | None:
-    """A node; None for one that Kueue leaves out: not Ready, or unschedulable."""
+    """Read a node; None if Kueue ignores it because it is not Ready or unschedulable."""
     spec, status = _spec(document), _map(document.get("status"), "status")
     conditions = _maps(status.get("conditions"), "status.conditions")
     ready = next((one.get("status") for one in conditions if one.get("type") == "Ready"), None)
@@ -123,7 +123,7 @@ def node_of(name: str, document: Json) -> Node | None:
 
 
 def local_queue_of(_: str, document: Json) -> LocalQueue:
-    """A LocalQueue."""
+    """Read a LocalQueue."""
     spec = _spec(document)
     return LocalQueue(_text(spec.get("clusterQueue"), "spec.clusterQueue"), _stopped(spec))
 
@@ -133,14 +133,14 @@ def _stopped(spec: Json) -> bool:
 
 
 def cohort_of(name: str, document: Json) -> Cohort:
-    """A Cohort."""
+    """Read a Cohort."""
     spec = _spec(document)
     parent = _text(spec.get("parentName") or spec.get("parent"), "spec.parentName")
     return Cohort(name, parent, _quotas(spec))
 
 
 def cluster_queue_of(name: str, document: Json) -> ClusterQueue:
-    """A ClusterQueue."""
+    """Read a ClusterQueue."""
     spec = _spec(document)
     policy = _map(spec.get("preemption"), "spec.preemption")
     within = _map(policy.get("borrowWithinCohort"), "spec.preemption.borrowWithinCohort")
@@ -202,7 +202,7 @@ def _quota(resource: Json, path: str) -> Quota:
 
 
 def limit_range_of(_: str, document: Json) -> Json:
-    """A LimitRange, once its amounts have been read."""
+    """Return a LimitRange after checking its amounts."""
     for i, item in enumerate(_maps(_spec(document).get("limits"), "spec.limits")):
         for name in ("max", "min", "default", "defaultRequest"):
             amounts(_map(item.get(name), f"spec.limits[{i}].{name}"))
@@ -212,7 +212,7 @@ def limit_range_of(_: str, document: Json) -> Json:
 
 
 def overhead_of(_: str, document: Json) -> Json:
-    """What the pods of a RuntimeClass take beside their containers."""
+    """The overhead of a RuntimeClass, i.e. what its pods use in addition to their containers."""
     overhead = _map(_map(document.get("overhead"), "overhead").get("podFixed"), "overhead.podFixed")
     amounts(overhead)
     return overhead

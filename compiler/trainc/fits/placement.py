@@ -1,7 +1,7 @@
-"""Choosing the domains for the pods of a pod set, as Kueue's topology-aware scheduling does.
+"""Choose the domains for the pods of a pod set, as Kueue's topology-aware scheduling does.
 
-First the number of pods (and slices of pods) that each domain holds is counted from the nodes up; then a level and the
-domains on it are chosen; then the choice is refined level by level downwards.
+First, the number of pods (and slices of pods) that each domain can hold is counted from the nodes up. Then a level and
+domains on that level are chosen, and the choice is refined level by level downwards.
 Source: kubernetes-sigs/kueue pkg/cache/scheduler/tas_flavor_snapshot.go (findTopologyAssignment).
 """
 
@@ -19,7 +19,7 @@ Placements: TypeAlias = dict[str, Placement]
 
 
 def find_place(tree: Tree, request: Request, taken: Taken) -> Placements | NoPlace:
-    """Where the pods of a request go, by pod set, with what is taken of the domains; or why there is no place."""
+    """Where the pods of a request go, by pod set, given the usage of the domains; or why there is no place."""
     wanted = _wanted(tree, request.workers.topology, request)
     if isinstance(wanted, NoPlace):
         return wanted
@@ -40,7 +40,7 @@ def find_place(tree: Tree, request: Request, taken: Taken) -> Placements | NoPla
 
 
 def has_levels(tree: Tree, requested: TopologyRequest) -> bool:
-    """Whether a topology has every level that is asked for."""
+    """Whether a topology has every requested level."""
     key = _level_key(tree, requested)
     return key is not None and tree.level(key) >= 0 and all(tree.level(level) >= 0 for level, _ in requested.slices)
 

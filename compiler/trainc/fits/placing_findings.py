@@ -1,4 +1,4 @@
-"""Where diagnostics about jobs and snapshots stand: in the TrainJob that a JobSet was compiled from, or in the snapshot."""
+"""Locate diagnostics about jobs and snapshots: in the TrainJob that a JobSet was compiled from, or in the snapshot."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trainc.startup.records import replace
 
 _STEP = pattern(r'\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]|([^.\[\]]+)')
 _QUEUE = pattern(r"ClusterQueue [-a-z0-9.]*[a-z0-9]")
-# Where a TrainJob says what a part of it asks for: the first of them that it has.
+# The fields in which a TrainJob states the requests of a part; the first one present is used.
 _TRAINER = (("trainer", "numNodes"), ("trainer", "resourcesPerNode"), ("trainer",), ())
 _INITIALIZER = (("initializer",), ())
 
@@ -23,9 +23,9 @@ _INITIALIZER = (("initializer",), ())
 def place_in_input(
     found: Iterable[Diagnostic], homes: Mapping[str, Document], jobsets: Sequence[Any], snapshot: Sequence[Document]
 ) -> list[Diagnostic]:
-    """Diagnostics about JobSets, at the lines of the documents that they come from: by `namespace/name`, TrainJob or JobSet.
+    """Locate diagnostics about JobSets in the TrainJob or JobSet documents they come from, by `namespace/name`.
 
-    The hint ends with the line of the queue that is in the way.
+    The hint ends with the location of the queue that prevents admission.
     """
     known = {f"JobSet {job_name(*place(jobset))}": jobset for jobset in jobsets}
     queues = _by_name(snapshot)
@@ -38,7 +38,7 @@ def place_in_input(
 
 
 def _line_of_queue(message: str, queues: Mapping[str, Document]) -> str:
-    """Where the ClusterQueue that a message names says what is in the way; nothing where it names none of the snapshot."""
+    """The location of the ClusterQueue that a message names; empty if it names none of the snapshot."""
     named_queue = _QUEUE.search(message)
     document = queues.get(named_queue.group()) if named_queue else None
     if document is None:
@@ -56,7 +56,7 @@ def _at(one: Diagnostic, home: Document, jobset: Any) -> Diagnostic:
 
 
 def _in_trainjob(path: Path, home: Document, jobset: Any) -> Path:
-    """The field of a TrainJob that a path of its JobSet comes from, as far as that is certain."""
+    """The TrainJob field that a path of its JobSet comes from, as far as it can be determined."""
     if path[:1] == ("metadata",):
         key = path[-1]
         written = (home.data.get("metadata") or {}).get(str(path[1])) if len(path) > 1 else None
@@ -81,7 +81,7 @@ def _has(data: Any, path: Path) -> bool:
 
 
 def place_in_snapshot(found: Iterable[Diagnostic], documents: Sequence[Document]) -> list[Diagnostic]:
-    """Diagnostics about a snapshot, at the lines of its files."""
+    """Locate diagnostics about a snapshot in its files."""
     known = _by_name(documents)
     return [
         replace(one, source=known[one.object].locate(_steps(one.path))) if one.object in known else one for one in found
@@ -93,5 +93,5 @@ def _by_name(documents: Sequence[Document]) -> dict[str, Document]:
 
 
 def _steps(path: str) -> Path:
-    """A path as it is written in a diagnostic, step by step."""
+    """Split a path in the notation of diagnostics into its steps."""
     return tuple(int(index) if index else key or word for index, key, word in _STEP.findall(path))

@@ -1,4 +1,4 @@
-"""Quota in the tree of queues and cohorts: what a queue has, may borrow and lend, and what others have taken.
+"""Quota in the tree of queues and cohorts: nominal quota, borrowing, lending and usage.
 
 Source: kubernetes-sigs/kueue pkg/cache/scheduler/resource_node.go and
 pkg/scheduler/preemption/classical/hierarchical_preemption.go (FindHeightOfLowestSubtreeThatFits).
@@ -17,7 +17,7 @@ _NOTHING = Quota(0)
 class QuotaNode:
     """A ClusterQueue or Cohort in the tree. `height` is the distance to its furthest leaf: 0 for a ClusterQueue.
 
-    `subtree` is its own quota and what its children pass up; `local` the part of it that its parent never sees.
+    `subtree` is its own quota plus what its children lend; `local` is the part that it does not lend to its parent.
     """
 
     __slots__ = ("children", "height", "limits", "local", "name", "parent", "potentials", "subtree")
@@ -34,11 +34,11 @@ class QuotaNode:
 
     @property
     def root(self) -> QuotaNode:
-        """The top of the tree that this node is in."""
+        """The root of the tree that contains this node."""
         return self.parent.root if self.parent else self
 
     def settle(self) -> None:
-        """Add up quota and height from the leaves."""
+        """Compute quota and height from the leaves up."""
         self.subtree = {key: quota.nominal for key, quota in self.limits.items()}
         for child in self.children:
             child.settle()
@@ -50,7 +50,7 @@ class QuotaNode:
         self.height = 1 + max(child.height for child in self.children) if self.children else 0
 
     def potential(self, key: FlavorResource) -> int:
-        """The most this node could ever get of a flavor's resource: its own and all it may borrow."""
+        """The most this node could ever get of a flavor's resource: its own quota plus all it may borrow."""
         if key not in self.potentials:
             own = self.subtree.get(key, 0)
             if self.parent:
@@ -65,7 +65,7 @@ Used: TypeAlias = dict[tuple[QuotaNode, FlavorResource], int]
 
 
 def quota_tree(cluster: Cluster) -> dict[str, QuotaNode]:
-    """The nodes of all ClusterQueues whose cohorts do not run in a circle, by name, linked to their cohorts."""
+    """The nodes of all ClusterQueues whose cohorts form no cycle, by name, linked to their cohorts."""
     cohorts: dict[str, QuotaNode] = {}
 
     def joined(name: str) -> QuotaNode:
@@ -95,13 +95,13 @@ def _link(child: QuotaNode, parent: QuotaNode) -> None:
 
 
 def left_local(node: QuotaNode, key: FlavorResource, used: Mapping[tuple[QuotaNode, FlavorResource], int]) -> int:
-    """What is left of the part of a node's quota that its parent never sees."""
+    """The unused rest of the quota that a node does not lend to its parent."""
     local = node.local.get(key, 0)
     return max(0, local - used.get((node, key), 0)) if local else 0
 
 
 def available(node: QuotaNode, key: FlavorResource, used: Used) -> int:
-    """What a node can still get of a flavor's resource, its cohorts' included; negative where more is used than there is."""
+    """What a node can still get of a flavor's resource, including its cohorts; negative if usage exceeds the quota."""
     taken = used.get((node, key), 0)
     if node.parent is None:
         return node.subtree.get(key, 0) - taken
@@ -114,7 +114,7 @@ def available(node: QuotaNode, key: FlavorResource, used: Used) -> int:
 
 
 def use(node: QuotaNode, key: FlavorResource, amount: int, used: Used) -> None:
-    """Charge `amount` to a node; what exceeds its local part is charged to its parent too."""
+    """Charge `amount` to a node; the part that exceeds its local quota is charged to its parent as well."""
     left = left_local(node, key, used)
     used[node, key] = used.get((node, key), 0) + amount
     if node.parent and amount > left:
@@ -122,9 +122,9 @@ def use(node: QuotaNode, key: FlavorResource, amount: int, used: Used) -> None:
 
 
 def borrow_level(queue: QuotaNode, key: FlavorResource, amount: int, used: Used) -> tuple[int, bool]:
-    """The height of the lowest subtree that holds `amount` more: 0 within the queue's own quota.
+    """The height of the lowest subtree that can hold `amount` more; 0 if the queue's own quota suffices.
 
-    And whether a cohort stands above that subtree, from which it could be reclaimed.
+    The second value says whether that subtree is below another cohort, from which quota could be reclaimed.
     """
     nominal = queue.limits.get(key, _NOTHING).nominal
     if queue.parent is None or used.get((queue, key), 0) + amount <= nominal:

@@ -1,4 +1,4 @@
-"""What the pods of a job ask for, as Kueue charges it: RuntimeClass, LimitRange and limits taken into account.
+"""The requests of a job's pods as Kueue charges them, with RuntimeClass, LimitRange and limits taken into account.
 
 Source: kubernetes-sigs/kueue pkg/workload/resources.go, pkg/util/limitrange/limitrange.go; the defaults of a LimitRange
 are those of kubernetes/kubernetes pkg/apis/core/v1/defaults.go.
@@ -19,7 +19,7 @@ Place: TypeAlias = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The LimitRanges of a namespace for one type, merged: the lowest maximum, the highest minimum, the first default."""
+    """The merged LimitRanges of a namespace for one type: the lowest maximum, the highest minimum, the first default."""
 
     highest: Written = field(default_factory=dict)
     lowest: Written = field(default_factory=dict)
@@ -28,7 +28,7 @@ class Limits:
 
 
 def merged_limits(limit_ranges: Sequence[Json]) -> dict[str, Limits]:
-    """The limits of a namespace by type (Container, Pod) from its LimitRanges, ordered by name as the API lists them."""
+    """The limits of a namespace by type (Container, Pod), from its LimitRanges ordered by name as the API lists them."""
     found: dict[str, Limits] = {}
     for one in limit_ranges:
         for item in (one.get("spec") or {}).get("limits") or ():
@@ -51,7 +51,7 @@ def _merged(limits: Limits, item: Json) -> Limits:
 
 
 def _kept(left: Written, right: Written, *, largest: bool) -> Written:
-    """Both lists in one; of a resource in both, the larger or the smaller amount."""
+    """Merge two resource lists; for a resource in both, keep the larger or the smaller amount."""
     kept = dict(left)
     for name, value in right.items():
         if name not in kept or (_exact(value) > _exact(kept[name])) == largest:
@@ -64,7 +64,7 @@ def _exact(value: str | float) -> int:
 
 
 def charged_pod(pod: Json, limits: Mapping[str, Limits], overheads: Mapping[str, Written]) -> dict[str, Any]:
-    """The pod spec with what Kueue adds before it counts: overhead, LimitRange defaults, limits in place of requests."""
+    """The pod spec with Kueue's additions before counting: overhead, LimitRange defaults, limits in place of requests."""
     spec = dict(pod)
     overhead = overheads.get(pod.get("runtimeClassName") or "")
     if overhead and not pod.get("overhead"):
@@ -85,12 +85,12 @@ def _filled(holder: Json, limits: Limits) -> dict[str, Any]:
 
 
 def pod_amounts(pod: Json) -> Amounts:
-    """What one pod asks for; never less than nothing."""
+    """The requests of one pod; never negative."""
     return {name: max(0, amount(name, requested)) for name, requested in pod_requests(pod).items()}
 
 
 def over_limit(pod: Json) -> Iterator[tuple[Place, list[str]]]:
-    """Each place in a charged pod spec where a request is above its limit, with the resources."""
+    """Each place in a charged pod spec where a request exceeds its limit, with the resources."""
     for place, resources in _resources(pod):
         names = exceeded_resources(amounts(resources.get("requests")), amounts(resources.get("limits")))
         if names:
@@ -126,7 +126,7 @@ def _outside(
 
 
 def _resources(pod: Json) -> Iterator[tuple[Place, Json]]:
-    """The resources of a pod spec with the place of the container they are of; () for the pod's own."""
+    """The resources in a pod spec with the path of their container; () for the pod's own."""
     for kind in ("initContainers", "containers"):
         for i, container in enumerate(pod.get(kind) or ()):
             yield (kind, i), container.get("resources") or {}

@@ -1,7 +1,7 @@
-"""Jobs without a queue: what kube-scheduler needs of the nodes, as far as it is certain.
+"""Check jobs without a queue against the nodes, as kube-scheduler would, as far as the result is certain.
 
-A pod set of which the nodes, all of them empty, cannot hold every pod at one time will never meet. Nothing is said of what
-runs there now, of several jobs together, or of affinity between pods.
+If the nodes, even when empty, cannot hold every pod of a pod set at once, its pods will never all run together. Running
+workloads, other jobs and affinity between pods are not taken into account.
 Source: kubernetes/kubernetes pkg/scheduler/framework/plugins (nodeaffinity, tainttoleration, noderesources).
 """
 
@@ -19,7 +19,7 @@ NO_NODE, TOO_FEW_NODES = "no-node", "too-few-nodes"
 
 
 def node_shortfall(workload: Workload, cluster: Cluster) -> tuple[str, Shortfall] | None:
-    """The first pod set whose pods the nodes cannot hold: the cause, and why; None where all could be held."""
+    """The first pod set that the nodes cannot hold, as (cause, reason); None if they can hold all."""
     for one in workload.pod_sets:
         held = [_held(one, node) for node in cluster.nodes]
         if sum(held) >= one.count:
@@ -45,7 +45,7 @@ def _held(one: PodSet, node: Node) -> int:
 
 
 def _exclusion_reason(one: PodSet, node: Node) -> str:
-    """Why a node takes no pod of a pod set, whatever its size; empty where it would."""
+    """Why a node accepts no pod of a pod set, regardless of its size; empty if it does."""
     taint = barring_taint(node.taints, one.pod.get("tolerations") or ())
     if taint:
         return f"taint {taint.get('key')}:{taint.get('effect')} not tolerated"

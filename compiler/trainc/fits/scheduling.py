@@ -1,6 +1,6 @@
-"""Kueue's scheduler: the queues of waiting jobs, and cycle after cycle a look at the head of each.
+"""Simulate Kueue's scheduler: queues of waiting jobs whose heads are examined in cycles.
 
-Nothing ever finishes, and nobody is preempted. Source: kubernetes-sigs/kueue pkg/scheduler/scheduler.go,
+No job ever finishes or is preempted. Source: kubernetes-sigs/kueue pkg/scheduler/scheduler.go,
 pkg/cache/queue/cluster_queue.go, pkg/workload/resources.go (ValidateAdmissibility).
 """
 
@@ -23,20 +23,21 @@ from trainc.startup.records import dataclass, field, replace
 NAMESPACE, RESOURCES, LIMIT_RANGE = "namespace", "resources", "limit-range"
 NO_LONGER, BEHIND, ADMITTED = "no-longer-fits", "behind", "admitted"
 
-# A job that is looked at again and again has seen every flavor by then.
+# A job that has been examined this often has tried every flavor.
 _MOST_IDLE_CYCLES = 14
 
 
 def idle_state(cluster: Cluster) -> State:
-    """A cluster with nothing running."""
+    """The state of a cluster with nothing running."""
     return State(cluster, quota_tree(cluster), topology_trees(cluster), {}, Occupancy())
 
 
 @dataclass(slots=True)
 class Entry:
-    """A job in the queues. `cause` is what the last look at it said, `assignment` what it found.
+    """A queued job. `cause` is the result of the latest attempt, `assignment` what it found.
 
-    `barred` is why there is no use in looking. `seen` is what the last look depended on, so that it need not be repeated.
+    `barred` is a reason not to try at all. `seen` is the state that the latest attempt depended on; while it is the same,
+    the attempt is not repeated.
     """
 
     order: int
@@ -50,14 +51,14 @@ class Entry:
 
 @dataclass(slots=True)
 class _Line:
-    """The waiting jobs of a ClusterQueue: those still looked at, by order, and the shapes that did not fit."""
+    """The waiting jobs of a ClusterQueue: those still to be examined, in order, and the shapes that did not fit."""
 
     active: list[tuple[int, Entry]] = field(default_factory=list)
     refused_shapes: set[str] = field(default_factory=set)
 
 
 class Scheduler:
-    """The state of all queues, quota and nodes, from idle on. Jobs are submitted one after the other."""
+    """The state of all queues, quota and nodes, initially idle. Jobs are submitted one at a time."""
 
     def __init__(self, state: State) -> None:
         self.state = replace(state, used=dict(state.used), occupied=state.occupied.copy())
@@ -67,7 +68,7 @@ class Scheduler:
         self._settled = False
 
     def submit(self, entry: Entry, queue: ClusterQueue) -> None:
-        """Queue a job and let the scheduler run until nothing moves."""
+        """Queue a job and run cycles until the state no longer changes."""
         line = self.lines.setdefault(queue.name, _Line())
         if not queue.strict and entry.workload.shape in line.refused_shapes:
             return
@@ -78,7 +79,7 @@ class Scheduler:
         self._settled = self._run()
 
     def _run(self) -> bool:
-        """Cycle after cycle; whether a further one would be as the last one was."""
+        """Run cycles; return whether a further one would repeat the last."""
         idle, before = 0, None
         while idle < _MOST_IDLE_CYCLES:
             heads = self._heads()
@@ -100,7 +101,7 @@ class Scheduler:
         return [(queues[name], heappop(line.active)[1]) for name, line in self.lines.items() if line.active]
 
     def _cycle(self, heads: Iterable[tuple[ClusterQueue, Entry]]) -> bool:
-        """One scheduling cycle; whether a job was admitted."""
+        """Run one scheduling cycle; return whether a job was admitted."""
         cycle = _Cycle(self)
         looked = []
         for queue, entry in heads:
@@ -128,20 +129,20 @@ class Scheduler:
 
 
 class _Admissions:
-    """How often something was admitted: in each tree of cohorts, and at all."""
+    """Counts admissions, in total and by tree of cohorts."""
 
     def __init__(self) -> None:
         self.by_root: dict[QuotaNode, int] = {}
         self.all = 0
 
     def count(self, root: QuotaNode) -> None:
-        """Count one more."""
+        """Count one more admission."""
         self.by_root[root] = self.by_root.get(root, 0) + 1
         self.all += 1
 
 
 class _Cycle:
-    """One cycle: the state at its start, and what its jobs take or reserve on top of it."""
+    """One cycle: the state at its start, and what its jobs take or reserve."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self.scheduler = scheduler
@@ -149,7 +150,7 @@ class _Cycle:
         self.state = replace(self.lasting, used=dict(self.lasting.used), occupied=self.lasting.occupied.copy())
 
     def look(self, queue: ClusterQueue, entry: Entry) -> Assignment:
-        """Find flavors for a job, from where its last look stopped; what was found then, if nothing has changed since."""
+        """Find flavors for a job, resuming its latest attempt; reuse its result if nothing has changed since."""
         admissions = self.scheduler.admissions
         in_tree = admissions.by_root.get(self.state.nodes[queue.name].root, 0)
         found = entry.assignment
@@ -162,7 +163,7 @@ class _Cycle:
         return found
 
     def process(self, queue: ClusterQueue, entry: Entry, found: Assignment) -> str:
-        """Admit a job, or say why not; a job that waits may reserve what it waits for until the cycle ends."""
+        """Admit a job or return the cause; a waiting job may reserve resources until the cycle ends."""
         fits_quota = self._fits_quota(queue, found)
         fits = fits_quota and self._fits_places(found)
         if fits_quota and not fits:
@@ -182,7 +183,7 @@ class _Cycle:
         return ADMITTED
 
     def _look_again(self, queue: ClusterQueue, entry: Entry, found: Assignment) -> Assignment:
-        """The places found at the start of the cycle are gone: look for others, in the same flavors."""
+        """The places found at the start of the cycle are taken: find others in the same flavors."""
         assigner = Assigner(self.state, queue)
         again = assigner.assign(entry.workload, (), found.chosen)
         entry.assignment, entry.progress, entry.seen = again, again.progress, None
@@ -201,11 +202,11 @@ class _Cycle:
         return True
 
     def _reserved(self, queue: ClusterQueue, found: Assignment) -> dict[FlavorResource, int]:
-        """What a job that waits keeps others from taking in this cycle."""
+        """The resources that a waiting job reserves in this cycle."""
         node = self.state.nodes[queue.name]
         reserved = {}
         for key, amount in found.used.items():
-            quota = queue.quotas.get(key, Quota(0))  # A flavor need not have every resource of its group.
+            quota = queue.quotas.get(key, Quota(0))  # A flavor may lack some resources of its group.
             rest = quota.nominal - self.state.used.get((node, key), 0)
             if not found.level:
                 reserved[key] = max(0, min(amount, rest))
@@ -217,7 +218,7 @@ class _Cycle:
 def _take(
     state: State, queue: ClusterQueue, found: Assignment, amounts: Mapping[FlavorResource, int], *, shared: bool
 ) -> None:
-    """Charge quota and nodes with a job. What other flavors see of shared nodes, they see from the next cycle on."""
+    """Charge a job to quota and nodes. Other flavors on the same nodes see the usage from the next cycle on."""
     for key, amount in amounts.items():
         use(state.nodes[queue.name], key, amount, state.used)
     for one in found.pod_sets:
@@ -226,7 +227,7 @@ def _take(
 
 
 def inadmissible(workload: Workload, queue: ClusterQueue, cluster: Cluster) -> str:
-    """Why a job is not even looked at: its namespace, a request above its limit, or a LimitRange; empty if it is."""
+    """Why a job is not examined at all: its namespace, a request above its limit, or a LimitRange; otherwise empty."""
     labels = cluster.namespaces.get(workload.namespace)
     try:
         if labels is None or not matches_selector(queue.namespaces, labels):

@@ -1,4 +1,4 @@
-"""The search for domains: counting what each holds, choosing some on a level, refining the choice downwards.
+"""Search for domains: count what each can hold, choose a level and domains, then refine the choice downwards.
 
 Source: kubernetes-sigs/kueue pkg/cache/scheduler/tas_flavor_snapshot.go (fillInCounts, findLevelWithFitDomains,
 updateCountsToMinimumGeneric).
@@ -14,14 +14,14 @@ from trainc.fits.topology import Domain, Placement, Tree, remaining
 
 
 class Search:
-    """The counts of one search, by index of the domain: pods and slices that fit, with and without the leader beside."""
+    """The counts of one search, by domain index: pods and slices that fit, with and without the leader."""
 
     def __init__(self, tree: Tree, wanted: Wanted) -> None:
         self.tree = tree
         self.wanted = wanted
         self.pods = [0] * tree.size
         self.slices = [0] * tree.size
-        # Without a leader there is no difference.
+        # Without a leader, both counts are the same.
         self.pods_led = [0] * tree.size if wanted.leaders else self.pods
         self.slices_led = [0] * tree.size if wanted.leaders else self.slices
         self.leaders = [0] * tree.size
@@ -29,7 +29,7 @@ class Search:
     # Counting, from the nodes up.
 
     def count(self, request: Request, taken: Taken) -> None:
-        """Count what each domain holds."""
+        """Count the pods and slices that each domain can hold."""
         worker = (*request.workers.one.items(), (PODS, 1))
         leader = dict((*request.leader.one.items(), (PODS, 1))) if request.leader else None
         untouched: dict[int, int] = {}
@@ -71,7 +71,7 @@ class Search:
                 slices[i] = pods[i] // size
 
     def _add_children(self, domain: Domain, inner: int) -> None:
-        """Add up domains of which one is to hold a leader: it is the one where that costs the least."""
+        """Add up child domains, one of which has to hold the leader: the one where it reduces the count least."""
         pods = slices = leaders = 0
         pod_cost = slice_cost = -1
         for child in domain.children:
@@ -92,7 +92,7 @@ class Search:
     # Choosing the level and its domains.
 
     def choose(self, level: int) -> tuple[int, list[Domain]] | NoPlace:
-        """The level at which the pods are held, at or above `level`, and the domains there."""
+        """The level, `level` or above, at which the pods fit, and the domains chosen there."""
         domains, wanted = self.tree.by_level[level], self.wanted
         if not domains:
             return NoPlace("no Ready node has the labels of this flavor and of every level of its topology")
@@ -119,7 +119,7 @@ class Search:
         return self.leaders[domain.index] >= self.wanted.leaders and self.slices_led[domain.index] >= slices
 
     def _several(self, level: int, domains: list[Domain], slices: int) -> tuple[int, list[Domain]] | NoPlace:
-        """As many domains of a level as it takes."""
+        """As many domains of a level as needed."""
         domains = self._leader_first(domains, slices, self._slice_counts)
         found: list[Domain] = []
         rest, leaders, at = slices, self.wanted.leaders, 0
@@ -164,13 +164,13 @@ class Search:
     def _tightest(
         self, domains: Sequence[Domain], needed: int, leaders: int, counts: Callable[[int], list[int]]
     ) -> Domain:
-        """The first domain that holds `needed` with the least to spare; the first of all where none holds it."""
+        """The first of the domains that hold `needed` with the least room to spare; the first of all if none does."""
         held = counts(leaders)
         fitting = [d for d in domains if self.leaders[d.index] >= leaders and held[d.index] >= needed]
         return min(fitting, key=lambda d: held[d.index]) if fitting else domains[0]
 
     def _leader_first(self, domains: list[Domain], needed: int, counts: Callable[[int], list[int]]) -> list[Domain]:
-        """The same domains; to the front the first that can hold the leader without costing the others their room."""
+        """The domains with one moved to the front: the first that can hold the leader at no cost to the count."""
         leaders = self.wanted.leaders
         if not leaders or len(domains) < 2:
             return domains
@@ -185,7 +185,7 @@ class Search:
     # Refining the choice, level by level down.
 
     def refine(self, level: int, domains: list[Domain]) -> list[Domain]:
-        """The lowest domains that hold the pods, with `pods` and `leaders` set to what goes there."""
+        """The lowest-level domains that hold the pods, with `pods` and `leaders` set."""
         wanted, lowest = self.wanted, len(self.tree.levels) - 1
         domains = self._fill(domains, wanted.count, wanted.leaders, wanted.size, sliced=True)
         while level < min(lowest, wanted.slice_level):
@@ -207,7 +207,7 @@ class Search:
         return self._fill(below, self.pods[domain.index], self.leaders[domain.index], size, sliced=size > 1)
 
     def _fill(self, domains: list[Domain], count: int, leaders: int, size: int, *, sliced: bool) -> list[Domain]:
-        """The first domains that hold `count` pods and the leader, each with the pods that go there."""
+        """The first domains that hold `count` pods and the leader, with the pods that go to each."""
         counts = self._slice_counts if sliced else self._pod_counts
         size = size if sliced else 1
         rest = count // size
@@ -236,7 +236,7 @@ class Search:
         return self._leader_first(domains, needed, counts) if leaders else domains
 
     def placement(self, domains: Sequence[Domain], counts: Sequence[int]) -> Placement:
-        """The pods per lowest domain, in the order of their values."""
+        """The pods per lowest-level domain, ordered by the domains' values."""
         ordered = sorted(domains, key=lambda domain: domain.values)
         found = [(self.tree.leaves[d.leaf].key, counts[d.index]) for d in ordered]
         return tuple((key, count) for key, count in found if count)

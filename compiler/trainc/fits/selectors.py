@@ -1,4 +1,4 @@
-"""Labels, node affinity, taints and tolerations, matched as Kueue and kube-scheduler match them.
+"""Match labels, node affinity, taints and tolerations as Kueue and kube-scheduler do.
 
 Source: kubernetes/apimachinery pkg/labels/selector.go, kubernetes/component-helpers scheduling/corev1 (helpers.go,
 nodeaffinity/nodeaffinity.go), v0.36.
@@ -23,27 +23,27 @@ _SUBDOMAIN = pattern(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*
 
 
 def is_subdomain(text: str) -> bool:
-    """Whether `text` is a DNS-1123 subdomain, which the names of most objects are."""
+    """Whether `text` is a DNS-1123 subdomain, the format of most object names."""
     return len(text) <= 253 and _SUBDOMAIN.fullmatch(text) is not None
 
 
 def is_label_name(text: str) -> bool:
-    """Whether `text` may be the key of a label: a name of up to 63 characters, optionally behind `prefix/`."""
+    """Whether `text` is a valid label key: a name of up to 63 characters with an optional `prefix/`."""
     prefix, slash, name = text.rpartition("/")
     return (not slash or is_subdomain(prefix)) and len(name) <= 63 and _NAME.fullmatch(name) is not None
 
 
 def is_label_value(text: str) -> bool:
-    """Whether `text` may be the value of a label."""
+    """Whether `text` is a valid label value."""
     return len(text) <= 63 and _LABEL_VALUE.fullmatch(text) is not None
 
 
 class MalformedSelector(ValueError):
-    """A requirement that Kubernetes cannot read, such as `Gt` with a word."""
+    """A requirement that Kubernetes cannot parse, such as `Gt` with a value that is not a number."""
 
 
 def matches_selector(selector: Json | None, labels: Labels) -> bool:
-    """Whether a LabelSelector matches: one that is missing matches nothing, an empty one everything."""
+    """Whether a LabelSelector matches: a missing one matches nothing, an empty one everything."""
     if selector is None:
         return False
     wanted = selector.get("matchLabels") or {}
@@ -53,7 +53,7 @@ def matches_selector(selector: Json | None, labels: Labels) -> bool:
 
 
 def _holds(requirement: Json, labels: Labels) -> bool:
-    """Whether one requirement on labels holds. MalformedSelector where Kubernetes would refuse to read it."""
+    """Whether a label requirement holds. Raises MalformedSelector if Kubernetes cannot parse it."""
     key, values = requirement.get("key", ""), [str(value) for value in requirement.get("values") or ()]
     operator = requirement.get("operator")
     test = _OPERATORS.get(str(operator))
@@ -75,7 +75,7 @@ def _check_count(operator: str, values: Sequence[str]) -> None:
 
 
 def _int64(text: str | None) -> int | None:
-    """What Go's strconv.ParseInt(text, 10, 64) reads, None where it refuses. Python's own stops at thousands of digits."""
+    """Parse like Go's strconv.ParseInt(text, 10, 64); None on error. Python's int() fails for thousands of digits."""
     found = None if text is None else _INTEGER.fullmatch(text)
     if found is None or len(digits := found[2].lstrip("0") or "0") > 19:
         return None
@@ -104,7 +104,7 @@ _OPERATORS: dict[str, Callable[[str | None, Sequence[str]], bool]] = {
 
 
 def required_terms(pod: Json) -> Sequence[Json] | None:
-    """The terms of a pod's required node affinity; None where it has none."""
+    """The terms of a pod's required node affinity; None if it has none."""
     affinity = (pod.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
     return None if required is None else required.get("nodeSelectorTerms") or ()
@@ -113,8 +113,8 @@ def required_terms(pod: Json) -> Sequence[Json] | None:
 def flavor_matches(pod: Json, labels: Labels) -> bool:
     """Whether a pod's node selector and required affinity allow a flavor with these node labels.
 
-    Only keys that the flavor itself has are looked at; a term of foreign keys alone matches every flavor.
-    MalformedSelector where no term matches and one cannot be read.
+    Only keys that the flavor defines are considered; a term that uses only other keys matches every flavor.
+    Raises MalformedSelector if no term matches and one of them cannot be parsed.
     """
     if any(key in labels and labels[key] != value for key, value in (pod.get("nodeSelector") or {}).items()):
         return False
@@ -128,7 +128,7 @@ def flavor_matches(pod: Json, labels: Labels) -> bool:
 
 
 def node_matches(pod: Json, labels: Labels, name: str) -> bool:
-    """Whether a node satisfies a pod's node selector and required affinity. MalformedSelector as above."""
+    """Whether a node satisfies a pod's node selector and required affinity. Raises MalformedSelector as above."""
     if any(labels.get(key) != value for key, value in (pod.get("nodeSelector") or {}).items()):
         return False
     terms = required_terms(pod)
@@ -136,7 +136,7 @@ def node_matches(pod: Json, labels: Labels, name: str) -> bool:
 
 
 def is_readable(pod: Json, *, selector: bool) -> bool:
-    """Whether every term of a pod's affinity can be read at all and, with `selector`, its node selector."""
+    """Whether every term of a pod's affinity can be parsed and, with `selector`, its node selector too."""
     try:
         for term in required_terms(pod) or ():
             for requirement in term.get("matchExpressions") or ():
@@ -176,7 +176,7 @@ def _fields_hold(term: Json, name: str) -> bool:
 
 
 def barring_taint(taints: Iterable[Json], tolerations: Collection[Json]) -> Json | None:
-    """The first taint that keeps pods away (NoSchedule, NoExecute) and that no toleration covers."""
+    """The first NoSchedule or NoExecute taint that no toleration covers."""
     for taint in taints:
         if taint.get("effect") in _BARRING and not any(_tolerates(one, taint) for one in tolerations):
             return taint

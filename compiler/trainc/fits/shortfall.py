@@ -1,4 +1,4 @@
-"""Why a job can never be admitted, and the nearest thing that would do: the message and what to write instead."""
+"""Why a job can never be admitted, and the nearest alternative that would be: the message and the suggested change."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from trainc.startup.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """Why not, what to do about it, and the pod set it is about."""
+    """Why a job does not fit, what to do about it, and the pod set in question."""
 
     message: str
     hint: str
@@ -42,7 +42,7 @@ class Shortfall:
 
 
 def shortfall(entry: Entry, queue: ClusterQueue, state: State) -> Shortfall:
-    """What stands between a job and its queue."""
+    """What prevents a job from being admitted to its queue."""
     return _Looker(entry.workload, entry.assignment or Assignment(), queue, state).explained(entry.cause)
 
 
@@ -126,7 +126,7 @@ class _Looker:
         return Shortfall(message, hint, fewer[0].name if fewer else one.pod_set.name)
 
     def _shortest(self) -> tuple[Assigned, str, str, int, int]:
-        """The flavor that comes nearest, and the resource of which it lacks the most: asked, and the most there is."""
+        """The flavor that comes closest and its scarcest resource, with the requested and the largest possible amount."""
         candidates = [
             (max((requested / max(most, 1), name) for name, (requested, most) in attempt.short.items()), flavor, one)
             for one in self.found.pod_sets
@@ -144,7 +144,7 @@ class _Looker:
         return f"{bare_amount(resource, own)} of its own, {borrowed}"
 
     def _fewer(self, failing: PodSet, resource: str = "") -> tuple[tuple[PodSet, int] | None, int]:
-        """The pod set to make smaller and its largest size that would do; and how much of `resource` that saves."""
+        """The pod set to shrink with the largest size that would fit, and how much of `resource` that saves."""
         for one in dict.fromkeys((failing.name, *(each.name for each in self._trainers))):
             pod_set = next(each for each in self.workload.pod_sets if each.name == one)
             count = most_pods(self.workload, one, self.queue, self.state) if pod_set.count > 1 else 0
@@ -154,7 +154,7 @@ class _Looker:
 
     @property
     def _trainers(self) -> list[PodSet]:
-        """The pod sets that `numNodes` of a TrainJob counts."""
+        """The pod sets that a TrainJob's `numNodes` counts."""
         return [one for one in self.workload.pod_sets if one.step == names.TRAINER]
 
     def _size(self, one: PodSet, count: int) -> str:

@@ -1,4 +1,4 @@
-"""Reading a snapshot: from what `kubectl get ... -o yaml` prints to a cluster, with a diagnostic for what cannot be read."""
+"""Read a snapshot, the output of `kubectl get ... -o yaml`, with a diagnostic for whatever cannot be read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from trainc.fits.kinds import (
 )
 from trainc.fits.requests import merged_limits
 
-# Kind -> the name that kubectl knows it by, in the order in which --help lists them.
+# Kind -> the name that kubectl uses, in the order in which --help lists them.
 KINDS = {
     "ClusterQueue": "clusterqueues",
     "LocalQueue": "localqueues",
@@ -37,9 +37,9 @@ FETCH = f"kubectl get {','.join(KINDS.values())} -A -o yaml"
 
 
 def read_cluster(documents: Sequence[Json]) -> tuple[Cluster, list[Diagnostic]]:
-    """The cluster that `documents` describe (Lists are opened, other kinds ignored), and what is wrong with them.
+    """Return the cluster that `documents` describe, and the problems found. Lists are expanded, other kinds ignored.
 
-    An object that cannot be read is left out and is an error.
+    An object that cannot be read is reported as an error and left out.
     """
     problems: list[Diagnostic] = []
     found: dict[str, dict[tuple[str, str], Json]] = {kind: {} for kind in KINDS}
@@ -55,7 +55,7 @@ def read_cluster(documents: Sequence[Json]) -> tuple[Cluster, list[Diagnostic]]:
 
 
 def objects(documents: Iterable[Any]) -> Iterator[Json]:
-    """The objects of the kinds that are read, those inside a List too."""
+    """The objects of known kinds, including those inside Lists."""
     left = list(documents)[::-1]
     while left:
         document = left.pop()
@@ -75,7 +75,7 @@ def _key(document: Json) -> tuple[str, str]:
 
 
 def named(document: Json) -> str:
-    """An object as diagnostics name it: `ClusterQueue team-a`."""
+    """The name of an object in diagnostics, e.g. `ClusterQueue team-a`."""
     namespace, name = _key(document)
     return f"{document['kind']} {namespace}/{name}" if namespace else f"{document['kind']} {name}"
 
@@ -111,14 +111,14 @@ def _assembled(found: Mapping[str, Mapping[tuple[str, str], Json]], problems: li
     )
 
 
-# Kueue has no bound. A snapshot with so many cohorts one above the other is no cluster's.
+# Kueue has no limit, but no real cluster nests this many cohorts.
 _MOST_PARENTS = 100
 
 
 def _low_enough(
     cohorts: Mapping[str, Cohort], documents: Mapping[tuple[str, str], Json], problems: list[Diagnostic]
 ) -> dict[str, Cohort]:
-    """The cohorts less those below too many others."""
+    """The cohorts without those that are nested too deeply."""
     high = {name for name in cohorts if _is_below_too_many(name, cohorts)}
     message = f"more than {_MOST_PARENTS} cohorts are above it"
     problems += [_unreadable(one, "spec.parentName", message) for (_, name), one in documents.items() if name in high]

@@ -1,4 +1,4 @@
-"""The topology of a flavor: its nodes as a tree of domains, and what is left in each of them.
+"""The topology of a flavor: a tree of domains with the free capacity of each.
 
 Source: kubernetes-sigs/kueue pkg/cache/scheduler/{tas_topology_tree,tas_nodes_cache,tas_flavor_snapshot}.go.
 """
@@ -14,12 +14,12 @@ from trainc.fits.cluster import HOSTNAME, Cluster, Flavor, Node
 from trainc.fits.selectors import MalformedSelector, barring_taint, node_matches
 
 Values: TypeAlias = tuple[str, ...]
-# Pods per lowest domain, which is named by its values, or by its hostname alone where that is the lowest level.
+# Pods per lowest-level domain, keyed by its values, or by the hostname alone if that is the lowest level.
 Placement: TypeAlias = tuple[tuple[Values, int], ...]
 
 
 class Domain:
-    """A domain: a path of label values. `leaf` is its index among the lowest ones, -1 for any other."""
+    """A domain, identified by a path of label values. `leaf` is its index among the lowest-level ones, or -1."""
 
     __slots__ = ("children", "index", "leaf", "parent", "values")
 
@@ -32,9 +32,9 @@ class Domain:
 
 
 class Leaf:
-    """A lowest domain: what its nodes can allocate together; `node` where it is a single one.
+    """A lowest-level domain: the total allocatable resources of its nodes; `node` is set if there is exactly one.
 
-    Those of one `kind` have the same capacity.
+    Leaves of the same `kind` have the same capacity.
     """
 
     __slots__ = ("capacity", "domain", "key", "kind", "node")
@@ -48,7 +48,7 @@ class Leaf:
 
 
 class Tree:
-    """The domains of a flavor's nodes. `levels` are label keys from the top; `by_level` the domains of each."""
+    """The domains of a flavor's nodes. `levels` are label keys from the top; `by_level` has the domains of each."""
 
     def __init__(self, flavor: Flavor, levels: Sequence[str], nodes: Sequence[Node]) -> None:
         self.flavor = flavor
@@ -71,15 +71,15 @@ class Tree:
 
     @property
     def size(self) -> int:
-        """The number of domains of all levels."""
+        """The number of domains on all levels."""
         return len(self._domain_of)
 
     def leaf(self, key: Values) -> Leaf | None:
-        """The lowest domain of that name."""
+        """The lowest-level domain with that key."""
         return self._leaf_of.get(key)
 
     def level(self, key: str) -> int:
-        """The index of a level, -1 if this topology does not have it."""
+        """The index of a level; -1 if this topology lacks it."""
         return self.levels.index(key) if key in self.levels else -1
 
     def _add(self, node: Node) -> None:
@@ -110,7 +110,7 @@ class Tree:
         return domain
 
     def matching(self, pod: Json) -> list[Leaf]:
-        """The lowest domains that a pod may use at all; every one unless they are single nodes."""
+        """The lowest-level domains that a pod may use; all of them unless they are single nodes."""
         if not self.by_hostname:
             return self.leaves
         tolerations = (*(pod.get("tolerations") or ()), *self.flavor.tolerations)
@@ -140,9 +140,9 @@ def topology_trees(cluster: Cluster) -> dict[str, Tree]:
 
 
 class Occupancy:
-    """What placed pods take of the lowest domains.
+    """The usage of lowest-level domains by placed pods.
 
-    `on_hosts` is seen by all flavors whose lowest level is the hostname, for they share their nodes; `apart` by one.
+    `on_hosts` is shared by all flavors whose lowest level is the hostname, as they share nodes; `apart` is per flavor.
     """
 
     def __init__(self) -> None:
@@ -150,26 +150,26 @@ class Occupancy:
         self.apart: dict[str, dict[Values, Amounts]] = {}
 
     def copy(self) -> Occupancy:
-        """The same, to be changed apart from this one."""
+        """An independent copy."""
         other = Occupancy()
         other.on_hosts = dict(self.on_hosts)
         other.apart = {flavor: dict(taken) for flavor, taken in self.apart.items()}
         return other
 
     def taken(self, tree: Tree) -> Sequence[Mapping[Values, Amounts]]:
-        """What is taken of the lowest domains of a flavor, in parts to be added up."""
+        """The usage of a flavor's lowest-level domains, as several mappings to be added up."""
         own = self.apart.get(tree.flavor.name)
         parts = (self.on_hosts,) if tree.by_hostname and self.on_hosts else ()
         return (*parts, own) if own else parts
 
     def add(self, tree: Tree, placement: Placement, one: Amounts, *, shared: bool) -> None:
-        """Take what pods need that are placed in a flavor; with `shared`, other flavors of the same nodes see it."""
+        """Add the usage of pods placed in a flavor; with `shared`, other flavors on the same nodes see it."""
         on_hosts = shared and tree.by_hostname
         occupy(self.on_hosts if on_hosts else self.apart.setdefault(tree.flavor.name, {}), placement, one)
 
 
 def occupy(room: dict[Values, Amounts], placement: Placement, one: Amounts) -> None:
-    """Add what placed pods need to what is taken of each domain; each pod takes one of `pods` as well."""
+    """Add placed pods to the usage of each domain; each pod counts as one of `pods`, too."""
     for key, count in placement:
         taken = dict(room.get(key, {}))
         for name, amount in one.items():
@@ -179,7 +179,7 @@ def occupy(room: dict[Values, Amounts], placement: Placement, one: Amounts) -> N
 
 
 def remaining(leaf: Leaf, taken: Sequence[Mapping[Values, Mapping[str, int]]]) -> Mapping[str, int]:
-    """What is left of a lowest domain after everything that is taken of it; its `capacity` itself where nothing is."""
+    """The free capacity of a lowest-level domain; `capacity` itself if nothing is in use."""
     rest: Amounts | None = None
     for part in taken:
         if leaf.key in part:
@@ -190,7 +190,7 @@ def remaining(leaf: Leaf, taken: Sequence[Mapping[Values, Mapping[str, int]]]) -
 
 
 def still_fits(tree: Tree, placement: Placement, one: Amounts, taken: Sequence[Mapping[Values, Amounts]]) -> bool:
-    """Whether each domain of a placement has room for its pods. Pods that ask for nothing never pass, as in Kueue."""
+    """Whether each domain of a placement has room for its pods. Pods without requests never fit, as in Kueue."""
     for key, count in placement:
         leaf = tree.leaf(key)
         if leaf is None or times_in(one.items(), remaining(leaf, taken)) < count:

@@ -1,4 +1,4 @@
-"""What would do instead: a job with fewer pods, a softer topology or a toleration, tried on the idle cluster."""
+"""Try alternatives on the idle cluster: fewer pods, a softer topology request, or a toleration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trainc.startup.records import replace
 
 
 def admitted(workload: Workload, queue: ClusterQueue, state: State) -> Entry:
-    """A job alone on the idle cluster, after the scheduler has done what it can for it."""
+    """Submit a job alone to the idle cluster and return the final state of its entry."""
     entry = Entry(0, workload)
     Scheduler(state).submit(entry, queue)
     return entry
@@ -26,12 +26,12 @@ def would_be_admitted(workload: Workload, queue: ClusterQueue, state: State) -> 
 
 
 def with_pods(workload: Workload, name: str, count: int) -> Workload:
-    """The same job with another number of pods in one pod set."""
+    """A copy of the job with a different number of pods in one pod set."""
     return _changed(workload, name, lambda one: replace(one, count=count, total=_times(one, count)))
 
 
 def with_topology(workload: Workload, name: str, requested: TopologyRequest) -> Workload:
-    """The same job with another topology for one pod set, and for those that are in its group."""
+    """A copy of the job with a different topology request for one pod set and the others in its group."""
     group = next((one.topology.group for one in workload.pod_sets if one.name == name), None)
     names = {one.name for one in workload.pod_sets if one.name == name or (group and one.topology.group == group)}
     for each in names:
@@ -40,7 +40,7 @@ def with_topology(workload: Workload, name: str, requested: TopologyRequest) -> 
 
 
 def with_tolerations(workload: Workload, added: Iterable[Mapping[str, Any]]) -> Workload:
-    """The same job with tolerations added to all its pods."""
+    """A copy of the job with tolerations added to all pods."""
     more = list(added)
     pod_sets = tuple(
         replace(one, pod={**one.pod, "tolerations": [*(one.pod.get("tolerations") or ()), *more]})
@@ -60,9 +60,9 @@ def _times(one: PodSet, count: int) -> dict[str, int]:
 
 
 def most_pods(workload: Workload, name: str, queue: ClusterQueue, state: State) -> int:
-    """The largest number of pods of one pod set with which the job would be admitted; 0 where none would do.
+    """The largest number of pods of one pod set with which the job would be admitted; 0 if there is none.
 
-    Found by halving: between a number that would do and one that would not.
+    Uses binary search.
     """
     count = next(one.count for one in workload.pod_sets if one.name == name)
     fits, fails = 0, count
@@ -76,7 +76,7 @@ def most_pods(workload: Workload, name: str, queue: ClusterQueue, state: State) 
 
 
 def softer_topologies(requested: TopologyRequest, tree: Tree) -> Iterable[tuple[str, TopologyRequest]]:
-    """Requests that are easier to meet, the nearest first, each with the annotation that would say so."""
+    """Requests that are easier to satisfy, closest first, each with the annotation for it."""
     level = requested.required if requested.required is not None else requested.preferred
     if level is None or tree.level(level) < 0:
         return

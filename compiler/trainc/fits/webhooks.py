@@ -1,4 +1,4 @@
-"""Why Kueue would not take a JobSet at all: its JobSet webhook, its Workload webhook and the schema of a Workload.
+"""Why Kueue refuses a JobSet outright: its JobSet webhook, its Workload webhook and the schema of a Workload.
 
 Source: kubernetes-sigs/kueue pkg/controller/jobframework/{validation,tas_validation}.go, pkg/webhooks/workload_webhook.go,
 apis/kueue/v1beta2/workload_types.go.
@@ -44,10 +44,10 @@ _ANNOTATIONS_SIZE = 256 * 1024
 
 
 def refusals(jobset: Json, queue: str) -> list[Refusal]:
-    """Every reason why a JobSet is refused: the cause, the path in the JobSet, and the message.
+    """Every reason for refusing a JobSet, as (cause, path in the JobSet, message).
 
-    The cause is "jobset-webhook", "workload-schema" or "workload-webhook"; a later one shows only where no earlier does.
-    Only a JobSet that has a `queue` becomes a Workload.
+    The cause is "jobset-webhook", "workload-schema" or "workload-webhook"; each stage is reported only if the previous
+    ones pass. Only a JobSet with a `queue` becomes a Workload.
     """
     stages = (
         ("jobset-webhook", _jobset_webhook),
@@ -62,7 +62,7 @@ def refusals(jobset: Json, queue: str) -> list[Refusal]:
 
 
 def _defaulted(place: Place, jobset: Json, queue: str) -> bool:
-    """Whether a refusal is about an empty queue name, which Kueue replaces by the queue `default` where there is one."""
+    """Whether a refusal is about an empty queue name, which Kueue replaces by the queue `default` if that exists."""
     labels = (jobset.get("metadata") or {}).get("labels") or {}
     return bool(queue) and place == ("metadata", "labels", workload.QUEUE) and not labels.get(workload.QUEUE)
 
@@ -122,7 +122,7 @@ def _gates(value: str) -> Iterator[tuple[Place, str]]:
 
 
 def _topology(written: Annotations, count: int) -> Iterator[tuple[str, str]]:
-    """What is wrong with the topology annotations of a pod template of `count` pods: the annotation, and the message."""
+    """Problems with the topology annotations of a pod template with `count` pods, as (annotation, message)."""
     if sum(key in written for key in (REQUIRED, PREFERRED, UNCONSTRAINED)) > 1:
         yield "", "only one of required, preferred and unconstrained topology can be set"
     for key in (REQUIRED, PREFERRED, SLICE_LEVEL):

@@ -1,4 +1,4 @@
-"""Amounts, pods and topology levels in words."""
+"""Phrases for amounts, pods and topology levels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _TOPOLOGY_PREFIX = "topology-"
 
 
 def is_gpu(resource: str) -> bool:
-    """Whether a resource counts GPUs: `nvidia.com/gpu`, `amd.com/gpu`."""
+    """Whether a resource counts GPUs, e.g. `nvidia.com/gpu` or `amd.com/gpu`."""
     return resource.rpartition("/")[2] == "gpu"
 
 
@@ -29,7 +29,7 @@ def amount_with_unit(resource: str, count: int) -> str:
 
 
 def bare_amount(resource: str, count: int) -> str:
-    """An amount alone, where the resource has been named: `128`, `512Gi`."""
+    """An amount without its resource: `128`, `512Gi`."""
     return written_amount(resource, count)
 
 
@@ -39,7 +39,7 @@ def counted_pods(count: int) -> str:
 
 
 def requests_text(count: int, one: Mapping[str, int]) -> str:
-    """Pods with what each of them asks for, GPUs alone if it asks for any: `8 pods of 8 GPUs`."""
+    """Pods with the requests of each, only GPUs if it requests any: `8 pods of 8 GPUs`."""
     named = [name for name, amount in one.items() if amount]
     chosen = [name for name in named if is_gpu(name)] or sorted(named)
     parts = " and ".join(amount_with_unit(name, one[name]) for name in chosen)
@@ -47,5 +47,5 @@ def requests_text(count: int, one: Mapping[str, int]) -> str:
 
 
 def level_word(label: str) -> str:
-    """A topology level as people call it: `rack` of `cloud.provider.com/topology-rack`, `node` of the hostname."""
+    """A short name for a topology level: `rack` for `cloud.provider.com/topology-rack`, `node` for the hostname."""
     return "node" if label == HOSTNAME else label.rpartition("/")[2].removeprefix(_TOPOLOGY_PREFIX)

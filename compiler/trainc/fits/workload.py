@@ -1,4 +1,4 @@
-"""A JobSet as Kueue queues it: the Workload, its pod sets and what they ask of the topology.
+"""The Workload that Kueue creates for a JobSet: its pod sets and their topology requests.
 
 Source: kubernetes-sigs/kueue pkg/controller/jobs/jobset/jobset_controller.go (PodSets), pkg/controller/jobframework/tas.go,
 pkg/workload/workload.go (totalRequestsFromPodSets, computeSchedulingHash).
@@ -27,7 +27,7 @@ SLICE_LEVEL, SLICE_SIZE = f"{PREFIX}podset-slice-required-topology", f"{PREFIX}p
 SLICE_LAYERS, GROUP = f"{PREFIX}podset-slice-required-topology-constraints", f"{PREFIX}podset-group-name"
 DEFAULT_QUEUE = "default"
 
-# What Go's strconv.ParseBool reads.
+# The values that Go's strconv.ParseBool accepts.
 BOOLEANS = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True) | dict.fromkeys(
     ("0", "f", "F", "FALSE", "false", "False"), False
 )
@@ -35,9 +35,9 @@ BOOLEANS = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True) | dict.f
 
 @dataclass(frozen=True, slots=True)
 class TopologyRequest:
-    """What a pod set asks of the topology: a level that one domain of it must or should hold all pods, or any nodes.
+    """The topology request of a pod set: a level at which one domain must or should hold all pods, or any nodes.
 
-    `slices` are levels and sizes from the outermost inwards: that many pods together in one domain of that level.
+    `slices` are (level, size) pairs from the outermost inwards: that many pods share one domain of that level.
     """
 
     required: str | None = None
@@ -48,7 +48,7 @@ class TopologyRequest:
 
     @property
     def explicit(self) -> bool:
-        """Whether anything is asked at all."""
+        """Whether the pod set requests any topology."""
         requested = (self.required, self.preferred, self.unconstrained)
         return bool(self.slices) or any(one is not None for one in requested)
 
@@ -57,8 +57,8 @@ class TopologyRequest:
 class PodSet:
     """The pods of one replicated job.
 
-    `pod` is the pod spec as charged, `one` what a pod of it asks, `total` all of them; `step` the part that it plays in
-    the TrainJob that it was compiled from, `index` its place in the JobSet.
+    `pod` is the pod spec as charged, `one` the requests per pod, `total` those of all pods; `step` is its role in the
+    TrainJob that it was compiled from, `index` its index in the JobSet.
     """
 
     name: str
@@ -73,7 +73,7 @@ class PodSet:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A job as it is queued. Two of one `shape` in a queue are alike to the scheduler."""
+    """A queued job. The scheduler treats two jobs of the same `shape` in one queue alike."""
 
     namespace: str
     name: str
@@ -83,12 +83,12 @@ class Workload:
 
     @property
     def job(self) -> str:
-        """The job as answers name it."""
+        """The name of the job in answers."""
         return job_name(self.namespace, self.name)
 
 
 def job_name(namespace: str, name: str) -> str:
-    """A job as answers name it: `team-a/llm`, the name alone where there is no namespace."""
+    """The name of a job in answers: `team-a/llm`, or just `llm` without a namespace."""
     return f"{namespace}/{name}" if namespace else name
 
 
@@ -99,9 +99,9 @@ def place(jobset: Json) -> tuple[str, str]:
 
 
 def queue_of(jobset: Json, cluster: Cluster) -> str:
-    """The LocalQueue that a JobSet is sent to; empty where Kueue does not manage it.
+    """The LocalQueue of a JobSet; empty if Kueue does not manage it.
 
-    Without the label it is the namespace's LocalQueue `default`, if there is one that is not stopped.
+    Without the label, it is the namespace's LocalQueue `default` if that exists and is not stopped.
     """
     written = ((jobset.get("metadata") or {}).get("labels") or {}).get(QUEUE)
     if written:
@@ -116,7 +116,7 @@ def replicated_jobs(jobset: Json) -> list[Json]:
 
 
 def pod_count(replicated_job: Json) -> int:
-    """The pods of a replicated job that run at one time."""
+    """The number of concurrent pods of a replicated job."""
     job = (replicated_job.get("template") or {}).get("spec") or {}
     parallelism = _number(job.get("parallelism"), 1)
     return _number(replicated_job.get("replicas"), 1) * min(parallelism, _number(job.get("completions"), parallelism))
@@ -134,12 +134,12 @@ def pod_template(replicated_job: Json) -> Json:
 
 
 def pod_annotations(replicated_job: Json) -> Mapping[str, str]:
-    """The annotations of the pods of a replicated job."""
+    """The pod annotations of a replicated job."""
     return (pod_template(replicated_job).get("metadata") or {}).get("annotations") or {}
 
 
 def workload_of(jobset: Json, queue: str, cluster: Cluster) -> Workload:
-    """The Workload that Kueue makes of a JobSet that its webhooks accept, with what it will be charged."""
+    """The Workload that Kueue creates for a JobSet accepted by its webhooks, with the charged requests."""
     namespace, name = place(jobset)
     jobs = replicated_jobs(jobset)
     pod_sets = tuple(_pod_set(one, i, namespace, cluster) for i, one in enumerate(jobs))
@@ -165,7 +165,7 @@ def _pod_set(replicated_job: Json, index: int, namespace: str, cluster: Cluster)
 
 
 def topology_request(written: Mapping[str, str]) -> TopologyRequest:
-    """What the annotations of a pod template ask of the topology. ValueError where they cannot be read."""
+    """Parse the topology annotations of a pod template. Raises ValueError if they are malformed."""
     required, preferred, unconstrained = (written.get(key) for key in (REQUIRED, PREFERRED, UNCONSTRAINED))
     if required is not None:
         preferred = unconstrained = None
@@ -192,7 +192,7 @@ def _slices(written: Mapping[str, str]) -> tuple[tuple[str, int], ...]:
 
 
 def slice_layers(text: str) -> list[tuple[str, int]]:
-    """The levels and sizes of the annotation for several layers of slices. ValueError where Go could not read it."""
+    """Parse the annotation for nested slices into levels and sizes. Raises ValueError where Go would fail."""
     try:
         layers = json.loads(text)
     except RecursionError:
@@ -205,7 +205,7 @@ def slice_layers(text: str) -> list[tuple[str, int]]:
 
 
 def _layer(layer: Any) -> tuple[str, int]:
-    # Go's decoder matches the names of fields without regard to case, and reads null as the zero value.
+    # Go's decoder matches field names case-insensitively and reads null as the zero value.
     if layer is None:
         return "", 0
     if not isinstance(layer, dict):
@@ -224,7 +224,7 @@ def _layer(layer: Any) -> tuple[str, int]:
 
 
 def _shape(pod_sets: tuple[PodSet, ...], replicas: list[int]) -> str:
-    """What the scheduler can tell two workloads of a queue apart by."""
+    """A key of everything by which the scheduler can distinguish two workloads of a queue."""
     return json.dumps([_pod_set_shape(one, n) for one, n in zip(pod_sets, replicas, strict=True)], sort_keys=True)
 
 

@@ -1,1 +1,1 @@
-"""A job as a picture: its steps, pods, GPUs, volumes, addresses and gang, read from the manifests."""
+"""A picture of a job: its steps, pods, GPUs, volumes, addresses and gang, read from the manifests."""

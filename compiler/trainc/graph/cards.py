@@ -1,6 +1,6 @@
-"""Where everything of the drawing goes: a card for each step, columns for layers, a frame around the gang.
+"""The layout of the drawing: a card for each step, a column for each layer, a frame around the gang.
 
-All lengths are in pixels; text is measured roughly, as no font is at hand, and shortened to fit.
+All lengths are in pixels. Text widths are estimated, since no font metrics are available, and long text is shortened.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ DOT = 9
 DOT_GAP = 3
 DOTS_IN_ROW = 28
 _ROWS = 2
-# Where values begin, behind the longest of their labels.
+# The left edge of the values, to the right of the longest label.
 VALUES = 66
 _VALUE_CHARACTERS = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A step's place. `dots` stand for `pods_per_dot` pods each; `facts` are label and value, one per line."""
+    """The position of a step. Each of `dots` stands for `pods_per_dot` pods; `facts` are (label, value) lines."""
 
     step: Step
     x: int
@@ -41,13 +41,13 @@ class Card:
 
     @property
     def middle(self) -> int:
-        """Where lines to and from the card end."""
+        """The vertical center, where connecting lines attach."""
         return self.y + self.height // 2
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A rectangle around the gang."""
+    """The rectangle around the gang."""
 
     x: int
     y: int
@@ -57,7 +57,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """The whole picture's places. `frame` is None where no rectangle holds the gang and nothing else."""
+    """The layout of the whole picture. `frame` is None if no rectangle contains exactly the members of the gang."""
 
     width: int
     height: int
@@ -66,7 +66,7 @@ class Drawing:
 
 
 def place(graph: Graph, *, stacked: bool = False) -> Drawing:
-    """A column for each layer, each column centred beside the tallest; one column for all of them if `stacked`."""
+    """Lay out one column per layer, centered on the tallest; or a single column if `stacked`."""
     columns = [[_card(step) for step in layer] for layer in layers(graph)]
     if stacked:
         columns = [[card for column in columns for card in column]]
@@ -99,7 +99,7 @@ def _at(card: Card, x: int, y: int) -> Card:
 
 
 def _dots(pods: int) -> tuple[int, int]:
-    """How many dots, and how many pods each of them stands for: 1, 2, 5, 10, 20 and so on."""
+    """The number of dots, and the pods that each represents: 1, 2, 5, 10, 20 and so on."""
     each, step = 1, 0
     while -(-pods // each) > DOTS_IN_ROW * _ROWS:
         each = (1, 2, 5)[step % 3] * 10 ** (step // 3)
@@ -121,7 +121,7 @@ def _facts(step: Step) -> list[tuple[str, str]]:
 
 
 def _fitting(label: str, value: str) -> str:
-    """A value that fits; of an address its own part and its port matter more than the domain."""
+    """A value shortened to fit. An address keeps its host and port at the expense of its domain."""
     if len(value) > _VALUE_CHARACTERS and label in ("hosts", "rendezvous") and "." in value:
         host, _, domain = value.partition(".")
         port = f":{domain.rpartition(':')[2]}" if ":" in domain else ""
@@ -143,7 +143,7 @@ def _frame(cards: list[Card]) -> Frame | None:
 
 
 def shorten(text: str, characters: int) -> str:
-    """Text cut in the middle."""
+    """Shorten text by cutting out the middle."""
     if len(text) <= characters:
         return text
     tail = (characters - 1) // 2
@@ -151,6 +151,6 @@ def shorten(text: str, characters: int) -> str:
 
 
 def caption(card: Card) -> str:
-    """The line under a step's name."""
+    """The line below the step's name."""
     text = size(card.step)
     return f"{text}   (■ = {card.pods_per_dot:,} pods)" if card.pods_per_dot > 1 else text

@@ -1,4 +1,4 @@
-"""The graph as an SVG picture, drawn with svg.py, that follows the reader's light or dark theme."""
+"""Draw the graph as an SVG with svg.py that follows the reader's light or dark theme."""
 
 from __future__ import annotations
 
@@ -66,7 +66,10 @@ _ROLE_CHARACTERS = 20
 
 
 def graph_svg(graph: Graph, *, stacked: bool = False) -> str:
-    """The picture as one SVG document, `stacked` for narrow screens. ImportError where svg.py, of the extra `graph`, is not installed."""
+    """Return the picture as one SVG document, `stacked` for narrow screens.
+
+    Raises ImportError if svg.py (extra `graph`) is not installed.
+    """
     import svg
 
     drawing = place(graph, stacked=stacked)
@@ -91,7 +94,7 @@ def graph_svg(graph: Graph, *, stacked: bool = False) -> str:
 
 
 def _text(x: int, y: int, text: str, *classes: str, anchor: Literal["start", "middle", "end"] = "start") -> svg.Text:
-    """A line of text; svg.py writes it down as it is, so that markup in it is escaped here."""
+    """A line of text. svg.py does not escape text, so it is escaped here."""
     import svg
 
     return svg.Text(x=x, y=y, text=escape(text), class_=list(classes), text_anchor=anchor)
@@ -157,7 +160,7 @@ def _edges(drawing: Drawing) -> Iterator[svg.Element]:
 
 
 def _down(source: Card, card: Card, status: str) -> Iterator[svg.Element]:
-    """A line to a card below, where it is in the same column."""
+    """A line to the card below, if both are in the same column."""
     import svg
 
     x, start, end = source.x + WIDTH // 2, source.y + source.height, card.y
@@ -167,7 +170,7 @@ def _down(source: Card, card: Card, status: str) -> Iterator[svg.Element]:
 
 
 def _pill(x: int, y: int, status: str) -> Iterator[svg.Element]:
-    """The condition that a line stands for, in the middle of it."""
+    """The condition that a line stands for, at its middle."""
     import svg
 
     yield svg.Rect(x=x - 31, y=y - 10, width=62, height=20, rx=10, class_=["pill"])

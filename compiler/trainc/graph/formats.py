@@ -1,4 +1,4 @@
-"""The graph for other programs: in Graphviz's DOT language, and as JSON.
+"""Export the graph in Graphviz's DOT language and as JSON.
 
 {"apiVersion": "trainc/v1alpha1", "kind": "Graph", "namespace", "name", "suspended", "pods", "gpus",
  "gang": {"name", "scheduler", "members"} | null where there are several or none, "gangs": [all of them],
@@ -18,7 +18,7 @@ from trainc.graph.model import Graph, Step, gang, size, total
 
 
 def graph_dot(graph: Graph) -> str:
-    """A digraph from left to right, the gang's members in a cluster."""
+    """Return a left-to-right digraph with the gang's members in a cluster."""
     return "\n".join(_lines(graph)) + "\n"
 
 
@@ -59,7 +59,7 @@ def _quoted(text: str) -> str:
 
 
 def graph_json(graph: Graph) -> dict[str, Any]:
-    """The graph as plain data."""
+    """Return the graph as JSON-serializable data in the shape shown above."""
     return {
         "apiVersion": "trainc/v1alpha1",
         "kind": "Graph",

@@ -1,4 +1,4 @@
-"""The graph as a Mermaid flowchart for Markdown."""
+"""Render the graph as a Mermaid flowchart for Markdown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _GANG = "fill:none,stroke:#a371f7,stroke-dasharray:6 4"
 
 
 def graph_mermaid(graph: Graph) -> str:
-    """A flowchart from left to right, without the fence around it."""
+    """Return a left-to-right flowchart without the code fence."""
     steps = [step for layer in layers(graph) for step in layer]
     boxes = [Box(step.name, tuple(_facts(step)), _ROLES.get(step.role, "")) for step in steps]
     arrows = [Arrow(d.step, step.name, d.status) for step in steps for d in step.depends_on]
@@ -30,7 +30,7 @@ def _facts(step: Step) -> Iterator[str]:
         yield "volumes: " + ", ".join(volume.name for volume in step.volumes)
 
 
-# Mermaid's flowcharts, which GitHub and GitLab draw in Markdown: the one place that knows how they are written.
+# Mermaid flowchart syntax, as rendered by GitHub and GitLab, is confined to this section.
 
 
 _ESCAPES = {"&": "&amp;", '"': "&quot;", "<": "&lt;", ">": "&gt;", "#": "&#35;"}
@@ -38,7 +38,7 @@ _ESCAPES = {"&": "&amp;", '"': "&quot;", "<": "&lt;", ">": "&gt;", "#": "&#35;"}
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A box by its name, with the lines below it; `look` is one of the flowchart's looks, or empty."""
+    """A box: its name and its lines of text; `look` is the name of a style, or empty."""
 
     name: str
     lines: Sequence[str]
@@ -47,7 +47,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """From one box to another by their names."""
+    """An arrow between two boxes, by name."""
 
     start: str
     end: str
@@ -57,7 +57,7 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A dashed line around some of the boxes."""
+    """A dashed frame around some of the boxes."""
 
     label: str
     boxes: Collection[str]
@@ -67,9 +67,9 @@ class Frame:
 def flowchart(
     boxes: Sequence[Box], arrows: Sequence[Arrow], looks: Mapping[str, str], frames: Sequence[Frame] = ()
 ) -> str:
-    """A flowchart from left to right, without the fence around it. Arrows that lack an end are left out.
+    """Return a left-to-right flowchart without the code fence. Arrows with a missing end are omitted.
 
-    `looks` are styles by name; strokes alone read on light and dark pages.
+    `looks` maps names to styles; only strokes are readable on both light and dark pages.
     """
     return "\n".join(_lines(boxes, arrows, looks, frames))
 

@@ -1,4 +1,4 @@
-"""What a picture of a job shows."""
+"""The data model of a picture of a job."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trainc.startup.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """The step of that name must be `status`, Ready or Complete, before this one starts."""
+    """The named step must reach `status` (Ready or Complete) before this one starts."""
 
     step: str
     status: str
@@ -21,7 +21,7 @@ class Dependency:
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """A volume of a step's pods; `source` is its kind and what it refers to: `secret hf-token`."""
+    """A volume of a step's pods; `source` is its kind and target, e.g. `secret hf-token`."""
 
     name: str
     source: str
@@ -29,7 +29,7 @@ class Volume:
 
 @dataclass(frozen=True, slots=True)
 class Rendezvous:
-    """Where pods meet: the address, and the variable or file that tells them."""
+    """A rendezvous address, and the variable or file that tells the pods about it."""
 
     address: str
     source: str
@@ -37,11 +37,11 @@ class Rendezvous:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A replicated job. `pods` are those of one replica; `requests` what one pod asks for, by resource name.
+    """A replicated job. `pods` counts the pods of one replica; `requests` are per pod, by resource name.
 
-    `runs` says which processes start in it. `role` is the ancestor step or the part in an MPI job, empty where it has
-    none; `hosts` the DNS names of all pods as a pattern with ranges, empty where pods have no names; `gang` the name of
-    the gang that its pods join, if any.
+    `runs` describes the processes it starts. `role` is the ancestor step or the part in an MPI job, or empty. `hosts`
+    is a pattern with ranges for the DNS names of all pods, empty if the pods have none. `gang` is the name of the gang
+    that the pods join, if any.
     """
 
     name: str
@@ -64,12 +64,12 @@ class Step:
 
     @property
     def gpus(self) -> dict[str, int]:
-        """Devices of one pod that compute, by resource name."""
+        """Compute devices per pod, by resource name."""
         return {name: amount.units for name, amount in self.requests if accelerator(name)}
 
     @property
     def accelerators(self) -> Counter[str]:
-        """Devices of one pod that compute, by what they are called: GPU, TPU."""
+        """Compute devices per pod, by display name: GPU, TPU."""
         found: Counter[str] = Counter()
         for name, amount in self.requests:
             if noun := accelerator(name):
@@ -79,7 +79,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Gang:
-    """The pods that a scheduler starts together or not at all; `members` is how many it waits for."""
+    """Pods that a scheduler starts all together or not at all; `members` is how many it waits for."""
 
     name: str
     scheduler: str
@@ -88,7 +88,7 @@ class Gang:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The steps of one JobSet in order of its replicated jobs, and its gangs: one, if any, or one for each step."""
+    """The steps of one JobSet in the order of its replicated jobs, and its gangs: at most one, or one per step."""
 
     namespace: str
     name: str
@@ -98,11 +98,11 @@ class Graph:
 
     @property
     def gang(self) -> Gang | None:
-        """The one gang of the job; None where it has none or several."""
+        """The job's only gang; None if it has none or several."""
         return self.gangs[0] if len(self.gangs) == 1 else None
 
     def members(self, gang: Gang) -> list[Step]:
-        """The steps whose pods are in a gang."""
+        """The steps whose pods join a gang."""
         return [step for step in self.steps if step.gang == gang.name]
 
     @property
@@ -112,19 +112,19 @@ class Graph:
 
     @property
     def gpus(self) -> int:
-        """Devices of all pods that compute."""
+        """Compute devices of all pods."""
         return sum(step.all_pods * count for step in self.steps for count in step.gpus.values())
 
     @property
     def accelerators(self) -> Counter[str]:
-        """Devices of all pods that compute, by what they are called."""
+        """Compute devices of all pods, by display name."""
         found: Counter[str] = Counter()
         for step in self.steps:
             found.update({noun: count * step.all_pods for noun, count in step.accelerators.items()})
         return found
 
 
-# What is said about a step in the same words in every form of the picture.
+# Phrases about a step that every output format shares.
 
 
 _TIMES = " \N{MULTIPLICATION SIGN} "
@@ -136,12 +136,12 @@ def counted(count: int, noun: str) -> str:
 
 
 def total(graph: Graph) -> str:
-    """Pods and devices of the whole job."""
+    """The pods and devices of the whole job."""
     return ", ".join((counted(graph.pods, "pod"), *_devices(graph.accelerators)))
 
 
 def size(step: Step) -> str:
-    """Replicas where there are several, pods of one, and devices of each where it has some, multiplied."""
+    """Replicas if there are several, pods per replica, and devices per pod if there are any, as a product."""
     factors = [f"{step.replicas:,}"] if step.replicas != 1 else []
     factors.append(counted(step.pods, "pod"))
     if found := _devices(step.accelerators):
@@ -164,7 +164,7 @@ def cpu_and_memory(step: Step) -> str:
 
 
 def per_pod(step: Step) -> str:
-    """All that one pod asks for."""
+    """All requests of one pod."""
     return ", ".join(filter(None, (devices(step), cpu_and_memory(step))))
 
 
@@ -176,11 +176,11 @@ def gang(found: Gang) -> str:
     return f"gang {found.name}: {counted(found.members, 'pod')} together ({found.scheduler})"
 
 
-# The steps in layers: each behind all that it waits for, and near them inside its layer.
+# Assign the steps to layers: each after all of its dependencies, and close to them within its layer.
 
 
 def layers(graph: Graph) -> list[list[Step]]:
-    """Steps that wait for nothing, then those that wait for them, and so on; in a circle, all in one layer."""
+    """Steps without dependencies, then their dependents, and so on; steps in a cycle form a single layer."""
     steps = {step.name: step for step in graph.steps}
     sorter = TopologicalSorter({s.name: [d.step for d in s.depends_on if d.step in steps] for s in graph.steps})
     try:
@@ -199,6 +199,6 @@ def layers(graph: Graph) -> list[list[Step]]:
 
 
 def _height(step: Step, place: Mapping[str, int]) -> float:
-    """The mean height of what a step waits for, so that lines cross little."""
+    """The mean position of a step's dependencies, used to reduce line crossings."""
     heights = [place[d.step] for d in step.depends_on if d.step in place]
     return sum(heights) / len(heights) if heights else 0.0

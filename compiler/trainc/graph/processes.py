@@ -1,4 +1,4 @@
-"""What runs in a step's pods: the launcher, its processes and their ranks, from the manifests alone."""
+"""The processes in a step's pods: the launcher, its workers and their ranks, read from the manifests alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trainc.ir.commands.programs import base
 from trainc.ir.commands.started import CommandLine, read_command
 from trainc.plugins.registry import programs
 
-# The variable by which each framework is known, and its policy.
+# The environment variable that identifies each framework, and its policy.
 _FRAMEWORKS = {
     "PET_NNODES": "torch",
     "OMPI_MCA_orte_set_default_slots": "mpi",
@@ -22,7 +22,7 @@ _FRAMEWORKS = {
 
 
 def process_text(pod: Json, pods: int, devices: int) -> str:
-    """`torchrun, 8 processes per pod, 32 ranks`; empty for a step that no framework starts."""
+    """`torchrun, 8 processes per pod, 32 ranks`; empty if the step uses no known framework."""
     for container in pod.get("containers", ()):
         env = {str(v["name"]): v.get("value") for v in container.get("env", ())}
         policy = next((policy for variable, policy in _FRAMEWORKS.items() if variable in env), None)
@@ -49,7 +49,7 @@ def _program(line: CommandLine) -> str:
 def _counts(
     launch: Launch | None, policy: str, env: Mapping[str, str | None], pods: int, devices: int
 ) -> tuple[int, int]:
-    """Processes of a pod and of the whole step; 0 where nobody says."""
+    """Processes per pod and per step; 0 if unspecified."""
     if policy == "xgboost":
         return 0, int(env.get("DMLC_NUM_WORKER") or 0)
     if policy == "mpi":
@@ -62,7 +62,7 @@ def _counts(
 
 
 def _parse_count(value: str | None, devices: int) -> int:
-    """A number, or a word that stands for the devices of the pod."""
+    """A number, or a word that stands for the number of devices in the pod."""
     return int(value) if value and value.isdecimal() else devices
 
 
@@ -71,7 +71,7 @@ def _number(option: Any) -> int:
 
 
 def summary(steps: Sequence[Step]) -> str:
-    """`4 pods x 8 GPUs, torchrun, 8 processes per pod, 32 ranks, rendezvous at llm-node-0-0.llm:29500` of the step that trains."""
+    """Describe the training step: `4 pods x 8 GPUs, torchrun, 8 processes per pod, 32 ranks, rendezvous at ...`."""
     from trainc.graph.model import size
 
     step = next((step for step in steps if step.runs), None)

@@ -1,4 +1,4 @@
-"""From manifests to a graph: everything is read from what will be applied, so that the picture cannot differ from it."""
+"""Build a graph from the manifests that will be applied, so that the picture always matches them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REFERENCES = ("name", "secretName", "claimName", "path")
 
 
 def read_graph(manifests: Sequence[Json], plugins: Sequence[Plugin] = PLUGINS) -> Graph:
-    """The graph of the one JobSet among a job's manifests; `plugins` tell where their pods meet."""
+    """Read the graph of the only JobSet among a job's manifests; `plugins` supply the rendezvous addresses."""
     jobset = next(manifest for manifest in manifests if manifest["kind"] == "JobSet")
     spec, metadata = jobset["spec"], jobset["metadata"]
     claims: dict[str, str] = dict(_claims(spec))
@@ -62,7 +62,7 @@ def _step(
 
 
 def _requests(pod: Json) -> Iterator[tuple[str, Quantity]]:
-    """What a pod asks for: what computes first, then other devices, then CPU and memory."""
+    """The requests of a pod: compute devices first, then other devices, then CPU and memory."""
     found = pod_requests(pod, limits_count=True)
     yield from sorted(found.items(), key=lambda item: (not accelerator(item[0]), "/" not in item[0], item[0]))
 
@@ -79,7 +79,7 @@ def _volumes(pod: Json, claims: Mapping[str, str]) -> Iterator[Volume]:
 
 
 def _claims(spec: Json) -> Iterator[tuple[str, str]]:
-    """The claims that JobSet makes for its pods, which mount them by name."""
+    """The claims that JobSet creates for its pods, which mount them by name."""
     for policy in spec.get("volumeClaimPolicies", ()):
         for template in policy.get("templates", ()):
             size = template.get("spec", {}).get("resources", {}).get("requests", {}).get("storage", "")
@@ -123,7 +123,7 @@ def _rendezvous(
 
 
 def _by_file(config_map: Json, file: RendezvousFile, first_host: str) -> Iterator[Rendezvous]:
-    """What programs read in a file: all hosts, or the port that rank 0 of all serves."""
+    """What programs read from a file: all hosts, or the port of rank 0."""
     name, text = config_map["metadata"]["name"], config_map["data"].get(file.key)
     if text is not None and not file.port:
         hosts = text.count("\n")
@@ -144,7 +144,7 @@ def _gangs_of(manifests: Sequence[Json], plugins: Sequence[Plugin]) -> Iterator[
 
 
 def _in_startup_order(steps: Sequence[Step], spec: Json) -> Iterator[Step]:
-    """With startupPolicy InOrder each step waits for the one before it, whether or not it says so."""
+    """Under startupPolicy InOrder, make each step depend on the previous one if it does not already."""
     in_order = (spec.get("startupPolicy") or {}).get("startupPolicyOrder") == "InOrder"
     for before, step in zip((None, *steps), steps, strict=False):
         if in_order and before is not None and not step.depends_on:

@@ -1,4 +1,4 @@
-"""The graph as a tree for the terminal: steps in the order in which they start, and what each of them is."""
+"""Render the graph as a tree for the terminal: the steps in startup order, with their details."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from trainc.graph.model import Graph, Step, gang, layers, per_pod, size, total
 Role: TypeAlias = Literal["heading", "step", "size", "faint", "address", "gang"]
 Paint: TypeAlias = Callable[[str, Role], str]
 
-# What stands before a step's name, and before the lines about it.
+# The prefixes of a step's name and of its detail lines.
 _INNER = ("├─ ", "│     ")
 _LAST = ("└─ ", "      ")
 
 
 def plain(text: str, role: Role) -> str:
-    """No look at all."""
+    """Return `text` without styling."""
     return text
 
 
 def graph_text(graph: Graph, paint: Paint = plain) -> str:
-    """The whole tree."""
+    """Render the whole tree."""
     place = "/".join(filter(None, (graph.namespace, graph.name)))
     about = total(graph) + (", suspended" if graph.suspended else "")
     lines = [f"{paint(f'JobSet {place}', 'heading')}  {paint(about, 'size')}"]

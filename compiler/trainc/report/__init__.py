@@ -1,1 +1,1 @@
-"""The report: one self-contained HTML page about a folder of jobs."""
+"""The report: a self-contained HTML page about a folder of jobs."""

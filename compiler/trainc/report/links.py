@@ -1,4 +1,4 @@
-"""Where the report page leads: links to lines of source files, and origins in words with those links in them."""
+"""Links on the report page: to lines of source files, and inside descriptions of origins."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from trainc.diagnostics import Source
 from trainc.explain.model import Origin
 from trainc.explain.phrases import describe_origin, place
 
-# A piece of text, and where it leads; empty where it leads nowhere.
+# A piece of text and its link target, empty for none.
 Piece: TypeAlias = tuple[str, str]
 Link: TypeAlias = Callable[[Source | None], str]
 
 
 def link_into(base: str, folder: str) -> Link:
-    """Links to source lines: below the URL `base`, where a forge shows the files, else as seen from `folder`.
+    """Build links to source lines, relative to the URL `base` of a forge if given, else relative to `folder`.
 
-    No link for the standard input and the catalog, which are no files.
+    Standard input and the catalog are not files and get no link.
     """
 
     def link(source: Source | None) -> str:
@@ -33,7 +33,7 @@ def link_into(base: str, folder: str) -> Link:
 
 
 def linked(origin: Origin, link: Link) -> list[Piece]:
-    """An origin in words, each `file:line` in it as a piece with its link."""
+    """Describe an origin, with each `file:line` as a separate linked piece."""
     return list(
         _pieces(describe_origin(origin), [(place(given.source), link(given.source)) for given in origin.inputs])
     )

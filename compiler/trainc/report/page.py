@@ -1,4 +1,4 @@
-"""The HTML report: what it shows of each job, and the page itself."""
+"""The HTML report: its data for each job, and the page itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from trainc.startup.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """A value that was replaced, and who had set it."""
+    """A replaced value and its origin."""
 
     value: str
     origin: list[Piece]
@@ -27,7 +27,7 @@ class Earlier:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of an object: its value, who set it last in words, and who had set it before."""
+    """A field of an object: its value, a description of its latest origin, and its earlier values."""
 
     path: str
     value: str
@@ -38,7 +38,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """An object of a job with all its fields, and as it is applied."""
+    """An object of a job with all its fields, and as YAML."""
 
     kind: str
     name: str
@@ -48,10 +48,10 @@ class Object:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One job. The pictures are SVG documents, empty where none could be drawn; `tree` says the same as text.
+    """One job. The pictures are SVG documents, empty if they could not be drawn; `tree` is the text version.
 
-    `tall` is the picture for narrow screens. `fit` is whether the cluster of trainc.yaml can admit the job, in words;
-    empty where there is none. So is `environment`, the one of trainc.yaml that the job is compiled for.
+    `tall` is the picture for narrow screens. `fit` describes whether the cluster configured in trainc.yaml can admit the
+    job, and `environment` is the one the job is compiled for; both are empty if trainc.yaml configures none.
     """
 
     anchor: str
@@ -68,12 +68,12 @@ class Job:
 
     @property
     def findings(self) -> str:
-        """`1 warning, 2 infos`; empty where there is nothing to report."""
+        """`1 warning, 2 infos`; empty if there are none."""
         return severities(self.diagnostics)
 
     @property
     def rank(self) -> int:
-        """By which the table sorts findings: warnings count more than any number of infos."""
+        """The sort key for findings: one warning counts more than any number of infos."""
         found = Counter(diagnostic.severity for diagnostic in self.diagnostics)
         return found["warning"] * 10_000 + found["info"]
 
@@ -85,7 +85,7 @@ def severities(found: Sequence[Diagnostic]) -> str:
 
 
 def objects_of(explanation: Explanation, yaml: Sequence[str], link: Link) -> tuple[Object, ...]:
-    """The objects of a job, their origins in words; `yaml` is each as text, in the same order."""
+    """The objects of a job with descriptions of their origins; `yaml` has the text of each, in the same order."""
     found = zip(explanation.objects, yaml, strict=True)
     return tuple(Object(one.name.kind, one.name.name, text, _fields(one, link)) for one, text in found)
 
@@ -101,11 +101,11 @@ def _field(field: ExplainedField, link: Link) -> Field:
 
 
 def page(jobs: Sequence[Job], others: Sequence[Diagnostic], title: str, link: Link) -> str:
-    """One HTML document. It reads in full without JavaScript; the script adds sorting, filters and copying.
+    """Return the HTML document. It is complete without JavaScript, which only adds sorting, filters and copying.
 
-    `others` are findings about the input as a whole, and about runtimes.
+    `others` are findings about runtimes and about the input as a whole.
     """
-    # Imported here: no other part of a report needs a template.
+    # Imported here because nothing else in a report needs a template.
     from jinja2 import Environment, StrictUndefined, select_autoescape
     from markupsafe import Markup
 
@@ -126,7 +126,7 @@ def page(jobs: Sequence[Job], others: Sequence[Diagnostic], title: str, link: Li
         sum=sum((job.row.size for job in jobs), NOTHING),
         totals=totals([job.row for job in jobs]),
         title=title,
-        # Our own files, which hold no input.
+        # These are trainc's own files and contain no input.
         style=Markup(_resource("style.css")),  # noqa: S704
         script=Markup(_resource("page.js")),  # noqa: S704
         picture=_as_address,
@@ -138,5 +138,5 @@ def _resource(name: str) -> str:
 
 
 def _as_address(svg: str) -> str:
-    """A picture as a data address: scripts inside it, were there any, would not run."""
+    """Encode a picture as a data URL, in which scripts would not run."""
     return f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}"

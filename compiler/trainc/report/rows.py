@@ -1,4 +1,4 @@
-"""The table of jobs on the report page: a row for each job, and sums by namespace, queue and runtime."""
+"""The table of jobs on the report page: a row for each job, and totals by namespace, queue and runtime."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What jobs ask for in all: pods, devices by what they are called, cores and bytes."""
+    """The total requests of jobs: pods, devices by display name, cores and bytes."""
 
     jobs: int
     pods: int
@@ -40,7 +40,7 @@ NOTHING = Size(0, 0, Counter(), ZERO, ZERO)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What the table says of one job. `queue` and `priority` are Kueue's or Volcano's, empty where it has none."""
+    """The table row of one job. `queue` and `priority` are Kueue's or Volcano's, empty if it has none."""
 
     namespace: str
     name: str
@@ -51,7 +51,7 @@ class Row:
 
 
 def row_of(graph: Graph, runtime: str, manifests: Sequence[Json]) -> Row:
-    """The row of a job, from its picture and its manifests."""
+    """Build the row of a job from its graph and its manifests."""
     jobset = next(manifest for manifest in manifests if manifest["kind"] == "JobSet")
     labels = jobset["metadata"].get("labels", {})
     group: Json = next((manifest["spec"] for manifest in manifests if manifest["kind"] == "PodGroup"), {})
@@ -78,7 +78,7 @@ def _size(graph: Graph) -> Size:
 
 
 def device_columns(rows: Sequence[Row]) -> list[str]:
-    """Every kind of device in any job, the most frequent first."""
+    """All device types of any job, most frequent first."""
     found = sum((row.size.devices for row in rows), Counter[str]())
     return [device for device, _ in sorted(found.items(), key=lambda item: (-item[1], item[0]))]
 

@@ -1,1 +1,1 @@
-"""`trainc run`: a compiled job as processes on this machine, planned as data and then run."""
+"""`trainc run`: run a compiled job as local processes. The plan is built as data first."""

@@ -1,4 +1,4 @@
-"""The variables of a container as the kubelet sets them, with what only a cluster knows filled in or reported."""
+"""A container's environment as the kubelet sets it; values known only to a cluster are substituted or reported."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _JOBSET = "jobset.sigs.k8s.io"
 
 @dataclass(frozen=True, slots=True)
 class PodFacts:
-    """What a pod's fields say of it: its names, its place in the step, and the labels of its template."""
+    """The values that a pod's fields expose: its names, its position in the step, and its template's labels."""
 
     name: str
     namespace: str
@@ -30,7 +30,7 @@ class PodFacts:
     annotations: Json
 
     def field(self, path: str) -> str | None:
-        """The value of a fieldRef; None for what only a cluster knows."""
+        """The value of a fieldRef; None if only a cluster knows it."""
         name, bracket, key = path.partition("['")
         if bracket:
             known = {
@@ -58,9 +58,9 @@ class PodFacts:
 def variables(
     container: Json, facts: PodFacts, config_maps: Mapping[str, Json], environ: Mapping[str, str], path: Path
 ) -> tuple[dict[str, str], list[Finding]]:
-    """The container's variables by name, `$(NAME)` expanded, and a warning for each that has no value here.
+    """The container's variables with `$(NAME)` expanded, and a warning for each one without a local value.
 
-    `environ` are those of this machine: a variable of the same name there stands in for what a Secret would give.
+    `environ` is the local environment; its variables stand in for Secret values of the same name.
     """
     found: dict[str, str] = {"HOSTNAME": facts.name}
     if facts.indexed:
@@ -85,7 +85,7 @@ def variables(
 def _whole_sources(
     container: Json, config_maps: Mapping[str, Json], path: Path
 ) -> tuple[dict[str, str], list[Finding]]:
-    """What envFrom brings."""
+    """The variables from envFrom."""
     found: dict[str, str] = {}
     findings: list[Finding] = []
     for index, source in enumerate(container.get("envFrom", ())):
@@ -139,7 +139,7 @@ def _missing_source(what: str, name: str, path: Path) -> Finding:
 
 
 def inherited_variables(environ: Mapping[str, str], ours: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The variables of this machine that a pod keeps: not those by which another launcher told its own ranks."""
+    """The local variables that a pod inherits, without those in which another launcher describes its own ranks."""
     for name, value in environ.items():
         if name not in ours and not name.startswith(("PET_", "OMPI_", "PMIX_", "SLURM_")):
             yield name, value

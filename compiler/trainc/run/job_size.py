@@ -1,4 +1,4 @@
-"""What is asked of a job before it is planned: to be smaller than it is, and which programs it would start."""
+"""Scale a job down before it is planned, and list the programs that it would start."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _TRAINER: Path = ("spec", "trainer")
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Nodes of the trainer and processes of each; None leaves what the job says."""
+    """The trainer's number of nodes and processes per node; None keeps the job's own value."""
 
     pods: int | None = None
     procs: int | None = None
 
 
 def scale_job(job: Json, size: Size) -> tuple[Json, list[Finding]]:
-    """A TrainJob of Trainer's own API in that size, and an info for each field that is changed.
+    """Scale a TrainJob of Trainer's own API; return it with an info for each changed field.
 
-    It is compiled anew in that size, so that every count, rank and address agrees with the others.
+    The job is then compiled at that size, so that all counts, ranks and addresses are consistent.
     """
     findings: list[Finding] = []
     for path, value in _changes(job, size):
@@ -53,7 +53,7 @@ def _changes(job: Json, size: Size) -> Iterator[tuple[Path, Any]]:
 
 
 def containers(job: Json) -> Iterator[tuple[Path, Json]]:
-    """The containers of a replicated job's pods, those of the initialization first, with their places in the pod."""
+    """The containers of a replicated job's pods, init containers first, with their paths in the pod spec."""
     spec = pod_spec(job)
     for field in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(field, ())):
@@ -61,13 +61,13 @@ def containers(job: Json) -> Iterator[tuple[Path, Json]]:
 
 
 def pod_spec(job: Json) -> Json:
-    """The spec of a replicated job's pods."""
+    """The pod spec of a replicated job."""
     spec: Json = job["template"].get("spec", {}).get("template", {}).get("spec", {})
     return spec
 
 
 def requested_programs(manifests: Sequence[Json], places: Mapping[str, str]) -> set[str]:
-    """The first word of every command, as the image has it and as it is here, and what may stand in for it."""
+    """The first word of every command, as in the image and as a local path, and the programs that may replace it."""
     folders = Folders(places)
     jobset = next(manifest for manifest in manifests if manifest["kind"] == "JobSet")
     words = [

@@ -1,7 +1,8 @@
-"""The course of a job: which pods start, start again and end, decided from how pods end, as Job and JobSet decide it.
+"""Decide which pods start, restart and end, given how pods end, following the Job and JobSet controllers.
 
 Sources: kubernetes pkg/controller/job (backoffLimit, podFailurePolicy, success_policy.go, backoff_utils.go and
-indexed_job_utils.go for backoffLimitPerIndex) and jobset pkg/controllers (dependsOn, success_policy.go, failure_policy.go). What they wait between two attempts is left out.
+indexed_job_utils.go for backoffLimitPerIndex) and jobset pkg/controllers (dependsOn, success_policy.go,
+failure_policy.go). The delays between attempts are not modeled.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """End these pods, or every pod that runs where there are none."""
+    """Stop these pods, or every running pod if empty."""
 
     why: str
     pods: tuple[Pod, ...] = ()
@@ -31,7 +32,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """The job has ended, with this exit status."""
+    """The job has ended with this exit status."""
 
     status: int
     why: str
@@ -42,7 +43,7 @@ _Job: TypeAlias = tuple[str, int]
 
 
 class Lifecycle:
-    """A job under way. Each event gives back what is to be done about it."""
+    """A running job. Each event returns the actions it causes."""
 
     def __init__(self, plan: Plan, *, restarts: bool = True) -> None:
         """Without `restarts`, the first failure ends the job."""
@@ -54,15 +55,15 @@ class Lifecycle:
 
     @property
     def done(self) -> int:
-        """How many pods have succeeded, those of a Job that has succeeded without them included."""
+        """The number of successful pods, including those of Jobs that succeeded early."""
         return len(self._done)
 
     def begin(self) -> list[Action]:
-        """Start what waits for nothing."""
+        """Start the steps without dependencies."""
         return list(self._startable())
 
     def pod_ended(self, pod: Pod, status: int) -> list[Action]:
-        """A pod has ended, with 0 or with the status of the first of its programs that failed."""
+        """Handle the end of a pod, with status 0 or that of its first failed program."""
         self._running.discard(pod.name)
         if status:
             return self._failed(pod, status)
@@ -74,7 +75,7 @@ class Lifecycle:
         return [*early, *(self._all_ended(step, job) or self._startable())]
 
     def deadline_passed(self, step: Step) -> list[Action]:
-        """The Jobs of a step have run for longer than their deadline."""
+        """Handle the deadline of a step's Jobs."""
         return self._job_failed(step, "DeadlineExceeded", 1, f"{step.name} ran longer than {step.deadline} s")
 
     def is_complete(self, step: Step) -> bool:
@@ -86,7 +87,7 @@ class Lifecycle:
         self._running: set[str] = set()
         self._failures: Counter[_Job] = Counter()
         self._index_failures: Counter[str] = Counter()
-        # The status of each index that has failed for good, by the name of its pod.
+        # Indexes that have failed permanently: exit status by pod name.
         self._lost: dict[str, int] = {}
 
     def _startable(self) -> Iterator[Start]:
@@ -101,7 +102,7 @@ class Lifecycle:
         return waited_for <= self._running | self._done
 
     def _room(self, step: Step) -> Iterator[Start]:
-        """The next pods of each Job, as many as may run beside those that do."""
+        """The next pods of each Job, up to its parallelism."""
         for job in _jobs(step):
             free = step.parallelism - sum(pod.name in self._running for pod in job)
             waiting = [pod for pod in job if pod.name not in self._running | self._done | self._lost.keys()]
@@ -132,7 +133,7 @@ class Lifecycle:
         return [Start(pod)]
 
     def _index_failed(self, step: Step, pod: Pod, status: int) -> list[Action]:
-        """An index has failed for good; the others go on, unless too many have."""
+        """Handle the permanent failure of an index; the others continue unless too many have failed."""
         self._lost[pod.name] = status
         job = self._job_of(pod)
         lost = sum(each.name in self._lost for each in job)
@@ -143,7 +144,7 @@ class Lifecycle:
         return self._all_ended(step, job) or list(self._startable())
 
     def _all_ended(self, step: Step, job: list[Pod]) -> list[Action]:
-        """What becomes of a Job each index of which has ended, and one of them failed; nothing of any other."""
+        """Fail a Job all of whose indexes have ended, at least one of them with a failure; otherwise do nothing."""
         lost = [pod for pod in job if pod.name in self._lost]
         if not lost or any(pod.name not in self._done | self._lost.keys() for pod in job):
             return []
@@ -151,7 +152,7 @@ class Lifecycle:
         return self._job_failed(step, "FailedIndexes", self._lost[lost[0].name], why)
 
     def _met_early(self, step: Step, job: list[Pod]) -> Iterator[Stop]:
-        """End the rest of a Job whose own success policy is met: the whole of it has succeeded."""
+        """Stop the rest of a Job whose success policy is met: the whole Job has succeeded."""
         succeeded = frozenset(pod.index for pod in job if pod.name in self._done)
         if len(succeeded) == len(job) or not any(rule.is_met(succeeded) for rule in step.success_rules):
             return
@@ -186,7 +187,7 @@ class Lifecycle:
 
 
 def _jobs(step: Step) -> list[list[Pod]]:
-    """The pods of each replica, in order of their indexes."""
+    """The pods of each replica, in index order."""
     replicas: dict[int, list[Pod]] = {}
     for pod in step.pods:
         replicas.setdefault(pod.replica, []).append(pod)

@@ -1,4 +1,4 @@
-"""What a job is on one machine: steps of pods, pods of programs, and the policies that decide how it ends."""
+"""The data model of a local run: steps of pods, pods of programs, and the policies that decide how the job ends."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ ProgramKind = Literal["init", "sidecar", "main"]
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A container as a process: its words, and the variables that it has beside those of this machine.
+    """A container as a local process: its command, and the variables it has in addition to the inherited ones.
 
-    `folder` is where it starts, empty for the current one. An `init` program ends before the next one starts; a
-    `sidecar` runs until the main programs have ended.
+    `folder` is its working directory, empty for the current one. An `init` program must end before the next one starts;
+    a `sidecar` runs until the main programs have ended.
     """
 
     name: str
@@ -28,7 +28,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """A pod of one replica of a step. `name` is its host name, `short` the same without the name of the job."""
+    """A pod of one replica of a step. `name` is its host name; `short` omits the job's name."""
 
     name: str
     short: str
@@ -40,16 +40,16 @@ class Pod:
 
 @dataclass(frozen=True, slots=True)
 class SuccessRule:
-    """A rule of a Job's successPolicy: `count` of these indexes have succeeded, all of them where it is None.
+    """A rule of a Job's successPolicy: `count` of the given indexes have succeeded, or all of them if it is None.
 
-    Where `indexes` is None, `count` of any.
+    If `indexes` is None, any index counts.
     """
 
     indexes: frozenset[int] | None
     count: int | None
 
     def is_met(self, succeeded: frozenset[int]) -> bool:
-        """Whether a Job of which these indexes have succeeded has as well."""
+        """Whether a Job succeeds once these indexes have succeeded."""
         if self.indexes is None:
             return self.count is not None and len(succeeded) >= self.count
         found = succeeded & self.indexes
@@ -58,7 +58,7 @@ class SuccessRule:
 
 @dataclass(frozen=True, slots=True)
 class ExitRule:
-    """A rule of a podFailurePolicy: exit codes that are, or are not, among `codes`, and what they do to the Job."""
+    """A rule of a podFailurePolicy: exit codes that are (or are not) among `codes`, and the action they trigger."""
 
     action: str
     among: bool
@@ -67,11 +67,11 @@ class ExitRule:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A replicated job. `after` has the steps that must be Ready or Complete before it; each replica is one Job.
+    """A replicated job. `after` lists the steps that must be Ready or Complete first; each replica is one Job.
 
-    Of a Job's pods, `parallelism` run at a time; with more than `backoff_limit` failures it has failed, after `deadline`
-    seconds too. With `limit_per_index`, each index fails by itself, and more than `most_failed` of them end the Job.
-    Where one of `success_rules` is met, the Job has succeeded.
+    A Job runs at most `parallelism` pods at a time. It fails after more than `backoff_limit` failures, or after `deadline`
+    seconds. With `limit_per_index`, each index fails on its own, and more than `most_failed` failed indexes end the Job.
+    It succeeds as soon as one of `success_rules` is met.
     """
 
     name: str
@@ -88,7 +88,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class FailureRule:
-    """A rule of a JobSet's failurePolicy: the steps and reasons that it is for, all of them where it names none."""
+    """A rule of a JobSet's failurePolicy, for the listed steps and reasons; an empty list matches all."""
 
     action: str
     steps: tuple[str, ...]
@@ -97,7 +97,7 @@ class FailureRule:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The policies of a JobSet: when it has succeeded, and what happens when one of its Jobs fails."""
+    """A JobSet's policies: when it succeeds, and what happens if one of its Jobs fails."""
 
     operator: str
     targets: tuple[str, ...]
@@ -107,9 +107,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything that `trainc run` does: folders and files to make, steps to run, and what there is to say first.
+    """Everything that `trainc run` does: the folders and files to create, the steps to run, and the findings to report.
 
-    `files` are texts by path; those in `executable` are programs that stand in for others. Paths are absolute.
+    `files` maps paths to text; those in `executable` are stand-in programs. Paths are absolute.
     """
 
     name: str
@@ -128,11 +128,11 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a plan has to know of the machine: all that makes it differ from one to the next.
+    """The facts about the local machine that a plan depends on.
 
-    `programs` are the names on the PATH that were asked about, with their paths; `ports` are free ones; `places` says
-    where a folder of the image is here; `python` is the interpreter that was asked for, and `missing` are the modules
-    that it was asked about and does not have.
+    `programs` maps the requested names found on the PATH to their paths; `ports` are free ports; `places` maps folders
+    of the image to local folders; `python` is the requested interpreter, and `missing` are the requested modules that
+    it lacks.
     """
 
     workdir: str

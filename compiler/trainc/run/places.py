@@ -1,4 +1,4 @@
-"""Where things are on this machine: pods at loopback, each port its own, folders of an image below the working folder."""
+"""Local addresses and paths: pods on loopback with distinct ports, image folders below the working directory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TOKEN = re.compile(r"\$(?:(\$)|\(([^)]*)\))")
 
 
 def expand_variables(text: str, values: Mapping[str, str]) -> str:
-    """`text` with its `$(NAME)` replaced as the kubelet does it: `$$` is a dollar, an unknown name stays.
+    """Expand `$(NAME)` in `text` as the kubelet does: `$$` is a literal dollar sign, unknown names are left unchanged.
 
     Source: kubernetes third_party/forked/golang/expansion/expand.go.
     """
@@ -21,7 +21,7 @@ def expand_variables(text: str, values: Mapping[str, str]) -> str:
 
 
 class Hosts:
-    """The DNS names of a JobSet's pods, and the ports at which others meet them."""
+    """The DNS names of a JobSet's pods, and the ports on which other pods reach them."""
 
     def __init__(self, jobset: Json, cluster_domain: str = "cluster.local") -> None:
         metadata, spec = jobset["metadata"], jobset["spec"]
@@ -29,7 +29,7 @@ class Hosts:
         self.subdomain = (spec.get("network") or {}).get("subdomain") or name
         steps = "|".join(re.escape(job["name"]) for job in spec.get("replicatedJobs", ()))
         namespace = re.escape(metadata.get("namespace", "")) or "[a-z0-9-]+"
-        # What the headless Service of a JobSet answers to, whole or less what a pod's search domains add.
+        # The names under the JobSet's headless Service: fully qualified, or shortened as the pod's search domains allow.
         self.pattern = (
             rf"{re.escape(name)}-(?:{steps})-\d+-\d+\.{re.escape(self.subdomain)}"
             rf"(?:\.{namespace}(?:\.svc(?:\.{re.escape(cluster_domain)})?)?)?"
@@ -37,15 +37,15 @@ class Hosts:
         self._host = re.compile(rf"(?<![\w.-])({self.pattern})\.?(?![\w.-]*\w)(?::(\d+))?")
 
     def addresses(self, text: str) -> list[tuple[str, str]]:
-        """Hosts with a port in `text`, in order."""
+        """The (host, port) pairs in `text`, in order."""
         return [(_short(host), port) for host, port in self._host.findall(text) if port]
 
     def is_host(self, text: str) -> bool:
-        """Whether `text` is the name of a pod and nothing else."""
+        """Whether `text` is exactly the name of a pod."""
         return self._host.fullmatch(text) is not None
 
     def localized(self, text: str, ports: Mapping[tuple[str, str], int]) -> str:
-        """`text` with every pod at loopback, and the ports that `ports` maps."""
+        """`text` with every pod replaced by loopback, and every port by its entry in `ports`."""
 
         def here(found: re.Match[str]) -> str:
             if found[2] is None:
@@ -56,9 +56,9 @@ class Hosts:
 
 
 def rendezvous_ports(hosts: Hosts, containers: Iterable[Json], plugins: Sequence[Plugin]) -> list[tuple[str, str]]:
-    """The addresses that need a port of their own here, in order: those that frameworks are told, and ports of several pods.
+    """The addresses that need a distinct local port, in order: rendezvous addresses, and ports used by several pods.
 
-    Any other port is served by a program that nobody tells another one, so that it stays.
+    Other ports belong to programs whose address is not passed to any other program, so they stay the same.
     """
     addresses: list[tuple[str, str]] = []
     named: list[tuple[str, str]] = []
@@ -80,19 +80,19 @@ def rendezvous_ports(hosts: Hosts, containers: Iterable[Json], plugins: Sequence
 
 
 class Folders:
-    """Folders of the image that are elsewhere on this machine."""
+    """The image folders that have a different path on this machine."""
 
     def __init__(self, places: Mapping[str, str]) -> None:
-        """`places` maps absolute paths of the image to paths here; of two that fit, the longer one counts."""
+        """`places` maps absolute image paths to local paths; the longest match wins."""
         self._places = {path.rstrip("/"): place for path, place in places.items() if path.rstrip("/")}
         paths = "|".join(re.escape(path) for path in sorted(self._places, key=len, reverse=True))
         self._path = re.compile(rf"(?<![\w.~/-])({paths})(?![\w.-])") if paths else None
 
     def localized(self, text: str) -> str:
-        """`text` with each such path, and each path below one, where it is here."""
+        """`text` with each such path, and each path below one, replaced by the local path."""
         return self._path.sub(lambda found: self._places[found[1]], text) if self._path else text
 
 
 def _short(host: str) -> str:
-    """The pod's own name, which is the same in every spelling of its host name."""
+    """The first label of a host name, which is the same in all its forms."""
     return host.partition(".")[0]

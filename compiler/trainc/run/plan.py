@@ -1,4 +1,4 @@
-"""From the manifests of a job to the processes that stand for its pods, as data."""
+"""Plan the local processes that stand in for the pods of a job's manifests, as data."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from trainc.run.stand_ins import ALWAYS, stand_ins, stands_in_for_recipe
 from trainc.run.volumes import Volumes
 from trainc.startup.records import replace
 
-# As the API server fills it in: kubernetes pkg/apis/batch/v1/defaults.go.
+# The API server's default: kubernetes pkg/apis/batch/v1/defaults.go.
 _BACKOFF_LIMIT, _NO_LIMIT = 6, 2**31 - 1
 _JOBS: Path = ("spec", "replicatedJobs")
 _POD: Path = ("template", "spec", "template", "spec")
 
 
 def plan_of(manifests: Sequence[Json], machine: Machine, plugins: Sequence[Plugin]) -> Plan:
-    """The plan of the one JobSet among a job's manifests. What cannot run here is an error among its findings."""
+    """Plan the only JobSet among a job's manifests. Whatever cannot run locally is an error among the findings."""
     return _Planner(manifests, machine, plugins).plan()
 
 
 class _Planner:
-    """The one pass over the manifests, with what all of its parts share."""
+    """A single pass over the manifests, with the state that its parts share."""
 
     def __init__(self, manifests: Sequence[Json], machine: Machine, plugins: Sequence[Plugin]) -> None:
         self._jobset = next(manifest for manifest in manifests if manifest["kind"] == "JobSet")
@@ -47,7 +47,7 @@ class _Planner:
         self._findings: list[Finding] = []
 
     def plan(self) -> Plan:
-        """Everything, step by step."""
+        """Build the plan, step by step."""
         self._findings += _containers_only(self._config_maps, self._plugins)
         steps = [self._step(index, job) for index, job in enumerate(self._jobs)]
         spec = self._jobset["spec"]
@@ -66,7 +66,7 @@ class _Planner:
         )
 
     def _text(self, text: str) -> str:
-        """A text in which pods are named, as it is here."""
+        """A text with pod names replaced by local addresses."""
         return self._hosts.localized(text, self._ports)
 
     def _step(self, index: int, job: Json) -> Step:
@@ -94,7 +94,7 @@ class _Planner:
         )
 
     def _is_skipped(self, job: Json, path: Path) -> bool:
-        """Whether the step is left out, as one is whose program stands in its image alone."""
+        """Whether the step has to be skipped because its command is in its image only. Records a finding if so."""
         bare = [at for at, container in containers(job) if not container.get("command")]
         if not bare:
             return False
@@ -151,7 +151,7 @@ class _Planner:
         )
 
     def _mapped_ports(self, env: Mapping[str, str]) -> Iterator[tuple[str, int]]:
-        """Ports that stand in a variable of their own, beside the one with the host."""
+        """Ports in a variable of their own, separate from the one with the host."""
         for address in (address for plugin in self._plugins for address in plugin.addresses if address.port):
             host, port = env.get(address.variable, ""), env.get(address.port, "")
             local = self._ports.get((host.partition(".")[0], port))
@@ -159,7 +159,7 @@ class _Planner:
                 yield address.port, local
 
     def _found(self, program: str, path: Path, findings: list[Finding]) -> str:
-        """The program here: a stand-in or what the PATH has, where the image's own path leads nowhere."""
+        """The local program: a stand-in, or the one on the PATH if the image's path does not exist here."""
         name = os.path.basename(program)
         known = name in self._stand_ins or name in self._machine.programs
         is_path = "/" in program
@@ -212,7 +212,7 @@ def _success_rules(policy: Json) -> Iterator[SuccessRule]:
 
 
 def _indexes(part: str) -> range:
-    """`3` or `2-5`."""
+    """Parse `3` or `2-5`."""
     first, _, last = part.partition("-")
     return range(int(first), int(last or first) + 1)
 
@@ -224,7 +224,7 @@ def _outcome(spec: Json) -> Outcome:
             rule["action"], tuple(rule.get("targetReplicatedJobs", ())), tuple(rule.get("onJobFailureReasons", ()))
         )
         for rule in failure.get("rules", ())
-        # What the message of a failed Job would be is not known here.
+        # The message of a failed Job is not known here.
         if not rule.get("onJobFailureMessagePatterns")
     )
     return Outcome(

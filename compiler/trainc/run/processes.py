@@ -1,4 +1,4 @@
-"""Pods as process groups: started, read line by line, and ended together, with nothing left behind."""
+"""Run pods as process groups: start them, read their output line by line, and stop them without leaving strays."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from trainc.run.lifecycle import Action, Finish, Lifecycle, Start, Stop
 from trainc.run.model import Plan, Pod, Program, Step
 from trainc.startup.records import dataclass
 
-# Every process that a run starts carries it in its environment, those that leave their group too.
+# Set in the environment of every process of a run, including those that leave their process group.
 MARK = "TRAINC_RUN"
 _GRACE_SECONDS = 5.0
-# As timeout(1) and a shell give them.
+# The same statuses as timeout(1) and the shell.
 _OVERDUE, _NOT_FOUND, _SIGNALLED = 124, 127, 128
 _CHUNK = 65536
 _BETWEEN_STATES = 0.25
@@ -25,9 +25,9 @@ _BETWEEN_STATES = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """Whom a run tells what happens: a line of a program's output, an event of a pod or of the job, and how it stands.
+    """The callbacks of a run: a line of program output, an event of a pod or the job, and the current state.
 
-    `state` gets the short names of the pods that run and how many have run to their end, several times a second.
+    `state` receives the short names of the running pods and the number of completed pods, several times a second.
     """
 
     output: Callable[[Pod, Program, bytes], None]
@@ -38,9 +38,9 @@ class Reports:
 def run_plan(
     plan: Plan, environ: Mapping[str, str], reports: Reports, *, restarts: bool = True, timeout: float | None = None
 ) -> int:
-    """Run the job to its end and give back its exit status; 124 after `timeout` seconds, 143 after SIGTERM.
+    """Run the job to completion and return its exit status; 124 after `timeout` seconds, 143 after SIGTERM.
 
-    Ctrl-C ends it as KeyboardInterrupt; however it ends, nothing that it started runs afterwards.
+    Ctrl-C raises KeyboardInterrupt. In every case, all processes of the run are stopped before this returns.
     """
     mark = environ[MARK]
     try:
@@ -52,7 +52,7 @@ def run_plan(
 
 
 class _Run:
-    """One run: the tasks of the pods that are up, and the course that decides about them."""
+    """The state of a run: the tasks of the running pods, and the lifecycle that decides about them."""
 
     def __init__(self, plan: Plan, environ: Mapping[str, str], reports: Reports, *, restarts: bool) -> None:
         self._plan, self._environ, self._reports = plan, environ, reports
@@ -62,10 +62,10 @@ class _Run:
         self._started: set[str] = set()
 
     async def run(self, patience: float | None) -> int:
-        """Until the course says that the job has ended."""
+        """Run until the lifecycle says that the job has ended."""
         loop, this = asyncio.get_running_loop(), asyncio.current_task()
         assert this is not None
-        with suppress(NotImplementedError, ValueError, RuntimeError):  # In a thread, and on Windows, there are none.
+        with suppress(NotImplementedError, ValueError, RuntimeError):  # Unavailable in threads and on Windows.
             loop.add_signal_handler(signal.SIGTERM, this.cancel)
         telling = asyncio.create_task(self._tell())
         try:
@@ -104,13 +104,13 @@ class _Run:
             return None if self._course.is_complete(step) else await self._obey(self._course.deadline_passed(step))
         pod = self._pods.pop(task, None)
         if pod is None:
-            return None  # Stopped since.
+            return None  # Stopped in the meantime.
         status: int = task.result()
         self._reports.event(pod.short, "done" if status == 0 else f"exited with status {status}")
         return await self._obey(self._course.pod_ended(pod, status))
 
     async def _obey(self, actions: list[Action]) -> int | None:
-        """The exit status, if the job has one now."""
+        """Carry out the actions; return the exit status if the job has ended."""
         for action in actions:
             if isinstance(action, Finish):
                 self._reports.event("", f"{'succeeded' if action.status == 0 else 'failed'}: {action.why}")
@@ -134,7 +134,7 @@ class _Run:
         self._pods[asyncio.create_task(self._pod(pod))] = pod
 
     async def _stop(self, tasks: Iterable[asyncio.Task[Any]]) -> None:
-        """End pods, or forget deadlines."""
+        """Stop pods, or cancel deadlines."""
         stopped = list(tasks)
         for task in stopped:
             self._pods.pop(task, None)
@@ -143,7 +143,7 @@ class _Run:
         await asyncio.gather(*stopped, return_exceptions=True)
 
     async def _pod(self, pod: Pod) -> int:
-        """0, or the status of the first program that failed."""
+        """Run a pod; return 0, or the status of its first failed program."""
         sidecars: list[asyncio.Task[int]] = []
         try:
             for program in pod.programs:
@@ -161,7 +161,7 @@ class _Run:
             await asyncio.gather(*sidecars, return_exceptions=True)
 
     async def _program(self, pod: Pod, program: Program) -> int:
-        """Its status as a shell gives it."""
+        """Run a program; return its status in the shell's convention."""
         reading, writing = os.pipe()
         try:
             process = await asyncio.create_subprocess_exec(
@@ -184,7 +184,7 @@ class _Run:
             status = await process.wait()
         finally:
             await _end(process)
-            # What has left the group may hold the pipe: it is ended with the run, and not waited for.
+            # A process that left the group may hold the pipe open: it is not waited for, but stopped when the run ends.
             with suppress(TimeoutError):
                 await asyncio.wait_for(lines, 1)
         return status if status >= 0 else _SIGNALLED - status
@@ -208,7 +208,7 @@ class _Run:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """End the group of a process: asked first, then made to."""
+    """Stop a process group: SIGTERM first, then SIGKILL."""
     _signal(process.pid, signal.SIGTERM)
     if process.returncode is None:
         with suppress(TimeoutError):
@@ -224,7 +224,7 @@ def _signal(group: int, number: signal.Signals) -> None:
 
 
 def stop_strays(mark: str) -> int:
-    """End what has left its process group, as launchers' daemons do; gives back how many there were. Linux only."""
+    """Stop processes that left their group, such as launchers' daemons; return how many there were. Linux only."""
     found = list(find_strays(mark))
     for number in found:
         with suppress(ProcessLookupError, PermissionError):
@@ -233,7 +233,7 @@ def stop_strays(mark: str) -> int:
 
 
 def find_strays(mark: str) -> Iterator[int]:
-    """The processes whose environment holds this run's mark."""
+    """The processes whose environment contains the mark of this run."""
     wanted = f"{MARK}={mark}".encode()
     with suppress(OSError):
         for name in os.listdir("/proc"):

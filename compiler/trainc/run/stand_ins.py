@@ -1,4 +1,4 @@
-"""Programs that stand in for those of an image: torchrun of the interpreter that is here, ssh to pods that are processes."""
+"""Local replacements for programs of an image, e.g. torchrun of the local Python, or ssh to pods that are processes."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Iterable, Mapping
 
 from trainc.run.model import Machine
 
-# By what module of Python each is started where the PATH has no such program.
+# The Python module that starts each program if it is not on the PATH.
 _MODULES = {
     "torchrun": "torch.distributed.run",
     "tune": "torchtune._cli.tune",
     "accelerate": "accelerate.commands.launch",
 }
 _INTERPRETERS = ("python", "python3")
-# These would reach for this machine's own: sshd waits instead, and ssh starts what it is told as a process.
+# The real programs would affect this machine: here sshd only waits, and ssh starts its command as a local process.
 ALWAYS = ("ssh", "sshd")
-# What decides how torchtune is replaced.
+# Modules whose presence decides how torchtune is replaced.
 MODULES_ASKED_ABOUT = ("torch", "torchtune")
 ASKED_ABOUT = (*_INTERPRETERS, *_MODULES, "ssh", "mpirun")
 _SSHD = """\
@@ -43,7 +43,7 @@ shift
 unset {variables}
 exec /bin/sh -c "$*"
 """
-# What `tune run` does with its words, less the recipe: pytorch/torchtune torchtune/_cli/run.py.
+# Follows the argument handling of `tune run` without the recipe: pytorch/torchtune torchtune/_cli/run.py.
 _TUNE = """\
 # Used where torchtune is not installed: the ranks of `tune run` meet and sum, and nothing is trained.
 import sys
@@ -74,7 +74,7 @@ def launch(words):
 meet(sys.argv[2]) if sys.argv[1:2] == ["--rank"] else launch(sys.argv[1:])
 """
 _TUNE_FILE = "tune_ranks.py"
-# What programs have to know of several nodes that are one machine.
+# Variables for programs whose nodes are all on one machine.
 _ONE_MACHINE = {
     "OMPI_MCA_hwloc_base_binding_policy": "none",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
@@ -83,14 +83,14 @@ _AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"
 
 
 def local_variables(machine: Machine) -> dict[str, str]:
-    """What every program is told beside its own variables, which win."""
+    """The variables that every program gets by default; its own take precedence."""
     return {**_ONE_MACHINE, **(_AS_ROOT if machine.is_root else {})}
 
 
 def stand_ins(machine: Machine, hosts: str, variables: Iterable[str]) -> dict[str, str]:
-    """Texts of the programs that come first on the PATH, by name.
+    """The contents of the replacement programs, which come first on the PATH, by name.
 
-    `hosts` is the pattern of the pods' host names, `variables` are the names that the containers set.
+    `hosts` is the pattern of the pods' host names; `variables` are the names that the containers set.
     """
     python = machine.python or machine.programs.get("python3") or machine.programs.get("python") or ""
     texts = {
@@ -104,7 +104,7 @@ def stand_ins(machine: Machine, hosts: str, variables: Iterable[str]) -> dict[st
 
 
 def stands_in_for_recipe(name: str, texts: Mapping[str, str], machine: Machine) -> bool:
-    """Whether a program is torchtune's, and a stand-in is started that trains nothing."""
+    """Whether a program is a torchtune recipe that is replaced by one that does not train."""
     return name == "tune" and name in texts and "torchtune" in machine.missing
 
 
@@ -118,5 +118,5 @@ def _by_python(python: str, machine: Machine) -> dict[str, list[str]]:
 
 
 def _extended(pattern: str) -> str:
-    """A pattern of Python's as grep -E reads it."""
+    """Convert a Python pattern to the syntax of grep -E."""
     return pattern.replace("(?:", "(").replace(r"\d", "[0-9]").replace(r"\-", "-")

@@ -1,4 +1,4 @@
-"""Volumes as folders: shared ones by what they claim, others by pod, ConfigMaps with their files."""
+"""Volumes as local folders: shared ones by claim, others by pod, and ConfigMaps with their files."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from collections.abc import Callable, Mapping, Sequence
 from trainc.api.documents import Json
 from trainc.plugins.plugin import Plugin
 
-# The machine has its own, and programs look for it by that name.
+# The machine has folders of its own at these paths, where programs expect them.
 _LEFT_ALONE = ("/dev/shm", "/dev", "/proc", "/sys", "/tmp")  # noqa: S108 - mount paths of pods
-# What all pods that name it share: the kind of volume, and the field with its name.
+# Volumes shared by all pods that name them: the kind of volume, and the field with the name.
 _SHARED = {"persistentVolumeClaim": "claimName", "secret": "secretName", "hostPath": "path", "nfs": "path"}
 
 
 class Volumes:
-    """The folders and files of a plan, gathered as pods are placed."""
+    """The folders and files of a plan, collected as pods are planned."""
 
     def __init__(
         self, workdir: str, config_maps: Mapping[str, Json], text: Callable[[str], str], plugins: Sequence[Plugin]
     ) -> None:
-        """`text` brings a text with host names to this machine."""
+        """`text` replaces pod host names in a text by local addresses."""
         self.folders: set[str] = set()
         self.files: dict[str, str] = {}
         self._root, self._config_maps, self._text = f"{workdir}/volumes", config_maps, text
-        # Lists of hosts are for launchers, whose ssh knows the pods by name.
+        # Host lists are left unchanged: they are for launchers, whose ssh resolves pod names.
         self._host_lists = {file.key for plugin in plugins for file in plugin.files if not file.port}
 
     def places(self, container: Json, spec: Json, pod: str) -> dict[str, str]:
-        """Where the container's mount paths are here; what is mounted is made a folder, or a file of a ConfigMap."""
+        """Map the container's mount paths to local paths; record the folder or ConfigMap files that each one needs."""
         volumes = {volume["name"]: volume for volume in spec.get("volumes", ())}
         found: dict[str, str] = {}
         for mount in container.get("volumeMounts", ()):
