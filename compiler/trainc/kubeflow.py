@@ -1,6 +1,6 @@
-"""The Kubeflow SDK with trainc behind it: `offline_client`, `OfflineBackend` and `preflight`, of the extra `trainc[kubeflow]`.
+"""Use the Kubeflow SDK offline: `offline_client`, `OfflineBackend` and `preflight` (extra `trainc[kubeflow]`).
 
-`sweep` needs no extra: it makes the trials of a sweep out of a TrainJob, as Trainer's OptimizationJob would.
+`sweep` needs no extra: it generates the trials of a sweep from a TrainJob, as Trainer's OptimizationJob would.
 """
 
 from __future__ import annotations

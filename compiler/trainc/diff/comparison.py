@@ -183,7 +183,7 @@ def _renamed(diff: ObjectDiff, before: Manifest | None, outcome: Outcome, rules:
 
 
 def with_change(before: Manifest, change: Change) -> Manifest:
-    """`before`, in which `change` was found, with that change applied; unchanged parts are shared, nothing is mutated."""
+    """`before`, in which `change` was found, with that change applied; unchanged parts are shared, not mutated."""
     is_new_item = len(change.old) < len(change.path)
     patched: Manifest = _put(before, change.old, change.after, append=is_new_item)
     return patched
