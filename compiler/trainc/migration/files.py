@@ -36,8 +36,8 @@ def migrate_text(
 ) -> MigratedFile:
     """Migrate every TrainJob, runtime and v1 job in `text`, and report what could not be expressed.
 
-    `around` describes all files of a migration, because a file may refer to runtimes and models of others; by default it
-    is computed from this file alone. The same goes for `batch` and v1 jobs.
+    `around` describes all files of a migration, because a file may refer to runtimes and models of others; by default
+    it is computed from this file alone. The same goes for `batch` and v1 jobs.
     """
     documents, diagnostics = read_documents(encode(text), file, limits)
     if diagnostics:

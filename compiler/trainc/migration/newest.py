@@ -18,8 +18,8 @@ from trainc.dialects.initializer_job import JOBS
 from trainc.migration.renaming import NewNames, with_renamed_target, with_standard_names
 from trainc.startup.records import dataclass
 
-# Raised by code that expects valid fields. `build` validates the document against a single release first, but here it may
-# belong to any release.
+# Raised by code that expects valid fields. `build` validates the document against a single release first, but here it
+# may belong to any release.
 _OF_WRONG_SHAPES = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 # The kind and name of a runtime.
 _Runtime: TypeAlias = tuple[str, str]
@@ -248,7 +248,7 @@ def _unsupported_values(document: Json) -> Iterator[Finding]:
 
 
 def _unfilled_volumes(conversion: Conversion) -> Iterator[Finding]:
-    """Initializers that Trainer's API refuses: it requires a volume named `initializer`, the dialect allows any name."""
+    """Initializers that Trainer's API refuses: it requires a volume named `initializer`, the dialect accepts any."""
     jobs = value_at(conversion.data, JOBS)
     for index, job in enumerate(jobs if isinstance(jobs, list) else ()):
         containers = value_at(job, ("template", "spec", "template", "spec", "containers"))

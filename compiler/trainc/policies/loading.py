@@ -81,7 +81,7 @@ class Loaded:
 
 
 def load(documents: Sequence[Document]) -> Loaded:
-    """Load policies with their bindings. Raises ModuleNotFoundError if there are any but the extra `policy` is missing."""
+    """Load policies with their bindings. Raises ModuleNotFoundError if there are any without the extra `policy`."""
     policies: dict[str, Policy | None] = {}
     bindings: list[Binding] = []
     diagnostics: list[Diagnostic] = []

@@ -1,7 +1,7 @@
 """Decide which objects a policy and its binding apply to: resource rules, selectors and parameters.
 
-Every object is treated as a CREATE request. Source: kubernetes apiserver pkg/admission/plugin/policy/matching/matching.go
-and pkg/admission/plugin/policy/generic/policy_matcher.go, v1.36.
+Every object is treated as a CREATE request. Source: kubernetes apiserver v1.36,
+pkg/admission/plugin/policy/matching/matching.go and pkg/admission/plugin/policy/generic/policy_matcher.go.
 """
 
 from __future__ import annotations

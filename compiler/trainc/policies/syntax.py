@@ -201,7 +201,7 @@ def _unescaped(match: Any) -> str:
 def uses(  # noqa: C901 - one case for each way to take something
     node: Node, known: frozenset[str] = frozenset()
 ) -> Iterator[tuple[str, str]]:
-    """The external names that an expression uses, as (kind, word): `name`, `function`, `method`, or `field` (`name.field`).
+    """The external names in an expression, as (kind, word): `name`, `function`, `method`, or `field` (`name.field`).
 
     `known` are the macro variables in scope.
     """
@@ -251,7 +251,7 @@ def is_macro(word: str, arguments: tuple[Node, ...]) -> bool:
 
 
 def split_macro(word: str, arguments: tuple[Node, ...]) -> tuple[tuple[str, ...], tuple[Node, ...]]:
-    """Split the arguments of a macro into variables and expressions: `all(i, v, e)` has two variables, `map(v, f, e)` one."""
+    """Split macro arguments into variables and expressions: `all(i, v, e)` has two variables, `map(v, f, e)` one."""
     count = 2 if word in _TWO_VARIABLES and len(arguments) == 3 else 1
     if any(argument[0] != "name" for argument in arguments[:count]):
         raise InvalidExpressionError(f"the first arguments of {word}() must be names")

@@ -1,7 +1,7 @@
 """CEL values in Python: JSON types, quantities, optionals, and a few records of Kubernetes' libraries.
 
-Equality and order follow CEL: numbers compare across types, booleans are not numbers, and comparing unordered types is a
-missing overload. Errors are part of the evaluation: `false && error` is false.
+Equality and order follow CEL: numbers compare across types, booleans are not numbers, and comparing unordered types is
+an error (no such overload). Errors are part of the evaluation: `false && error` is false.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def compile_for_test(
     overlays: Sequence[str | os.PathLike[str]] = (),
     options: Options = Options(),
 ) -> Compilation:
-    """Implement the fixture. Relative paths start at `root`; runtimes given as text or documents are part of the input."""
+    """Implement the fixture. Relative paths start at `root`; runtimes given as text or documents join the input."""
     __tracebackhide__ = True  # pytest omits this frame from its report
     from trainc.integrations.python import compile_inputs
     from trainc.reading.files import STDIN
