@@ -144,7 +144,7 @@ def _kept_files_info(paths: Sequence[str], target: str, arguments: Arguments) ->
 
 
 def _home_of(settings: Settings) -> str:
-    """The folder that source paths in output are relative to: the repository root or that of trainc.yaml; else empty."""
+    """The folder that source paths in output are relative to: the repository root, that of trainc.yaml, or empty."""
     from trainc.reading.confinement import repository_above
 
     configured = settings.configuration.file

@@ -111,7 +111,7 @@ def _check(
 
 
 def _check_ignore_comments(every: Sequence[Run]) -> list[Diagnostic]:
-    """Report on ignore comments after all other findings are known, since a comment may concern a single environment."""
+    """Report on ignore comments once all other findings are known, since one may concern a single environment."""
     from trainc.reading.ignores import Comments, check_ignores
 
     found = [diagnostic for checking in every for diagnostic in checking.diagnostics]

@@ -129,7 +129,7 @@ def _read_both(arguments: Arguments, streams: Streams) -> tuple[ReadSide | None,
 def _against_output(
     given: ReadSide, second: Side, arguments: Arguments, streams: Streams, diagnostics: list[Diagnostic]
 ) -> tuple[ReadSide | None, ReadSide | None, list[Diagnostic]]:
-    """Choose the second side if only one is named: its sources for output, or the `output` of trainc.yaml for sources."""
+    """Choose the other side if only one is named: its sources for output, the `output` of trainc.yaml for sources."""
     if not given.found.compiled:
         if given.output_below is not None:
             # A folder with several outputs, one of which is produced by the settings of trainc.yaml.

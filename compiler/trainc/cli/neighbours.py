@@ -38,7 +38,7 @@ class Neighbours:
         self._last: list[Neighbour] = []
 
     def learn(self, session: Session, jobs: Sequence[Document], around: Sequence[Document]) -> bool:
-        """Compile some of the new `jobs` in a `session` with the documents `around` them; return whether all are known."""
+        """Compile some of the new `jobs` against the documents `around` them; return whether all are known."""
         surroundings = hash(repr([document.data for document in around]))
         keys = {(surroundings, document.file, repr(document.data)): document for document in jobs}
         unknown = [key for key in keys if key not in self._known]

@@ -88,7 +88,7 @@ class Opened:
         return other
 
     def learn(self) -> bool:
-        """Learn the claims of some more jobs; return whether all are known. Not done for overlays, which change the jobs."""
+        """Learn the claims of some more jobs; return whether all are known. Skipped for overlays, which change jobs."""
         session, stack = self._session()
         jobs = [document for document in self._documents if _is_job(document)] if stack is None else []
         around = [document for document in self.documents if not _is_job(document)]

@@ -59,7 +59,7 @@ class Tally:
         self._cost.add(job.manifests, self._specs.get(job.name, {}).get("activeDeadlineSeconds"))
 
     def without_repetitions(self, found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-        """Skip diagnostics that an earlier trial had at the same place with the same text, apart from the trial number."""
+        """Skip diagnostics that an earlier trial had at the same place with the same text except its number."""
         for each in found:
             words = (_NUMBERED.sub("-trial-N", text) for text in (each.message, each.hint, each.object, each.path))
             key = (each.code, each.severity, each.source, *words)

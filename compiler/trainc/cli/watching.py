@@ -29,7 +29,7 @@ def watch(arguments: Arguments, settings: Settings, target: str, streams: Stream
     except ImportError:
         streams.err.write("trainc build: --watch needs the extra `watch`; run: pip install 'trainc[watch]'\n")
         return Status.USAGE
-    # trainc.yaml may change while watching; the record of written files stays in one place.
+    # trainc.yaml may change while watching, but the output folder stays the same.
     arguments = Arguments(**{**vars(arguments), "output": target})
     watched = _Watched(arguments, settings, target)
     builder = _Builder(arguments, target, streams, build)

@@ -58,7 +58,7 @@ class Workspace:
         self._heads.clear()
 
     def look_at(self, file: str, texts: Mapping[str, str], *, thorough: bool = True) -> Snapshot:
-        """Analyze a file given by its real path; `texts` are those of all open files. `thorough` includes the cluster."""
+        """Analyze a file, by its real path; `texts` are those of all open files. `thorough` includes the cluster."""
         with self._open(texts):
             name, text = shown_path(os.path.relpath(file)), texts[file]
             if self._opened is None and not os.path.isfile(FILE_NAME) and not _may_concern(file, encode(text)):
