@@ -115,7 +115,7 @@ def _printed(command: Sequence[str]) -> float:
 
 
 def _inside() -> dict[str, float]:
-    """Median seconds of each stage of one job, measured in a new process."""
+    """Median seconds of each stage of one job over several rounds."""
     turns: list[dict[str, float]] = []
     for number in range(1, TURNS + 1):
         print(f"stages, {number} of {TURNS} ...", file=sys.stderr)

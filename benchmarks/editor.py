@@ -1,8 +1,8 @@
 """Measure the language server: PYTHONPATH=tests python -m benchmarks.editor.
 
 Uses a workspace of 1,000 jobs and one runtime. Measures processor time of the server: from `initialized` to the first
-diagnostics of an open job, from each key press to its diagnostics, and for each other request. Key presses in the runtime
-compile some of the jobs that use it. The resolution is 10 ms.
+diagnostics of an open job, from each key press to its diagnostics, and for each other request. Key presses in the
+runtime compile some of the jobs that use it. The resolution is 10 ms.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Measure `trainc.fits` and how its time grows: python -m benchmarks.fits.
 
-Uses 1,000 jobs, 50 ClusterQueues (half of them StrictFIFO) in ten cohorts, and 500 nodes with three topology levels; then
-a half and a quarter of each. Half of the jobs are placed on racks, and one in ten can never be admitted.
+Uses 1,000 jobs, 50 ClusterQueues (half of them StrictFIFO) in ten cohorts, and 500 nodes with three topology levels;
+then a half and a quarter of each. Half of the jobs are placed on racks, and one in ten can never be admitted.
 """
 
 from __future__ import annotations

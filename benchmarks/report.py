@@ -34,7 +34,8 @@ class Measured:
     """All results: runs by number of jobs and command; seconds by stage; milliseconds by module.
 
     `alone` are runs for a thousand JobSets without PodGroups; `passes` are the seconds per job of this version and, if
-    measured, of the earlier one; `watched` are the processor seconds per save; `programs` are the other programs' versions.
+    measured, of the earlier one; `watched` are the processor seconds per save; `programs` are the versions of the other
+    programs.
     """
 
     processes: Mapping[int, Mapping[str, Run]]

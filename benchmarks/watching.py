@@ -15,7 +15,7 @@ _LOOK, _QUIET = 0.01, 0.3
 
 
 def seconds_per_save(trainc: str, jobs: Path, out: Path) -> float:
-    """Processor seconds per save, averaged over twenty saves of one job among all in `jobs`."""
+    """Processor seconds per save of one job among all in `jobs`, from the difference between many and few saves."""
     few, many = (_seconds(trainc, jobs, out / str(saves), saves) for saves in (_FEW, _MANY))
     return (many - few) / (_MANY - _FEW)
 

@@ -42,7 +42,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _change(documents: list[Any], random: Random) -> None:
-    """Change a document. Inserted values are copied: cycles or values shared with later runs would grow indefinitely."""
+    """Change a document. Inserted values are copied, because cycles or shared values would grow indefinitely."""
     holder, key = random.choice(list(_places(documents)))
     match random.randrange(8):
         case 0:

@@ -18,7 +18,7 @@ def main() -> None:
 
 
 def _own_mutator(name: str) -> dict[str, object]:
-    """For targets that compile or rewrite documents, mutate the structure instead of bytes every other time."""
+    """For targets that compile or rewrite documents, most mutations change the structure of documents, not bytes."""
     if name not in ("pipeline", "rewriting"):
         return {}
     from fuzz.mutation import mutated

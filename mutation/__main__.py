@@ -1,10 +1,10 @@
 """Test mutants of the code that predicts cluster behavior: does a test fail for every change?
 
-Each mutant is one change by one of mutmut's operators to one function. mutmut itself cannot be used to run them: it only
-supports packages at the top level or in `src`, and it starts pytest for every mutant, which takes longer than most tests.
-Instead, tests are collected once and run once under coverage. Each mutant then runs in a fork of that process, which
-replaces the function's code and runs the checks that reach the changed lines until one fails: first some of the recorded
-cases, then the tests, fastest first, then the other recorded cases.
+Each mutant is one change by one of mutmut's operators to one function. mutmut itself cannot be used to run them: it
+only supports packages at the top level or in `src`, and it starts pytest for every mutant, which takes longer than most
+tests. Instead, tests are collected once and run once under coverage. Each mutant then runs in a fork of that process,
+which replaces the function's code and runs the checks that reach the changed lines until one fails: first some of the
+recorded cases, then the tests, fastest first, then the other recorded cases.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python playground/build.py WHEEL build/playground
 
-`WHEEL` is that of trainc. Other packages are copied from the current Python environment, at the locked versions, and the
-browser's Python comes from the npm package pyodide. File names contain a content hash, except for index.html and the
-service worker.
+`WHEEL` is that of trainc. Other packages are copied from the current Python environment, at the locked versions, and
+the browser's Python comes from the npm package pyodide. File names contain a content hash, except for index.html and
+the service worker.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python scripts/generate_kubernetes.py [--schemas DIR] [--output FILE]
 
-The package contains the JSON Schemas published for each Kubernetes minor. Only names are extracted: fields of pods, Jobs
-and claims that some minor in the range does not have, and fields whose description calls them deprecated. Feature gates
-mentioned in descriptions are ignored, because they are seldom up to date.
+The package contains the JSON Schemas published for each Kubernetes minor. Only names are extracted: fields of pods,
+Jobs and claims that some minor in the range does not have, and fields whose description calls them deprecated. Feature
+gates mentioned in descriptions are ignored, because they are seldom up to date.
 """
 
 from __future__ import annotations

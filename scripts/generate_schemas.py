@@ -141,7 +141,7 @@ def difference(before: Mapping[str, Fields], after: Mapping[str, Fields]) -> dic
 
 
 def module_text(found: Mapping[str, Mapping[str, Fields]]) -> str:
-    """The oldest release in full, then the changes of each later one; one definition per line, sorted, for readable diffs.
+    """The oldest release in full, then the changes of each later one: sorted, one definition per line.
 
     Generates Python rather than JSON, because cached bytecode loads in a fraction of the time.
     """

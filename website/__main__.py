@@ -1,7 +1,7 @@
 """Build the website: `python -m website OUTPUT`; `make site` also installs the requirements.
 
-OUTPUT/<version>/ contains the pages of this version, OUTPUT/latest/ a copy for permanent links, and OUTPUT/versions.json
-lists all versions present, so that older ones in OUTPUT are kept.
+OUTPUT/<version>/ contains the pages of this version, OUTPUT/latest/ a copy for permanent links, and
+OUTPUT/versions.json lists all versions present, so that older ones in OUTPUT are kept.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from trainc.diagnostics.codes import CODES
 from trainc.diagnostics.rulebook import codes, page, summary_of
 
 _TOP = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
-# The page that the website's first page replaces.
+# The pages that the website's first page replaces.
 _FIRST_PAGE = ("README.md", "docs/README.md")
 # `[text](target)` with a target in the repository.
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?![a-z]+:|#)([^)#\s]+)(#[^)\s]*)?\)")
