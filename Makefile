@@ -136,7 +136,7 @@ bench: $(READY) ## compare trainc with kubectl kustomize and rjsonnet, and write
 site: $(READY) ## build the site, its search and a page per rule into build/site; with the playground, if that was built
 	@$(UV) venv --quiet --clear --python $(BIN)/python build/site-tools
 	@$(UV) pip install --quiet --python build/site-tools --require-hashes --requirement locks/runtime.txt --requirement locks/site.txt
-	@PYTHONPATH=compiler:. build/site-tools/bin/python -m website build/site
+	@PYTHONPATH='$(CURDIR)/compiler:$(CURDIR)' build/site-tools/bin/python -m website build/site
 
 test-site: site ## test the built site in a browser without a network
 	@TRAINC_SITE='$(CURDIR)/build/site' $(BIN)/python -m pytest -q -m browser tests/website

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Names are imported when they are first used, so that a command pays for what it needs only.
+# Resolve public names on first use, so that a command only imports what it needs.
 _HOMES = {
     "Compilation": "trainc.compilation",
     "CompiledJob": "trainc.compilation",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 if __name__ == "__main__":
-    # Python puts the current folder first, and what lies there is input.
+    # `python -m` puts the current directory first on sys.path, and that directory holds untrusted input.
     if not sys.flags.safe_path:
         del sys.path[0]
 

@@ -1,4 +1,4 @@
-"""What compiling gives back."""
+"""The result of a compilation."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CompiledJob:
-    """The objects of one TrainJob: ConfigMaps, then the Workload and PodGroups of its gang, then the JobSet.
+    """The manifests of one TrainJob.
 
-    `name` is the TrainJob's own; `secrets` names the Secrets that its pods mount and that somebody must provide; `file`
-    is where the TrainJob was read, empty where it was handed over as data.
+    `manifests` is in apply order: ConfigMaps, then the Workload and PodGroups of the gang, then the JobSet. `name` is
+    the name of the TrainJob. `secrets` lists the Secrets that its pods mount and that someone has to provide. `file` is
+    the file the TrainJob was read from, or empty if it was passed as data.
     """
 
     namespace: str
@@ -29,50 +30,51 @@ class CompiledJob:
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """Compiled jobs by (namespace, name), and every warning and info that came up. Errors are raised instead.
+    """The compiled jobs, ordered by (namespace, name), and all warnings and infos.
 
-    A notebook shows the picture of each job, its size, the diagnostics, and the YAML folded.
+    Errors are raised as `CompileError` instead. In a notebook, a compilation renders as a graph of each job, its size,
+    the diagnostics, and the YAML (collapsed).
     """
 
     jobs: tuple[CompiledJob, ...]
     diagnostics: list[Diagnostic]
-    # What it was compiled in, for `explain`. It stays in the process.
+    # The sessions that produced this result, for `explain`. They are dropped when the compilation is pickled.
     sessions: tuple[Any, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def manifests(self) -> list[Manifest]:
-        """Every object of every job, in order of application."""
+        """Every object of every job, in apply order."""
         return [manifest for job in self.jobs for manifest in job.manifests]
 
     @property
     def secrets(self) -> list[str]:
-        """Names of the Secrets that the pods mount and that somebody must provide, without repetitions."""
+        """Names of the Secrets that the pods mount and that someone has to provide, without duplicates."""
         return list(dict.fromkeys(name for job in self.jobs for name in job.secrets))
 
     def to_yaml(self) -> str:
-        """The manifests as one YAML stream: the same bytes for the same input, everywhere."""
+        """Return the manifests as a single YAML stream. The same input gives the same bytes on every machine."""
         from trainc.emit.yaml_writer import dump_yaml
 
         return dump_yaml(self.manifests)
 
     def graph(self) -> View:
-        """The picture of each job; `print` shows it as a tree."""
+        """Return a diagram of each job; `print` shows it as a tree."""
         from trainc.notebook.views import view_graph
 
         return view_graph(self)
 
     def explain(self, field: str | None = None, *, job: str | None = None) -> View:
-        """Which plugin, patch or document set the fields that `field` names, as `trainc explain` does.
+        """Show which plugin, patch or document set each field that matches `field`, like `trainc explain`.
 
-        `job` is NAMESPACE/NAME or NAME, where there are several. Raises ValueError where there is no such field or job, and
-        where the compilation comes from another process.
+        `job` is NAME or NAMESPACE/NAME, and is only needed if there are several jobs. Raises ValueError if there is no
+        such field or job, or if the compilation was unpickled from another process.
         """
         from trainc.notebook.views import view_explanation
 
         return view_explanation(self, field, job)
 
     def diff(self, other: Compilation) -> View:
-        """What changes from this compilation to `other`, and what the cluster does about it, as `trainc diff` does."""
+        """Show what changes from this compilation to `other` and how the cluster reacts to it, like `trainc diff`."""
         from trainc.notebook.views import view_diff
 
         return view_diff(self, other)

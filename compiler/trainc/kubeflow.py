@@ -1,6 +1,6 @@
-"""Use the Kubeflow SDK offline: `offline_client`, `OfflineBackend` and `preflight` (extra `trainc[kubeflow]`).
+"""The Kubeflow SDK backed by trainc: `offline_client`, `OfflineBackend` and `preflight` (extra `trainc[kubeflow]`).
 
-`sweep` needs no extra: it generates the trials of a sweep from a TrainJob, as Trainer's OptimizationJob would.
+`sweep` works without the extra. It expands a TrainJob into the trials of a sweep, as Trainer's OptimizationJob would.
 """
 
 from __future__ import annotations

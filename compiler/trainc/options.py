@@ -1,4 +1,4 @@
-"""What a caller may choose, as one frozen value."""
+"""The compile options, as one frozen value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Gang: TypeAlias = Literal["runtime", "workload"]
 
 
 def checked_namespace(text: str) -> str:
-    """`text`, if a namespace can have that name. ValueError if not."""
+    """Return `text` if it is a valid namespace name; raise ValueError otherwise."""
     if not is_dns1123_label(text) or length(text) > LABEL_LIMIT:
         form = f"at most {LABEL_LIMIT} lowercase letters, digits and '-', with a letter or digit first and last"
         raise ValueError(f"{text!r} is not a valid namespace name; use {form}")
@@ -32,7 +32,7 @@ def checked_namespace(text: str) -> str:
 
 
 def checked_cluster_domain(text: str) -> str:
-    """`text`, if pods can have it at the end of their names. ValueError if not."""
+    """Return `text` if it is a valid cluster domain (the suffix of pod DNS names); raise ValueError otherwise."""
     if not is_dns1123_subdomain(text) or length(text) > SUBDOMAIN_LIMIT:
         form = f"at most {SUBDOMAIN_LIMIT} {DNS_1123_FORM}"
         raise ValueError(f"{text!r} is not a valid cluster domain; use {form}")
@@ -40,7 +40,7 @@ def checked_cluster_domain(text: str) -> str:
 
 
 def checked_image(text: str) -> str:
-    """`text`, if an image can be called so. ValueError if not."""
+    """Return `text` if it could be an image reference; raise ValueError otherwise."""
     if not (text.isascii() and text.isprintable() and " " not in text):
         raise ValueError(f"{text!r} is not a valid image reference; write one such as example.com/keygen:1")
     return text
@@ -48,9 +48,10 @@ def checked_image(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds on input, so that hostile files are refused in bounded time and memory.
+    """Limits on input, so that malicious files are rejected within bounded time and memory.
 
-    `allow_outside` is whether links, overlays and trainc.yaml may lead out of the repository that they are in.
+    Sizes are in bytes and times in seconds; the other numbers are counts. `allow_outside` permits symlinks, overlays
+    and trainc.yaml to refer to files outside their repository.
     """
 
     file_bytes: int = 200_000_000
@@ -67,17 +68,18 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to compile. Every field has the default of the command line.
+    """How to compile. Defaults are the same as on the command line.
 
-    `release` is the Trainer minor whose behaviour is compiled; None means the newest, with an info diagnostic.
-    `semantics` is "gitops" (what should be in git) or "controller" (what the controller would create).
-    The rest shapes `gitops` output only: `secrets` says where key pairs come from, `keygen_image` is what makes them
-    under "presync-job"; `delivery` is the tool that applies the output, `sync_options` what it is told
-    (sync_options.SYNC_OPTIONS); `name_hash` appends a content hash to job names. `plugins` names those of other
-    distributions that take part, by their entry points of the group `trainc.plugins`. `gang` says who schedules the pods
-    of a runtime with a podGroupPolicy together: "runtime", the scheduler that the policy names, or "workload",
-    Kubernetes itself. `kubernetes` is the minor of the cluster that the output is for; None means 1.36, without a
-    look at fields that other minors lack or have deprecated.
+    `release` is the Trainer minor version to compile for; None means the newest, and reports an info diagnostic.
+    `semantics` is "gitops" (what belongs in git) or "controller" (what the controller would create).
+
+    The remaining fields only affect `gitops` output. `secrets` says where SSH key pairs come from, and `keygen_image`
+    is the image that generates them with "presync-job". `delivery` is the tool that applies the output, and
+    `sync_options` are its options (sync_options.SYNC_OPTIONS). `name_hash` appends a content hash to job names.
+    `plugins` enables plugins from other distributions, by entry point name in the group `trainc.plugins`. `gang`
+    selects who gang-schedules the pods of a runtime with a podGroupPolicy: "runtime" (the scheduler named in the
+    policy) or "workload" (Kubernetes itself). `kubernetes` is the minor version of the target cluster; None means 1.36,
+    without checks for fields that other versions lack or deprecate.
     """
 
     release: str | None = None
@@ -112,9 +114,9 @@ class Options:
 
 
 def layered(*layers: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of Options from several places, later ones over earlier ones.
+    """Merge `Options` fields from several sources; later layers override earlier ones.
 
-    Sync options are for one tool: a layer that names another tool does away with those of the layers below it.
+    Sync options are specific to one tool, so a layer that switches `delivery` discards those of earlier layers.
     """
     fields: dict[str, Any] = {}
     for layer in layers:

@@ -76,6 +76,14 @@ def test_one_of_several_jobs_is_named_after_a_hash(name: str, tmp_path: Path) ->
     assert run("explain", f"{tmp_path}#{name}", *PINNED).stdout.startswith("TrainJob team-a/llm-pretrain  ")
 
 
+@pytest.mark.parametrize("command", ["explain", "graph", "run"])
+def test_a_job_that_is_defined_twice_is_refused(command: str, tmp_path: Path) -> None:
+    for name in ("a.yaml", "b.yaml"):
+        (tmp_path / name).write_text(Path(JOB).read_text().partition("---\n")[0])
+    result = run(command, str(tmp_path), *PINNED)
+    assert (result.status, "DuplicateTrainJob" in result.stderr) == (1, True)
+
+
 def test_the_job_may_come_from_stdin() -> None:
     assert run("explain", "-", "parallelism", *PINNED, stdin=Path(JOB).read_bytes()).status == 0
 

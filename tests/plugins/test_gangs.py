@@ -132,6 +132,8 @@ def test_the_priority_of_the_last_job_that_names_one_decides() -> None:
         ((JUDGE, job(**READY)), {}, {"volcano": {"minMember": 3}}, True),
         ((job(),), {"startupPolicy": {"startupPolicyOrder": "InOrder"}}, {"coscheduling": {}}, False),
         ((JUDGE, job(**READY)), {}, None, False),
+        ((JUDGE, job(**READY, pod={"schedulerName": "gangs"})), {}, {"coscheduling": {}}, False),
+        ((JUDGE, job(**READY, pod={"schedulerName": "volcano"})), {}, {"volcano": {}}, True),
     ],
 )
 def test_a_gang_never_waits_for_pods_that_it_keeps_from_being_created(

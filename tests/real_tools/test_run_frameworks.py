@@ -23,10 +23,13 @@ JAX = os.environ.get("TRAINC_JAX_PYTHON", sys.executable)
 ALL_REDUCE = """
 import os, torch, torch.distributed as ranks
 ranks.init_process_group("gloo")
+rank = str(ranks.get_rank())
 mine = torch.tensor([ranks.get_rank() + 1.0])
 ranks.all_reduce(mine)
 print(f"rank {ranks.get_rank()} of {ranks.get_world_size()}: {mine.item():g}", flush=True)
-raise SystemExit(5 if os.environ.get("FAILS") == str(ranks.get_rank()) else 0)
+# With threads of gloo still running, the interpreter may abort on its way out.
+ranks.destroy_process_group()
+raise SystemExit(5 if os.environ.get("FAILS") == rank else 0)
 """
 GATHER = """
 import os, jax

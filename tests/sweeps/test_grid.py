@@ -77,6 +77,7 @@ def test_a_range_has_the_values_that_a_person_would_write(data: Any, values: lis
         ({"max": 2, "step": 1}, ""),
         ({"min": 1, "max": float("inf"), "step": 1}, "max"),
         ({"min": 1, "max": 2, "step": 0}, "step"),
+        ({"min": 1, "max": 1_000_000, "step": 1}, "step"),
         ({"min": 0, "max": 1, "step": 1e-9}, "step"),
         ({"min": 0, "max": 1, "step": 1, "scale": "log"}, "scale"),
         ({"min": 0, "max": 1, "count": 3, "scale": "log"}, "min"),

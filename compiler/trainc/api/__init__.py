@@ -1,1 +1,1 @@
-"""What Kubernetes, JobSet and Trainer define: schemas, names, quantities, field paths and merge rules, by release."""
+"""Definitions of Kubernetes, JobSet and Trainer by release: schemas, names, quantities, field paths, merge rules."""

@@ -1,7 +1,7 @@
-"""Devices that clusters are known to offer, by the names their device plugins register.
+"""Device resources that clusters are known to offer, by the names that their device plugins register.
 
-Sources: NVIDIA k8s-device-plugin, AMD, Intel, Habana, Google Cloud, AWS Neuron and EFA, Huawei, Cambricon, Mellanox
-device plugins' own documentation.
+Sources: the documentation of the NVIDIA (k8s-device-plugin), AMD, Intel, Habana, Google Cloud, AWS Neuron and EFA,
+Huawei, Cambricon and Mellanox device plugins.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from trainc.api.quantity import parse_quantity
 from trainc.startup.patterns import pattern
 
-# Whole accelerators: a process takes one each.
+# Whole accelerators: one process uses one of them.
 ACCELERATORS = frozenset(
     (
         *("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe", "google.com/tpu"),
@@ -26,7 +26,7 @@ KNOWN = (
     ACCELERATORS | NETWORK | {"nvidia.com/gpu.shared", "nvidia.com/pgpu", "nvidia.com/gpumem", "nvidia.com/gpucores"}
 )
 _MIG = pattern(r"nvidia\.com/mig-\d+g\.\d+gb(\.me)?(\.\w+)?(\.shared)?")
-# Devices of which nearly every cluster has more than one kind of vendor's plugin, by the variable that hides some.
+# Variables that hide devices from a process, and the resources that they apply to.
 VISIBLE = {
     "CUDA_VISIBLE_DEVICES": ("nvidia.com/gpu",),
     "HIP_VISIBLE_DEVICES": ("amd.com/gpu",),
@@ -36,12 +36,12 @@ VISIBLE = {
 
 
 def is_mig(name: str) -> bool:
-    """Whether a resource is a slice of an NVIDIA GPU."""
+    """Return whether a resource is a MIG slice of an NVIDIA GPU."""
     return name.startswith("nvidia.com/mig-") and _MIG.fullmatch(name) is not None
 
 
 def accelerator(resource: str) -> str:
-    """What one device of a resource is called where it computes: GPU, TPU; empty for all that does not (RDMA, CPU)."""
+    """Return what to call one device ("GPU", "TPU"); empty for resources that do not compute (RDMA, CPU)."""
     name = resource.lower()
     if is_mig(resource):
         return "MIG slice"
@@ -52,12 +52,12 @@ def accelerator(resource: str) -> str:
 
 
 _NOUNS = {"gpu": "GPU", "tpu": "TPU"}
-# Amounts of a GPU's memory and cores, which are no devices.
+# Shares of a GPU's memory and cores, which are not devices.
 _SHARES = ("nvidia.com/gpumem", "nvidia.com/gpucores")
 
 
 def accelerators(resources: Mapping[str, Any]) -> dict[str, int]:
-    """Whole accelerators of a container by resource name, from its limits, else its requests."""
+    """Return the number of whole accelerators of a container by resource name; limits take precedence over requests."""
     amounts = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
     return {
         name: count for name, value in amounts.items() if name in ACCELERATORS and (count := whole_units(value)) > 0
@@ -65,7 +65,7 @@ def accelerators(resources: Mapping[str, Any]) -> dict[str, int]:
 
 
 def whole_units(amount: Any) -> int:
-    """A quantity in whole units, rounded up; 0 for what is none."""
+    """Return a quantity in whole units, rounded up, or 0 if it is not a quantity."""
     try:
         return parse_quantity(str(amount)).units
     except ValueError:

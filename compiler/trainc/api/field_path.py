@@ -1,4 +1,4 @@
-"""Field paths as people write them: list items by their name where the API gives them one."""
+"""Human-readable field paths, which refer to list items by name if the API gives them one."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from trainc.startup.records import dataclass
 
 
 class Item(str):
-    """A step into a list: the value of the item's `key`, whose name is empty where it does not matter."""
+    """A step into a list: the value of the item's merge key. `key` is the name of that key, or empty if unimportant."""
 
     __slots__ = ("key",)
     key: str
 
     def __new__(cls, value: object, key: str = "") -> Self:
-        """The item of a list whose `key` is `value`."""
+        """Create a step to the item whose `key` has the value `value`."""
         item = super().__new__(cls, value)
         item.key = key
         return item
@@ -28,7 +28,7 @@ FieldPath: TypeAlias = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A value that holds no others, empty mappings and lists included; `index` is its path with list indexes."""
+    """A scalar or an empty mapping or list. `path` refers to list items by name if possible, `index` by index."""
 
     path: FieldPath
     index: Path
@@ -39,7 +39,7 @@ Leaves: TypeAlias = dict[FieldPath, Leaf]
 
 
 def leaves(tree: Any) -> Leaves:
-    """Every leaf of a document by its path, in document order."""
+    """Return every leaf of a document by its path, in document order."""
     return {leaf.path: leaf for leaf in _walk(tree, (), ())}
 
 
@@ -55,7 +55,7 @@ def _walk(value: Any, path: FieldPath, index: Path) -> Iterator[Leaf]:
 
 
 def _items(path: FieldPath, values: list[Any] | tuple[Any, ...]) -> list[str | int]:
-    """What the items of a list are called: by merge key where every item has one of its own, else by index."""
+    """Return the steps to the items of a list: by merge key if every item has a unique one, and by index otherwise."""
     key = ITEM_KEYS.get(str(path[-1])) if path else None
     if key is not None and all(isinstance(value, Mapping) and key in value for value in values):
         names = [Item(value[key]) for value in values]
@@ -65,12 +65,12 @@ def _items(path: FieldPath, values: list[Any] | tuple[Any, ...]) -> list[str | i
 
 
 def is_item_name(path: FieldPath) -> bool:
-    """Whether a leaf is the merge key that its list item is called by."""
+    """Return whether a leaf is the merge key that its list item is named after."""
     return len(path) > 2 and isinstance(path[-2], Item) and ITEM_KEYS.get(str(path[-3])) == path[-1]
 
 
 def value_at_index(tree: Any, index: Path) -> Any:
-    """The value at a path of indexes; None where there is none."""
+    """Return the value at a path of keys and indexes, or None if it does not exist."""
     for step in index:
         try:
             tree = tree[step]
@@ -80,7 +80,7 @@ def value_at_index(tree: Any, index: Path) -> Any:
 
 
 def path_exists(tree: Any, index: Path) -> bool:
-    """Whether a document says anything at a path, null included."""
+    """Return whether a path exists in a document, even if its value is null."""
     parent = value_at_index(tree, index[:-1])
     if isinstance(parent, Mapping):
         return not index or index[-1] in parent
@@ -88,7 +88,7 @@ def path_exists(tree: Any, index: Path) -> bool:
 
 
 def with_item_names(tree: Any, index: Path) -> FieldPath:
-    """A path of indexes with items called by name, as far as `tree` knows them."""
+    """Replace list indexes by item names, as far as `tree` has names for them."""
     path: FieldPath = ()
     for step in index:
         if isinstance(step, int) and isinstance(tree, list) and step < len(tree):
@@ -100,7 +100,7 @@ def with_item_names(tree: Any, index: Path) -> FieldPath:
 
 
 def stable_path(path: Path, data: Any) -> FieldPath:
-    """The path through `data` with the indexes of keyed lists replaced by their items' keys; edits do not move it."""
+    """Replace the indexes of keyed lists by item keys, so that the path still holds after items are moved or added."""
     steps: FieldPath = ()
     for step in path:
         key = ITEM_KEYS.get(str(steps[-1])) if steps and not isinstance(steps[-1], int | Item) else None
@@ -111,7 +111,7 @@ def stable_path(path: Path, data: Any) -> FieldPath:
 
 
 def resolve_path(path: FieldPath, data: Any) -> Path:
-    """Where a lasting path leads in `data`, with plain indexes; it ends where `data` goes no further."""
+    """Resolve a path from `stable_path` to plain indexes in `data`; stops at the last step that exists."""
     steps: Path = ()
     for step in path:
         plain = _index(step, data) if isinstance(step, Item) else step
@@ -130,7 +130,7 @@ def _index(item: Item, data: Any) -> int | None:
 
 
 def format_field(path: FieldPath) -> str:
-    """`spec.replicatedJobs[node].template`; a key that is no identifier is quoted: `labels["a.b/c"]`."""
+    """Format a path: `spec.replicatedJobs[node].template`. Other keys are quoted: `labels["a.b/c"]`."""
     text = ""
     for step in path:
         text += f"[{step}]" if isinstance(step, int | Item) else format_key(step, leads=not text)

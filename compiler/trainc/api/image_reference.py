@@ -1,6 +1,6 @@
-"""References to container images: what registries and runtimes take for one.
+"""Validation of container image references.
 
-Source: distribution/reference regexp.go and normalize.go. A digest's length is not checked against its algorithm.
+Source: distribution/reference regexp.go and normalize.go. The length of a digest is not checked against its algorithm.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ _TAG = pattern(r"\w[\w.-]{0,127}", 256)  # re.ASCII
 _DIGEST = pattern(r"[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}")
 _BARE_ID = pattern(r"[0-9a-f]{64}")
 _LONGEST = 255
-# What nearly every image is called; whatever else may be one is looked at part by part.
+# Matches nearly all real images; anything else is checked part by part.
 _USUAL = pattern(
     r"(?:[a-z0-9]+(?:[.-][a-z0-9]+)*(?::\d{1,5})?/)?[a-z0-9]+(?:[._/-][a-z0-9]+)*(?::\w[\w.-]{0,127})?", 256
 )
 
 
 def reference_problem(image: str) -> tuple[str, str] | None:
-    """Why no registry serves `image`, and what to write; None for a reference that one may serve."""
+    """Return (problem, suggested replacement) for an invalid reference, or None if `image` is valid."""
     return None if _USUAL.fullmatch(image) is not None else _problem(image)
 
 
@@ -44,7 +44,7 @@ def _problem(image: str) -> tuple[str, str] | None:
 
 
 def _split_tag(name: str) -> tuple[str, str | None]:
-    """The part before the last colon and the tag behind it; a colon before the last slash belongs to a port."""
+    """Split at the last colon into name and tag; a colon before the last slash belongs to a port."""
     before, colon, tag = name.rpartition(":")
     return (before, tag) if colon and "/" not in tag else (name, None)
 
@@ -54,7 +54,7 @@ def _name_problem(name: str, image: str) -> tuple[str, str] | None:
     if domain is not None:
         host, colon, port = domain.partition(":")
         if domain.lower() != domain and "." not in domain and not colon:
-            # Taken for a host because of its capitals, and none that exists.
+            # The capitals make it look like a registry host, but no such host exists.
             return "repository names must be lowercase", image.replace(name, name.lower())
         if (colon and _PORT.fullmatch(port) is None) or (_HOST.fullmatch(host) is None and not host.startswith("[")):
             return f"{domain!r} is not a valid registry host", ""

@@ -1,8 +1,8 @@
-"""What tells the items of a list apart: keys that the API server holds unique, and those that patches merge by.
+"""Merge keys: what identifies the items of lists, for validation by the API server and for patches.
 
 Source: x-kubernetes-list-type and x-kubernetes-list-map-keys in the CRDs of kubeflow/trainer and jobset; the
-patchMergeKey tags of core/v1, batch/v1, meta/v1 and jobset v1alpha2, each of which is the first of those keys. The keys
-are the same in every release; fields that a release does not have simply never occur.
+patchMergeKey tags of core/v1, batch/v1, meta/v1 and jobset v1alpha2. A patchMergeKey is always the first of the list
+map keys. The keys are the same in every release; fields that a release lacks simply never occur.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _CONTAINER: dict[str, _Keys] = {
     "volumeDevices": ("devicePath",),
     "volumeMounts": ("mountPath",),
 }
-# A patch's mounts are keyed by name although a container's are keyed by mountPath: one patch mounts a volume once.
+# Unlike in a container, mounts in a patch are keyed by name: a patch mounts each volume only once.
 _CONTAINER_PATCH: dict[str, _Keys] = {"env": _NAME, "volumeMounts": _NAME}
 _POD_OVERRIDE: dict[str, _Keys] = {
     "containers": _NAME,
@@ -72,20 +72,20 @@ SETS = frozenset(
 
 
 def _first_keys(*definitions: str) -> dict[str, str]:
-    """The first key of each list of `definitions`, by the name of the field alone."""
+    """Return the first key of each list in `definitions`, by bare field name."""
     return {field: keys[0] for definition in definitions for field, keys in _BY_DEFINITION[definition].items()}
 
 
-# What a strategic merge goes by, field by field; a list that has no key here is replaced whole.
+# Merge keys of a strategic merge patch, by field name; lists without an entry here are replaced.
 MERGE_KEYS: Mapping[str, str] = {
     **_first_keys("core.PodSpec", "core.Container", "jobset.JobSetSpec", "jobset.ReplicatedJob"),
     "ownerReferences": "uid",
 }
-# Lists that a strategic merge takes for sets.
+# Lists that a strategic merge patch merges as sets.
 MERGED_SETS = frozenset({"finalizers"})
-# An overlay's merge reaches the TrainJob too.
+# Overlays can also patch lists of the TrainJob itself.
 OVERLAY_KEYS: Mapping[str, str] = {**MERGE_KEYS, **_first_keys("trainer.TrainJobSpec")}
-# What items are called by in field paths: lists that no patch reaches as well.
+# Keys that name list items in field paths, including those of lists that cannot be patched.
 ITEM_KEYS: Mapping[str, str] = {
     **OVERLAY_KEYS,
     **_first_keys("core.ResourceRequirements", "trainer.EnvInjection"),

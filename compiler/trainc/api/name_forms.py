@@ -1,7 +1,8 @@
-"""The forms that Kubernetes demands of names and label values; lengths are judged apart, by `name_budget`.
+"""Syntax of names and label values in Kubernetes; length limits are checked separately, by `name_budget`.
 
-Source: kubernetes/apimachinery pkg/util/validation/validation.go. Forms only: each length has its own message. Sets
-of characters, not regular expressions: those take longer to compile than all names of a job to check.
+Source: kubernetes/apimachinery pkg/util/validation/validation.go. Syntax and length are separate because they have
+separate messages. This module uses sets of characters because compiling regular expressions would take longer than
+checking all names of a job.
 """
 
 from __future__ import annotations
@@ -22,32 +23,32 @@ LABEL_VALUE_FORM = "letters, digits, '-', '_' and '.', with a letter or digit fi
 
 
 def is_dns1035_label(value: str) -> bool:
-    """Whether a Service or a Job could be called `value`, its length aside."""
+    """Return whether `value` is a valid name of a Service or Job, apart from its length."""
     return is_dns1123_label(value) and value[0] in _LOWER
 
 
 def is_dns1123_label(value: str) -> bool:
-    """Whether a volume could be called `value`, its length aside."""
+    """Return whether `value` is a valid name of a volume, apart from its length."""
     return _fits(value, _LOWER_OR_DIGIT, _IN_LABEL)
 
 
 def is_dns1123_subdomain(value: str) -> bool:
-    """Whether most objects (ConfigMap, Secret, PersistentVolumeClaim) could be called `value`, its length aside."""
+    """Return whether `value` is a valid name of most objects (ConfigMap, Secret, ...), apart from its length."""
     return all(map(is_dns1123_label, value.split(".")))
 
 
 def is_qualified_name(value: str) -> bool:
-    """Whether the key of a label or annotation could be `value`, its length and its prefix aside."""
+    """Return whether `value` is a valid label or annotation key without its prefix, apart from its length."""
     return _fits(value, _LETTER_OR_DIGIT, _IN_VALUE)
 
 
 def is_label_value(value: str) -> bool:
-    """Whether `value` could be a label's value, its length aside."""
+    """Return whether `value` is a valid label value, apart from its length."""
     return not value or is_qualified_name(value)
 
 
 def is_domain_prefixed_path(value: str) -> bool:
-    """Whether `value` reads `domain/path`, as `managedBy` must."""
+    """Return whether `value` has the form `domain/path`, which `managedBy` requires."""
     domain, _, path = value.partition("/")
     return (
         is_dns1123_subdomain(domain)
@@ -62,5 +63,5 @@ def _fits(value: str, ends: frozenset[str], inside: frozenset[str]) -> bool:
 
 
 def length(value: str) -> int:
-    """The length that Kubernetes' limits count: bytes, not characters."""
+    """Return the length in bytes, which is what Kubernetes limits."""
     return len(value.encode("utf-8", "surrogatepass"))

@@ -1,4 +1,4 @@
-"""Well-known names of the Trainer and JobSet APIs, one place for every literal that has a meaning elsewhere.
+"""Well-known names of the Trainer and JobSet APIs.
 
 Source: kubeflow/trainer pkg/constants/constants.go v2.3.0; kubernetes-sigs/jobset api/jobset/v1alpha2.
 """
@@ -20,7 +20,7 @@ TRAINER = "trainer"
 DATASET_INITIALIZER = "dataset-initializer"
 MODEL_INITIALIZER = "model-initializer"
 
-# Replicated jobs and containers that the API knows by name.
+# Names of replicated jobs and containers with a special meaning.
 NODE = "node"
 LAUNCHER = "launcher"
 INITIALIZER_VOLUME = "initializer"
@@ -34,10 +34,10 @@ QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 
 
 def first_host(job: str, replicated_job: str, subdomain: str) -> str:
-    """DNS name of the first pod of a replicated job, inside its namespace: where rank 0 listens."""
+    """Return the DNS name, within the namespace, of the first pod of a replicated job: rank 0 listens there."""
     return f"{pod_host(job, replicated_job, 0, 0)}.{subdomain}"
 
 
 def pod_host(job: str, replicated_job: str, replica: int, index: int) -> str:
-    """Hostname that JobSet gives a pod."""
+    """Return the hostname that JobSet gives to a pod."""
     return f"{job}-{replicated_job}-{replica}-{index}"

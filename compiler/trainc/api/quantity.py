@@ -1,6 +1,6 @@
-"""Kubernetes resource quantities: exact, and printed in the canonical form that Go's Quantity prints.
+"""Kubernetes resource quantities, exact, and formatted in the canonical form of Go's Quantity.
 
-Source of the rules: kubernetes/apimachinery pkg/api/resource (quantity.go, suffix.go, math.go).
+Source: kubernetes/apimachinery pkg/api/resource (quantity.go, suffix.go, math.go).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _BINARY_POWER = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 _DECIMAL_POWER = {"n": -9, "u": -6, "m": -3, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY_SUFFIX = ("", *_BINARY_POWER)
 _DECIMAL_SUFFIX = {0: "", **{power: suffix for suffix, power in _DECIMAL_POWER.items()}}
-# No quantity is longer than this: the largest has 19 digits, the finest 9 decimals. It bounds the arithmetic below.
+# The largest quantity has 19 digits and the finest 9 decimals, so valid ones are shorter. Bounds the arithmetic below.
 _LONGEST_TEXT = 64
 _LARGEST_EXPONENT = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """An exact amount in billionths of its unit (cores, bytes, devices) and the suffix family it is written in."""
+    """An exact amount in billionths of its unit (cores, bytes, devices), and the suffix family used to write it."""
 
     nanos: int
     family: Family = "decimal"
@@ -44,7 +44,7 @@ class Quantity:
 
     @property
     def units(self) -> int:
-        """The amount in whole units, rounded away from zero as Go's `Value()` does: 2500m is 3."""
+        """The amount in whole units, rounded away from zero like Go's `Value()`: 2500m is 3."""
         whole = -(-abs(self.nanos) // NANOS_PER_UNIT)
         return whole if self.nanos >= 0 else -whole
 
@@ -64,9 +64,10 @@ ZERO = Quantity(0)
 
 @lru_cache(maxsize=4096)
 def parse_quantity(text: str) -> Quantity:
-    """The quantity that `text` writes ("500m", "16Gi", "1e3"), rounded up to billionths.
+    """Parse a quantity such as "500m", "16Gi" or "1e3", rounding up to billionths.
 
-    ValueError when `text` is no quantity, or above 2^63-1: Kubernetes caps some such amounts in silence and keeps others.
+    Raises ValueError if `text` is not a quantity or exceeds 2^63-1. Kubernetes silently caps some of those and keeps
+    others.
     """
     simple = _simple(text)
     if simple is not None:
@@ -84,7 +85,7 @@ def parse_quantity(text: str) -> Quantity:
 
 
 def _simple(text: str) -> Quantity | None:
-    """A quantity of digits and a suffix at most, which nearly all are; None for every other."""
+    """Parse a quantity of digits with an optional suffix, as nearly all are; return None for anything else."""
     suffix = text.lstrip("0123456789")
     digits = len(text) - len(suffix)
     if not 0 < digits < 10:
@@ -100,7 +101,7 @@ def _simple(text: str) -> Quantity | None:
 
 
 def _parts(text: str) -> tuple[str, str, str]:
-    """The digits before the point of a valid quantity, those behind it, and its suffix or exponent."""
+    """Split a valid quantity into integer digits, fraction digits, and suffix or exponent."""
     number = text.lstrip("+-")
     suffix = number.lstrip(".0123456789")
     whole, _, fraction = number.removesuffix(suffix).partition(".")
@@ -108,7 +109,7 @@ def _parts(text: str) -> tuple[str, str, str]:
 
 
 def _scale(suffix: str) -> tuple[int, int, Family]:
-    """The power of ten, the integer factor and the family of a quantity's suffix."""
+    """Return the power of ten, the integer factor and the family of a suffix."""
     if suffix in _BINARY_POWER:
         return 0, 1024 ** _BINARY_POWER[suffix], "binary"
     if not suffix or suffix in _DECIMAL_POWER:
@@ -128,12 +129,12 @@ def _decimal_text(nanos: int, family: Family) -> str:
 
 
 def canonical(value: str | float) -> str:
-    """A quantity as written in YAML ("2000m", 4, 0.5) in canonical form ("2", "4", "500m"). ValueError if it is none."""
+    """Convert a quantity from YAML ("2000m", 4, 0.5) to canonical form ("2", "4", "500m"). Raises ValueError."""
     return value if isinstance(value, str) and value.isdecimal() and _is_plain(value) else _canonical_text(str(value))
 
 
 def _is_plain(digits: str) -> bool:
-    """Whether a digit string is canonical as it stands, the commonest case: no leading or trailing zero."""
+    """Return whether a digit string is already canonical (the most common case): no leading or trailing zero."""
     return digits.isascii() and digits[0] != "0" and digits[-1] != "0" and len(digits) < 19
 
 
@@ -144,9 +145,10 @@ def _canonical_text(text: str) -> str:
 
 
 def _is_canonical_for_go(text: str) -> bool:
-    """Whether Go's parser takes a valid quantity's text for canonical and prints it again: "1.125", "+2", "1E3".
+    """Return whether Go keeps the text of a valid quantity as it was written: "1.125", "+2", "1E3".
 
-    ParseQuantity looks at the digits alone, so a sign, a leading zero or a fraction of thousandths stays.
+    ParseQuantity caches the text based on the digits alone, so signs, leading zeros and fractions of thousandths
+    survive.
     """
     whole, fraction, suffix = _parts(text)
     whole = whole.lstrip("0") or "0"
@@ -160,38 +162,37 @@ def _is_canonical_for_go(text: str) -> bool:
 
 
 def parse_resources(amounts: Mapping[str, str | float] | None) -> ResourceList:
-    """`{"cpu": "500m"}` as quantities by resource name."""
+    """Parse `{"cpu": "500m"}` to quantities by resource name."""
     return {name: parse_quantity(str(amount)) for name, amount in (amounts or {}).items()}
 
 
 def format_resources(amounts: ResourceList) -> dict[str, str]:
-    """Quantities by resource name as Kubernetes prints them."""
+    """Format quantities by resource name like Kubernetes does."""
     return {name: str(amount) for name, amount in amounts.items()}
 
 
 def add_resources(left: ResourceList, right: ResourceList) -> ResourceList:
-    """The sum per resource name; a name that only one side has keeps its amount."""
+    """Add amounts by resource name; names that only one side has keep their amount."""
     return {**left, **{name: left[name] + q if name in left else q for name, q in right.items()}}
 
 
 def max_resources(left: ResourceList, right: ResourceList) -> ResourceList:
-    """The larger amount per resource name; on equal amounts the left one, and so its suffix family."""
+    """Return the larger amount per resource name; if both are equal, the left one with its suffix family."""
     return {**left, **{n: q for n, q in right.items() if n not in left or q.nanos > left[n].nanos}}
 
 
-# What one pod asks of the scheduler.
-#
-# Source: kubernetes/component-helpers resource/helpers.go (PodRequests), without in-place resize.
+# What a pod requests from the scheduler. Source: kubernetes/component-helpers resource/helpers.go (PodRequests),
+# without in-place resize.
 
 
 POD_LEVEL = ("cpu", "memory", "hugepages-")
 
 
 def pod_requests(pod_spec: Json, *, limits_count: bool = False, pod_level: tuple[str, ...] = POD_LEVEL) -> ResourceList:
-    """The requests of a pod: its containers' sum or its hungriest init step, whichever is larger, plus overhead.
+    """Compute the requests of a pod: the larger of its containers' sum and its largest init step, plus overhead.
 
-    With `limits_count` a container's limit stands in for a missing request, as Kubernetes itself defaults it. Of the
-    resources of the pod as a whole those count whose names begin with one of `pod_level`.
+    With `limits_count`, limits replace missing requests, like the defaults in Kubernetes. Pod-level requests override
+    the sum for resources whose names start with one of `pod_level`.
     """
     total: ResourceList = {}
     for container in pod_spec.get("containers", ()):
@@ -211,7 +212,7 @@ def pod_requests(pod_spec: Json, *, limits_count: bool = False, pod_level: tuple
 
 
 def container_requests(container: Json, limits_count: bool) -> ResourceList:
-    """The requests of one container."""
+    """Return the requests of one container; with `limits_count`, limits replace missing requests."""
     resources = container.get("resources", {})
     requested = parse_resources(resources.get("requests"))
     return {**parse_resources(resources.get("limits")), **requested} if limits_count else requested

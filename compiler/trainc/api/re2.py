@@ -1,9 +1,9 @@
-r"""RE2 syntax with the limits of Go's `regexp`: whether a pattern compiles there, and its parts.
+r"""Parser for RE2 syntax: whether Go's `regexp` compiles a pattern, and the parts of the pattern.
 
-JobSet matches failure messages with it and skips a pattern that does not compile, so that the rule never fires; kustomize
-selects documents by it. Python's `re` is no judge: it takes look-arounds and back-references, which RE2 lacks, and lacks
-`\z` and `[[:alpha:]]`. Names of Unicode scripts are not looked up. Source of the grammar: the documentation of Go's
-regexp/syntax.
+JobSet matches failure messages with RE2, and skips patterns that do not compile, so that their rules never match;
+kustomize selects documents with it. Python's `re` cannot check this: it accepts look-around and backreferences, which
+RE2 lacks, and lacks `\z` and `[[:alpha:]]`. The names of Unicode scripts are not checked. Source of the grammar: the
+documentation of Go's regexp/syntax.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _LARGEST_CODE_POINT = 0x10FFFF
 
 
 class NotRE2Error(ValueError):
-    """Why a pattern does not compile."""
+    """The pattern does not compile; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Character:
-    """One character: `fits` is the expression by which Python's `re` takes it, None for classes that `re` lacks."""
+    """A single character. `fits` is the equivalent regular expression for `re`, or None if there is none."""
 
     fits: str | None
     weight: int = 1
@@ -47,7 +47,7 @@ class Character:
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """A condition on a place between characters: `^`, `$`, or one of `\\A`, `\\z`, `\\b` and `\\B`."""
+    """A zero-width assertion: `^`, `$`, `\\A`, `\\z`, `\\b` or `\\B`."""
 
     text: str
     weight: int = 1
@@ -55,7 +55,7 @@ class Assertion:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Alternatives, each a sequence of parts."""
+    """A group of alternatives, each a sequence of parts."""
 
     alternatives: list[list[Part]]
     weight: int = 1
@@ -63,7 +63,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """`part` from `least` to `most` times, None for no bound. `weight` is how often its innermost part is counted."""
+    """`part` repeated from `least` to `most` times (None: unbounded). `weight` is the product of nested repetitions."""
 
     part: Part
     least: int
@@ -76,19 +76,19 @@ Part: TypeAlias = "Character | Assertion | Group | Repeat"
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A whole pattern, and whether it sets flags."""
+    """A whole pattern, and whether it sets any flags."""
 
     group: Group
     has_flags: bool
 
 
 def parse_re2(text: str) -> Expression:
-    """The parts of the pattern `text`. NotRE2Error where Go would not compile it."""
+    """Parse a pattern. Raises NotRE2Error if Go would not compile it."""
     return _Reader(text).read()
 
 
 def re2_error(text: str) -> str | None:
-    """Why Go would not compile the pattern `text`, or None if it would."""
+    """Return why Go would not compile the pattern, or None if it would."""
     try:
         parse_re2(text)
     except NotRE2Error as error:
@@ -97,7 +97,7 @@ def re2_error(text: str) -> str | None:
 
 
 class _Reader:
-    """One pass over a pattern; `open` holds the alternatives of each group that is not closed, the whole pattern first."""
+    """A single pass over a pattern. `open` holds the alternatives of all open groups, outermost (the pattern) first."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
@@ -134,7 +134,7 @@ class _Reader:
     def _open(self) -> None:
         flags = _FLAGS.match(self.pattern, self.at)
         self.has_flags |= flags is not None and flags[0] != "(?:"
-        if flags and flags["end"] == ")":  # sets flags for what follows; it is no operand
+        if flags and flags["end"] == ")":  # only sets flags for what follows
             self.at = flags.end()
             return
         opening = flags or _NAMED_GROUP.match(self.pattern, self.at)
@@ -175,7 +175,7 @@ class _Reader:
             self._add(Character(re.escape(chr(self._character()))))
 
     def _named_class(self) -> str | None:
-        """Step over `\\d`, `\\pL` and their like: their text, empty where `re` lacks them; None where there is none."""
+        """Consume `\\d`, `\\pL` etc.; return the equivalent for `re` ("" if none), or None if no class is here."""
         if perl := _PERL_CLASS.match(self.pattern, self.at):
             self.at = perl.end()
             return perl[0]
@@ -190,7 +190,7 @@ class _Reader:
     def _class(self) -> None:
         opening = "[^" if self.pattern.startswith("[^", self.at) else "["
         self.at += len(opening)
-        members: list[str] = []  # as `re` writes them, empty for what it lacks
+        members: list[str] = []  # as written for `re`; empty if `re` has no equivalent
         while not members or not self.pattern.startswith("]", self.at):
             if posix := self._posix_class():
                 self.at = posix
@@ -202,7 +202,7 @@ class _Reader:
         self._add(Character(f"{opening}{''.join(members)}]" if all(members) else None))
 
     def _posix_class(self) -> int | None:
-        """Where a class such as `[:alpha:]` ends, if one starts here."""
+        """Return the end of a class like `[:alpha:]`, or None if there is none here."""
         if not self.pattern.startswith("[:", self.at) or (end := self.pattern.find(":]", self.at + 2)) < 0:
             return None
         if not _POSIX_CLASS.match(self.pattern, self.at):
@@ -221,7 +221,7 @@ class _Reader:
         return f"{re.escape(chr(low))}-{re.escape(chr(high))}"
 
     def _character(self) -> int:
-        """Step over one character, escaped or not, and return its code point."""
+        """Consume one character, escaped or not, and return its code point."""
         char = self.pattern[self.at : self.at + 1]
         if not char:
             raise NotRE2Error("a '[' is not closed")

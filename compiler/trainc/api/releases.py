@@ -1,7 +1,8 @@
-"""The releases that trainc compiles for, and the three kinds of table that say what holds in which of them.
+"""The supported releases, and the three kinds of tables for facts that depend on the release.
 
-A fact that differs between releases stands in one of these tables, so that a new release is an entry of `RELEASES` and
-what changes in it: whatever nobody says anew holds in it as in the one before. A test finds tables of any other kind.
+Facts that differ between releases belong in one of these tables, so that supporting a new release means adding it to
+`RELEASES` together with its changes; everything else is inherited from the release before. A test rejects other kinds
+of tables.
 """
 
 from __future__ import annotations
@@ -13,20 +14,20 @@ from trainc.startup.patterns import pattern
 
 T = TypeVar("T")
 
-# Minors of Trainer, and those of JobSet that go with them (`Release.jobset`), oldest first.
+# Trainer minors and the JobSet minors that they use (`Release.jobset`), oldest first.
 RELEASES = ("2.0", "2.1", "2.2", "2.3")
 JOBSETS = ("0.8", "0.10", "0.11", "0.12")
 NEWEST_RELEASE = RELEASES[-1]
-# Minors of Kubernetes, and the one whose API server the rules for pods and Jobs are held to.
+# Kubernetes minors, and the default one, whose API server defines the rules for pods and Jobs.
 KUBERNETES = ("1.32", "1.33", "1.34", "1.35", "1.36", "1.37")
 DEFAULT_KUBERNETES = "1.36"
 _SPELLING = pattern(r"v?(\d+\.\d+)(?:\.\d+)?")
 
 
 class Columns:
-    """Facts that every release has: a row for each, with one column per release of `axis`.
+    """Facts that every release has: one row per fact, with one column per release of `axis`.
 
-    A row that ends early goes on as it ends. KeyError for a release that is not on the axis.
+    The last value of a short row applies to all later releases. `at` raises KeyError for unknown releases.
     """
 
     def __init__(self, axis: Sequence[str], rows: Mapping[str, Sequence[Any]]) -> None:
@@ -34,7 +35,7 @@ class Columns:
         self._rows = rows
 
     def at(self, release: str) -> dict[str, Any]:
-        """The column of one release: fact -> value."""
+        """Return the facts of one release, by name."""
         if release not in self.axis:
             raise KeyError(release)
         column = self.axis.index(release)
@@ -42,23 +43,23 @@ class Columns:
 
 
 class Since(Generic[T]):
-    """Entries that hold from a release on; a later release replaces what an earlier one says about the same key."""
+    """Entries by the release that introduced them; later releases override earlier ones key by key."""
 
     def __init__(self, rows: Mapping[str, Mapping[str, T]]) -> None:
         self.rows = rows
 
     def at(self, release: str) -> dict[str, T]:
-        """The entries that hold in one release."""
+        """Return the entries that apply to a release."""
         return {key: value for row in self.until(release) for key, value in row.items()}
 
     def until(self, release: str) -> Iterator[Mapping[str, T]]:
-        """What each release said that is not newer than `release`, oldest first."""
+        """Yield the entries of each release up to and including `release`, oldest first."""
         newest = RELEASES.index(release)
         return (row for since, row in self.rows.items() if RELEASES.index(since) <= newest)
 
 
 class Span:
-    """The releases of `axis` from `first` to `last`, both included; without `last`, all that follow."""
+    """The releases of `axis` from `first` to `last` (inclusive), or all later ones if there is no `last`."""
 
     def __init__(self, first: str, last: str | None = None, axis: Sequence[str] = RELEASES) -> None:
         self.first = first
@@ -67,7 +68,7 @@ class Span:
 
     @property
     def last(self) -> str:
-        """The last of them that trainc compiles for."""
+        """The last release of the span, or the newest supported one if the span is open."""
         return self._last or self._axis[-1]
 
     def __contains__(self, release: str) -> bool:
@@ -76,12 +77,12 @@ class Span:
 
 
 def normalize_release(text: str) -> str:
-    """The Trainer minor that `text` names: "2.3", "v2.3" and "2.3.1" are all "2.3". ValueError for any other."""
+    """Return the Trainer minor ("2.3") for "2.3", "v2.3" or "2.3.1". Raises ValueError if it is not supported."""
     return _normalized(text, RELEASES, "Trainer release")
 
 
 def normalize_kubernetes(text: str) -> str:
-    """The Kubernetes minor that `text` names, as `normalize_release`: "v1.37.1" is "1.37". ValueError for any other."""
+    """Return the Kubernetes minor ("1.37") for "1.37" or "v1.37.1". Raises ValueError if it is not supported."""
     return _normalized(text, KUBERNETES, "Kubernetes minor")
 
 

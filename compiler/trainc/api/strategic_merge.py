@@ -1,4 +1,4 @@
-"""Strategic merge patch: Kubernetes' merge keys and element order; null deletes, `$patch` directs.
+"""Strategic merge patches, with Kubernetes' merge keys and element order; null deletes, `$patch` is a directive.
 
 Source: kubernetes/apimachinery pkg/util/strategicpatch.
 """
@@ -17,21 +17,21 @@ _DIRECTIVE = "$patch"
 
 
 class PatchFailedError(Exception):
-    """The patch cannot be applied; `path` is where in it."""
+    """The patch cannot be applied; `path` is the location of the problem in the patch."""
 
     def __init__(self, message: str, path: Path) -> None:
         super().__init__(message)
         self.path = path
 
     def at(self, path: Path) -> PatchFailedError:
-        """The same failure, of a patch that is part of a larger document: `path` is the place in that."""
+        """Return the same error with another `path`, for a patch that is part of a larger document."""
         return PatchFailedError(str(self), path)
 
 
 def strategic_merge(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """`base` with `patch` merged in; neither is changed. Both are plain mappings without nulls or directives.
+    """Return `base` with `patch` merged in, without changing either.
 
-    PatchFailedError where two lists meet that are merged by a key, and an item of either has none.
+    Neither may contain nulls or directives. Raises PatchFailedError if an item of a keyed list lacks its key.
     """
     merged: dict[str, Any] = _Merge(MERGE_KEYS, Copies(), all_named=True).mapping(base, patch, (), ())
     return merged
@@ -40,9 +40,10 @@ def strategic_merge(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[s
 def merge_overlay(
     base: Mapping[str, Any], patch: Mapping[str, Any], copies: Copies | None = None
 ) -> tuple[dict[str, Any] | None, list[tuple[FieldPath, Path]]]:
-    """`base` with `patch` merged in, None where the patch deletes it; and each field it wrote, with its place in it.
+    """Merge an overlay's `patch` into `base`; return the result and (path, path in the patch) of each field written.
 
-    Of `base`, what `copies` holds is changed, and the rest is copied first. PatchFailedError for a patch that says nothing sensible.
+    The result is None if the patch deletes the document. Containers of `base` that `copies` owns are changed in place,
+    and all others are copied first. Raises PatchFailedError if the patch is invalid.
     """
     if patch.get(_DIRECTIVE) == "delete":
         return None, []
@@ -51,9 +52,10 @@ def merge_overlay(
 
 
 class _Merge:
-    """One merge. `at` is a field's path in the result, `place` its path in the patch; `written` pairs those that were set.
+    """One merge. `at` is the path of a field in the result, `place` its path in the patch.
 
-    With `names_items` an item of a patch's keyed list has to have its key, with `all_named` one of the base's too.
+    `written` collects (at, place) of the fields that were set. With `names_items`, items of keyed lists in the patch
+    must have their key; with `all_named`, items in the base must have it too.
     """
 
     def __init__(
@@ -131,10 +133,10 @@ class _Merge:
 
 
 def in_merge_order(patched: list[Any], untouched: list[Any], before: list[Any]) -> list[Any]:
-    """Interleave patched and untouched items as upstream's normalizeElementOrder does.
+    """Interleave patched and untouched items like upstream's normalizeElementOrder.
 
-    Patched items keep the patch's order. An untouched one goes first only when the item it meets was in the base
-    too and came after it; a new item therefore lands before the untouched rest.
+    Patched items keep the order of the patch. An untouched item only goes before a patched one that came after it in
+    the base. New items therefore go before the remaining untouched ones.
     """
     position = {item: i for i, item in enumerate(before)}
     result: list[Any] = []
@@ -150,13 +152,13 @@ def in_merge_order(patched: list[Any], untouched: list[Any], before: list[Any]) 
 
 
 def _name(item: Any, key: str) -> str | int | None:
-    """What a keyed list's item is called; None where it has no name."""
+    """Return the key of an item in a keyed list, or None if it has none."""
     name = item.get(key) if isinstance(item, Mapping) else None
     return name if isinstance(name, str | int) else None
 
 
 def _directive(value: Any, place: Path) -> str | None:
-    """What `$patch` says in a mapping; `merge` where it says nothing."""
+    """Return the `$patch` directive of a mapping, or None. Raises PatchFailedError for unknown directives."""
     if not isinstance(value, Mapping):
         return None
     for name in value:
@@ -169,7 +171,7 @@ def _directive(value: Any, place: Path) -> str | None:
 
 
 def _clean(value: Any, place: Path) -> Any:
-    """A value that is new in the document: without nulls in its mappings, and without directives."""
+    """Return a value that is new in the document, without nulls in its mappings and without directives."""
     if isinstance(value, list):
         items = [_clean(item, (*place, i)) for i, item in enumerate(value)]
         return [new for new, old in zip(items, value, strict=True) if not _is_deleted(old)]

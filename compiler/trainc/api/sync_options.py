@@ -1,6 +1,6 @@
-"""The sync options of Argo CD and Flux CD that an object may carry, and what each does to a running job.
+"""The sync options of Argo CD and Flux CD that manifests can have, and their effect on running jobs.
 
-One table: options.py validates against it, emit/delivery writes annotations from it, the command line's help and the
+options.py validates against this table, emit/delivery writes annotations from it, and the command-line help and the
 documentation print it.
 """
 
@@ -20,10 +20,10 @@ _FLUX = "kustomize.toolkit.fluxcd.io/"
 
 @dataclass(frozen=True, slots=True)
 class SyncOption:
-    """One choice: its name on the command line, and the annotation that tells the tool.
+    """A sync option: its name on the command line, and the annotation that sets it.
 
-    `scope` is "jobset" where the option is about the immutable JobSet alone, "all" where everything that the pods
-    need must share its fate. `effect` says what happens to a job that runs.
+    `scope` is "jobset" if the option only concerns the immutable JobSet, and "all" if it must also apply to all objects
+    that the pods need. `effect` describes what happens to a running job.
     """
 
     tool: Tool
@@ -167,7 +167,7 @@ SYNC_OPTIONS: tuple[SyncOption, ...] = (
     ),
 )
 
-# Pairs that contradict each other, or that kubectl refuses together.
+# Pairs that contradict each other or that kubectl rejects.
 _CONFLICTS: tuple[tuple[str, str, str], ...] = (
     ("ServerSideApply=true", "Force=true", "kubectl refuses --force with --server-side"),
     ("ServerSideApply=true", "Replace=true", "Replace=true wins, so ServerSideApply=true would have no effect"),
@@ -180,14 +180,14 @@ _CONFLICTS: tuple[tuple[str, str, str], ...] = (
 
 
 def sync_options_of(tool: str) -> tuple[SyncOption, ...]:
-    """The options that a delivery tool understands; none for kubectl."""
+    """Return the options that a delivery tool supports; none for kubectl."""
     return tuple(option for option in SYNC_OPTIONS if option.tool == tool)
 
 
 def normalize_sync_options(names: Iterable[str], tool: str) -> tuple[str, ...]:
-    """The options as the table spells them, in its order and without repetitions: `Replace` is `Replace=true`.
+    """Return the options in canonical spelling and table order, without duplicates: `Replace` is `Replace=true`.
 
-    ValueError for one that the tool does not understand, and for two that contradict each other.
+    Raises ValueError if the tool does not support an option, or if two options contradict each other.
     """
     known = {option.name: option for option in sync_options_of(tool)}
     short = {name.partition("=")[0]: name for name in known if name.endswith("=true")}

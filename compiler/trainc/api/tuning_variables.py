@@ -1,4 +1,4 @@
-"""Variables that NCCL, PyTorch and what is below them read: a name that is nearly one of these is most likely misspelt.
+"""Environment variables of NCCL, PyTorch and the libraries below, to detect misspelled names.
 
 Sources: NVIDIA/nccl src (NCCL_PARAM, ncclGetEnv); pytorch torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp and
 docs/source/torch_environment_variables.rst.
@@ -88,7 +88,7 @@ _OTHERS = (
 
 @cache
 def known_variables() -> frozenset[str]:
-    """Every name."""
+    """Return all variables by their full names."""
     return frozenset(
         (
             *(f"NCCL_{name}" for name in _NCCL.split()),

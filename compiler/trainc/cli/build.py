@@ -35,13 +35,13 @@ from trainc.cli.compiling import Run, read_stdin, start
 from trainc.cli.environments import environment_name, environments_of
 from trainc.cli.report_text import STDIN, Files
 from trainc.cli.settings import Settings, settings_of
-from trainc.cli.sweeping import MatrixInput, read_matrix_option
 from trainc.cli.terminal import Progress
 from trainc.diagnostics import CompileError
 
 if TYPE_CHECKING:
     from trainc.batch.run import Memory
     from trainc.cli.batching import BatchRun
+    from trainc.cli.sweeping import MatrixInput
 
 STDOUT = "-"
 
@@ -130,10 +130,18 @@ def run(arguments: Arguments, streams: Streams) -> Status:
     return watch(arguments, settings, target, streams, build)
 
 
+def _matrix(arguments: Arguments) -> MatrixInput | None:
+    if not arguments.matrix:
+        return None
+    from trainc.cli.sweeping import read_matrix_option
+
+    return read_matrix_option(arguments)
+
+
 def build(arguments: Arguments, streams: Streams, memory: Memory | None = None) -> Status:
     """Build once, from the settings to the output. `memory` speeds up repeated builds of the same input."""
     try:
-        matrix = read_matrix_option(arguments)
+        matrix = _matrix(arguments)
         every = environments_of(arguments)
         settings = [settings_of(each) for each in every]
     except CompileError as error:

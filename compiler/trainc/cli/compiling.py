@@ -11,7 +11,6 @@ from trainc.cli.command import Arguments, Streams
 from trainc.cli.configuration import FILE_NAME
 from trainc.cli.report_text import STDIN, Files, counted_noun
 from trainc.cli.settings import Settings
-from trainc.cli.sweeping import MatrixInput, Tally, expand_inputs
 from trainc.cli.terminal import Paint
 from trainc.compilation import CompiledJob
 from trainc.diagnostics import Diagnostic, Finding, Severity, has_errors
@@ -23,6 +22,7 @@ from trainc.reading.opening import read_bounded
 from trainc.startup.records import dataclass, field
 
 if TYPE_CHECKING:
+    from trainc.cli.sweeping import MatrixInput, Tally
     from trainc.emit.yaml_writer import Form
     from trainc.pipeline.fragments import Fragment
 
@@ -120,6 +120,8 @@ def start(  # noqa: PLR0913 - all but three go by their names
     inputs = settings.read(BytesIO(stdin), skip, step, extra_documents=() if template is None else (template,))
     tally = None
     if matrix is not None:
+        from trainc.cli.sweeping import expand_inputs
+
         inputs, tally = expand_inputs(inputs, matrix)
     rules = settings.policy(stdin)
     judge, problems = judge_of(settings, inputs.documents)

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from trainc.cli.terminal import Paint
 from trainc.diagnostics import Diagnostic, Source
 from trainc.diagnostics.escaping import escape_line, escape_report
-from trainc.diagnostics.meant import meant
 from trainc.startup.records import dataclass, field, replace
 
 STDIN = "-"
@@ -55,6 +54,8 @@ def excerpt(files: Files, source: Source, message: str = "") -> list[str]:
 
     The carets mark the value of a key if the message mentions it, else the key.
     """
+    from trainc.diagnostics.meant import meant
+
     number, start, end = meant(lambda number: files.line(replace(source, line=number)), source, message)
     line = files.line(replace(source, line=number)) or ""
     seen = line.translate(_SEEN)

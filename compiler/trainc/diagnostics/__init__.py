@@ -1,7 +1,7 @@
 """Findings and diagnostics: what the compiler reports about its input, as data.
 
-A stage returns `Finding`s: they know the field path inside the object they are about, and nothing of files.
-The pipeline turns them into `Diagnostic`s, which name the object and, where one is known, the source position.
+Stages return `Finding`s, which know the field path inside an object but nothing about files. The pipeline turns them
+into `Diagnostic`s, which name the object and, if known, the source position.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from typing import Literal, TypeAlias
 
 from trainc.startup.records import dataclass
 
-# What is ignored (policy.py) is kept as such until a report puts it in order.
+# policy.py marks diagnostics as "ignored"; `sort_diagnostics` drops them from reports.
 Severity: TypeAlias = Literal["error", "warning", "info", "ignored"]
 Path: TypeAlias = tuple[str | int, ...]
 
-# The help for a value that no template engine has filled in yet.
+# The hint for a value that still contains template syntax.
 TEMPLATE_HINT = "this looks like a template: render it first, or rename the file to `.yaml.j2` for an overlay to render"
 
 _RANK: dict[str, int] = {"error": 0, "warning": 1, "info": 2}
 
 
 def is_identifier(key: str) -> bool:
-    """Whether `key` needs no quotes in a field path: letters, digits, `_` and `-`, not starting with a digit."""
+    """Return whether `key` needs no quotes in a field path: ASCII letters, digits, `_` and `-`, no leading digit."""
     return key.replace("-", "_").isidentifier() and key.isascii()
 
 
 def format_path(path: Path) -> str:
-    """`("spec", "env", 2, "name")` as `spec.env[2].name`; a key that is no identifier as `labels["a.b/c"]`."""
+    """Format `("spec", "env", 2, "name")` as `spec.env[2].name`. Other keys are quoted: `labels["a.b/c"]`."""
     text = ""
     for step in path:
         text += f"[{step}]" if isinstance(step, int) else format_key(step, leads=not text)
@@ -35,7 +35,7 @@ def format_path(path: Path) -> str:
 
 
 def format_key(key: str, *, leads: bool) -> str:
-    """One key of a field path: `.name`, `name` where it leads, `["a.b/c"]` where it is no identifier."""
+    """Format one key of a field path: `.name`, `name` if it comes first, or `["a.b/c"]` if it is not an identifier."""
     if is_identifier(key):
         return key if leads else f".{key}"
     return '["' + key.replace("\\", "\\\\").replace('"', '\\"') + '"]'
@@ -43,9 +43,9 @@ def format_key(key: str, *, leads: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A position in an input file; `line` and `column` count from 1.
+    """A position in an input file. `line` and `column` are 1-based.
 
-    `origin` says what `file` is a name of: a file of the input, of trainc's catalog, or of a git revision.
+    `origin` says where `file` lives: on disk, in trainc's catalog, or in a git revision.
     """
 
     file: str
@@ -59,11 +59,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One problem or note, complete enough to act on without opening trainc's source.
+    """One problem or note, with everything needed to act on it.
 
-    `code` is a CamelCase reason that `trainc rule` explains; `object` reads "TrainJob team-a/llm"; `path` is the
-    field path inside that object ("spec.trainer.env[2].name"), empty when the object as a whole is meant.
-    `environments` are those of trainc.yaml that it is about, where it is not about all of them.
+    `code` is a CamelCase name that `trainc rule` explains. `object` reads "TrainJob team-a/llm". `path` is the field
+    path inside the object ("spec.trainer.env[2].name"), or empty if the diagnostic is about the whole object.
+    `environments` lists the environments in trainc.yaml that are affected, and is empty if all of them are.
     """
 
     code: str
@@ -83,10 +83,10 @@ class Diagnostic:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A diagnostic before it is placed: `path` lies inside the object that the stage was looking at.
+    """A diagnostic without a source position; `path` is relative to the object that the stage checked.
 
-    `about` says which object that is, for stages that see two: the TrainJob (its patches included) or its runtime.
-    `source_path` is where to point in the file when upstream's field path is coarser than what is known.
+    `about` is the object that `path` refers to, for stages that see both the TrainJob (including its patches) and its
+    runtime. `source_path` is a more precise path for the source position, if upstream reports a coarser one.
     """
 
     code: str
@@ -99,9 +99,10 @@ class Finding:
 
 
 class CompileError(Exception):
-    """The input was refused. `diagnostics` holds every problem found, sorted; at least one is an error.
+    """The input was rejected.
 
-    As text it has every problem with its hint; a notebook shows them as a list.
+    `diagnostics` holds every problem found, sorted; at least one of them is an error. `str()` lists all of them with
+    their hints, and a notebook renders them as a list.
     """
 
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
@@ -121,12 +122,15 @@ class CompileError(Exception):
 
 
 def sort_diagnostics(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Diagnostics without repetitions and what is ignored, by file and position, then object, severity, path and code."""
+    """Sort diagnostics for a report.
+
+    Drops duplicates and ignored ones. Sorts by file and position, then object, severity, path and code.
+    """
     return sorted(dict.fromkeys(d for d in diagnostics if d.severity != "ignored"), key=_sort_key)
 
 
 def has_errors(findings: Sequence[Finding] | Sequence[Diagnostic]) -> bool:
-    """Whether any of `findings` is an error."""
+    """Return whether any of `findings` is an error."""
     return bool(findings) and any(f.severity == "error" for f in findings)
 
 

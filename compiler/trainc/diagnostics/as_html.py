@@ -1,6 +1,6 @@
-"""Diagnostics as HTML for a notebook: no script, no style sheet and no colour of its own but those of severities.
+"""Diagnostics as HTML for a notebook, with no scripts, no style sheets, and no colors except for severities.
 
-So it looks right under any theme, and changes nothing of the page around it. All text is escaped.
+This way it looks right in any theme and does not affect the rest of the page. All text is escaped.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from html import escape
 from trainc.diagnostics import Diagnostic
 from trainc.diagnostics.escaping import escape_report, escape_xml
 
-# Dark enough for white letters, on white and on black.
+# Dark enough to be readable as a background for white text in light and dark themes.
 _COLOURS = {"error": "#c62828", "warning": "#9a5b00", "info": "#1565c0"}
 MONOSPACE = "font-family:ui-monospace,Menlo,Consolas,monospace;font-size:0.92em"
 _BADGE = "color:#fff;border-radius:3px;padding:0 5px;font-size:0.85em;font-weight:600;background:"
@@ -19,18 +19,18 @@ _FAINT = "opacity:0.75"
 
 
 def html_text(text: str) -> str:
-    """A text of others, as HTML shows it and does not obey it."""
+    """Escape untrusted text for HTML."""
     return escape_xml(escape(escape_report(text)))
 
 
 def count_severities(diagnostics: Sequence[Diagnostic]) -> str:
-    """`2 errors, 1 warning`; empty where there is nothing."""
+    """Return `2 errors, 1 warning`, or an empty string if there are no diagnostics."""
     counts = [(sum(d.severity == severity for d in diagnostics), severity) for severity in _COLOURS]
     return ", ".join(f"{n:,} {noun}{'s' if n > 1 else ''}" for n, noun in counts if n)
 
 
 def diagnostics_html(diagnostics: Sequence[Diagnostic], most: int = 50) -> str:
-    """A list of diagnostics, the worst first, each with its place, its message and its hint; empty where there are none."""
+    """Return an HTML list of up to `most` diagnostics, errors first, or an empty string if there are none."""
     ranked = sorted(diagnostics, key=lambda d: list(_COLOURS).index(d.severity) if d.severity in _COLOURS else 9)
     items = [f'<li style="margin:4px 0">{"".join(_parts(d))}</li>' for d in ranked[:most]]
     if len(ranked) > most:

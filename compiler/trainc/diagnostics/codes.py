@@ -1,4 +1,4 @@
-"""The codes of all diagnostics: how bad each is, and which stage of a compilation finds it."""
+"""All diagnostic codes, with the severity and the compiler stage of each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ Stage: TypeAlias = Literal[
 
 
 class Code(NamedTuple):
-    """What is known of a code. `severity` is that of semantics `gitops`, the worst where it has several."""
+    """Metadata of a diagnostic code.
+
+    `severity` is the severity with `semantics="gitops"`, or the highest one if it varies.
+    """
 
     severity: Severity
     stage: Stage

@@ -1,8 +1,8 @@
-"""Texts of others as people and CI read them: nothing in them that a terminal, a browser or a runner would obey.
+"""Escape untrusted text so that terminals, browsers and CI runners display it instead of acting on it.
 
-Control characters and marks of direction are spelled out. So are the beginnings of commands to runners: GitHub's looks for
-`##[` anywhere in a line and for `::` at its beginning (actions/runner ActionCommand.cs, TryParse and TryParseV2), that of
-Azure Pipelines for `##vso[` anywhere (microsoft/azure-pipelines-agent Command.cs), TeamCity for `##teamcity[`.
+Escapes control characters, bidirectional marks, and the prefixes of CI workflow commands. GitHub Actions looks for
+`##[` anywhere in a line and for `::` at its start (actions/runner ActionCommand.cs, TryParse and TryParseV2), Azure
+Pipelines for `##vso[` anywhere (microsoft/azure-pipelines-agent Command.cs), and TeamCity for `##teamcity[`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from trainc.startup.patterns import pattern
 if TYPE_CHECKING:
     import re
 
-# What `Paint` writes itself, blanks that lines begin with, and the end of a line as Windows has it.
+# The color sequences that `Paint` writes.
 _LOOK = r"\x1b\[[0-9;]*m"
 _COMMAND = pattern(rf"##(?P<called>\w*)\[|(?m:^)(?P<before>(?:\s|{_LOOK})*)::")
 _OBEYED = pattern(rf"(?P<look>{_LOOK})|(?P<end>\r(?=\n))|[^\t\n -~]")
@@ -22,14 +22,14 @@ _NOT_XML = pattern("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def escape_line(text: str) -> str:
-    """A text on one line, with every character that is no character to look at spelled out."""
+    """Escape everything in `text` that is not printable, line breaks included."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def escape_report(text: str, *, coloured: bool = False) -> str:
-    """A whole report; its lines stay lines, and colours stay where it is `coloured`."""
+    """Escape a report of several lines. Keeps line breaks, and color sequences if `coloured`."""
     if not text.replace("\n", "").isprintable():
         text = _OBEYED.sub(
             lambda found: _escape_characters(found[0], bool(found["end"] or (coloured and found["look"]))), text
@@ -40,7 +40,7 @@ def escape_report(text: str, *, coloured: bool = False) -> str:
 
 
 def escape_xml(text: str) -> str:
-    """XML or HTML without the characters that XML cannot have."""
+    """Escape the characters that XML 1.0 does not allow, in XML or HTML."""
     return _NOT_XML.sub(lambda found: escape_line(found[0]), text)
 
 

@@ -1,4 +1,4 @@
-"""Globs over paths, as .gitignore has them: which files a setting is about."""
+"""Path globs with .gitignore syntax."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ if TYPE_CHECKING:
 
 
 def matches(path: str, glob: str) -> bool:
-    """Whether `path`, relative and with forward slashes, or a folder that it is in, is meant by `glob`.
+    """Return whether `glob` matches `path` or one of its parent directories.
 
-    `*` and `?` stay within a name, `**` stands for any number of folders. A glob of one name is looked for in every
-    folder: `*.tpl.yaml`, `charts`; one with a slash begins at the top: `jobs/legacy/**`.
+    `path` is relative and uses forward slashes. `*` and `?` do not match a slash; `**` matches any number of
+    directories. A glob without a slash matches at any depth (`*.tpl.yaml`, `charts`); one with a slash is anchored at
+    the root (`jobs/legacy/**`).
     """
     return _compile(glob).fullmatch(path) is not None
 
@@ -30,7 +31,7 @@ def _compile(glob: str) -> Pattern[str]:
 
 
 def _name(part: str) -> str:
-    """One name of a path; a character without a meaning stands for itself."""
+    """Translate one path segment to a regular expression."""
     from re import escape
 
     return "".join({"*": "[^/]*", "?": "[^/]"}.get(character) or escape(character) for character in part)

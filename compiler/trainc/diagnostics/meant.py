@@ -1,4 +1,4 @@
-"""The words that a diagnostic means: what is underlined in a terminal, and marked in an editor."""
+"""Find the text that a diagnostic refers to, to underline it in a terminal or mark it in an editor."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import TypeAlias
 from trainc.diagnostics import Source
 from trainc.startup.patterns import pattern
 
-# The text of a line, which count from 1, without its end; None where there is none.
+# Returns a line (1-based) without its line ending, or None past the end of the file.
 LineOf: TypeAlias = Callable[[int], str | None]
 
 _WORD = pattern(r"[^\s:,\[\]{}\"']+|[\"'][^\"']*[\"']")
-# What follows a key on its line: a scalar in quotes, up to the end or a comment, or up to the end of a flow item.
+# The value after a key on the same line: a quoted scalar, a plain scalar up to a comment, or a flow item.
 _VALUES = (
     pattern(r":\s+(\"[^\"]*\"|'[^']*')"),
     pattern(r":\s+(.*?)\s*(?: #.*)?$"),
     pattern(r":\s+([^,{}\[\]]*)"),
 )
-# A text that goes on below its key, and what of it a message may name: an option, or words in quotes.
+# The header of a block scalar, and the parts of a message that may occur in it: options and quoted text.
 _BLOCK = pattern(r"(?:.*\s)?[|>][-+1-9]*\s*(?:#.*)?$")
 _NAMED = pattern(r"--[\w-]+|'([^'\n]+)'|`([^`\n]+)`")
 _LONGEST_BLOCK = 400
 
 
 def meant(line_of: LineOf, source: Source, message: str) -> tuple[int, int, int]:
-    """The line of the word that is meant, and where it begins and ends there, both counted in characters from 0.
+    """Return (line, start, end) of the text that `message` refers to; the line is 1-based, the columns are 0-based.
 
-    That is the value of a key, where the message names it, else the key. In a block of text it is what the message
-    names, wherever that stands.
+    This is the value of the key at `source` if the message mentions it, and the key otherwise. In a block scalar, it is
+    the first occurrence of something that the message mentions.
     """
     inside = _inside(line_of, source, message)
     return inside or (
@@ -38,7 +38,7 @@ def meant(line_of: LineOf, source: Source, message: str) -> tuple[int, int, int]
 
 
 def _inside(line_of: LineOf, source: Source, message: str) -> tuple[int, int, int] | None:
-    """The place in a block of text of what the message names."""
+    """Return the position in a block scalar of something that the message mentions, if any."""
     header = line_of(source.line) or ""
     if not _BLOCK.match(header, source.column - 1):
         return None
@@ -55,7 +55,7 @@ def _inside(line_of: LineOf, source: Source, message: str) -> tuple[int, int, in
 
 
 def _in_line(line: str, column: int, message: str) -> tuple[int, int]:
-    """Where the word that is meant begins and ends."""
+    """Return the start and end of the text that the message refers to."""
     word = _WORD.match(line, column)
     if word is None:
         return column, column
@@ -67,7 +67,7 @@ def _in_line(line: str, column: int, message: str) -> tuple[int, int]:
 
 
 def _names(message: str, value: str) -> bool:
-    """Whether a message names a value, as a word of its own: the 3 of `replicas: 3` is not in `Trainer 2.3`."""
+    """Return whether a message mentions a value as a whole word: "3" is not mentioned by "Trainer 2.3"."""
     before, found, after = message.partition(value) if value else ("", "", "")
     return bool(found) and not _joined(before[-1:]) and (not _joined(after[:1]) or after[:2].strip() == ".")
 

@@ -1,18 +1,18 @@
-"""Near names, for hints: what somebody who mistyped a word most likely meant."""
+"""Suggestions for misspelled names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-_BEGINNING = 3  # Characters of a name's beginning that say which name is meant.
+_BEGINNING = 3  # The shortest prefix worth completing.
 
 
 def near_names(word: str, known: Iterable[str], limit: int = 3, cutoff: float = 0.6) -> list[str]:
-    """Up to `limit` of the `known` names, the most similar first; none that is less similar than `cutoff` (0 to 1).
+    """Return up to `limit` of the `known` names, most similar first, with a similarity (0 to 1) of at least `cutoff`.
 
-    Where none is as similar as that, those that begin with the word: somebody has not written it to its end.
+    If no name is similar enough, return names that start with `word`, since it may be incomplete.
     """
-    # Imported here because good input never needs it.
+    # Only needed for bad input.
     from difflib import get_close_matches
 
     names = sorted(known)
@@ -21,13 +21,13 @@ def near_names(word: str, known: Iterable[str], limit: int = 3, cutoff: float = 
 
 
 def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """`did you mean a or b?`, or nothing where no known name is near."""
+    """Return `did you mean a or b?`, or an empty string if no known name is similar."""
     near = near_names(word, known, cutoff=cutoff)
     return f"did you mean {' or '.join(near)}?" if near else ""
 
 
 def edits(left: str, right: str, most: int) -> int:
-    """How many letters to change, add, drop or swap with their neighbour turn `left` into `right`; `most` + 1 if more."""
+    """Return the edit distance (with swaps) between `left` and `right`, or `most` + 1 if it is larger than `most`."""
     if abs(len(left) - len(right)) > most:
         return most + 1
     before: list[int] = []
@@ -45,7 +45,10 @@ def edits(left: str, right: str, most: int) -> int:
 
 
 def misspelt(word: str, known: Iterable[str], most: int = 2) -> str:
-    """The known name that `word` is a slip of the pen away from, in another case or with up to `most` edits; else none."""
+    """Return the known name that `word` misspells, or "".
+
+    Ignores case, `_` and `-`, and allows up to `most` edits.
+    """
     plain = _letters(word)
     found = sorted((edits(plain, _letters(name), most), name) for name in known if name != word)
     return found[0][1] if found and found[0][0] <= most else ""

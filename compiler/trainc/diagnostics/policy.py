@@ -1,7 +1,7 @@
-"""What users have decided about diagnostics: `rules:` in trainc.yaml and overlays, and `# trainc: ignore[Code] reason`.
+"""User settings for diagnostics: `rules:` in trainc.yaml and overlays, and `# trainc: ignore[Code] reason` comments.
 
-What is ignored stays among the diagnostics, as `ignored`, until they are put in order for a report: so a check can tell
-which ignores have nothing to ignore.
+Ignored diagnostics are kept with the severity `ignored` until they are sorted for a report, so that a check can find
+ignore comments that no longer match anything.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from trainc.startup.records import dataclass, field, replace
 
 Level: TypeAlias = Literal["error", "warning", "info", "ignore"]
 LEVELS: tuple[Level, ...] = ("error", "warning", "info", "ignore")
-# How findings are judged; True for findings without which nothing can be compiled, so that errors stay errors.
+# Applies the user's settings. The second argument is True for findings that block compilation, which stay errors.
 Rules: TypeAlias = Callable[[Iterable[Diagnostic], bool], list[Diagnostic]]
 
 _STAYS = "this error cannot be ignored: nothing can be compiled until it is fixed"
@@ -23,15 +23,16 @@ _NEEDS_REASON = "an error is ignored only with a reason: "
 
 
 def keep_severities(found: Iterable[Diagnostic], fixed: bool = False) -> list[Diagnostic]:
-    """No rules: every diagnostic as it was found."""
+    """Return the diagnostics unchanged; used if there are no rules."""
     return list(found)
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What becomes of a code: everywhere, or in the files that `glob` means.
+    """The level for a code, either everywhere or in the files that match `glob`.
 
-    Globs begin at the folder of the file that holds the rules: seen from there, the current folder is `here`.
+    Globs are relative to the directory of the file that contains the rule; `here` is the current directory relative to
+    it.
     """
 
     code: str
@@ -41,7 +42,7 @@ class Rule:
     here: str = ""
 
     def concerns(self, found: Diagnostic) -> bool:
-        """Whether a diagnostic is one of those that are meant."""
+        """Return whether the rule applies to a diagnostic."""
         if found.code != self.code or not self.glob:
             return found.code == self.code
         if found.source is None:
@@ -54,7 +55,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Ignore:
-    """One code of an ignore comment: where it is written, and the line it is about."""
+    """One code of an ignore comment; `source` is the position of the comment, `line` the line it applies to."""
 
     code: str
     reason: str
@@ -68,13 +69,13 @@ def _no_comments(file: str) -> Sequence[Ignore]:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Rules, the last of which wins, and over them the comments of each file; a `Rules`."""
+    """A `Rules` callable: the last matching rule wins, and ignore comments take precedence over rules."""
 
     rules: tuple[Rule, ...] = ()
     comments: Callable[[str], Sequence[Ignore]] = field(default=_no_comments, repr=False)
 
     def __call__(self, found: Iterable[Diagnostic], fixed: bool = False) -> list[Diagnostic]:
-        """The diagnostics with their severities as decided. Applied again, it changes nothing."""
+        """Return the diagnostics with their new severities. Idempotent."""
         return [self._apply(diagnostic, fixed=fixed) for diagnostic in found]
 
     def _apply(self, found: Diagnostic, *, fixed: bool) -> Diagnostic:
@@ -105,7 +106,7 @@ def _ignored(ignored: Diagnostic, found: Diagnostic, reason: str, example: str, 
 
 
 def _hides_missing_output(code: str) -> bool:
-    """Whether what an error is about is missing from the output, which would look right without it."""
+    """Return whether the error means that the output lacks something, although it would look complete."""
     from trainc.diagnostics.codes import CODES
 
     return code in CODES and CODES[code].stage == "emit"
@@ -115,7 +116,7 @@ def _with_hint(found: Diagnostic, hint: str) -> Diagnostic:
     return found if found.hint.endswith(hint) else replace(found, hint=f"{found.hint}; {hint}".removeprefix("; "))
 
 
-# A mapping of `rules:`, as trainc.yaml and overlays have it.
+# The schema of `rules:` in trainc.yaml and overlays.
 
 Problem: TypeAlias = tuple[Path, str, str]
 _LEVEL: Mapping[str, Any] = {"enum": list(LEVELS)}
@@ -137,9 +138,9 @@ RULES_SCHEMA: Mapping[str, Any] = {
 
 
 def read_rules(value: Any, path: Path, folder: str) -> tuple[list[Rule], list[Problem]]:
-    """The rules that a value under `path` says, and what is wrong with it: where, what, and what to write instead.
+    """Parse the `rules:` mapping at `path`; return the rules and the problems as (path, message, hint).
 
-    Globs begin at `folder`. Rules for some files come after those for all: the more particular wins.
+    Globs are relative to `folder`. Rules for specific paths come after general ones, so that they take precedence.
     """
     if not isinstance(value, Mapping):
         return [], [(path, "rules must be a mapping", f"write `Code: {'|'.join(LEVELS)}`, one per line")]
@@ -190,7 +191,7 @@ def _wrong_code(code: str, path: Path) -> Iterator[Problem]:
 
 
 def unknown_code(code: str) -> str:
-    """What to write instead of a code that there is not; empty if there is."""
+    """Return a hint for an unknown code, or an empty string if `code` exists."""
     from trainc.diagnostics.rulebook import codes
 
     known = codes()

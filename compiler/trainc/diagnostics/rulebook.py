@@ -1,27 +1,27 @@
 """The rulebook: one page for each diagnostic code, shipped as trainc/diagnostics/rules/<Code>.md."""
 
-# os.path, not pathlib: it starts faster.
+# os.path imports faster than pathlib.
 
 from __future__ import annotations
 
 import os
 
-# Where the pages are published, one per code; a fork that publishes its own changes this line.
+# The published location of the pages; forks that publish their own rules change this line.
 RULES_URL = "https://trainc.example.com/latest/rules/"
 
 _FOLDER = os.path.join(os.path.dirname(__file__), "rules")
 _SUFFIX = ".md"
-# Stages whose errors do not keep a job from being compiled: `rules:` and comments can ignore them.
+# Errors of these stages do not prevent compilation, so `rules:` and comments may ignore them.
 _IGNORABLE = ("lint", "admission", "policy", "fits")
 
 
 def codes() -> list[str]:
-    """Every code that has a page, sorted."""
+    """Return all codes that have a page, sorted."""
     return sorted(name.removesuffix(_SUFFIX) for name in os.listdir(_FOLDER) if name.endswith(_SUFFIX))
 
 
 def page(code: str) -> str | None:
-    """The page of a code, as Markdown; None if there is no such code."""
+    """Return the page of a code as Markdown, or None if there is no such code."""
     if code not in codes():
         return None
     with open(os.path.join(_FOLDER, code + _SUFFIX), encoding="utf-8") as stream:
@@ -29,12 +29,12 @@ def page(code: str) -> str | None:
 
 
 def rule_url(code: str) -> str:
-    """Where the page of a code is published."""
+    """Return the URL of the published page of a code."""
     return f"{RULES_URL}{code}.html"
 
 
 def _how_to_silence(code: str) -> str:
-    """The same for all codes of one kind, so no page says it itself."""
+    """Return the section on silencing a code, which only depends on its severity and stage."""
     from trainc.diagnostics.codes import CODES
 
     known = CODES[code]
@@ -51,5 +51,5 @@ def _how_to_silence(code: str) -> str:
 
 
 def summary_of(code: str) -> str:
-    """The sentence under a page's title; empty if there is no such code."""
+    """Return the first paragraph of a page, or an empty string if there is no such code."""
     return (page(code) or "").partition("\n\n")[2].partition("\n\n")[0].replace("\n", " ")

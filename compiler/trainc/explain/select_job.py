@@ -51,6 +51,8 @@ def compile_one(
     session = _session(inputs, options, rules)
     read = rules([*inputs.diagnostics, *session.index.diagnostics], True)
     job = _chosen(session.jobs, wanted, read)
+    if twice := [each for each in read if each.code == "DuplicateTrainJob" and each.object == job.label]:
+        raise CompileError(twice)
     if edit is not None:
         job = replace(job, data=edit(job.data))
     recorder = Recorder(session.index.others)

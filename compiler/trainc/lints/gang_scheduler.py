@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from trainc.diagnostics import Finding
 from trainc.ir import gang
 from trainc.ir.entrypoints import JOBS
 from trainc.ir.info import Info
 from trainc.ir.trainjob import TrainJob
+from trainc.plugins.plugin import Plugin
 from trainc.plugins.registry import enabled
 
 
@@ -39,6 +40,8 @@ def gang_in_sequence(job: TrainJob, info: Info) -> Iterator[Finding]:
     later = gang.held_back(info)
     if not info.gitops or not later or any(p.gang is not None and p.gang.by_job for p in chosen):
         return
+    if len(set(_schedulers(chosen, info))) > 1:
+        return  # Volcano, and coscheduling before scheduler-plugins#708, count pods that another scheduler has placed.
     waited_for = max([(info.gang(p.policy) or {}).get("minMember", gang.min_member(info)) for p in chosen], default=0)
     there = sum(each.count * each.replicas for each in gang.members(info) if each.name not in later)
     if there < waited_for:
@@ -48,6 +51,13 @@ def gang_in_sequence(job: TrainJob, info: Info) -> Iterator[Finding]:
         )
         hint = "remove dependsOn or startupPolicy, so that all start together, or compile with --gang workload"
         yield Finding("GangInSequence", "error", message, hint, ("spec", "podGroupPolicy"), about="runtime")
+
+
+def _schedulers(chosen: Sequence[Plugin], info: Info) -> Iterator[str]:
+    """The scheduler of each member's pods; empty for the default one."""
+    own = next((p.gang.scheduler for p in chosen if p.gang is not None and p.gang.scheduler), "")
+    for pod_set in gang.members(info):
+        yield info.pod_spec(pod_set.name).get("schedulerName") or own
 
 
 def scheduler_name_missing(job: TrainJob, info: Info) -> Iterator[Finding]:

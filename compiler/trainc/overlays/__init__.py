@@ -1,1 +1,1 @@
-"""Overlays: what an environment changes in documents as they were written, before anything is made of them."""
+"""Overlays: per-environment changes to documents, applied before anything else happens to them."""

@@ -1,4 +1,4 @@
-"""Overlays applied: patches first, then namespace, names, labels, annotations and images, as kustomize orders them."""
+"""Applies overlays in kustomize's order: patches first, then namespace, names, labels, annotations and images."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from trainc.overlays.json_patch import apply_operations
 from trainc.overlays.overlay import ImageChange, Overlay, Patch
 from trainc.overlays.selectors import exact_target
 
-# What identifies the document that a patch is for; none of it is a change.
+# Fields that identify the document to patch, and are not themselves changes.
 _IDENTITY = ("apiVersion", "kind")
 _IDENTITY_METADATA = ("name", "namespace")
-# Each takes a look at every document.
+# Each hint searches all documents.
 _MOST_HINTS = 20
 
-# Something of an overlay that met a document: the number of its layer, and its own among those of its sort.
+# An image or patch that matched a document: the number of its layer, its kind, and its index in the layer.
 Use: TypeAlias = tuple[int, Literal["image", "patch"], int]
 
 
 class Layer:
-    """One overlay on its way over documents: what each of them becomes is a matter of the two alone."""
+    """One overlay during application. Its effect on a document does not depend on other documents."""
 
     def __init__(self, overlay: Overlay, patches: Sequence[Patch], number: int = 0) -> None:
         self._overlay = overlay
@@ -34,7 +34,7 @@ class Layer:
         self.diagnostics: list[Diagnostic] = []
 
     def apply(self, documents: Iterable[Edited], uses: set[Use]) -> list[Edited]:
-        """The documents after this overlay, less those that a patch deletes; `uses` gathers what met one."""
+        """Apply the overlay; returns the remaining documents and adds everything that matched one to `uses`."""
         images: set[int] = set()
         patched = (self._patched(document, uses) for document in documents)
         done = [transform(d, self._overlay, images) for d in patched if d is not None]
@@ -42,7 +42,7 @@ class Layer:
         return done
 
     def unused(self, documents: Sequence[Edited], uses: set[Use]) -> list[Diagnostic]:
-        """An error for each patch that addresses nothing, a warning for each image that no container uses."""
+        """Return an error for each patch that matches nothing, and a warning for each image that no container uses."""
         patches = [p for i, p in enumerate(self._patches) if (self._number, "patch", i) not in uses]
         images = [c for i, c in enumerate(self._overlay.images) if (self._number, "image", i) not in uses]
         return [
@@ -91,7 +91,7 @@ class Layer:
 
     def _missing_target(self, patch: Patch, documents: Sequence[Edited]) -> Diagnostic:
         names = [identity(document.data)[1] for document in documents]
-        # Without a target of its own, a patch's is its body's apiVersion, kind and name.
+        # A patch without an explicit target applies to the apiVersion, kind and name in its body.
         wanted = patch.target.name.text if patch.target.name is not None else ""
         some = ", ".join(f"{d.data.get('kind')} {identity(d.data)[1]}" for d in documents[:5]) or "none"
         hint = did_you_mean(wanted, names) or f"documents here: {some}{' and others' if documents[5:] else ''}"
@@ -111,7 +111,7 @@ class Layer:
 
 
 def _change(body: Mapping[str, Any]) -> dict[str, Any]:
-    """A strategic merge patch without what only identifies its document."""
+    """Return a strategic merge patch without the fields that identify its document."""
     change = {key: value for key, value in body.items() if key not in _IDENTITY}
     metadata = change.get("metadata")
     if isinstance(metadata, Mapping):
@@ -120,19 +120,18 @@ def _change(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def target_of_body(body: Any) -> Any:
-    """The target that a patch without one names itself; None where it does not."""
+    """Return the target that a patch identifies in its body, or None if it lacks a kind or name."""
     named = isinstance(body, Mapping) and body.get("kind") and isinstance(body.get("metadata"), Mapping)
     return exact_target(body) if named and body["metadata"].get("name") else None
 
 
-# What an overlay changes besides its patches: namespace, name, labels, annotations, images.
-#
-# TrainJobs take all of it. Runtimes never reach the cluster: they take the namespace, so that they stay beside their
-# TrainJobs, and the images, and keep their names, so that every runtimeRef still means the same. Other documents are
-# left alone: a SealedSecret is bound to its name and namespace.
+# Everything that overlays change apart from patches: namespace, name, labels, annotations, images. TrainJobs get all of
+# it. Runtimes are never applied to the cluster. They get the namespace, so that they stay with their TrainJobs, and the
+# images, but keep their names, so that runtimeRefs stay valid. Other documents are left alone: a SealedSecret, for
+# example, is bound to its name and namespace.
 
 
-# TrainJob is Trainer's and v2alpha1's, TrainingJob OME's.
+# TrainJob is the kind of Trainer and v2alpha1, TrainingJob that of OME.
 _JOB_KINDS = ("TrainJob", "TrainingJob")
 _NAMESPACED_KINDS = (*_JOB_KINDS, "TrainingRuntime")
 _KINDS = (*_NAMESPACED_KINDS, "ClusterTrainingRuntime")
@@ -140,12 +139,12 @@ _CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
 
 
 def _is_concerned(data: Mapping[str, Any]) -> bool:
-    """Whether a document is a TrainJob or a runtime, in any dialect."""
+    """Return whether a document is a TrainJob or a runtime, in any dialect."""
     return data.get("kind") in _KINDS and is_trainer_document(data)
 
 
 def transform(document: Edited, overlay: Overlay, used_images: set[int]) -> Edited:
-    """The document after everything of `overlay` but its patches; `used_images` gathers which changes of images met one."""
+    """Apply everything except patches; adds the indexes of images that are in use to `used_images`."""
     if not _is_concerned(document.data):
         return document
     before, kind = document, document.data["kind"]
@@ -172,7 +171,7 @@ def _renamed(document: Edited, overlay: Overlay) -> Edited:
     new = f"{overlay.name_prefix}{name}{overlay.name_suffix}"
     if not isinstance(name, str) or new == name:
         return document
-    # No origin: the document says which job it is, and is where its author looks.
+    # No origin: diagnostics about the name should point at the document, which is where its author looks.
     return document.with_data({**document.data, "metadata": {**metadata, "name": new}}, ())
 
 
@@ -191,7 +190,7 @@ def _with_images(document: Edited, overlay: Overlay, used: set[int]) -> Edited:
 
 
 def _images(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
-    """The image of every container and of the trainer, with its path."""
+    """Yield the path and image of every container and of the trainer."""
     if isinstance(value, Mapping):
         holds_image = path[-1:] == ("trainer",) or (len(path) > 1 and path[-2] in _CONTAINER_LISTS)
         if holds_image and isinstance(value.get("image"), str):
@@ -204,7 +203,7 @@ def _images(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
 
 
 def change_image(image: str, change: ImageChange) -> str:
-    """The image with what `change` names in its place: a digest takes the place of the tag, a new tag that of both."""
+    """Apply an image change like kustomize: a new digest replaces the tag, and a new tag replaces both."""
     name, tag, digest = _split_image(image)
     name = change.new_name or name
     if change.digest:
@@ -215,13 +214,13 @@ def change_image(image: str, change: ImageChange) -> str:
 
 
 def _split_image(image: str) -> tuple[str, str, str]:
-    """(name, tag, digest); the colon of a registry's port begins no tag."""
+    """Split an image into (name, tag, digest); the colon before a registry's port does not start a tag."""
     rest, _, digest = image.partition("@")
     name, colon, tag = rest.rpartition(":")
     return (name, tag, digest) if colon and "/" not in tag else (rest, "", digest)
 
 
 def image_names(documents: Sequence[Edited]) -> list[str]:
-    """The names of all images in use, for a hint."""
+    """Return the names of all images in use, for a hint."""
     found = (image for d in documents if _is_concerned(d.data) for _, image in _images(d.data, ()))
     return list(dict.fromkeys(_split_image(image)[0] for image in found))

@@ -1,4 +1,4 @@
-"""A document while overlays change it, with a record of which overlay wrote what."""
+"""A document while overlays are applied, with a record of the overlay that wrote each field."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from trainc.diagnostics import Path, Source
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass, field, replace
 
-# What was written below each step, and by whom the step itself, if by anybody.
+# A tree by path step: what was written below the step, and the origin of the step itself, if any.
 _Written: TypeAlias = "dict[str | int, tuple[_Written, list[Origin]]]"
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a value was written: a path inside an overlay, or inside one of its patch files."""
+    """Where a value was written: a path in an overlay or in one of its patch files."""
 
     document: Document
     path: Path
 
 
 class Origins:
-    """Who wrote what of a document. What was written below a field is written anew with it."""
+    """The origin of each field of a document. Writing a field discards what was recorded below it."""
 
     def __init__(self) -> None:
         self._top: _Written = {}
 
     def add(self, path: FieldPath, who: Origin) -> None:
-        """`who` has written the field at `path`."""
+        """Record that `who` wrote the field at `path`."""
         above = self._top
         for step in path[:-1]:
             above = above.setdefault(step, ({}, []))[0]
@@ -39,7 +39,7 @@ class Origins:
             above[path[-1]] = ({}, [who])
 
     def of(self, path: FieldPath) -> tuple[int, Origin] | None:
-        """Who wrote the field at `path`, or the nearest one around it, and how many steps lead to that; None for nobody."""
+        """Return the nearest written field at or above `path` as (number of steps, origin), or None."""
         found = None
         inner = self._top
         for length, step in enumerate(path, 1):
@@ -52,10 +52,10 @@ class Origins:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """`data` is what `document` has become; `origins` tells who wrote the fields that differ.
+    """`document` with edits: `data` is its current content, `origins` tells who wrote the changed fields.
 
-    A new `Edited` of the same document takes the place of the one before: they share `origins` and `copies`.
-    `identities` are the (namespace, name) it has had, the present one last: a patch may address any of them.
+    Edits return a new instance that shares `origins` and `copies` and replaces the old one. `identities` are all
+    (namespace, name) that the document has had, current one last; patches may refer to any of them.
     """
 
     document: Document
@@ -66,17 +66,17 @@ class Edited:
 
     @classmethod
     def of(cls, document: Document) -> Edited:
-        """A document that no overlay has touched."""
+        """Create an instance for a document without edits."""
         return cls(document, document.data, identities=(identity(document.data),))
 
     def with_data(self, data: dict[str, Any], written: Iterable[tuple[FieldPath, Origin]]) -> Edited:
-        """The document as `data`, with who wrote what of it."""
+        """Return the document with new data, and record who wrote which fields."""
         for path, who in written:
             self.origins.add(path, who)
         return replace(self, data=data)
 
     def with_field(self, path: Path, value: Any, origin: Origin) -> Edited:
-        """With one field set; mappings on the way are made where they are missing."""
+        """Return the document with one field set, creating mappings as needed."""
         return self.with_data(self._set(self.data, path, value), [(stable_path(path, self.data), origin)])
 
     def _set(self, data: Any, path: Path, value: Any) -> Any:
@@ -89,17 +89,17 @@ class Edited:
         return known
 
     def renamed(self, changed: Edited) -> Edited:
-        """`changed`, under which this document's identities are remembered."""
+        """Return `changed`, keeping the identities of this document."""
         return replace(changed, identities=(*self.identities, identity(changed.data)))
 
     def finished(self) -> Document:
-        """The document as later stages see it: it finds each value where it was written."""
+        """Return the result for later stages, with positions that point to where each value was written."""
         if self.data is self.document.data:
             return self.document
         return Document(self.data, self.document.file, self.locate, self.document)
 
     def locate(self, path: Path) -> Source | None:
-        """Where the value at `path` was written: in an overlay, or in the document that was read."""
+        """Return the position where the value at `path` was written, in an overlay or in the original document."""
         steps = stable_path(path, self.data)
         if (found := self.origins.of(steps)) is not None:
             end, origin = found
@@ -109,7 +109,7 @@ class Edited:
 
 
 def identity(data: Json) -> tuple[str, str]:
-    """(namespace, name) of a document, each empty where it is missing or no text."""
+    """Return (namespace, name) of a document; a part that is missing or not a string is empty."""
     metadata = data.get("metadata")
     known = metadata if isinstance(metadata, Mapping) else {}
     namespace, name = known.get("namespace"), known.get("name")

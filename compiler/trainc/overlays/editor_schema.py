@@ -1,4 +1,4 @@
-"""The JSON Schema of overlays for editors: what `read_overlay` accepts, with a line on what each field does."""
+"""The JSON Schema of overlays for editors: what `read_overlay` accepts, with descriptions of the fields."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _about(description: str, schema: Schema) -> Schema:
 
 
 def overlay_schema(dialect: str) -> Schema:
-    """A schema in the dialect of JSON Schema that the URI names; no release changes it."""
+    """Return the schema; `dialect` is the URI of the JSON Schema dialect. It is the same for all releases."""
     patch = _object(
         {
             "path": _TEXT,

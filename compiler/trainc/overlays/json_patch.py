@@ -1,4 +1,4 @@
-"""JSON Patch (RFC 6902) on documents as written, with JSON Pointers (RFC 6901)."""
+"""JSON Patch (RFC 6902) with JSON Pointers (RFC 6901)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trainc.diagnostics import Path
 from trainc.startup.records import dataclass
 
 _END = "-"
-# A copy of a copy of a copy grows as aliases of aliases do, and an addition to an addition grows deep.
+# Repeated copies grow exponentially, like nested aliases, and repeated additions can nest deeply.
 _MOST_COPIED = 10_000
 _MOST_VALUES = 5_000_000
 _DEEPEST = 300
@@ -22,7 +22,7 @@ _OPERATIONS = ("remove", *_WITH_VALUE, *_WITH_FROM)
 
 
 class _MissingError(Exception):
-    """An operation's path leads nowhere."""
+    """The path of an operation does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,10 @@ class _Operation:
 def apply_operations(
     data: Mapping[str, Any], operations: Sequence[Any], copies: Copies | None = None
 ) -> tuple[dict[str, Any], list[tuple[FieldPath, Path]]]:
-    """`data` after all operations, and each field they wrote, with its place in the list of operations.
+    """Apply all operations; return the result and (path, path in `operations`) of each field written.
 
-    Of `data`, what `copies` holds is changed, and the rest is copied first. PatchFailedError, with the place, for the
-    first that is malformed or does not fit.
+    Containers of `data` that `copies` owns are changed in place, and all others are copied first. Raises
+    PatchFailedError with the path of the first operation that is malformed or does not apply.
     """
     result: Any = data
     made, own = 0, copies or Copies()
@@ -84,7 +84,7 @@ def _pointer(text: Any, place: Path) -> tuple[str, ...]:
 
 
 def _apply(data: Any, operation: _Operation, copies: Copies) -> tuple[Any, Path | None, int]:
-    """The data after an operation, the path that it wrote, if any, and how many values it has put there."""
+    """Apply one operation; return the data, the path written (if any), and the number of values added."""
     if operation.name == "test":
         if _get(data, operation.path) != operation.value:
             raise _MissingError(f"the value at {_format_pointer(operation.path)} is not the value that `test` expects")
@@ -127,7 +127,7 @@ def _write(data: Any, path: tuple[str, ...], value: Any, copies: Copies, *, addi
 
 
 def _edit(data: Any, path: tuple[str, ...], change: Callable[[Any, str | int], None], copies: Copies) -> Any:
-    """`data` with `change` applied to the container that `path` ends in; of what is on the way, the shared is copied."""
+    """Apply `change` to the parent container of `path`, copying shared containers on the way."""
     if not path:
         raise _MissingError("an operation cannot remove the whole document; use a patch with `$patch: delete`")
     step = _step(data, path[0], path, adding=True)
@@ -148,7 +148,7 @@ def _remove(container: Any, step: str | int) -> None:
 
 
 def _copy(value: Any) -> Any:
-    """A value of its own, so that a change of the one that it was copied from is none of it."""
+    """Return a deep copy, so that later changes to the original do not affect it."""
     if isinstance(value, Mapping):
         return {key: _copy(inner) for key, inner in value.items()}
     return [_copy(inner) for inner in value] if isinstance(value, list) else value
@@ -180,7 +180,7 @@ def _step(container: Any, step: str, path: tuple[str, ...], adding: bool) -> str
 
 
 def _size_limit(value: Any) -> tuple[int, int]:
-    """How many values a value holds, those that stand in it twice counted twice, and how deep; each as far as allowed."""
+    """Return the number of values in `value` (shared ones count each time) and its depth, up to the limits."""
     level, size, height = [value], 0, 0
     while level and height <= _DEEPEST and size <= _MOST_VALUES:
         inner = [

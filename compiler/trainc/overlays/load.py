@@ -1,4 +1,4 @@
-"""Overlays from their files: what they say, their bases, their patches and resources. The only file access of overlays."""
+"""Loads overlays with their bases, patches and resources. This is the only module of the package that reads files."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ AnyPath: TypeAlias = "str | os.PathLike[str]"
 
 
 def load_overlays(paths: Sequence[AnyPath], limits: Limits) -> tuple[list[Loaded], list[Diagnostic]]:
-    """The overlays at `paths`, folders or files, with everything they refer to, and what is wrong with any of it.
+    """Load the overlays at `paths` (directories or files) and everything they refer to; return them and all problems.
 
-    Templates among resources and patches see the values of all of them.
+    Templates among resources and patches see the combined values of all overlays.
     """
     loader = _Loader(limits)
     found = [loader.start(os.fspath(path)) for path in paths]
@@ -44,7 +44,7 @@ def load_overlays(paths: Sequence[AnyPath], limits: Limits) -> tuple[list[Loaded
 
 
 def load_overlay(document: Document, folder: str, limits: Limits) -> tuple[list[Loaded], list[Diagnostic]]:
-    """As `load_overlays`, for an overlay that was handed over as a document; its paths begin at `folder`."""
+    """Like `load_overlays`, for an overlay that was passed as a document; paths are relative to `folder`."""
     loader = _Loader(limits)
     return _with_contents([loader.follow(document, folder, (), root_around(folder or os.curdir))], loader, limits)
 
@@ -57,7 +57,7 @@ def _with_contents(overlays: list[Loaded], loader: _Loader, limits: Limits) -> t
 
 
 class _Loader:
-    """Follows overlays to their bases, inside the repository of the first, and refuses circles."""
+    """Loads overlays and their bases within the repository of the first one, and rejects cycles."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -66,7 +66,7 @@ class _Loader:
         self.texts: Texts = []
 
     def start(self, path: str) -> Loaded | None:
-        """The overlay at a path that the user has named: a folder, or the overlay's file."""
+        """Load the overlay at a path from the user: a directory or the overlay's file."""
         return self._load(path, (), root_around(path if os.path.isdir(path) else os.path.dirname(path) or os.curdir))
 
     def _load(self, path: str, above: tuple[str, ...], root: str) -> Loaded | None:
@@ -87,7 +87,7 @@ class _Loader:
         return self.follow(found[0], os.path.dirname(file), (*above, os.path.realpath(file)), root)
 
     def follow(self, document: Document, folder: str, above: tuple[str, ...], root: str) -> Loaded:
-        """An overlay with its bases; `above` are the files of those that led to it."""
+        """Load the bases of an overlay; `above` are the files of the overlays that led to it."""
         overlay, problems = read_overlay(document)
         self.diagnostics += problems
         self._loaded += 1
@@ -105,7 +105,8 @@ class _Loader:
                 message = f"{resource} refers back to this overlay"
                 self.diagnostics.append(_about(overlay, ("resources", index), message, hint))
             elif self._loaded > self._limits.overlays or len(above) > self._limits.depth:
-                # Two overlays that both have the same two bases, ten times over, are a thousand to apply.
+                # Shared bases multiply: ten levels of overlays that each list the same two bases are a thousand to
+                # apply.
                 hint = "list each base once, or raise the limit (--max-overlays)"
                 message = f"more than {self._limits.overlays:,} overlays, or overlays nested too deeply"
                 self.diagnostics.append(_about(overlay, ("resources", index), message, hint))
@@ -120,7 +121,7 @@ class _Loader:
         return Loaded(overlay, folder, tuple(bases), tuple(files), root=root)
 
     def _may_be_read(self, overlay: Overlay, at: Path, written: str, path: str, root: str) -> bool:
-        """Whether a path of an overlay can hold manifests; what else lies on a machine is no business of a repository's."""
+        """Return whether a path in an overlay may be read: manifests in the repository, nothing else on the machine."""
         allowed = self._limits.allow_outside
         if not allowed and not os.path.isabs(written) and not is_inside(path, root):
             message = f"{written} is outside the repository"
@@ -138,7 +139,7 @@ class _Loader:
 
 
 class _Contents:
-    """Reads what overlays refer to."""
+    """Reads the resources and patches of overlays."""
 
     def __init__(self, values: Mapping[str, Any], limits: Limits, texts: Texts) -> None:
         self._values = values
@@ -196,7 +197,7 @@ class _Contents:
         path = path_from(loaded.folder, file)
         allowed = self._limits.allow_outside or (is_inside(path, loaded.root) and not os.path.isabs(file))
         if not allowed or not path.endswith(READ_SUFFIXES):
-            return [], []  # Which has been said.
+            return [], []  # Already reported by `_may_be_read`.
         try:
             data = read_file(path, self._limits.file_bytes)
             self._texts.append((path, data))

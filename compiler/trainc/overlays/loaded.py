@@ -1,4 +1,4 @@
-"""An overlay with everything it refers to, and what a whole stack of them says together."""
+"""A loaded overlay, and the settings and values of several overlays combined."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from trainc.startup.records import dataclass, field, fields, replace
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """An overlay with what it refers to: `bases` are overlays among its resources, which are applied first.
+    """An overlay with the content of everything it refers to.
 
-    `files` are its other resources, each with its place in the list of resources; `texts` is everything that was read
-    to load it and those beside it, by path. `root` is the folder that nothing of it leads out of.
+    `bases` are the overlays among its resources, which are applied first. `files` are its other resources, with their
+    index in `resources`. `texts` are all files read to load it and the overlays loaded with it, by path. `root` is the
+    directory that its references may not leave.
     """
 
     overlay: Overlay
@@ -33,42 +34,42 @@ class Loaded:
 
     @property
     def in_order(self) -> tuple[Loaded, ...]:
-        """This overlay and all its bases, in the order in which they apply."""
+        """This overlay and all its bases, in the order of application."""
         return (*(loaded for base in self.bases for loaded in base.in_order), self)
 
     @property
     def has_resources(self) -> bool:
-        """Whether it has resources, so that nothing else needs to be read."""
+        """Whether it or a base lists resources, in which case no other input is needed."""
         return any(one.overlay.resources for one in self.in_order)
 
     @property
     def resource_files(self) -> set[str]:
-        """The files that its resources, and those of its bases, were read from."""
+        """The files of its resources and those of its bases."""
         return {document.file for one in self.in_order for document in one.resources}
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What it and its bases say about how to compile: fields of Options."""
+        """The `Options` fields that it and its bases set."""
         return layered(*(one.overlay.settings for one in self.in_order))
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """What it and its bases say about diagnostics, the last of which wins."""
+        """Its rules for diagnostics and those of its bases; the last one wins."""
         return tuple(rule for one in self.in_order for rule in one.overlay.rules)
 
     @property
     def all_runtimes(self) -> tuple[str, ...]:
-        """The folders of runtimes that it and its bases name."""
+        """The runtime directories that it and its bases list."""
         return tuple(path_from(one.folder, path) for one in reversed(self.in_order) for path in one.overlay.runtimes)
 
 
 def path_from(folder: str, path: str) -> str:
-    """A path that an overlay in `folder` names."""
+    """Resolve a path in an overlay located in `folder`."""
     return os.path.normpath(os.path.join(folder, path))
 
 
 def values_of(overlays: Sequence[Loaded]) -> dict[str, Any]:
-    """The values that every template sees: those of all overlays, later ones over earlier ones, mappings merged."""
+    """Merge the template values of all overlays recursively; later overlays override earlier ones."""
     from deepmerge import Merger
 
     merger = Merger([(dict, [_merge_values])], ["override"], ["override"])
@@ -85,11 +86,11 @@ def _merge_values(config: Any, path: list[Any], before: dict[str, Any], after: d
     return merged
 
 
-# What overlays say about how to compile: fields of Options, later overlays over earlier ones, the caller over all.
+# Options from overlays: later overlays override earlier ones, and the caller overrides all.
 
 
 def overlaid_options(options: Options, overlays: Sequence[Loaded]) -> tuple[Options, list[Diagnostic]]:
-    """`options` with the overlays' settings in place of defaults."""
+    """Return `options` with the settings of overlays instead of defaults, and any conflicts."""
     settings = layered(*(overlay.settings for overlay in overlays), _options_set(options))
     try:
         return replace(options, **settings), []
@@ -99,7 +100,7 @@ def overlaid_options(options: Options, overlays: Sequence[Loaded]) -> tuple[Opti
 
 
 def _options_set(options: Options) -> dict[str, Any]:
-    """The fields in which options differ from the defaults: what a caller of the Python interface has decided."""
+    """Return the fields that differ from the defaults, which is how the Python API detects explicit choices."""
     default = Options()
     return {
         f.name: getattr(options, f.name)

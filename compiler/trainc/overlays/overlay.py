@@ -1,4 +1,4 @@
-"""An overlay as data: everything that `overlay.yaml` says, read and checked, before it is applied to anything."""
+"""The content of `overlay.yaml` after reading and checking, before it is applied."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class PatchEntry:
-    """One item of `patches`: a body, or the file that holds bodies; `path` is its place in the overlay."""
+    """An item of `patches`: either a body, or a file with bodies. `path` is its path in the overlay."""
 
     path: Path
     body: Json | Sequence[Any] | str | None
@@ -33,7 +33,7 @@ class PatchEntry:
 
 @dataclass(frozen=True, slots=True)
 class ImageChange:
-    """One item of `images`: what to write instead of an image's name, tag or digest."""
+    """An item of `images`: the new name, tag or digest for an image."""
 
     path: Path
     name: str
@@ -44,7 +44,7 @@ class ImageChange:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A label or annotation to set, and its place in the overlay."""
+    """A label or annotation to set, and its path in the overlay."""
 
     key: str
     value: str
@@ -53,7 +53,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """What one `overlay.yaml` says. `settings` are fields of Options; `runtimes` and `resources` are paths beside it."""
+    """The content of an `overlay.yaml`.
+
+    `settings` are `Options` fields. `runtimes` and `resources` are paths relative to the overlay.
+    """
 
     document: Document
     resources: tuple[str, ...] = ()
@@ -71,7 +74,7 @@ class Overlay:
 
     @property
     def label(self) -> str:
-        """What diagnostics call it."""
+        """The name of the overlay in diagnostics."""
         metadata = self.document.data.get("metadata")
         name = metadata.get("name") if isinstance(metadata, Mapping) else None
         return f"{KIND} {name or self.document.file}".rstrip()
@@ -79,7 +82,7 @@ class Overlay:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A body ready to be applied; `prefix` is its place in the document that it was written in."""
+    """A patch to apply; `prefix` is the path of its body in `document`."""
 
     body: Json | Sequence[Any]
     document: Document

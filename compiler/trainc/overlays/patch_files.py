@@ -1,4 +1,4 @@
-"""The bodies of a patch: written in place, as text in place, or in a file of their own."""
+"""Reads the bodies of patches: inline values, inline text, or separate files."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from trainc.reading.positions import Locator, Positions
 from trainc.reading.yaml_reader import read_documents, read_value
 from trainc.startup.records import replace
 
-# A body, the document that it was written in, and its place there.
+# A body, the document that contains it, and its path there.
 Body: TypeAlias = tuple[Mapping[str, Any] | Sequence[Any], Document, Path]
 _OPERATIONS = "operations"
 
 
 def body_in_place(overlay: Overlay, entry: PatchEntry, limits: Limits) -> tuple[list[Body], list[Diagnostic]]:
-    """The bodies of `patch`: a mapping, a list of operations, or the text of either."""
+    """Return the bodies of an inline `patch`: a mapping, a list of operations, or the text of either."""
     path: Path = (*entry.path, "patch")
     if not isinstance(entry.body, str):
         return ([(entry.body, overlay.document, path)] if entry.body is not None else []), []
@@ -29,7 +29,7 @@ def body_in_place(overlay: Overlay, entry: PatchEntry, limits: Limits) -> tuple[
         start = overlay.document.locate(path)
         if start is None or source is None:
             return start
-        # The text of a block scalar begins on the line after its key.
+        # The text of a block scalar starts on the line after its key.
         inside = source.line if "\n" in str(entry.body) else 0
         return replace(start, line=start.line + inside)
 
@@ -39,7 +39,7 @@ def body_in_place(overlay: Overlay, entry: PatchEntry, limits: Limits) -> tuple[
 
 
 def bodies_of(text: str, file: str, limits: Limits) -> tuple[list[Body], list[Diagnostic]]:
-    """The bodies in a text: strategic merge patches, one a document, and lists of JSON Patch operations."""
+    """Return the bodies in a text: one strategic merge patch per document, or a list of JSON Patch operations."""
     bodies: list[Body] = []
     diagnostics: list[Diagnostic] = []
     for chunk in split(text, file):
@@ -69,14 +69,14 @@ def _read_operations(chunk: Chunk, limits: Limits, bodies: list[Body]) -> Iterat
         yield from (replace(problem, source=below(problem.source, chunk.file)) for problem in error.diagnostics)
         return
     locate = Locator(Positions(chunk, limits))
-    # Documents are mappings, so that the list is taken for the only field of one.
+    # Documents must be mappings, so wrap the list in one with a single field.
     bodies.append(
         (operations, Document({_OPERATIONS: operations}, chunk.file, lambda path: locate(path[1:])), (_OPERATIONS,))
     )
 
 
 def _below(chunk: Chunk) -> Callable[..., Source | None]:
-    """Places in a chunk that was read by itself, as places in its file."""
+    """Return a function that translates positions in a chunk to positions in its file."""
 
     def place(source: Source | None, file: str = "") -> Source | None:
         return source and replace(source, line=source.line + chunk.line - 1, file=file or source.file)

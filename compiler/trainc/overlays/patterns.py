@@ -1,7 +1,7 @@
-"""The regular expressions of overlays, as RE2 has them: matched in one pass over the text, without backtracking.
+"""Regular expressions in overlays: RE2 syntax, matched in a single pass without backtracking.
 
-A pattern that takes Python's `re` for ever on a name of thirty letters takes no time here, at the price of what RE2 has
-not either: lookaround and references to groups.
+Patterns that take Python's `re` exponential time are therefore harmless. In return, and as in RE2, lookaround and
+backreferences are not supported.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Literal, TypeAlias
 from trainc.api.re2 import Assertion, Character, Group, Part, Repeat, parse_re2
 from trainc.startup.records import dataclass, field
 
-# No name, namespace or kind of Kubernetes is longer than 253 characters; what is, is refused elsewhere.
+# Names, namespaces and kinds in Kubernetes have at most 253 characters; longer ones are rejected elsewhere.
 _LONGEST_TEXT = 1_000
 _MOST_STATES = 5_000
 _DEEPEST = 50
 _META = frozenset("\\.[]()|*+?{}^$")
 _ENDS: dict[str, Kind] = {"^": "start", "\\A": "start", "$": "end", "\\z": "end"}
 
-# A state goes to `next`, and to `other` as well where it splits; what it takes is a pattern for one character.
+# A state continues to `next`, and a split to `other` as well. `takes` matches the single character to consume.
 Kind: TypeAlias = Literal["character", "split", "start", "end", "done"]
 
 
@@ -33,25 +33,25 @@ class _State:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """An expression that a whole text has to match."""
+    """An expression that must match the whole text."""
 
     text: str
     _first: _State | None = field(default=None, compare=False, repr=False)
 
     def fits(self, text: str) -> bool:
-        """Whether `text` matches from its start to its end."""
+        """Return whether the whole `text` matches."""
         if self._first is None:
             return text == self.text
         return len(text) <= _LONGEST_TEXT and _run(self._first, text)
 
 
 def literal(text: str) -> Pattern:
-    """The pattern that fits exactly `text`."""
+    """Return a pattern that only matches `text` itself."""
     return Pattern(text)
 
 
 def pattern(text: str) -> Pattern:
-    """The pattern that `text` describes; ValueError if it is none, or one that would take too long."""
+    """Compile a pattern. Raises ValueError if it is invalid, unsupported or too large."""
     if not _META.intersection(text):
         return Pattern(text)
     expression = parse_re2(text)
@@ -61,7 +61,7 @@ def pattern(text: str) -> Pattern:
 
 
 class _Builder:
-    """Builds states back to front: each part is told where to go when it is through."""
+    """Builds states back to front: each part is given the state that follows it."""
 
     def __init__(self) -> None:
         self._states = 0
@@ -123,7 +123,7 @@ def _run(first: _State, text: str) -> bool:
 
 
 def _closure(states: list[_State], index: int, text: str) -> list[_State]:
-    """All states that can be reached without taking a character."""
+    """Return all states that can be reached without consuming a character."""
     seen: set[int] = set()
     waiting, reached = list(states), []
     while waiting:

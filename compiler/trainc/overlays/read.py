@@ -1,4 +1,4 @@
-"""`overlay.yaml` to an Overlay: kustomize's field names, every field checked, every problem reported at its place."""
+"""Reads `overlay.yaml`: kustomize's field names, with every field checked and problems reported with positions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trainc.overlays.selectors import TARGET_FIELDS, Target, target_of
 from trainc.reading.document import Document
 
 _HEAD = ("apiVersion", "kind", "metadata")
-# kustomize's own fields that say the same in an older way, or that mean nothing for a TrainJob.
+# kustomize fields that are deprecated or do not apply to TrainJobs, with a hint what to do instead.
 _ELSEWHERE = {
     "bases": "list the folder under `resources`",
     "components": "list the folder under `resources`",
@@ -34,13 +34,13 @@ _SUFFIX = re.compile(r"([-a-z0-9]*[a-z0-9])?")
 
 
 def is_overlay(data: Any) -> bool:
-    """Whether a document is an overlay, of whatever version."""
+    """Return whether a document is an overlay of any version."""
     api = str(data.get("apiVersion", "")) if isinstance(data, Mapping) else ""
     return api.startswith("trainc/") and data.get("kind") == KIND
 
 
 def read_overlay(document: Document) -> tuple[Overlay, list[Diagnostic]]:
-    """The overlay that a document holds, and everything that is wrong with it."""
+    """Read the overlay in a document; return it and all problems."""
     data = {name: value for name, value in document.data.items() if value is not None}
     fields = TypedFields(document, Overlay(document).label)
     if (data.get("apiVersion"), data.get("kind")) != (API, KIND):
@@ -77,7 +77,7 @@ def _rules(data: Json, folder: str, fields: TypedFields) -> tuple[Rule, ...]:
 
 
 def _settings(data: Json, fields: TypedFields) -> dict[str, Any]:
-    """The overlay's fields that are fields of Options."""
+    """Return the `Options` fields that the overlay sets."""
     settings: dict[str, Any] = {
         "release": _minor(data, "release", normalize_release, fields),
         "semantics": fields.choice(data, "semantics", get_args(Semantics)),
@@ -176,14 +176,14 @@ def _name_part(data: Json, name: str, form: re.Pattern[str], fields: TypedFields
     return text
 
 
-# Fields of an overlay by their type: what has another type is reported at its place and read as absent.
+# Typed access to fields; values of the wrong type are reported and treated as absent.
 
 
 _T = TypeVar("_T")
 
 
 class TypedFields:
-    """Reads fields of one document and collects what is wrong with them, as errors of one code."""
+    """Reads fields of a document and collects problems as errors with the same code."""
 
     def __init__(self, document: Document, label: str, code: str = "InvalidOverlay") -> None:
         self.diagnostics: list[Diagnostic] = []
@@ -192,14 +192,14 @@ class TypedFields:
         self._label = label
 
     def report(self, path: Path, message: str, hint: str) -> None:
-        """An error about the field at `path`."""
+        """Report an error about the field at `path`."""
         where, place = format_path(path), self._document.locate(path)
         self.diagnostics.append(
             Diagnostic(self._code, "error", message, hint=hint, object=self._label, path=where, source=place)
         )
 
     def text(self, data: Json, name: str, path: Path = ()) -> str | None:
-        """A field that is text; None where it is missing."""
+        """Return a string field, or None if it is missing."""
         value = data.get(name)
         if value is None or isinstance(value, str):
             return value
@@ -207,7 +207,7 @@ class TypedFields:
         return None
 
     def choice(self, data: Json, name: str, choices: tuple[str, ...]) -> str | None:
-        """A field that is one of a few texts."""
+        """Return a string field that must be one of `choices`."""
         value = self.text(data, name)
         if value is None or value in choices:
             return value
@@ -215,7 +215,7 @@ class TypedFields:
         return None
 
     def truth(self, data: Json, name: str) -> bool | None:
-        """A field that is true or false."""
+        """Return a boolean field, or None if it is missing."""
         value = data.get(name)
         if value is None or isinstance(value, bool):
             return value
@@ -223,11 +223,11 @@ class TypedFields:
         return None
 
     def texts(self, data: Json, name: str) -> tuple[str, ...]:
-        """A field that is a list of texts."""
+        """Return a field that is a list of strings."""
         return self.items(data, name, self._one_text)
 
     def items(self, data: Json, name: str, parse: Callable[[Any, Path], _T | None]) -> tuple[_T, ...]:
-        """A field that is a list, each item read by `parse`; those that cannot be read are left out."""
+        """Return a list field with each item converted by `parse`, which reports invalid items and returns None."""
         items = data.get(name, [])
         if not isinstance(items, list):
             self.report((name,), f"{name} is not a list", "write a list, each item after '- '")
@@ -236,14 +236,14 @@ class TypedFields:
         return tuple(item for item in parsed if item is not None)
 
     def is_mapping(self, value: Any, path: Path) -> bool:
-        """Whether a value is a mapping, which is reported where it is none."""
+        """Return whether a value is a mapping; reports an error if it is not."""
         if isinstance(value, Mapping):
             return True
         self.report(path, f"{format_path(path)} is not a mapping", "write `key: value` lines")
         return False
 
     def unknown(self, data: Json, known: tuple[str, ...], path: Path, hints: Mapping[str, str] | None = None) -> None:
-        """Report every field that is not in `known`; `hints` knows better than a likely spelling."""
+        """Report fields that are not in `known`; `hints` overrides the spelling suggestion for specific fields."""
         for name in data:
             if name not in known:
                 hint = did_you_mean(str(name), known) or f"choose one of {', '.join(known)}"

@@ -1,4 +1,4 @@
-"""Which documents a patch is meant for: kustomize's targets and Kubernetes' label selectors."""
+"""Selects the documents for a patch: kustomize's targets and Kubernetes' label selectors."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ TARGET_FIELDS = ("group", "version", "kind", "name", "namespace", "labelSelector
 _SET_BASED = re.compile(r"(?P<key>\S+)\s+(?P<op>in|notin)\s*\((?P<values>[^()]*)\)")
 _EQUALITY = re.compile(r"(?P<key>[^\s=!]+)\s*(?P<op>==|=|!=)\s*(?P<values>[^\s=!]*)")
 _EXISTENCE = re.compile(r"(?P<op>!?)\s*(?P<key>[^\s=!()]+)(?P<values>)")
-# Requirements; commas inside parentheses separate values.
+# Splits at commas, except inside parentheses, where they separate values.
 _PARTS = re.compile(r"(?:[^,()]+|\([^()]*\)|[()])+")
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One condition on a label or annotation. `values` is empty where existence alone counts."""
+    """A condition on a label or annotation. Empty `values` means that only existence counts."""
 
     key: str
     values: frozenset[str]
     wanted: bool
 
     def holds(self, metadata: Mapping[str, Any]) -> bool:
-        """Whether labels or annotations fulfil it; as in Kubernetes, a missing key fulfils every negation."""
+        """Return whether it is met. As in Kubernetes, a missing key satisfies every negated condition."""
         met = self.key in metadata and (not self.values or metadata[self.key] in self.values)
         return met is self.wanted
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a document has to be. Patterns are anchored regular expressions; None fits everything."""
+    """The conditions on a document. Patterns must match the whole text; None matches everything."""
 
     group: Pattern | None = None
     version: Pattern | None = None
@@ -45,7 +45,7 @@ class Target:
     annotations: tuple[Requirement, ...] = ()
 
     def fits(self, document: Edited) -> bool:
-        """Whether a document is meant, under its present name or one that an earlier overlay found."""
+        """Return whether a document matches, by its current name or one that it had in an earlier overlay."""
         data = document.data
         group, _, version = str(data.get("apiVersion", "")).rpartition("/")
         if not (
@@ -60,7 +60,7 @@ class Target:
 
 
 def target_of(fields: Mapping[str, Any]) -> Target:
-    """The target that a mapping with TARGET_FIELDS describes. ValueError for a pattern or selector that is none."""
+    """Convert a mapping with TARGET_FIELDS to a target. Raises ValueError for an invalid pattern or selector."""
     patterns = (pattern(str(fields[name])) if fields.get(name) else None for name in TARGET_FIELDS[:5])
     labels = parse_selector(str(fields.get("labelSelector") or ""))
     annotations = parse_selector(str(fields.get("annotationSelector") or ""))
@@ -69,7 +69,7 @@ def target_of(fields: Mapping[str, Any]) -> Target:
 
 
 def exact_target(fields: Mapping[str, Any]) -> Target:
-    """The one document that a patch without a target names by its own apiVersion, kind and metadata."""
+    """Return the target for the one document that the apiVersion, kind and metadata of a patch identify."""
     group, _, version = str(fields.get("apiVersion") or "").rpartition("/")
     metadata = _mapping(fields.get("metadata"))
     return Target(
@@ -82,7 +82,7 @@ def exact_target(fields: Mapping[str, Any]) -> Target:
 
 
 def parse_selector(text: str) -> tuple[Requirement, ...]:
-    """A label selector: `a=b`, `a!=b`, `a in (b, c)`, `a notin (b)`, `a`, `!a`, joined by commas."""
+    """Parse a label selector: `a=b`, `a!=b`, `a in (b, c)`, `a notin (b)`, `a`, `!a`, separated by commas."""
     return tuple(_requirement(part.strip()) for part in _PARTS.findall(text) if part.strip())
 
 

@@ -1,4 +1,4 @@
-"""Overlays one upon the other: each works on what the ones before it have left, and the last one wins."""
+"""Applies a stack of overlays: each one sees the result of those before it, and the last one wins."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DELETED = "an overlay deletes it"
 
 @dataclass(frozen=True, slots=True)
 class Overlaid:
-    """What goes on to the schema stage. `catalog` gives runtimes that the overlays have passed over, too."""
+    """The documents for the schema stage. `catalog` returns the catalog's runtimes with overlays applied."""
 
     documents: list[Document]
     sources: list[list[Document]]
@@ -27,9 +27,10 @@ class Overlaid:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """Documents that have passed through a stack: what of it met them, and the cluster runtimes that they refer to.
+    """Documents after a stack of overlays.
 
-    `failed` is whether a patch could not be applied to one of them.
+    `uses` are the parts of overlays that matched them, and `runtimes` the cluster runtimes that they refer to. `failed`
+    means that a patch could not be applied to one of them.
     """
 
     documents: list[Document]
@@ -45,17 +46,17 @@ def apply_overlays(
     catalog: Catalog,
     release: str,
 ) -> Overlaid:
-    """Documents and runtimes after all overlays, in order. A base changes its own resources and no others.
+    """Apply all overlays in order to documents and runtimes. A base only changes its own resources.
 
-    The catalog's runtimes pass through every overlay when a TrainJob asks for them, so that an overlay can patch them
-    and change their images.
+    Catalog runtimes that a TrainJob refers to pass through every overlay too, so that overlays can patch them and
+    change their images.
     """
     stack = Stack(overlays, documents, sources, catalog, release)
     return Overlaid(stack.documents, stack.sources, stack.catalog, stack.diagnostics())
 
 
 class Stack:
-    """Layers in the order in which they apply, and the input after them."""
+    """The layers in order of application, and the input after applying them."""
 
     def __init__(
         self,
@@ -81,21 +82,21 @@ class Stack:
 
     @property
     def documents(self) -> list[Document]:
-        """The input and what the overlays bring."""
+        """The input and the resources of overlays."""
         return [document.finished() for document in self._current]
 
     @property
     def sources(self) -> list[list[Document]]:
-        """The further sources of runtimes."""
+        """The additional sources of runtimes."""
         return [[document.finished() for document in source] for source in self._further]
 
     def catalog(self, name: str, release: str) -> Document | Callable[[], NotFound]:
-        """The catalog as seen through all layers, for the one release of the compilation."""
+        """Return a catalog runtime after all layers; `release` must be that of the compilation."""
         assert release == self._release
         return self._through(name)[0]
 
     def more(self, documents: Iterable[Document]) -> Passed:
-        """Further documents of the input, after the layers that the input passes through."""
+        """Apply the layers that the input passes through to additional documents."""
         uses: set[Use] = set()
         known = len(self._problems())
         edited = [Edited.of(document) for document in documents]
@@ -106,7 +107,10 @@ class Stack:
         return Passed(finished, frozenset(uses), tuple(_runtime_names(edited)), failed)
 
     def diagnostics(self, uses: Iterable[Use] = (), runtimes: Iterable[str] = ()) -> list[Diagnostic]:
-        """What was wrong on the way, and what met nothing; `uses` and `runtimes` are those of further documents."""
+        """Return all problems, and unused patches and images.
+
+        `uses` and `runtimes` come from documents that were passed to `more`.
+        """
         used = {*self._uses, *uses}
         known = [*self._current, *(document for source in self._further for document in source)]
         here = {identity(d.data)[1] for d in known if d.data.get("kind") == "ClusterTrainingRuntime"}
@@ -121,7 +125,7 @@ class Stack:
         return [problem for layer in self._layers for problem in layer.diagnostics]
 
     def _build(self, overlay: Loaded, documents: Sequence[Edited]) -> tuple[list[Edited], Layer]:
-        """`documents` and the overlay's resources after it, and its layer."""
+        """Apply an overlay to `documents`, its bases and its resources; return the result and its layer."""
         gathered = list(documents)
         for base in overlay.bases:
             gathered += self._build(base, ())[0]
@@ -131,7 +135,7 @@ class Stack:
         return layer.apply(gathered, self._uses), layer
 
     def _through(self, name: str) -> tuple[Document | Callable[[], NotFound], set[Use]]:
-        """A runtime of the catalog after all layers, and what of them met it; each passes once."""
+        """Return a catalog runtime after all layers and what matched it; computed once per runtime."""
         if name not in self._shipped:
             answer, uses = self._catalog(name, self._release), set[Use]()
             if isinstance(answer, Document):
@@ -144,7 +148,7 @@ class Stack:
 
 
 def _runtime_names(documents: Iterable[Edited]) -> Iterator[str]:
-    """The cluster runtimes that documents as written refer to."""
+    """Yield the names of cluster runtimes that documents refer to, before schema defaults."""
     for document in documents:
         spec = document.data.get("spec")
         reference = spec.get("runtimeRef") if isinstance(spec, dict) else None

@@ -1,1 +1,1 @@
-"""Text to valid documents: reading, templates, dialects, overlays, schema, resolution and patches."""
+"""The pipeline: from input files to compiled objects, through reading, schema, runtime, patches, lowering and passes."""

@@ -1,4 +1,4 @@
-"""From a lowered TrainJob to its objects: passes, shaping, admission, Secrets, the name's hash, delivery."""
+"""From a lowered TrainJob to its objects: passes, shaping, admission, Secrets, name hash, delivery."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CompiledObjects:
-    """The objects of one job, and findings: about its documents, and about each object by its label."""
+    """The objects of one job and the names of its Secrets; findings about its documents, and about objects by label."""
 
     manifests: tuple[Manifest, ...] = ()
     secrets: tuple[str, ...] = ()
@@ -41,12 +41,13 @@ def assemble(  # noqa: PLR0913, PLR0917 - all that a job has become
     observer: Observer | None = None,
     plugins: Sequence[Applied] | None = None,
 ) -> CompiledObjects:
-    """Every stage after validation. `others` are the input's documents that are neither TrainJob nor runtime.
+    """Run all stages after validation.
 
-    `plugins` are those that act on the job, where the caller knows them.
+    `others` are the documents of the input that are neither TrainJobs nor runtimes. `plugins` are those that act on the
+    job; by default they are determined here.
 
-    With a name hash the job is assembled twice: under its plain name for the hash, then under the hashed one, so that
-    every derived name follows.
+    With a name hash, the job is assembled twice: under its plain name to compute the hash, and then under the hashed
+    name, so that all derived names contain it.
     """
     if plugins is None:
         plugins = plugins_for(job, info)
@@ -112,7 +113,7 @@ def _build_objects(  # noqa: PLR0913, PLR0917 - as above
 
 
 def _by_kubernetes(manifests: Sequence[Manifest], info: Info) -> list[tuple[str, Finding]]:
-    """What the cluster's Kubernetes does not know of the JobSet, or has deprecated."""
+    """Return findings about fields of the JobSet that the cluster's Kubernetes version lacks or has deprecated."""
     from trainc.api.schema.kubernetes import kubernetes_findings
 
     return [
@@ -124,7 +125,7 @@ def _by_kubernetes(manifests: Sequence[Manifest], info: Info) -> list[tuple[str,
 
 
 def _admit(manifests: Sequence[Manifest], info: Info) -> tuple[list[Manifest], list[tuple[str, Finding]]]:
-    """The objects as they go to git, and what JobSet's admission would say, each with the object it is about."""
+    """Return the objects after JobSet's defaulting, and findings of its validation, each with its object's label."""
     admitted: list[Manifest] = []
     findings: list[tuple[str, Finding]] = []
     for manifest in manifests:

@@ -1,6 +1,6 @@
-"""The compiler: the stages that one valid TrainJob goes through, in order, on one screen.
+"""The compiler: the stages that one valid TrainJob goes through, in order.
 
-Findings come back as the stages found them; the session knows where they stand in the input.
+Findings are returned with paths in documents or objects; the session maps them to positions in the input.
 """
 
 from __future__ import annotations
@@ -33,15 +33,17 @@ if TYPE_CHECKING:
     from trainc.pipeline.observer import Observer
 
 
-# What `prepare` has made, by a runtime's identity and what a job says of it; the runtime is kept, so that it stays itself.
+# Results of `prepare`, by the id() of the runtime and the job's fields that affect it. Each entry keeps a reference to its
+# runtime, so that the id cannot be reused.
 Prepared: TypeAlias = dict[tuple[int, bytes], tuple[ValidDocument, Info, list[Finding]]]
 
 
 @dataclass(slots=True)
 class Result:
-    """How far one job came: what the stages made of it, and their findings. `objects` is None where it was refused.
+    """What the stages made of one job, as far as it got, and their findings.
 
-    `overridable` are findings in spite of which the job can be compiled, if somebody wants it so.
+    `objects` is None if the job was refused. `overridable` are the findings that do not prevent compilation: a user's
+    rules may lower their severity or ignore them.
     """
 
     job: ValidDocument
@@ -54,11 +56,11 @@ class Result:
 
     @property
     def object_findings(self) -> Sequence[tuple[str, Finding]]:
-        """Findings about built objects, each with the label of its object."""
+        """The findings about built objects, each with the label of its object."""
         return () if self.objects is None else self.objects.object_findings
 
     def placed(self, findings: Sequence[Finding]) -> list[Diagnostic]:
-        """Some of the findings about the two documents, as diagnostics."""
+        """Return findings about the TrainJob or its runtime as diagnostics, with positions in those documents."""
         runtime = self.runtime or self.job
         return [(runtime if finding.about == "runtime" else self.job).place(finding) for finding in findings]
 
@@ -72,7 +74,11 @@ def compile_job(  # noqa: PLR0913, PLR0917 - the session passes what it is
     judged: Callable[[Result], Sequence[Diagnostic]],
     prepared: Prepared,
 ) -> Result:
-    """One valid TrainJob through every stage; `observer` is notified of each step, `judged` says what is an error."""
+    """Take one valid TrainJob through all stages.
+
+    `observer` is notified of each step. `judged` returns a result's diagnostics with the severities that the user's rules
+    give them. `prepared` caches `prepare` across the jobs of a session.
+    """
     result = Result(job)
     result.runtime, result.findings = runtime, findings = find_runtime(job.data, index, release)
     if runtime is None:
@@ -98,7 +104,7 @@ def compile_job(  # noqa: PLR0913, PLR0917 - the session passes what it is
     plugins = plugins_for(trainjob, info)
     findings += engine.validate(trainjob, info, plugins)
     if not has_errors(findings):
-        # What a lint would say of a job that is wrong elsewhere mostly follows from that.
+        # In a job that has errors, most lint findings would be consequences of those.
         result.overridable += lint(trainjob, info)
     if not info.gitops:
         result.overridable += lint(trainjob, info, "controller")
@@ -115,7 +121,7 @@ def compile_job(  # noqa: PLR0913, PLR0917 - the session passes what it is
 def find_runtime(
     job: Mapping[str, Any], index: InputIndex, release: Release
 ) -> tuple[ValidDocument | None, list[Finding]]:
-    """The runtime that a TrainJob's document refers to, and findings about the reference."""
+    """Return the runtime that a TrainJob refers to, or None, and findings about the reference."""
     findings = list(resolve.unsupported_reference(job))
     if findings:
         return None, findings
@@ -132,11 +138,11 @@ def find_runtime(
 def _prepare_once(  # noqa: PLR0913, PLR0917 - what `prepare` takes
     prepared: Prepared, spec: Json, job: TrainJob, runtime: ValidDocument, release: Release, options: Options
 ) -> tuple[Info, list[Finding]]:
-    """As `prepare`, for jobs that say the same of their runtime worked out once."""
+    """Return the same as `prepare`, computed once for all jobs that have the same runtime and the same changes to it."""
     resources = job.trainer.resources_per_node if job.trainer is not None else None
     fields: Any = [spec.get(field) for field in _RUNTIME_FIELDS], resources, job.trainer is None
     try:
-        # In version 2 equal values have equal bytes, whether or not they share their parts.
+        # Version 2 of the format has no references, so equal values have equal bytes even if they share objects.
         key = id(runtime), dumps(fields, 2)
     except ValueError:
         return prepare(job, runtime, release, options)
@@ -150,19 +156,19 @@ def _prepare_once(  # noqa: PLR0913, PLR0917 - what `prepare` takes
     return replace(info, command=job.trainer.command, args=job.trainer.args), findings
 
 
-# Beside the resources, all of a TrainJob's spec that changes what its runtime comes to.
+# The fields of a TrainJob's spec, apart from the trainer's resources, that affect the result of `prepare`.
 _RUNTIME_FIELDS = ("podSpecOverrides", "podTemplateOverrides", "runtimePatches", "labels", "annotations")
 _MOST_PREPARED = 256
 
 
 def prepare(job: TrainJob, runtime: ValidDocument, release: Release, options: Options) -> tuple[Info, list[Finding]]:
-    """Patch the runtime, label its steps, and lower it."""
+    """Patch the runtime, infer its roles, and lower it. Return the Info, and findings about the runtime and patches."""
     spec, release = runtime.data["spec"], runtime.behaviour(release)
     own = spec.get("template", {}).get("spec") or {}
     try:
         patched = apply_patches(own, job.patches, release)
     except PatchFailedError as failed:
-        # What else is wrong with the job is told of the runtime without its patches.
+        # Continue without the patches, so that the job's other problems are reported too.
         without, found = prepare(replace(job, patches=()), runtime, release, options)
         return without, [*found, _cannot_merge(failed)]
     replaced = list(replaced_lists(own, job.patches)) if job.patches else []
@@ -173,7 +179,7 @@ def prepare(job: TrainJob, runtime: ValidDocument, release: Release, options: Op
 
 
 def _cannot_merge(failed: PatchFailedError) -> Finding:
-    """Such a patch stops the controller too: its webhook refuses the TrainJob, or no JobSet is ever made of it."""
+    """Return the error for a patch that cannot be merged. In a cluster, too, such a job never gets a JobSet."""
     hint = "give every item of the list a value for that key, or remove the item"
     return Finding("PatchFailed", "error", f"the patch cannot be merged: {failed}", hint, failed.path)
 

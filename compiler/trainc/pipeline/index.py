@@ -1,4 +1,4 @@
-"""The index of an input: read documents become valid, defaulted TrainJobs and runtimes by key."""
+"""The index of an input: its valid, defaulted TrainJobs and runtimes, by key."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from trainc.startup.records import dataclass, field, replace
 
 @dataclass(frozen=True, slots=True)
 class InputIndex:
-    """Everything that was read: jobs by (namespace, name), runtimes by key, and the documents of other kinds.
+    """All documents of an input: jobs sorted by (namespace, name), runtimes by key, and documents of other kinds.
 
-    `shipped` are the catalog's runtimes that jobs ask for and no document is; `catalog_misses` says, for one that the
-    catalog was asked for and has not got, what it has instead; `refused` are the keys of runtimes that are there and wrong, so that nobody reports them as missing too, and
-    `references` what is left of TrainJobs that were refused: enough to say whether their runtime exists.
+    - `shipped` are the catalog's runtimes that jobs refer to and that are not in the input.
+    - `catalog_misses` has, for each runtime that is not in the catalog either, what the catalog has instead.
+    - `refused` are the keys of invalid runtimes, so that they are not also reported as missing.
+    - `references` are the runtimeRefs of TrainJobs that were refused, so that a missing runtime is still reported.
     """
 
     jobs: tuple[ValidDocument, ...]
@@ -43,9 +44,9 @@ def index_documents(
     options: Options,
     context: DialectContext | None = None,
 ) -> InputIndex:
-    """Check every TrainJob and runtime of the input, and every runtime of the further sources, in that order.
+    """Check all TrainJobs and runtimes of the input, then all runtimes of the other sources.
 
-    `context` are those of the documents unless they are part of a larger input.
+    `context` is derived from the documents unless they are part of a larger input.
     """
     diagnostics: list[Diagnostic] = []
     others: list[Document] = []
@@ -86,7 +87,7 @@ def index_documents(
 
 
 class CatalogCache:
-    """The catalog as one compilation sees it: each runtime is read and checked once, when a job asks for it."""
+    """The catalog in one compilation: each runtime is read and checked once, when a job first refers to it."""
 
     def __init__(self, catalog: Catalog, release: str, options: Options) -> None:
         self._catalog = catalog
@@ -95,7 +96,7 @@ class CatalogCache:
         self._known: dict[str, Mapping[Key, ValidDocument] | Callable[[], NotFound]] = {}
 
     def look_up(self, name: str) -> Mapping[Key, ValidDocument] | Callable[[], NotFound]:
-        """The runtime called `name` by its key, or a function that says what the catalog has instead."""
+        """Return the runtime called `name`, by key, or a function that returns what the catalog has instead."""
         if name not in self._known:
             answer = self._catalog(name, self._release)
             if isinstance(answer, Document):
@@ -106,7 +107,7 @@ class CatalogCache:
 
 
 def with_catalog(index: InputIndex, cache: CatalogCache | None) -> InputIndex:
-    """With the runtimes that the jobs ask for and only the catalog has."""
+    """Return the index with the runtimes that jobs refer to and only the catalog has."""
     if cache is None:
         return index
     asking = [*(job.data for job in index.jobs), *(reference for _, reference in index.references)]
@@ -141,7 +142,7 @@ _SHADOWS_CATALOG = Finding(
 
 
 def _intended_key(data: Mapping[str, Any], options: Options) -> Key:
-    """The key that a refused document would have had, as far as it can be told."""
+    """Return the key that a refused document would have had, as far as it can be determined."""
     metadata = data.get("metadata")
     known = metadata if isinstance(metadata, Mapping) else {}
     kind = str(data.get("kind"))
@@ -179,7 +180,7 @@ def _add_runtime(
 
 
 def _same_file(one: ValidDocument, other: ValidDocument) -> bool:
-    """Whether both were read from one file, such as a folder of runtimes inside the input, changed there by overlays."""
+    """Return whether both were read from the same file, such as one in a folder of runtimes inside the input."""
     files = {posixpath.normpath(found.document.file) for found in (one, other)}
     return len(files) == 1 and files != {"."}
 

@@ -1,4 +1,4 @@
-"""From paths to inputs: the thin shell that reads files for the pure pipeline."""
+"""From paths to documents: the thin layer that reads files for the pure pipeline."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from trainc.overlays.loaded import Loaded
 
 AnyPath: TypeAlias = "str | os.PathLike[str]"
-# Told what is being done, how much of it is done, and of how much, where that is known.
+# Called with what is being done, how much of it is done, and the total if it is known.
 Step: TypeAlias = Callable[[str, int, "int | None"], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """What was read: the documents to compile, the runtimes of each further source, and what is wrong with them.
+    """What was read: the documents to compile, the runtimes of each additional source, and diagnostics.
 
-    `catalog` is trainc's own, as the overlays leave it.
+    `catalog` is trainc's catalog with the overlays applied.
     """
 
     documents: list[Document]
@@ -37,7 +37,7 @@ class Inputs:
 
     @property
     def read(self) -> list[Document]:
-        """Every document, whatever it is for."""
+        """All documents, including those of the runtime sources."""
         return [document for source in (self.documents, *self.runtime_sources) for document in source]
 
 
@@ -54,10 +54,15 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
     exclude: Exclude = Exclude(),
     everything: bool = False,
 ) -> Inputs:
-    """Read `paths`, then each folder of `runtimes` as a source of its own, then what `overlays` add, and apply them.
+    """Read all inputs and apply the overlays.
 
-    `extra_documents` is input that stands in no file; `-` is `stdin`; `skip` is not entered, and what `exclude`
-    says is left out, as are foreign files unless `everything` is wanted; `step` is told of each file of `paths`.
+    `paths` are read first, then each folder of `runtimes` as a separate source, then the folders of `overlays`.
+
+    - `extra_documents` are added to the documents of `paths`.
+    - `stdin` is read for the path `-`.
+    - `skip` is a folder that is not entered.
+    - `step` is called for each file of `paths`.
+    - `exclude` and `everything` decide which files are read: with `everything`, also foreign ones.
     """
     values: dict[str, Any] = {}
     if overlays:
@@ -90,6 +95,6 @@ def read_inputs(  # noqa: PLR0913 - the last ones go by their names
 
 
 def _without_overlay_resources(documents: Sequence[Document], overlays: Sequence[Loaded]) -> list[Document]:
-    """The documents less those of files that an overlay brings as well: a file is read once."""
+    """Return the documents without those of files that an overlay reads too, so that no file is read twice."""
     overlay_files = {os.path.realpath(file) for overlay in overlays for file in overlay.resource_files}
     return [document for document in documents if os.path.realpath(document.file) not in overlay_files]

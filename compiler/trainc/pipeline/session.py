@@ -1,4 +1,4 @@
-"""A session: one compilation's options, release facts, catalog and documents, put together once."""
+"""A session: the options, release facts, catalog and documents of one compilation, set up once."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ if TYPE_CHECKING:
     from trainc.pipeline.observer import Observer
 
 Outcome: TypeAlias = tuple[CompiledJob | None, list[Diagnostic]]
-# Where findings about built objects stand in the input; `ValidDocument` is the home of those without a line.
+# Maps findings about built objects to positions in the input. The ValidDocument is used for those without a position.
 Place: TypeAlias = Callable[[Result, ValidDocument, Sequence[Document], Options], list[Diagnostic]]
-# What else there is to say about the objects of one job: findings, each with the label of its object.
+# Checks the objects of one job, such as against policies, and returns findings, each with the label of its object.
 Judge: TypeAlias = Callable[[Sequence[Manifest]], Sequence[tuple[str, Finding]]]
 
 
 def place_at_home(
     result: Result, home: ValidDocument, others: Sequence[Document], options: Options
 ) -> list[Diagnostic]:
-    """Findings about built objects, all at the name of the document they were built from."""
+    """Place all findings about built objects at the name of the document from which they were built."""
     return [home.place_built(label, finding) for label, finding in result.object_findings]
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Everything that compiling one input takes. `Session.of` makes one.
+    """Everything that is needed to compile one input. Create one with `Session.of`.
 
-    `place` finds the lines of findings about built objects: it takes the explainer, which the pipeline does not know.
-    `rules` judges every diagnostic as the user has decided; the document's own errors stay errors all the same.
-    `judge` is asked about the objects of each job.
+    `place` maps findings about built objects to lines of the input. It is injected because it needs the explainer, which
+    the pipeline must not import. `rules` applies the severities that the user has configured; errors without which a job
+    cannot be compiled remain errors. `judge` adds findings about the objects of each job.
     """
 
     options: Options
@@ -54,7 +54,7 @@ class Session:
     place: Place
     rules: Rules = keep_severities
     judge: Judge | None = None
-    # What the jobs of one runtime have in common; it goes with the session.
+    # A cache of work that jobs with the same runtime share.
     prepared: Prepared = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -68,25 +68,28 @@ class Session:
         rules: Rules = keep_severities,
         judge: Judge | None = None,
     ) -> Session:
-        """A session on `documents`. Runtimes come from them, then from each of `runtime_sources`, then `catalog`."""
+        """Create a session. Runtimes are looked up in `documents`, then each of `runtime_sources`, then `catalog`."""
         release = release_facts(options.release or NEWEST_RELEASE)
         index = index_documents(documents, runtime_sources, release.minor, options)
         cache = None if catalog is None else CatalogCache(catalog, release.minor, options)
         return cls(options, release, with_catalog(index, cache), cache, place, rules, judge)
 
     def with_jobs(self, documents: Sequence[Document]) -> Session:
-        """The same with the TrainJobs of `documents`, and what they bring up, in place of its own."""
+        """Return a copy of the session with the TrainJobs of `documents`, and their diagnostics, instead of its own."""
         indexed = index_documents(documents, (), self.release.minor, self.options, self.index.dialect_context)
         index = replace(self.index, jobs=indexed.jobs, references=indexed.references, diagnostics=indexed.diagnostics)
         return replace(self, index=with_catalog(index, self.catalog))
 
     @property
     def jobs(self) -> Sequence[ValidDocument]:
-        """The valid TrainJobs, by (namespace, name)."""
+        """The valid TrainJobs, sorted by (namespace, name)."""
         return self.index.jobs
 
     def diagnostics(self) -> list[Diagnostic]:
-        """What is wrong with the documents, before any is compiled: a missing runtime of a refused job included."""
+        """Return the problems of the documents that are known before compilation.
+
+        They include missing runtimes of TrainJobs that were refused for other reasons.
+        """
         found = list(self.index.diagnostics)
         for document, reference in self.index.references:
             _, findings = find_runtime(reference, self.index, self.release)
@@ -94,7 +97,10 @@ class Session:
         return self.rules(found, True)
 
     def compile(self, job: ValidDocument, observer: Observer | None = None) -> Outcome:
-        """One of the jobs through every stage; `observer` is notified of each step."""
+        """Compile one of the jobs. `observer` is notified of each step.
+
+        Returns the compiled job, or None if it has errors, and its diagnostics.
+        """
         result = compile_job(job, self.index, self.release, self.options, observer, self._apply_rules, self.prepared)
         diagnostics = self._apply_rules(result)
         if self.judge is not None and result.objects is not None:
@@ -115,7 +121,7 @@ class Session:
         return compiled, diagnostics
 
     def _apply_rules(self, result: Result) -> list[Diagnostic]:
-        """The findings about a job's documents: what is not needed to compile it can be ignored."""
+        """Return the diagnostics of a job's documents; rules can ignore only findings that do not prevent compilation."""
         if not result.findings and not result.overridable:
             return []
         return [
@@ -124,7 +130,7 @@ class Session:
         ]
 
     def compile_each(self) -> Iterator[Outcome]:
-        """One outcome for what concerns all input, then one per TrainJob by (namespace, name)."""
+        """Yield one outcome for the input as a whole, then one per TrainJob, sorted by (namespace, name)."""
         yield None, [*self.rules(option_notes(self.options), True), *self.diagnostics()]
         services: Services = {}
         for job in self.jobs:
@@ -136,7 +142,10 @@ class Session:
             yield compiled, diagnostics
 
     def compile_all(self, found: Sequence[Diagnostic] = ()) -> Compilation:
-        """Every TrainJob compiled. Raises CompileError with every problem, those `found` while reading included."""
+        """Compile all TrainJobs.
+
+        `found` are diagnostics from reading the input. Raises CompileError with all diagnostics if any is an error.
+        """
         compiled: list[CompiledJob] = []
         diagnostics = self.rules(found, True)
         for job, more in self.compile_each():
@@ -149,12 +158,12 @@ class Session:
 
 
 def option_notes(options: Options) -> list[Diagnostic]:
-    """Diagnostics about the options, whatever is compiled."""
+    """Return diagnostics about the options themselves."""
     return [*_release_note(options), *_without_effect(options), *_plugin_problems(options)]
 
 
 def _plugin_problems(options: Options) -> Sequence[Diagnostic]:
-    """An error for each plugin that is asked for and cannot take part."""
+    """Return an error for each enabled plugin that is missing or cannot be used."""
     if not options.plugins:
         return ()
     from trainc.plugins.entry_points import choose
@@ -171,7 +180,7 @@ def _release_note(options: Options) -> list[Diagnostic]:
 
 
 def _without_effect(options: Options) -> list[Diagnostic]:
-    """What was chosen and shapes `gitops` output only."""
+    """Return an info about options that are set but affect only `gitops` output, if there are any."""
     if options.semantics == "gitops":
         return []
     shaping, defaults = ("secrets", "keygen_image", "name_hash", "delivery", "sync_options", "gang"), Options()

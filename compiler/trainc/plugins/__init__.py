@@ -1,1 +1,1 @@
-"""The plugins: one file each, its passes, validation and objects included. Order is data, in registry.py."""
+"""The plugins, one folder per framework, with its passes, validation and builders. `registry.py` has their order."""

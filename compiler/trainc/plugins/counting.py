@@ -1,4 +1,4 @@
-"""What plugins read to count processes: the numbers that are asked for, and the devices and cores of a node."""
+"""The inputs from which plugins count processes: requested numbers, and the devices and CPUs of a node."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _POLICY: Path = ("spec", "mlPolicy")
 
 
 def devices(s: Situation) -> Iterator[Ref]:
-    """GPUs per node."""
+    """Yield the inputs that decide the number of GPUs per node."""
     yield from amount(s, is_gpu) or (FixedRule("no GPU is requested"),)
 
 
 def cores(s: Situation) -> Iterator[Ref]:
-    """CPUs per node."""
+    """Yield the inputs that decide the number of CPUs per node."""
     yield from amount(s, lambda name: name == "cpu") or (FixedRule("at least one, because no CPU is requested"),)
 
 
 def requesters(s: Situation, policy: str, default: int | str = 1) -> Iterator[Ref]:
-    """Where the number of processes per node is asked for: the TrainJob, else the policy, else nowhere."""
+    """Yield the field that sets the number of processes per node: the TrainJob's, else the policy's, if any."""
     if s.job.trainer is not None and s.job.trainer.num_proc_per_node is not None:
         yield TrainJobField((*_TRAINER, "numProcPerNode"))
     elif "numProcPerNode" in (s.info.policy(policy) or {}):
@@ -38,7 +38,7 @@ def requesters(s: Situation, policy: str, default: int | str = 1) -> Iterator[Re
 
 
 def requested(s: Situation, policy: str, default: int | str = 1) -> int | str:
-    """The number of processes that is asked for, or a word that stands for one."""
+    """Return the requested number of processes per node, or a word such as "auto" that stands for it."""
     if s.job.trainer is not None and s.job.trainer.num_proc_per_node is not None:
         return s.job.trainer.num_proc_per_node
     number: int | str = (s.info.policy(policy) or {}).get("numProcPerNode", default)
@@ -46,7 +46,7 @@ def requested(s: Situation, policy: str, default: int | str = 1) -> int | str:
 
 
 def amount(s: Situation, wanted: Callable[[str], bool]) -> tuple[Ref, ...]:
-    """The amount that a count is taken from: requests first, limits where requests name none."""
+    """Return the resource amounts from which a count is taken: requests, or limits if requests have none."""
     resources, place = _counted_resources(s)
     for kind in ("requests", "limits"):
         for name, amount in (resources.get(kind) or {}).items():
@@ -58,7 +58,7 @@ def amount(s: Situation, wanted: Callable[[str], bool]) -> tuple[Ref, ...]:
 
 
 def _counted_resources(s: Situation) -> tuple[Mapping[str, Any], Callable[[str, str], Ref]]:
-    """As ir.devices.resources_per_node, with where each amount is written."""
+    """Return the same as `ir.devices.resources_per_node`, with a function that locates each amount."""
     requested = s.job.trainer.resources_per_node if s.job.trainer else None
     if not s.info.gitops and requested is not None:
         return requested, lambda kind, name: TrainJobField((*_TRAINER, "resourcesPerNode", kind, name))

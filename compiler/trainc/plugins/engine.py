@@ -1,4 +1,4 @@
-"""The engine: extension points in order, and for each of them the plugins in registry order.
+"""The engine, which runs the extension points in order and, for each of them, the plugins in registry order.
 
 Source: kubeflow/trainer pkg/runtime/framework/core/framework.go.
 """
@@ -23,7 +23,11 @@ Observer: TypeAlias = Callable[[Applied, ExtensionPoint, Info, Info], None]
 
 
 def validate(job: TrainJob, info: Info, plugins: Sequence[Applied]) -> list[Finding]:
-    """Every finding of every plugin. What fails only while the controller builds, it sees in accepted jobs only."""
+    """Return the findings of all plugins.
+
+    `build_failures` runs under `controller` semantics only, and only if validation finds no errors: the controller does
+    not build a job that its webhook refuses.
+    """
     findings = [finding for each in plugins for finding in _validate_one(each, job, info)]
     if info.gitops or has_errors(findings):
         return findings
@@ -41,7 +45,7 @@ def _validate_one(each: Applied, job: TrainJob, info: Info) -> Iterator[Finding]
 
 
 def enforce(job: TrainJob, info: Info, plugins: Sequence[Applied], observe: Observer | None = None) -> Info:
-    """The Info after all passes. `observe(plugin, extension point, before, after)` is told of each change."""
+    """Run all passes and return the resulting Info. `observe(plugin, point, before, after)` is called for each change."""
     for point in POINTS:
         for each in plugins:
             run = getattr(each.passes, point)
@@ -55,12 +59,12 @@ def enforce(job: TrainJob, info: Info, plugins: Sequence[Applied], observe: Obse
 
 
 def build(job: TrainJob, info: Info, plugins: Sequence[Applied]) -> list[Manifest]:
-    """Every object of every plugin, in registry order."""
+    """Return the objects of all plugins, in registry order."""
     builders = ((each, each.passes.build) for each in plugins)
     return [manifest for each, built in builders if built for manifest in built(job, each.policy, info)]
 
 
 def provided_secrets(job: TrainJob, info: Info, plugins: Sequence[Applied]) -> tuple[ProvidedSecret, ...]:
-    """The Secrets that the built pods mount and that somebody must provide."""
+    """Return the Secrets that the built pods mount and that the user must provide."""
     named = ((each, each.passes.secrets) for each in plugins)
     return tuple(secret for each, secrets in named if secrets for secret in secrets(job, each.policy, info))

@@ -1,7 +1,7 @@
-"""Plugins of other distributions: found by the entry-point group `trainc.plugins`, used only where they are chosen.
+"""Third-party plugins: found through the entry-point group `trainc.plugins`, and used only if they are enabled by name.
 
-A choice is the name of an entry point, never of a module: a repository's trainc.yaml can only choose among what whoever
-runs trainc has installed.
+The name is that of an entry point, never of a module, so a repository's trainc.yaml can only enable plugins that are
+already installed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ GROUP = "trainc.plugins"
 
 @cache
 def choose(names: tuple[str, ...]) -> tuple[tuple[Plugin, ...], tuple[Diagnostic, ...]]:
-    """The plugins of these names, and an error for each that there is not or that is of no use."""
+    """Return the plugins with these names, and an error for each that is not installed or cannot be used."""
     plugins: list[Plugin] = []
     problems: list[Diagnostic] = []
     taken = {plugin.name for plugin in PLUGINS}
@@ -74,7 +74,7 @@ def _broken(name: str, reason: str) -> Diagnostic:
 
 
 def folders(names: Sequence[str]) -> list[str]:
-    """The folder, or the one file, of the code behind each name, so that results of other code are never taken for its."""
+    """Return the folder or file with the code of each named plugin. It is part of cache keys, so new code is a miss."""
     from importlib.util import find_spec
 
     tops = {point.module.partition(".")[0] for point in _installed() if point.name in names}

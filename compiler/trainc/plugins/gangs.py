@@ -1,4 +1,4 @@
-"""What `explain` says of every gang: its size and what it asks for."""
+"""What `explain` says about the size of any gang and the resources that it requests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trainc.plugins.rows import FixedRule, JobSetField, Ref, Situation, Template
 
 
 def gang_pods(s: Situation) -> Iterator[Ref]:
-    """How many pods each job of the gang has."""
+    """Yield the inputs that decide how many pods each replicated job of the gang has."""
     for pod_set in gang.members(s.info):
         parallelism, replicas = pods_of(pod_set)
         yield parallelism
@@ -24,7 +24,7 @@ def gang_pods(s: Situation) -> Iterator[Ref]:
 
 
 def gang_amounts(s: Situation) -> Iterator[Ref]:
-    """Every amount of one resource that a member's containers ask for, and how many members there are."""
+    """Yield the inputs of one resource of the gang: what each member's containers request, and the number of members."""
     resource = str(s.path[-1])
     if resource == "minResources":
         yield FixedRule("no container of the gang has resource requests")
@@ -41,7 +41,7 @@ def gang_amounts(s: Situation) -> Iterator[Ref]:
 
 
 def _requested(pod_set: PodSet, resource: str, s: Situation) -> Iterator[Ref]:
-    """Where the pods of one set ask for a resource."""
+    """Yield the fields in which the pods of one set request a resource."""
     pod = replicated_job(pod_set, "template", "spec", "template", "spec")
     yield JobSetField((*pod, "overhead", resource))
     for kind, containers in (("containers", pod_set.containers), ("initContainers", pod_set.init_containers)):
@@ -55,10 +55,10 @@ def _requested(pod_set: PodSet, resource: str, s: Situation) -> Iterator[Ref]:
 def _counted(
     container: Container, kind: str, pod_set: PodSet, s: Situation
 ) -> tuple[Mapping[str, Any], Callable[[FieldPath], Ref]]:
-    """The resources that the gang counts for a container, and what they are written in.
+    """Return the resources that the gang counts for a container, and the field that sets them.
 
-    Where the controller replaces the template's resources as it builds, its gang counts the template's; from 2.2 on,
-    and for the trainer of an ML policy only, the TrainJob's.
+    The controller replaces the template's resources while it builds, but its gang counts the template's. Since 2.2 it
+    counts the TrainJob's, for the trainer of an ML policy only.
     """
     requested = s.job.trainer.resources_per_node if s.job.trainer else None
     replaced = kind == "containers" and container.name == pod_set.main and requested is not None
@@ -70,7 +70,7 @@ def _counted(
 
 
 def gang_deviation(s: Situation) -> str:
-    """The deviation that shows in the size or the needs of the gang."""
+    """Return the deviation that affects the size or the resources of the gang, or an empty string."""
     if not s.info.gitops:
         return ""
     if gang.awaited_pod_sets(s.info):

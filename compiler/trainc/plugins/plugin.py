@@ -1,7 +1,7 @@
-"""What a plugin is: a light record of all that others need to know of a framework, and the names of the modules behind it.
+"""The plugin record: what the rest of trainc needs to know about a framework, and the modules that implement it.
 
-The record is read for every job, so it holds data and nothing that takes long to import; the functions of its passes,
-its lints and what `explain` says of it stand in modules that are imported for the jobs that they concern.
+The record is loaded for every job, so it contains only data that is cheap to import. The passes, the lints and the rows
+of `explain` are in modules that are imported only for the jobs that need them.
 """
 
 from __future__ import annotations
@@ -20,21 +20,25 @@ if TYPE_CHECKING:
     from trainc.ir.provided_secret import ProvidedSecret
     from trainc.ir.trainjob import TrainJob
 
-# The policy for which a plugin acts on a job; None where the job does not concern it.
+# Returns the policy that makes a plugin act on a job, or None if the plugin does not apply to it.
 AppliesTo: TypeAlias = Callable[["TrainJob", "Info"], "Json | None"]
 Pass: TypeAlias = Callable[["TrainJob", Json, "Info"], "Info"]
 Validation: TypeAlias = Callable[["TrainJob", Json, "Info"], "Iterable[Finding]"]
-# Where the situation of a deviation shows; None where it does not arise.
+# Returns the path at which a job is affected by a deviation, or None if it is not affected.
 Detect: TypeAlias = Callable[["TrainJob", "Info"], "Path | None"]
 Builder: TypeAlias = Callable[["TrainJob", Json, "Info"], Iterable[Manifest]]
 ExtensionPoint: TypeAlias = Literal["enforce_ml_policy", "enforce_pod_group_policy", "pre_build_sync"]
-# When a lint looks: at a lowered job before any pass; the same for what a release's controller gets wrong, under its
-# semantics only; at a job whose pods are counted and told how to meet; at what was built for git; at all jobs of an
-# input together; at rendered manifests.
+# What a lint checks:
+#   lowered     a lowered job, before any pass
+#   controller  the same, for defects of a release's controller; under `controller` semantics only
+#   sized       a job after all passes, which have set pod counts and rendezvous variables
+#   built       the objects built for git
+#   all_jobs    all jobs of an input together
+#   rendered    rendered manifests
 Stage: TypeAlias = Literal["lowered", "controller", "sized", "built", "all_jobs", "rendered"]
 
 POINTS: tuple[ExtensionPoint, ...] = ("enforce_ml_policy", "enforce_pod_group_policy", "pre_build_sync")
-# The deviations that show for whoever tells the trainer's pods their ranks as the controller does.
+# The deviations that apply to every framework whose pods get their ranks from the controller.
 RANK_DEFECTS = frozenset(
     {
         "unnamed-ports-kept",
@@ -47,13 +51,18 @@ RANK_DEFECTS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """The functions of a plugin: an extension point that it has none for does not concern it.
+    """The functions of a plugin, by extension point; None if the plugin has nothing to do there.
 
-    Each takes the job, the policy for which the plugin acts, and the Info. A pass returns a new Info, or the same object
-    when there is nothing to do; a validation returns findings with upstream's field paths; `build_failures` says on what
-    a release's controller, having accepted the job, fails or crashes while it builds; a builder returns objects.
-    `secrets` describes the Secrets that the built pods mount and that somebody must provide: key material is never
-    built. `reserved` gives the variables that a TrainJob must not set, where those of the record are not all.
+    Each takes the job, the policy that makes the plugin act, and the Info.
+
+    - `validate` returns findings with upstream's field paths.
+    - `reserved` returns the variables that a TrainJob must not set, and replaces `Plugin.reserved`.
+    - `build_failures` returns what makes a release's controller fail or crash while it builds a job that it accepted.
+    - `enforce_ml_policy`, `enforce_pod_group_policy` and `pre_build_sync` are passes: each returns a new Info, or the
+      same object if it changes nothing.
+    - `build` returns manifests.
+    - `secrets` describes the Secrets that the built pods mount and that the user must provide: trainc never builds key
+      material.
     """
 
     validate: Validation | None = None
@@ -68,11 +77,12 @@ class Passes:
 
 @dataclass(frozen=True, slots=True)
 class Lint:
-    """A lint: when it looks, the module and name of its function, and the jobs that concern it.
+    """A lint: the stage at which it runs, its function, and the jobs to which it applies.
 
-    For no other job is the module even imported. `per` is what it looks at: the job, each container, or each container
-    that trains, its command read; `when` says which of these concern it. A plugin's own lint concerns the jobs that concern the plugin, where
-    it does not say otherwise. lints/registry.py says what a function of each stage takes.
+    The module is imported only for jobs to which the lint applies. `per` says what the function is called for: the job,
+    each container, or each container that trains, with its command parsed. `when` filters these. Without `applies_to`, a
+    plugin's lint applies to the jobs of its plugin, and any other lint to every job. `lints/registry.py` lists the
+    arguments of the function for each stage.
     """
 
     stage: Stage
@@ -85,7 +95,7 @@ class Lint:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A variable with the address where pods meet, and the variable with its port, where it has none itself."""
+    """The variable with the rendezvous address, and the one with its port if the address does not include it."""
 
     variable: str
     port: str = ""
@@ -93,10 +103,11 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class RendezvousFile:
-    """A file in a ConfigMap that tells pods where they meet: ConfigMaps end in `suffix`, `key` is the file.
+    """A file in a ConfigMap from which pods read the rendezvous address.
 
-    Either every line of it begins with a host, or the first group of `port` finds the port of rank 0 in it, which
-    programs read in a file that is `called` so.
+    `suffix` ends the ConfigMap's name, and `key` is the file's key in it. Without `port`, each line of the file begins
+    with a host. With it, the first group of this regular expression is the port of rank 0, and `called` is the name
+    under which programs read the file.
     """
 
     suffix: str
@@ -107,13 +118,17 @@ class RendezvousFile:
 
 @dataclass(frozen=True, slots=True)
 class Gang:
-    """A gang scheduler: the API group of its PodGroup, and where a pod template names the one that its pods join.
+    """A gang scheduler.
 
-    `size` is where a PodGroup says how many pods it waits for. `scheduler` is its name in pod specs, empty where every
-    cluster gives it another; `by_default` says that the default scheduler does it, `by_job` that jobs which
-    start one after another are groups of their own. `topology` is the annotation of a pod
-    template that it takes as the group's topology, if any. `changes` says what an update may change in a spec, by kind,
-    as field expressions: anything, for a kind that it does not name.
+    - `api_group` is the API group of its PodGroup.
+    - `joins` is the field of a pod template with the name of the PodGroup that its pods join.
+    - `size` is the field of a PodGroup with the number of pods that it waits for.
+    - `scheduler` is its `schedulerName` in pod specs, or empty if that differs between clusters.
+    - `by_default` is true if the default scheduler does the gang scheduling.
+    - `by_job` is true if replicated jobs that start one after another are separate groups.
+    - `topology` is the annotation of a pod template that it reads as the group's topology, if any.
+    - `changes` has the fields of a spec that an update may change, by kind, as field expressions. If a kind is not in
+      it, an update may change anything.
     """
 
     api_group: str
@@ -128,16 +143,34 @@ class Gang:
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """A plugin as its folder declares it; for each field, somebody loops over all plugins.
+    """A plugin, as its folder declares it.
 
-    `passes` names the module whose PASSES are its functions, `explain` the one whose ROWS say what its fields were taken
-    from, `launchers` the one whose STARTING says how its processes are started, `detectors` the one whose DETECTORS find defects of the controller that only it can have. `policy` is its key in
-    mlPolicy, or of a gang scheduler in podGroupPolicy; `applies_to` stands in where that does not decide. `defects` are
-    the deviations whose situation arises for it (ir.deviations); `shell_names` what other launchers call the variables
-    that it injects; `reserved` what a TrainJob must not set, and `reserved_for` why; `carries_env` the releases in which
-    it gives the trainer the TrainJob's variables itself, so that a plugin that `yields` has nothing to do; `contained`
-    why its pods must not be processes of a machine outside containers; `ports` the folder of kubeflow/trainer's plugins
-    that it follows.
+    Dotted names of modules that are imported when they are needed:
+
+    - `passes`: its PASSES are the plugin's functions.
+    - `explain`: its ROWS say which inputs each field that the plugin writes is taken from.
+    - `launchers`: its STARTING says how the framework's processes are started.
+    - `detectors`: its DETECTORS find defects of the controller that are specific to this framework.
+
+    When the plugin acts:
+
+    - `policy` is its key in mlPolicy or, for a gang scheduler, in podGroupPolicy.
+    - `applies_to` decides instead of `policy`, if it is set.
+    - `carries_env` is the range of releases in which the plugin itself passes the TrainJob's variables to the trainer. In
+      them, a plugin with `yields` does not run.
+
+    Data:
+
+    - `ports` is the folder of kubeflow/trainer's plugins from which this one is ported.
+    - `lints` are the framework's own lints.
+    - `defects` are the deviations that can affect its jobs (`ir.deviations`).
+    - `addresses`, `address_arguments` and `files` say where its pods read the rendezvous address: variables, prefixes of
+      arguments, and files in ConfigMaps.
+    - `gang` is set for a gang scheduler.
+    - `shell_names` maps the variable names of other launchers to the variables that this plugin injects.
+    - `reserved` are the variables that a TrainJob must not set, and `reserved_for` is what they are reserved for.
+    - `reads_processes` is true if the plugin uses numProcPerNode.
+    - `contained` is why its pods cannot run as plain processes outside containers; empty if they can.
     """
 
     name: str
@@ -163,7 +196,7 @@ class Plugin:
     contained: str = ""
 
     def policy_of(self, job: TrainJob, info: Info) -> Json | None:
-        """The policy for which it acts on a job; None where the job does not concern it."""
+        """Return the policy that makes the plugin act on a job, or None if it does not apply to the job."""
         if self.applies_to is not None:
             return self.applies_to(job, info)
         policies = info.ml_policy if self.gang is None else info.pod_group_policy
@@ -171,5 +204,5 @@ class Plugin:
 
 
 def always(job: TrainJob, info: Info) -> Json:
-    """`applies_to` of a plugin that needs no policy."""
+    """Return an empty policy: the `applies_to` of a plugin that acts on every job."""
     return {}

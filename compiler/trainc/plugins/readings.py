@@ -1,6 +1,6 @@
-"""What plugins read: each function names the fields behind one quantity, in the situation at hand.
+"""The inputs that plugins read: each function yields the fields that decide one value in a given situation.
 
-They mirror the order in which the passes look: the first place that answers is the one that is named.
+The functions follow the order in which the passes look values up, and yield the first field that is set.
 """
 
 from __future__ import annotations
@@ -19,40 +19,40 @@ _POLICY: Path = ("spec", "mlPolicy")
 
 
 def ml_policy(*steps: str) -> Reading:
-    """A field of the runtime's mlPolicy, or the policy itself where a plugin acts because it is there."""
+    """Read a field of the runtime's mlPolicy, or the policy itself if its presence alone makes a plugin act."""
     return lambda _: (RuntimeField((*_POLICY, *steps)),)
 
 
 def gang_policy(*steps: str) -> Reading:
-    """A field of the runtime's podGroupPolicy."""
+    """Read a field of the runtime's podGroupPolicy."""
     return lambda _: (RuntimeField(("spec", "podGroupPolicy", *steps)),)
 
 
 def fixed_rule(rule: str) -> Reading:
-    """A rule that no field can change."""
+    """Read a rule that no field can change."""
     return lambda _: (FixedRule(rule),)
 
 
 def job_name(s: Situation) -> Iterator[Ref]:
-    """The TrainJob's name, with the hash of its content where one is asked for."""
+    """Yield the inputs of the job's name: the TrainJob's name and, with a name hash, its content."""
     yield TrainJobField(("metadata", "name"))
     if s.job.name_hash:
         yield FixedRule(f"--name-hash adds {s.job.name_hash}")
 
 
 def namespace(_: Situation) -> Iterator[Ref]:
-    """The TrainJob's namespace."""
+    """Yield the TrainJob's namespace."""
     yield TrainJobField(("metadata", "namespace"))
 
 
 def host_domain(s: Situation) -> Iterator[Ref]:
-    """What the DNS names of pods end in: the JobSet's subdomain, else the job's name."""
+    """Yield the inputs of the pods' DNS domain: the JobSet's subdomain, else the job's name."""
     yield from job_name(s)
     yield JobSetField(("spec", "network", "subdomain"))
 
 
 def master(s: Situation) -> Iterator[Ref]:
-    """The address of rank 0. The controller writes job `node` and the job's name, whatever they are."""
+    """Yield the inputs of rank 0's address. The controller always uses replicated job `node` and the TrainJob's name."""
     if not s.info.gitops or s.info.trainer is None:
         yield from job_name(s)
         return
@@ -61,7 +61,7 @@ def master(s: Situation) -> Iterator[Ref]:
 
 
 def nodes(s: Situation) -> Iterator[Ref]:
-    """How many nodes train: the TrainJob's number, else the runtime's, else one."""
+    """Yield the inputs of the number of training nodes: the TrainJob's, else the runtime's, else a default of 1."""
     if s.job.trainer is not None and s.job.trainer.num_nodes is not None:
         yield TrainJobField((*_TRAINER, "numNodes"))
     elif "numNodes" in (s.info.ml_policy or {}):
@@ -71,7 +71,7 @@ def nodes(s: Situation) -> Iterator[Ref]:
 
 
 def trainer_nodes(s: Situation) -> Iterator[Ref]:
-    """As `nodes`; without a job labelled as trainer nobody can be sized, and it is one."""
+    """Yield the same as `nodes`. Without a job labeled as trainer, numNodes sizes nothing and the number is 1."""
     if s.info.trainer is None:
         yield FixedRule("one node, because no job is labeled as the trainer")
     else:
@@ -79,12 +79,12 @@ def trainer_nodes(s: Situation) -> Iterator[Ref]:
 
 
 def replicated_job(pod_set: PodSet, *rest: str | int) -> FieldPath:
-    """The path of a field of a replicated job in the JobSet."""
+    """Return the path in the JobSet of a field of a replicated job."""
     return ("spec", "replicatedJobs", Item(pod_set.name), *rest)
 
 
 def pods_of(pod_set: PodSet) -> tuple[Ref, ...]:
-    """How many pods a job has, and how many replicas."""
+    """Return the fields with a replicated job's number of pods per replica and its replicas."""
     return (
         JobSetField(replicated_job(pod_set, "template", "spec", "parallelism")),
         JobSetField(replicated_job(pod_set, "replicas")),
@@ -92,17 +92,17 @@ def pods_of(pod_set: PodSet) -> tuple[Ref, ...]:
 
 
 def jobset_path(pod_set: PodSet, container: str, *rest: str | int) -> FieldPath:
-    """The path in the JobSet of a field of a container."""
+    """Return the path in the JobSet of a field of a container."""
     return replicated_job(pod_set, "template", "spec", "template", "spec", "containers", Item(container), *rest)
 
 
 def trainer_env(s: Situation) -> Iterator[Ref]:
-    """The TrainJob's variable of the same name."""
+    """Yield the TrainJob's variable with the same name."""
     yield from environment(s, s.job.trainer.env if s.job.trainer else (), (*_TRAINER, "env"))
 
 
 def environment(s: Situation, variables: tuple[object, ...], path: Path) -> Iterator[Ref]:
-    """The field of a TrainJob's variable that a leaf below `env[NAME]` was taken from; the last of a name counts."""
+    """Yield the field of a TrainJob's variable behind a leaf below `env[NAME]`; the last variable of a name wins."""
     at = s.path.index("env") + 1
     for i, variable in reversed(list(enumerate(variables))):
         if isinstance(variable, dict) and variable.get("name") == s.path[at]:
@@ -117,7 +117,7 @@ COUNTS = (
 
 
 def _has_other_address(s: Situation) -> bool:
-    """Whether the controller's fixed address would be another."""
+    """Return whether the controller's fixed address differs from the real one."""
     trainer = s.info.trainer
     return trainer is not None and (trainer.name != names.NODE or subdomain(s.job, s.info) != s.job.name)
 
@@ -131,12 +131,12 @@ UNASKED = when(_no_trainer, "rank-environment-without-trainer")
 
 
 def address_deviation(s: Situation) -> str:
-    """The deviation that shows in an address of rank 0."""
+    """Return the deviation that affects rank 0's address, or an empty string."""
     return ADDRESS(s) or UNASKED(s)
 
 
 def counts_deviation(s: Situation) -> str:
-    """The deviation that shows in a count of processes."""
+    """Return the deviation that affects a number of processes, or an empty string."""
     requested = s.job.trainer.resources_per_node if s.job.trainer else None
     merged = s.info.trainer_container.resources if s.info.trainer_container else {}
     differs = s.info.gitops and requested is not None and requested != merged

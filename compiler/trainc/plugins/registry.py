@@ -1,4 +1,4 @@
-"""The plugins in the order in which they run: order is data, and a change to it is a change of behaviour."""
+"""The plugins, in the order in which they run. The order is data, and changing it changes behavior."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from trainc.ir.info import Info
     from trainc.ir.trainjob import TrainJob
 
-# Upstream's registry is a Go map, so its order differs from process to process. This one gives an answer that some
-# order of upstream's gives: TrainJob variables (PlainML) before those of the framework, initializers after all
-# ML policies, JobSet last.
+# Upstream's registry is a Go map, so its order differs from process to process. The order here is one that upstream can
+# have: the TrainJob's variables (PlainML) before those of the framework, initializers after all ML policies, and JobSet
+# last.
 FOLDERS = (
     "plain",
     "torch",
@@ -38,7 +38,7 @@ PLUGINS: tuple[Plugin, ...] = tuple(import_module(f"trainc.plugins.{folder}").PL
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A plugin that acts on a job, its functions, and the policy for which it does."""
+    """A plugin that acts on a job, with its functions and the policy that makes it act."""
 
     plugin: Plugin
     passes: Passes
@@ -47,7 +47,7 @@ class Applied:
 
 @cache
 def enabled(others: tuple[str, ...]) -> tuple[Plugin, ...]:
-    """Every plugin: trainc's own, then those of other distributions that are chosen by name."""
+    """Return all enabled plugins: trainc's own, then the third-party ones named in `others`."""
     if not others:
         return PLUGINS
     from trainc.plugins.entry_points import choose
@@ -56,7 +56,7 @@ def enabled(others: tuple[str, ...]) -> tuple[Plugin, ...]:
 
 
 def _policies(job: TrainJob, info: Info) -> Iterator[tuple[Plugin, Json | None]]:
-    """As Plugin.policy_of, for all plugins at once."""
+    """Yield each enabled plugin with its `Plugin.policy_of`."""
     chosen, gang = info.ml_policy or {}, info.pod_group_policy or {}
     for plugin in enabled(info.plugins):
         if plugin.applies_to is not None:
@@ -66,7 +66,7 @@ def _policies(job: TrainJob, info: Info) -> Iterator[tuple[Plugin, Json | None]]
 
 
 def plugins_for(job: TrainJob, info: Info) -> Sequence[Applied]:
-    """The plugins that act on a job, in order; which they are, and for which policy, is settled before any pass."""
+    """Return the plugins that act on a job, in order. They and their policies are fixed before the first pass."""
     found = [(plugin, policy) for plugin, policy in _policies(job, info) if policy is not None]
     carried = any(plugin.carries_env is not None and info.release.minor in plugin.carries_env for plugin, _ in found)
     return [
@@ -78,19 +78,19 @@ def plugins_for(job: TrainJob, info: Info) -> Sequence[Applied]:
 
 @cache
 def loaded(module: str, name: str) -> Any:
-    """What a module of a plugin calls `name`, imported when it is first asked for."""
+    """Return the attribute `name` of a plugin's module, which is imported on first use."""
     return getattr(import_module(module), name)
 
 
 @cache
 def starting(policy: str) -> Starting | None:
-    """How the processes of the framework that `mlPolicy.<policy>` chooses start; None where it has no launchers."""
+    """Return how the framework of `mlPolicy.<policy>` starts its processes, or None if it has no launchers."""
     module = next((plugin.launchers for plugin in PLUGINS if plugin.launchers and plugin.policy == policy), None)
     return None if module is None else loaded(module, "STARTING")
 
 
 def launching() -> Iterator[tuple[str, Starting]]:
-    """The policy of each framework that has launchers, and how its processes start."""
+    """Yield (policy, how its processes start) for each framework that has launchers."""
     for plugin in PLUGINS:
         own = starting(plugin.policy) if plugin.launchers else None
         if own is not None:
@@ -99,7 +99,7 @@ def launching() -> Iterator[tuple[str, Starting]]:
 
 @cache
 def programs(policy: str) -> Programs:
-    """The launchers of a framework, and where they are asked for those of all others, by what starts them."""
+    """Return the launchers of a framework; those of all frameworks are loaded when they are first needed."""
     own = starting(policy)
     return Programs(own.launchers if own else (), _every_launcher)
 

@@ -1,7 +1,7 @@
-"""What `explain` says of a plugin's fields: rows of a table, and how a row refers to what was read.
+"""The rows with which a plugin tells `explain` where its fields come from, and the references to inputs that they yield.
 
-A plugin's `explain` module has ROWS: by extension point, rows in order, of which the first whose pattern names a leaf
-speaks for it. They are declared beside the passes and held to them by tests.
+A plugin's `explain` module has ROWS, a list of rows for each extension point. The first row whose pattern matches a leaf
+explains it. Tests check the rows against the passes.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ class RuntimeField:
 
 @dataclass(frozen=True, slots=True)
 class JobSetField:
-    """A field of the JobSet as it is at the time: stands for whatever that was taken from."""
+    """A field of the JobSet at that step, which stands for the inputs of that field."""
 
     path: FieldPath
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateField:
-    """A field of the JobSet as the runtime and its patches had it, whatever the TrainJob put in its place."""
+    """A field of the JobSet as the runtime and its patches set it, before the TrainJob replaced it."""
 
     path: FieldPath
 
 
 @dataclass(frozen=True, slots=True)
 class FixedRule:
-    """No document says it: the rule that decides instead."""
+    """The rule that decides a value that no document sets."""
 
     rule: str
 
@@ -57,9 +57,9 @@ Ref: TypeAlias = TrainJobField | RuntimeField | JobSetField | TemplateField | Fi
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What a step had before it, and `path` and `value` of the leaf that it set, in the object of that name.
+    """The state before a step, and the leaf that the step set: `path` and `value`, in the named object.
 
-    `is_set` tells whether the JobSet has a field at the time.
+    `is_set` says whether the JobSet has a field at that step.
     """
 
     job: TrainJob
@@ -71,7 +71,7 @@ class Situation:
 
     @property
     def pod_set(self) -> PodSet | None:
-        """The pod set of the replicated job that the leaf lies in."""
+        """The pod set of the replicated job that contains the leaf."""
         inside = len(self.path) > 2 and self.path[1] == "replicatedJobs"
         return self.info.pod_set(str(self.path[2])) if inside else None
 
@@ -81,10 +81,10 @@ Reading: TypeAlias = Callable[[Situation], Iterable[Ref]]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Which leaves, what was read for them, and which deviation shows in them.
+    """A row: the leaves that it explains, the inputs read for them, and the deviation that affects them.
 
-    `pattern` is a field expression as `trainc explain` takes it, and covers what lies below it. `verbatim` says that the
-    value is the TrainJob's own, carried over as it is.
+    `pattern` is a field expression as `trainc explain` accepts it, and matches everything below that field. `verbatim`
+    is true if the TrainJob's value is carried over unchanged.
     """
 
     pattern: str
@@ -93,7 +93,7 @@ class Row:
     verbatim: bool = False
 
     def refs(self, s: Situation) -> Iterable[Ref]:
-        """What was read."""
+        """Return the inputs that were read."""
         return (ref for reading in self.reads for ref in reading(s))
 
 
@@ -101,5 +101,5 @@ Rows: TypeAlias = Mapping[str, tuple[Row, ...]]
 
 
 def when(condition: Callable[[Situation], bool], deviation: str) -> Callable[[Situation], str]:
-    """A deviation that shows under a condition; under `controller` semantics none does."""
+    """Return a function that returns `deviation` if the condition is true, and none under `controller` semantics."""
     return lambda s: deviation if s.info.gitops and condition(s) else ""

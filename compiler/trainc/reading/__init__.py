@@ -1,1 +1,1 @@
-"""Reading: bytes to values exactly as kubectl reads them, with positions for whoever asks."""
+"""Reads files into values, exactly as kubectl does, with source positions on demand."""

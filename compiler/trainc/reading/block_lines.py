@@ -1,8 +1,9 @@
-"""The YAML that people and tools mostly write, read line by line: block mappings and lists of simple values.
+"""Fast reader for the subset of YAML that most files use: block mappings and lists of simple values.
 
-A line is `key: value`, or `key:`, or either of them or a value alone after `- `. A value is one line of plain or simply
-quoted text, a flat list in brackets, or a block after `|`. At anything else `read_lines` raises, without judging whether
-it is right, and libyaml reads the document: importing it takes as long as reading a hundred documents this way.
+Each line is `key: value`, `key:`, or one of these or a bare value after `- `. A value is a line of plain or simply
+quoted text, a flow collection on one line, or a `|` block scalar. For everything else `read_lines` raises, without
+checking whether it is valid, and the document is parsed with libyaml instead. Importing libyaml takes as long as
+reading a hundred documents with this module.
 """
 
 from __future__ import annotations
@@ -17,32 +18,32 @@ _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_")
 _IN_KEYS = _LETTERS | frozenset("0123456789./-")
 _PLAIN_START = _IN_KEYS | frozenset("$(+=/\\^~;")
 _IN_BRACKETS = _IN_KEYS | frozenset("$()+=@%")
-# A reader looks 1,024 characters ahead for the colon; no real key is nearly as long.
+# YAML parsers look for the colon within 1,024 characters; real keys are much shorter.
 _LONGEST_KEY = 300
 _LONGEST_KNOWN = 200
-# So that their depth needs no bound of its own.
+# Keeps the recursion in `_collection` bounded.
 _MOST_BRACKETS = 50
-# Beyond the line feed, for YAML 1.1; and what may stand before a document only.
+# Line breaks in YAML 1.1 besides the line feed, and the BOM, which is only valid at the start of a document.
 _OTHER_LINE_ENDS = frozenset("\x85\u2028\u2029\ufeff")
 _COLLECTIONS = (list, dict)
 _BLOCKS = frozenset(("|", "|-", "|+"))
 _OPENING = frozenset("|[{")
-# The value of an entry whose value is what the next entries say.
+# The value of an entry that continues on the following lines.
 _BELOW = object()
 
 
 class NotPlainError(ValueError):
-    """The document holds something that this reader does not judge."""
+    """The document uses syntax that this reader does not handle."""
 
 
 def read_lines(text: str, depth: int) -> dict[str, Any]:
-    """The mapping that `text`, which ends with a line feed, holds. ValueError as the module says."""
+    """Parse `text`, which must end with a line feed, to a mapping. Raises ValueError if it is not in the subset."""
     if "\t" in text or not (text.isascii() or _OTHER_LINE_ENDS.isdisjoint(text)):
         raise NotPlainError
     root: list[Any] = [None]
     # The open mappings and lists, outermost first, each with its column.
     around: list[tuple[int, Any]] = [(-1, root)]
-    # The place of the last entry's value, its column, and whether the value is still to come.
+    # The key or index of the last value, its column, and whether the value is on the lines that follow.
     slot: Any = 0
     before, awaited = -1, True
     for column, key, value in _entries(text):
@@ -70,11 +71,11 @@ def read_lines(text: str, depth: int) -> dict[str, Any]:
 
 
 def _continue_container(around: list[tuple[int, Any]], column: int, kind: type) -> Any:
-    """The open mapping or list that goes on with an entry at `column`; those inside it are closed."""
+    """Close inner containers and return the mapping or list of the given kind that continues at `column`."""
     while around[-1][0] > column:
         around.pop()
     if around[-1][0] == column and around[-1][1].__class__ is not kind:
-        around.pop()  # A list may stand in the column of the key that it belongs to.
+        around.pop()  # A list may be in the same column as its key.
     at, container = around[-1]
     if at != column or container.__class__ is not kind:
         raise NotPlainError
@@ -82,9 +83,9 @@ def _continue_container(around: list[tuple[int, Any]], column: int, kind: type) 
 
 
 def _entries(text: str) -> Iterator[tuple[int, str | None, Any]]:
-    """Each entry of a mapping with its key, and each item of a list, with the column at which it begins."""
+    """Yield (column, key, value) for each mapping entry and list item; the key of a list item is None."""
     lines = text.split("\n")
-    at, end = 0, len(lines) - 1  # Behind the last line feed there is no line.
+    at, end = 0, len(lines) - 1  # The last line feed is not followed by another line.
     while at < end:
         line = lines[at]
         at += 1
@@ -99,7 +100,7 @@ def _entries(text: str) -> Iterator[tuple[int, str | None, Any]]:
 
 
 def _read(line: str) -> tuple[tuple[int, str | None, Any], ...]:
-    """The entries that begin on a line, as `_entries` has them; a value that takes more than its line is `_Unread`."""
+    """Return the entries that start on a line, like `_entries`; values that need more parsing are `_Unread`."""
     content = line.lstrip(" ")
     if not content or content[0] == "#":
         return ()
@@ -122,17 +123,17 @@ def _read(line: str) -> tuple[tuple[int, str | None, Any], ...]:
     return (*found, (column, key, value))
 
 
-_known = lru_cache(maxsize=4096)(_read)  # Most lines of a document stand in the next one too.
+_known = lru_cache(maxsize=4096)(_read)  # Consecutive documents have many lines in common.
 
 
 class _Unread(str):
-    """What begins a block or a collection in brackets, which is made anew each time that it is read."""
+    """The start of a block scalar or flow collection. Not parsed yet, because cached values must not be mutable."""
 
     __slots__ = ()
 
 
 def _entry(content: str) -> tuple[str | None, str]:
-    """The key of a mapping's entry and the text behind it; None and all of `content` if it is something else."""
+    """Split an entry into key and value text; the key is None, followed by all of `content`, if it is not an entry."""
     key, colon, text = content.partition(": ")
     if not colon:
         key = content.rstrip(" ")
@@ -147,7 +148,7 @@ def _is_key(text: str) -> bool:
 
 
 def _block(lines: list[str], at: int, column: int, indicator: str) -> tuple[str, int]:
-    """The text of a `|` block whose lines begin at `at`, deeper than `column`, and the line after it."""
+    """Return the text of the `|` block that starts at line `at`, indented beyond `column`, and the line after it."""
     if indicator not in _BLOCKS:
         raise NotPlainError
     indent, taken = 0, []
@@ -160,7 +161,7 @@ def _block(lines: list[str], at: int, column: int, indicator: str) -> tuple[str,
                 break
             taken.append(line[indent:])
         elif spaces:
-            raise NotPlainError  # It counts, or not, by what the lines around it begin with.
+            raise NotPlainError  # Whether these spaces are part of the text depends on the indentation of the block.
         else:
             taken.append("")
     text = "\n".join((*taken, "")).rstrip("\n")
@@ -171,7 +172,7 @@ def _block(lines: list[str], at: int, column: int, indicator: str) -> tuple[str,
 
 
 def _value(text: str) -> Any:
-    """The plain or quoted value that stands on one line, without spaces around it."""
+    """Parse a plain or quoted value, which takes up the whole line."""
     first = text[:1]
     if first in ("'", '"'):
         return _quoted(text)
@@ -191,7 +192,7 @@ def _value(text: str) -> Any:
 
 
 def _quoted(text: str) -> str:
-    """Text in quotes, on one line and without an escape."""
+    """Parse a quoted string without escapes."""
     inner, closing, rest = text[1:].partition(text[0])
     if not closing or (text[0] == '"' and "\\" in inner) or not _is_nothing(rest):
         raise NotPlainError
@@ -199,7 +200,7 @@ def _quoted(text: str) -> str:
 
 
 def _is_nothing(rest: str) -> bool:
-    """Whether a line has only a comment left."""
+    """Return whether nothing follows but a comment."""
     return not rest or (rest[0] == " " and rest.lstrip(" ")[0] == "#")
 
 
@@ -213,7 +214,7 @@ def _in_brackets(text: str) -> Any:
 
 
 def _collection(text: str, at: int) -> tuple[Any, int]:
-    """The list or mapping whose bracket is at `at`, and the place behind it."""
+    """Parse the flow collection that starts at `at`; return it and the index after it."""
     items: list[Any] = []
     mapping: dict[str, Any] = {}
     closing = "]" if text[at] == "[" else "}"
@@ -240,7 +241,7 @@ def _collection(text: str, at: int) -> tuple[Any, int]:
 
 
 def _item(text: str, at: int) -> tuple[Any, int]:
-    """The value at `at` in brackets, and the place behind it."""
+    """Parse the value at `at` in a flow collection; return it and the index after it."""
     first = text[at : at + 1]
     if first in ("[", "{"):
         return _collection(text, at)
@@ -266,7 +267,7 @@ def _after_spaces(text: str, at: int) -> int:
 
 
 def _height(value: Any) -> int:
-    """How many lists and mappings are inside each other."""
+    """Return how deeply lists and mappings are nested."""
     if value.__class__ is dict:
         value = list(value.values())
     return 1 + max(map(_height, value), default=0) if value.__class__ is list else 0

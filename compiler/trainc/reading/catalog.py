@@ -1,7 +1,7 @@
-"""The catalog: the runtimes that trainc ships, by name and release, read one file at a time.
+"""The catalog of runtimes that trainc ships, by name and release; files are only read when needed.
 
-A runtime is `<name>.yaml`, or `<name>/<release>.yaml` for each release in which its content changes; each file says
-in the annotation `trainc/releases` which releases it serves; "2.2+" is 2.2 and all later ones.
+A runtime is `<name>.yaml`, or `<name>/<release>.yaml` for each release that changes it. The annotation
+`trainc/releases` in each file lists the releases that it applies to; "2.2+" is 2.2 and all later ones.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from trainc.reading.yaml_reader import read_documents
 from trainc.startup.records import dataclass, replace
 
 RELEASES_ANNOTATION = "trainc/releases"
-# What stands before a path inside the catalog where a diagnostic names a file.
+# The prefix of catalog files in diagnostics.
 SHOWN_FOLDER = "catalog:"
 _SUFFIX = ".yaml"
 
 
 @dataclass(frozen=True, slots=True)
 class NotFound:
-    """What a catalog has instead of a runtime, if anything, and how to come by what was meant."""
+    """Why the catalog has no such runtime: what it has instead, if anything, and a hint."""
 
     instead: str = ""
     hint: str = ""
 
 
-# name, release -> the catalog's runtime document, or a function that says why it has none
+# (name, release) -> the runtime, or a function that explains why there is none.
 Catalog: TypeAlias = Callable[[str, str], Document | Callable[[], NotFound]]
 
 
 def find(name: str, release: str) -> Document | Callable[[], NotFound]:
-    """The runtime called `name` as it is in `release`, or a function that says what the catalog has instead.
+    """Return the runtime `name` for `release`, or a function that explains what the catalog has instead.
 
-    A function, because the answer takes many files, and nobody asks where the input has the runtime.
+    The explanation is lazy because it reads many files, and is not needed if the input defines the runtime.
     """
     for path in _serving(name, release):
         document = _read(path)
@@ -50,7 +50,7 @@ def find(name: str, release: str) -> Document | Callable[[], NotFound]:
 
 
 def names(release: str | None = None) -> list[str]:
-    """Names of all runtimes, or of those that `release` has, in alphabetical order."""
+    """Return the names of all runtimes, or of those available in `release`, sorted."""
     found = sorted(
         {entry.removesuffix(_SUFFIX) for entry in os.listdir(catalog_folder()) if not entry.startswith((".", "_"))}
     )
@@ -58,13 +58,13 @@ def names(release: str | None = None) -> list[str]:
 
 
 def releases(name: str) -> tuple[str, ...]:
-    """The releases that have a runtime of this name, oldest first; none for an unknown name."""
+    """Return the releases that have this runtime, oldest first; empty if the name is unknown."""
     served = {release for path in _files(name) for release in releases_of(_read(path))}
     return tuple(release for release in RELEASES if release in served)
 
 
 def releases_of(document: Document) -> tuple[str, ...]:
-    """The releases that one file of the catalog serves."""
+    """Return the releases that a catalog file applies to."""
     annotations = document.data["metadata"]["annotations"]
     words = str(annotations[RELEASES_ANNOTATION]).split()
     spans = [Span(word.rstrip("+"), None if word.endswith("+") else word) for word in words]
@@ -72,7 +72,7 @@ def releases_of(document: Document) -> tuple[str, ...]:
 
 
 def text_of(shown: str) -> str:
-    """The text of a file of the catalog as `Document.file` names it."""
+    """Return the text of a catalog file, given its name in `Document.file`."""
     folder = catalog_folder()
     path = os.path.normpath(os.path.join(folder, shown.removeprefix(SHOWN_FOLDER)))
     if not is_below(path, folder):
@@ -81,7 +81,7 @@ def text_of(shown: str) -> str:
 
 
 def _files(name: str) -> list[str]:
-    """The files that hold a runtime, the oldest release first."""
+    """Return the files of a runtime, oldest release first."""
     if not name or os.sep in name or name.startswith("."):
         return []
     single, folder = os.path.join(catalog_folder(), name + _SUFFIX), os.path.join(catalog_folder(), name)
@@ -91,7 +91,7 @@ def _files(name: str) -> list[str]:
 
 
 def _serving(name: str, release: str) -> list[str]:
-    """The one file that can serve `release`: of several, the last that does not start after it."""
+    """Return the one file that may apply to `release`: the latest that does not start after it."""
     files = _files(name)
     started = [path for path in files if os.path.basename(path).removesuffix(_SUFFIX) <= release]
     return started[-1:] if len(files) > 1 else files
@@ -118,7 +118,7 @@ def _read(path: str) -> Document:
 
 
 def _marked(locate: Callable[[Path], Source | None]) -> Callable[[Path], Source | None]:
-    """Places in a file of the catalog, which say that they are: a file of the input may be called the same."""
+    """Mark positions as being in the catalog, since an input file could have the same name."""
 
     def marked(path: Path) -> Source | None:
         source = locate(path)
@@ -128,7 +128,7 @@ def _marked(locate: Callable[[Path], Source | None]) -> Callable[[Path], Source 
 
 
 def catalog_folder() -> str:
-    """The catalog's folder: inside the package once built, at the top of the repository before."""
+    """Return the catalog's directory: in the package if it is installed, at the top of the repository in a checkout."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     return next(path for path in _candidates(package) if os.path.isdir(path))
 

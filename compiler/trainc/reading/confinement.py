@@ -1,6 +1,6 @@
-"""How far what stands in a file may lead: to the repository around the file, and no further."""
+"""Confines references in files to the repository that the file is in."""
 
-# os.path, not pathlib: it starts faster.
+# os.path imports faster than pathlib.
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ OUTSIDE_HINT = (
 
 
 def folders_upward(start: str) -> Iterator[str]:
-    """`start` and the folders above it whose settings count: up to the first with `.git`, none of other people's.
+    """Yield `start` and its parents, up to the first one with `.git`, stopping at directories of other users.
 
-    /tmp is one of theirs, and so is a folder that belongs neither to who runs this, nor to root, nor to the owner of
-    `start`: a container often runs as another user than the one whose files it is given.
+    Settings in those must not apply. They are world-writable directories like /tmp, and directories that belong neither
+    to the current user, nor to root, nor to the owner of `start`. The last case is for containers, which often run as
+    another user than the one who owns the files.
     """
     folder = start
     owners = {0, _status(start).st_uid, getattr(os, "geteuid", int)()}
@@ -35,7 +36,7 @@ def _is_of_others(folder: str, owners: set[int]) -> bool:
     return status.st_uid not in owners or status.st_mode & _SHARED == _SHARED
 
 
-# Everybody may write there, and nobody may remove what is another's.
+# World-writable with the sticky bit, like /tmp.
 _SHARED = stat.S_ISVTX | stat.S_IWOTH
 
 
@@ -47,10 +48,10 @@ def _status(folder: str) -> os.stat_result:
 
 
 def root_around(folder: str) -> str:
-    """The real path of the repository that `folder` is in.
+    """Return the real path of the repository that contains `folder`.
 
-    That is the nearest folder with `.git`, else the nearest with a trainc.yaml, else the current folder, if `folder` is
-    in it, else the folder that holds `folder`.
+    This is the nearest directory with `.git`, otherwise the nearest one with a trainc.yaml, otherwise the current
+    directory if it contains `folder`, and otherwise the parent of `folder`.
     """
     start = os.path.realpath(folder)
     configured = ""
@@ -64,16 +65,16 @@ def root_around(folder: str) -> str:
 
 
 def repository_above(path: str) -> str | None:
-    """The real path of the nearest folder with `.git` that `path` is in; None where there is none."""
+    """Return the real path of the nearest directory with `.git` at or above `path`, or None."""
     folders = folders_upward(os.path.realpath(path))
     return next((each for each in folders if os.path.exists(os.path.join(each, ".git"))), None)
 
 
 def is_inside(path: str, root: str) -> bool:
-    """Whether `path`, all its links followed, is `root` or below it; `root` is a real path."""
+    """Return whether `path` is `root` or below it after resolving symlinks; `root` must be a real path."""
     return "\0" not in path and is_below(os.path.realpath(path), root)
 
 
 def is_below(real: str, root: str) -> bool:
-    """The same, for a path without links."""
+    """Like `is_inside`, for a path without symlinks."""
     return real == root or real.startswith(root if root.endswith(os.sep) else root + os.sep)

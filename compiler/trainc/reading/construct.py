@@ -1,7 +1,7 @@
-"""A tree of nodes to its value, with every problem of the document reported at its place.
+"""Converts a node tree to a value and reports all problems with their positions.
 
-Follows go.yaml.in/yaml/v2 decode.go and sigs.k8s.io/yaml, and is stricter in two things: a key may stand only once,
-and a tag that kubectl would ignore is refused.
+Follows go.yaml.in/yaml/v2 decode.go and sigs.k8s.io/yaml, but also rejects duplicate keys, and tags that kubectl would
+ignore.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ _MERGE_HINT = "give `<<` an alias of a mapping, as in `<<: *defaults`, or a list
 
 
 def construct(node: Node, chunk: Chunk) -> tuple[Any, list[Diagnostic]]:
-    """The value of a whole document and what is wrong with it; the value means nothing if anything is."""
+    """Return the value of a document and its problems. The value is meaningless if there are any."""
     constructor = _Constructor(chunk)
     return constructor.value(node), list(dict.fromkeys(constructor.problems))
 
 
 def is_merge(key: Node) -> bool:
-    """Whether a mapping's key is the merge key, by itself or by its tag."""
+    """Return whether a key is the merge key, either `<<` or by its tag."""
     return key.kind == "scalar" and key.text == MERGE and (key.plain or key.tag == _PREFIX + "merge")
 
 
 def key_text(key: Node) -> str | None:
-    """The text that kubectl makes of a key; None where it refuses the key."""
+    """Return a key as the string that kubectl converts it to, or None if kubectl rejects it."""
     key = key.resolved()
     if key.kind != "scalar":
         return None
@@ -77,7 +77,7 @@ class _Constructor:
         return mapping
 
     def _fill(self, mapping: dict[str, Any], node: Node) -> None:
-        """Set the entries of `node` in order. A merge key acts where it stands: it overwrites what came before it."""
+        """Set the entries of `node` in order. A merge key overwrites the keys before it."""
         seen: dict[str, Node] = {}
         is_second = False
         for key, value in node.pairs():
@@ -86,13 +86,13 @@ class _Constructor:
             elif (name := self._key(key)) is not None:
                 if name in seen and not is_second:
                     self._duplicate(name, key, seen[name])
-                    # The rest are the keys of another document, whose `---` is missing.
+                    # The remaining keys belong to another document whose `---` is missing.
                     is_second = name == "apiVersion"
                 seen.setdefault(name, key)
                 mapping[name] = self.value(value)
 
     def _merge(self, mapping: dict[str, Any], value: Node) -> None:
-        # A list of mappings must be written in place: an alias may stand for a mapping only (decode.go merge).
+        # A list of mappings must be inline: an alias may only refer to a mapping (decode.go merge).
         sources = value.children if value.kind == "sequence" else [value]
         for source in reversed(sources):
             if source.resolved().kind == "mapping":
@@ -157,7 +157,7 @@ class _Constructor:
         line = self.chunk.source(first.index).line
         message = f"the key {name!r} is already in this mapping, on line {line}"
         hint = "keep one of the two; kubectl would silently use the last"
-        # Only whole objects have an apiVersion, so a second one mostly starts a document of its own.
+        # Only top-level objects have an apiVersion, so a second one usually starts another document.
         self._report("DuplicateKey", key, message, _SEPARATE if name == "apiVersion" else hint)
 
     def _unsupported_tag(self, node: Node) -> None:
@@ -169,6 +169,6 @@ class _Constructor:
 
 
 def _shown(node: Node) -> str:
-    """A tag as it is written: `!!int` or `!mine`."""
+    """Format a tag as in YAML: `!!int` or `!mine`."""
     tag = node.tag or ""
     return f"!!{tag.removeprefix(_PREFIX)}" if tag.startswith(_PREFIX) else tag

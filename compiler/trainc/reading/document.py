@@ -1,4 +1,4 @@
-"""A document as it was read: what every later stage is given, with a way back to its place in the file."""
+"""A document as it was read, with a way to find source positions."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from trainc.startup.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One mapping out of one file.
+    """A mapping from a file.
 
-    `locate(path)` is where `path` stands in that file: the key of a mapping's entry, the first character of a
-    list's item; for a path that does not exist, its nearest ancestor that does; None where there is no text.
-    It reads the text again at its first call, so call it only for a diagnostic.
-    `before` is the document as it was read, where overlays have changed it since.
+    `locate(path)` returns the position of `path` in the file: the key of a mapping entry or the first character of a
+    list item. If the path does not exist, it returns the position of its nearest existing ancestor, and None for
+    documents without a file. The first call parses the text again, so only call it for diagnostics. `before` is the
+    original document if overlays have changed it.
     """
 
     data: dict[str, Any]
@@ -26,11 +26,11 @@ class Document:
 
     @classmethod
     def of(cls, data: dict[str, Any]) -> Document:
-        """A document that was handed over as data and stands in no file."""
+        """Create a document from data that was not read from a file."""
         return cls(data, "", _nowhere)
 
     def place(self, finding: Finding, label: str = "") -> Diagnostic:
-        """A finding about this document as a diagnostic, under its own label or another."""
+        """Convert a finding about this document to a diagnostic; `label` overrides the name of the object."""
         return Diagnostic(
             finding.code,
             finding.severity,
@@ -43,7 +43,7 @@ class Document:
 
 
 def label_of(data: Mapping[str, Any]) -> str:
-    """`kind namespace/name` as far as the document says: what diagnostics call it."""
+    """Return `kind namespace/name` for diagnostics, without the parts that are missing."""
     metadata = data.get("metadata")
     known = metadata if isinstance(metadata, dict) else {}
     name = "/".join(str(known[part]) for part in ("namespace", "name") if known.get(part))

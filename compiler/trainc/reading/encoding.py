@@ -1,4 +1,4 @@
-"""Bytes to text: the encodings that kubectl reads, and the characters that no document may hold."""
+"""Decodes files like kubectl, and finds characters that YAML does not allow."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from trainc.reading.chunk import Chunk
 from trainc.startup.patterns import pattern
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_LOST = "\ud800"  # Marks the place where decoding had to stop.
+_LOST = "\ud800"  # Marks the position of a decoding error.
 _FORBIDDEN = pattern("[^\t\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def decode(data: bytes) -> str:
-    """The text of a file, its line ends made `\\n`. Bytes that are no text become lone surrogates, one each."""
+    """Decode a file and normalize line endings to `\\n`. Each undecodable byte becomes a lone surrogate."""
     if data.startswith(_UTF16):
         text = _decode_utf16(data)
     else:
@@ -23,7 +23,7 @@ def decode(data: bytes) -> str:
 
 
 def encode(text: str) -> bytes:
-    """Bytes that `decode` makes the same text of, or one that is refused at the same place."""
+    """Encode text so that `decode` returns the same text, or text that is rejected at the same position."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -31,8 +31,8 @@ def encode(text: str) -> bytes:
 
 
 def damage(chunk: Chunk) -> Diagnostic | None:
-    """The error about the first character that is no text or that YAML does not allow."""
-    # Nearly all text is ASCII, and is found to be harmless sooner than the pattern is compiled.
+    """Return an error for the first character that could not be decoded or that YAML does not allow."""
+    # Almost all text is ASCII, and this check is faster than compiling the pattern.
     if chunk.text.isascii() and chunk.text.replace("\n", "").replace("\t", "").isprintable():
         return None
     if (found := _FORBIDDEN.search(chunk.text)) is None:

@@ -1,4 +1,4 @@
-"""The parser of YAML events: libyaml's where PyYAML was built with it, PyYAML's own elsewhere."""
+"""The YAML event parser: libyaml's if PyYAML was built with it, otherwise the one in pure Python."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ else:
         from yaml.scanner import Scanner, ScannerError
 
         class EventParser(Reader, Scanner, Parser):
-            """PyYAML's own parser: the same events, many times slower. What only one of the two reads, this one refuses."""
+            """PyYAML's own parser, many times slower. Rejects anything that only one of the parsers accepts."""
 
             def __init__(self, text: str) -> None:
                 Reader.__init__(self, text)
@@ -23,14 +23,14 @@ else:
                 Parser.__init__(self)
 
             def scan_to_next_token(self) -> None:
-                """Pass over a tab where libyaml does: anywhere but where it would indent (yaml/libyaml, scanner.c)."""
+                """Skip tabs where libyaml does: anywhere except in indentation (yaml/libyaml, scanner.c)."""
                 super().scan_to_next_token()
                 while self.peek() == "\t" and (self.flow_level or not self.allow_simple_key):
                     self.forward()
                     super().scan_to_next_token()
 
             def get_event(self) -> object:
-                """The next event, None after the last. Refuses half a surrogate pair, as libyaml does."""
+                """Return the next event, or None at the end. Rejects unpaired surrogates, like libyaml."""
                 event = super().get_event()
                 try:
                     getattr(event, "value", "").encode()

@@ -1,6 +1,7 @@
-"""Foreign files: what lies in a folder beside TrainJobs, told from names and bytes alone, before anything is parsed.
+"""Skips unrelated files by name and content before parsing.
 
-Helm charts, playbooks and other YAML that is not plain YAML, or not Kubernetes', thereby cost nothing and break nothing.
+Helm charts, playbooks, and other YAML that is not plain YAML or not for Kubernetes therefore cost no time and cause no
+errors.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from trainc.diagnostics import Diagnostic
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
-# A document that trainc has a use for holds one of these: its API group, or, where that was forgotten or is not wanted,
-# as in a fragment, a word of Trainer's own.
+# Every relevant document contains one of these: its API group, or, if that is missing (for example in a fragment), a
+# word that is specific to Trainer.
 _WORDS = (
     b"kubeflow.org",
     b"jobset.x-k8s.io",
@@ -30,7 +31,7 @@ _WORDS = (
     b"podTemplateOverrides",
     b"replicatedJobs",
 )
-# What a template may take its words from.
+# Statements with which a template may load the words from other files.
 _TAKEN_IN = (b"include", b"import", b"extends")
 _OTHER_ENCODINGS = (b"\xff\xfe", b"\xfe\xff")
 _NEAR_NAME = pattern(r"(?i)\.(?:ya?ml|json)\b|\.te?mpl$|\.tpl$|\.gotmpl$")
@@ -39,13 +40,13 @@ _OURS = pattern(rb"(?m)^kind:[ \t]*[\"']?(TrainJob|TrainingRuntime|ClusterTraini
 
 @dataclass(frozen=True, slots=True)
 class Exclude:
-    """The globs of `exclude` in trainc.yaml, over paths from its `folder`. A file that is named is never excluded."""
+    """The `exclude` globs in trainc.yaml, relative to `folder`. Paths on the command line are never excluded."""
 
     folder: str = ""
     globs: tuple[str, ...] = ()
 
     def __call__(self, path: str) -> bool:
-        """Whether a path that a walk has met is left out."""
+        """Return whether to skip a path found in a directory."""
         if not self.globs:
             return False
         from trainc.diagnostics.globs import matches
@@ -55,13 +56,13 @@ class Exclude:
 
 
 def is_unrelated(data: bytes, *, template: bool = False) -> bool:
-    """Whether nothing in a file can be meant for trainc."""
+    """Return whether a file contains nothing that is relevant to trainc."""
     words = (*_WORDS, *_TAKEN_IN) if template else _WORDS
     return not (any(word in data for word in words) or b"\0" in data[:64] or data.startswith(_OTHER_ENCODINGS))
 
 
 def unrelated_files(count: int, paths: Sequence[str]) -> Diagnostic:
-    """The info that counts them."""
+    """Create the info that reports the number of skipped files."""
     files = f"{count:,} file{'' if count == 1 else 's'}"
     who = "it mentions" if count == 1 else "they mention"
     message = f"skipped {files} in {', '.join(paths)}: {who} none of the API groups that trainc reads"
@@ -69,12 +70,12 @@ def unrelated_files(count: int, paths: Sequence[str]) -> Diagnostic:
 
 
 def has_near_name(name: str) -> bool:
-    """Whether a file that is not read is called as if it should be: `llm.yaml.bak`, `llm.yml.txt`, `llm.tpl`, `LLM.YAML`."""
+    """Return whether an ignored file looks misnamed: `llm.yaml.bak`, `llm.yml.txt`, `llm.tpl`, `LLM.YAML`."""
     return _NEAR_NAME.search(name) is not None
 
 
 def near_file(path: str, data: bytes) -> Diagnostic | None:
-    """What to say of a file with such a name, if it holds a document of ours."""
+    """Create an info about a misnamed file if it contains one of our documents."""
     found = _OURS.search(data)
     if found is None:
         return None

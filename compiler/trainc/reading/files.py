@@ -1,6 +1,6 @@
-"""Paths to documents: which files are read, under which names, and what is wrong with a path itself."""
+"""Finds and reads input files, and reports problems with paths."""
 
-# os.path, not pathlib: it keeps paths as the user wrote them, and starts faster.
+# os.path keeps paths as the user wrote them, and imports faster than pathlib.
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from trainc.reading.opening import read_file as read_bytes
 from trainc.reading.yaml_reader import read_documents
 from trainc.startup.records import dataclass
 
-# Files as they were read: each path as it was given, and its bytes.
+# Files that were read: each path as given, and its bytes.
 Texts: TypeAlias = list[tuple[str, bytes]]
 
 STDIN = "-"
 OVERLAY_FILE = "overlay.yaml"
-# What a folder is searched for.
+# Suffixes of the files to read in directories.
 TEMPLATE_SUFFIXES = (".yaml.j2", ".yml.j2", ".json.j2")
 READ_SUFFIXES = (".yaml", ".yml", ".json", *TEMPLATE_SUFFIXES)
-# The settings of trainc itself, which lie among its input.
+# trainc's own settings, which are among the input files.
 _OF_OUR_OWN = ("trainc.yaml",)
 _MOST_OF_NEAR = 1_000_000
 
@@ -46,13 +46,16 @@ def read_paths(  # noqa: PLR0913 - all but two go by their names
     exclude: Exclude = Exclude(),
     everything: bool = False,
 ) -> tuple[list[Document], list[Diagnostic]]:
-    """The documents of every file under `paths`, in order, and everything that is wrong with them.
+    """Read the documents of all files under `paths`, in order; return them and all problems.
 
-    A folder is walked in the order of its names for .yaml, .yml and .json; what is hidden, the folder `skip`, what
-    `exclude` says, folders of overlays, and unless `everything` is wanted foreign files are left out. `-` is `stdin`. A file that is met twice, be it through a link, is read once. A
-    link that leaves the folder it was found under is refused unless the limits allow it. Templates (.yaml.j2 and so on)
-    are rendered with `values`. What was read is added to `texts`; `step` is told of each file. `already` is how many
-    documents other calls have brought.
+    Directories are searched in order of file names for .yaml, .yml and .json files and templates (.yaml.j2 and so on).
+    Skipped are hidden files, the directory `skip`, paths that match `exclude`, overlay directories, and, unless
+    `everything` is set, unrelated files. `-` reads `stdin`. A file that is reachable in several ways (for example
+    through a symlink) is read once. Symlinks that leave the input directory are rejected unless the
+    limits allow it.
+
+    Templates are rendered with `values`. The contents of all files are appended to `texts`, and `step` is called for
+    each file. `already` is the number of documents read by other calls, which count towards the limit.
     """
     walk = Walk(skip, limits, exclude)
     documents: list[Document] = []
@@ -77,7 +80,7 @@ def read_paths(  # noqa: PLR0913 - all but two go by their names
 def read_file(
     data: bytes, file: str, limits: Limits, values: Mapping[str, Any], *, already: int = 0
 ) -> tuple[list[Document], list[Diagnostic]]:
-    """The documents of one file and everything that is wrong with it; `already` is how many others have brought."""
+    """Read the documents of one file and all problems; `already` is the number of documents read elsewhere."""
     if file.endswith(TEMPLATE_SUFFIXES):
         from trainc.reading.templates import read_template
 
@@ -86,14 +89,14 @@ def read_file(
 
 
 def is_overlay_folder(path: str) -> bool:
-    """Whether a folder holds an overlay."""
+    """Return whether a directory contains an overlay."""
     return os.path.isfile(os.path.join(path, OVERLAY_FILE))
 
 
 class Walk:
-    """One run over the paths: remembers what it has met, and collects what is wrong.
+    """A walk over input paths that remembers visited files and collects problems.
 
-    `overlays` are the folders of overlays that it has passed over.
+    `overlays` lists the overlay directories that were skipped.
     """
 
     def __init__(
@@ -104,11 +107,11 @@ class Walk:
         self._limits = limits
         self._exclude = exclude
         self._foreign = 0
-        # What is never entered again, by real path: the output folder from the start, then all that was met.
+        # Real paths that must not be visited (again): first the output directory, then everything visited.
         self._met = set() if skip is None else {os.path.realpath(skip)}
 
     def files(self, path: str) -> Iterator[str]:
-        """The files that `path`, as the user gave it, stands for."""
+        """Yield the files at `path`, which is a path from the command line."""
         try:
             folder = path != STDIN and stat.S_ISDIR(os.stat(path).st_mode)
         except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -122,7 +125,7 @@ class Walk:
                 yield path
 
     def read(self, file: str, stdin: BinaryIO | None) -> bytes | None:
-        """The bytes of a file; None, and a diagnostic, if they cannot be had."""
+        """Return the content of a file, or None (with a diagnostic) if it cannot be read."""
         try:
             if file == STDIN:
                 return read_bounded(stdin, self._limits.file_bytes) if stdin else b""
@@ -132,14 +135,14 @@ class Walk:
             return None
 
     def skips(self, file: str, path: str | os.PathLike[str], data: bytes) -> bool:
-        """Whether a file that was found under `path`, and not named, is foreign."""
+        """Return whether to skip a file as unrelated; never true for files given on the command line."""
         if file == os.fspath(path) or not is_unrelated(data, template=file.endswith(TEMPLATE_SUFFIXES)):
             return False
         self._foreign += os.path.basename(file) not in _OF_OUR_OWN
         return True
 
     def skipped_files(self, paths: Sequence[str | os.PathLike[str]]) -> list[Diagnostic]:
-        """The info that counts the foreign files under `paths`, if there were any."""
+        """Return the info with the number of unrelated files under `paths`, if there were any."""
         return (
             [unrelated_files(self._foreign, [shown_path(os.fspath(path)) for path in paths])] if self._foreign else []
         )
@@ -154,7 +157,7 @@ class Walk:
                 if not self._is_inside(entry, real_root):
                     continue
                 if path != root and is_overlay_folder(path):
-                    self.overlays.append(path)  # An overlay's patches are no documents of their own.
+                    self.overlays.append(path)  # The patches of an overlay are not documents.
                 elif self._is_new(entry.real):
                     waiting += (found for found in self._entries(entry) if not self._exclude(found.path))
             elif not path.endswith(READ_SUFFIXES):
@@ -167,13 +170,13 @@ class Walk:
                     self._unreadable(path, "it is not a regular file")
 
     def _near(self, path: str) -> None:
-        """A file that is not read for its name only."""
+        """Report a misnamed file if it contains one of our documents."""
         with suppress(OSError):
             found = near_file(shown_path(path), read_bytes(path, _MOST_OF_NEAR))
             self.diagnostics += [found] if found is not None else []
 
     def _entries(self, folder: _Entry) -> list[_Entry]:
-        """What a folder holds, the last name first: the next one to look at is taken from the end."""
+        """Return the entries of a directory in reverse order, because the caller pops them from the end."""
         try:
             with os.scandir(folder.path) as found:
                 shown = [entry for entry in found if not entry.name.startswith(".")]
@@ -204,7 +207,7 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """Something in a folder: a link counts as what it leads to. `real` is its path without links."""
+    """A directory entry after resolving symlinks; `real` is its real path."""
 
     path: str
     real: str
@@ -213,10 +216,10 @@ class _Entry:
 
 
 def _entry(found: os.DirEntry[str], real_folder: str) -> _Entry:
-    # What is no link needs no look at the disk: a folder of ten thousand files is met in one go.
+    # Only symlinks need a system call, so large directories are fast.
     if found.is_symlink():
         return _Entry(found.path, os.path.realpath(found.path), os.path.isdir(found.path), os.path.isfile(found.path))
-    real = real_folder.removesuffix(os.sep) + os.sep + found.name  # The top of a disk ends with the separator.
+    real = real_folder.removesuffix(os.sep) + os.sep + found.name  # The root directory already ends with a separator.
     return _Entry(found.path, real, found.is_dir(), found.is_file())
 
 
@@ -240,9 +243,9 @@ def _no_such_path(path: str) -> Diagnostic:
 
 
 def shown_path(path: str) -> str:
-    """A path as diagnostics name it: forward slashes, without the `.` of the default folder, always printable."""
+    """Format a path for diagnostics: forward slashes, no leading `./`, always printable."""
     text = path.replace(os.sep, "/")
     if text.startswith("./") and text != "./-":
-        # What begins with a slash then would be another file.
+        # Leave no leading slash, which would make it a different, absolute path.
         text = text.removeprefix("./").lstrip("/")
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

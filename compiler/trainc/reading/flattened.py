@@ -1,6 +1,6 @@
-"""Text that lost its indentation, as a copy from a web page does: one clear error in place of many odd ones.
+"""Detects lost indentation, for example after copying from a web page, to report one clear error instead of many.
 
-Such text still looks like YAML, and may even parse: `spec:` is then empty and its fields stand beside it.
+Such text still looks like YAML and may even parse, but `spec:` is empty and its fields are next to it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from trainc.startup.patterns import pattern
 _CONTENT = pattern(r"(?m)^([ \t]*)([^\s#].*)$")
 _EMPTY_KEY = pattern(r"[\w./-]+:\s*(?:#.*)?")
 _KEY = pattern(r"[\w./-]+(?=:(?:\s|$))")
-# Fields that stand beside each other in any manifest, so that one after an empty one shows nothing.
+# Fields that are siblings in any manifest, so one of them after an empty one is no evidence.
 _ROOT_KEYS = frozenset(("apiVersion", "kind", "metadata", "spec", "status", "data"))
 
 
 def find_lost_indentation(chunk: Chunk) -> Diagnostic | None:
-    """The error `FlattenedYAML` if every line of the document starts in one column though keys are left empty."""
+    """Return the error `FlattenedYAML` if all lines start in the same column although some keys are empty."""
     lines = list(_CONTENT.finditer(chunk.text))
     if len({len(line[1]) for line in lines}) != 1:
         return None

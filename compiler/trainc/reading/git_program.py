@@ -1,6 +1,6 @@
-"""The only program that trainc runs to read its input: `git`, with fixed arguments and without a shell.
+"""Runs `git`, the only program that trainc uses to read input, with fixed arguments and without a shell.
 
-It looks revisions up and prints their files; it changes nothing in the repository and fetches nothing.
+It only looks up revisions and prints files. It never changes the repository or fetches anything.
 """
 
 from __future__ import annotations
@@ -15,14 +15,17 @@ from typing import IO
 from trainc.diagnostics import CompileError, Diagnostic
 
 _BLOCK = 1 << 16
-# Prompts and downloads are for people; a partial clone answers with what it has.
+# No prompts, and no downloads: a partial clone uses the objects that it has.
 _ENVIRONMENT = {"GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
 REVISION_HINT = "use a commit, tag or branch of the current repository, as in git:HEAD~1 or git:main:jobs"
 
 
 @contextmanager
 def git_output(folder: str, arguments: Iterable[str], given: bytes = b"") -> Iterator[IO[bytes]]:
-    """What git prints, while it does; it is ended where the rest is not wanted. CompileError if it fails."""
+    """Run git and yield its output as a stream.
+
+    Kills git if the block raises. Raises CompileError if git fails.
+    """
     with TemporaryFile() as requested, TemporaryFile() as errors:
         requested.write(given)
         requested.seek(0)
@@ -46,7 +49,7 @@ def git_output(folder: str, arguments: Iterable[str], given: bytes = b"") -> Ite
 
 
 def run_git(folder: str, arguments: Iterable[str]) -> bytes:
-    """What git prints. CompileError if it fails."""
+    """Run git and return its output. Raises CompileError if git fails."""
     try:
         done = subprocess.run(  # noqa: S603 - fixed arguments; a revision follows --end-of-options
             _command(folder, arguments), stdin=subprocess.DEVNULL, capture_output=True, check=False, env=_environment()
@@ -76,5 +79,5 @@ def _cannot_run_git(error: OSError) -> CompileError:
 
 
 def refused(message: str, hint: str = REVISION_HINT) -> CompileError:
-    """Why a revision cannot be read."""
+    """Create the error for a revision that cannot be read."""
     return CompileError([Diagnostic("NoSuchRevision", "error", message, hint)])

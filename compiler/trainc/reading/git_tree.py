@@ -1,6 +1,6 @@
-"""The files of a git revision, written to a folder from which they are read as any others."""
+"""Extracts the files of a git revision to a directory, from which they are read like any others."""
 
-# os.path, not pathlib: it starts faster.
+# os.path imports faster than pathlib.
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from trainc.startup.records import dataclass
 _LINK = "120000"
 _FILE = "100"
 _BLOCK = 1 << 16
-# Linux' PATH_MAX.
+# PATH_MAX on Linux.
 _LONGEST_LINK = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """The repository around a folder: its top, and the folder's path from there, empty for the top itself."""
+    """The top directory of a repository, and the path of a directory relative to it (empty for the top itself)."""
 
     top: str
     prefix: str
@@ -38,7 +38,7 @@ class _Entry:
 
 
 def repository_of(folder: str) -> Repository:
-    """The repository that `folder` is in. CompileError where there is none, or no git."""
+    """Return the repository that contains `folder`. Raises CompileError if there is none or git is missing."""
     try:
         output = run_git(folder, ["rev-parse", "--show-toplevel", "--show-prefix"])
     except CompileError as error:
@@ -50,7 +50,7 @@ def repository_of(folder: str) -> Repository:
 
 
 def commit_of(repository: Repository, revision: str) -> str:
-    """The commit that a revision stands for. CompileError if there is none."""
+    """Resolve a revision to a commit. Raises CompileError if it does not exist."""
     try:
         return (
             run_git(repository.top, ["rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}"])
@@ -64,7 +64,7 @@ def commit_of(repository: Repository, revision: str) -> str:
 
 
 def published_commit(folder: str) -> tuple[str, str] | None:
-    """Where others fetch the repository around `folder`, and its commit; None where they cannot have that commit."""
+    """Return (URL, commit) of the checkout around `folder`, or None if others cannot fetch it."""
     try:
         if not run_git(folder, ["branch", "--remotes", "--contains", "HEAD"]).strip():
             return None
@@ -78,16 +78,16 @@ def published_commit(folder: str) -> tuple[str, str] | None:
 def write_revision(
     repository: Repository, revision: str, target: str, limits: Limits, paths: Sequence[str] = ()
 ) -> bool:
-    """Write what trainc may read of `revision` (a commit, tag or branch) below the folder `target`.
+    """Extract the input files of `revision` (a commit, tag or branch) to the directory `target`.
 
-    Those are the YAML, JSON and template files, and links; where `paths` names some, from the repository's top, those
-    at or below them. What is there already stays. Returns whether there are links. CompileError if there is no such
-    revision, and where it holds more than the limits allow, which is known before a file of it is read.
+    Extracts YAML, JSON and template files and symlinks. `paths`, relative to the top of the repository, restricts this
+    to files at or below them. Existing files are kept. Returns whether there are symlinks. Raises CompileError if the
+    revision does not exist or exceeds the limits; the limits are checked before any content is read.
     """
     commit = commit_of(repository, revision)
     entries = [entry for entry in _listed(repository.top, commit, limits, paths) if _is_wanted(entry)]
     _check_places(entries)
-    # Links come last, so that no file is written through one; and none is made through another.
+    # Symlinks come last, so that no file is written through one and no symlink is created through another.
     entries.sort(key=lambda entry: entry.mode == _LINK)
     new = [entry for entry in entries if not os.path.lexists(_place(target, entry))]
     for entry, content in _contents(repository.top, new, limits):
@@ -102,9 +102,10 @@ def write_revision(
 def find_changed_files(
     repository: Repository, commit: str, texts: Mapping[str, bytes], limits: Limits
 ) -> dict[str, bytes | None]:
-    """The files of `texts`, by their path from the top, that a commit has otherwise: their bytes there, None without any.
+    """Return the files of `texts` (by path from the top) that differ in a commit, with their content there or None.
 
-    Nothing is written, and no program that the repository configures, such as a filter, is run. CompileError as above.
+    Writes nothing, and runs no programs configured in the repository, such as filters. Raises CompileError like
+    `write_revision`.
     """
     prefix = repository.prefix
     below = [prefix] if prefix and all(path.startswith(f"{prefix}/") for path in texts) else []
@@ -116,7 +117,7 @@ def find_changed_files(
 
 
 def _blob(data: bytes, like: _Entry) -> bytes:
-    """What git calls a file with these bytes."""
+    """Return the git object ID of a file with this content."""
     import hashlib
 
     algorithm = (
@@ -143,7 +144,7 @@ def _place(target: str, entry: _Entry) -> str:
 
 
 def _check_places(entries: Sequence[_Entry]) -> None:
-    """Refuse a tree in which a path stands twice or leads through a link, on disks that take X for x as well."""
+    """Reject trees with duplicate paths or paths through symlinks, also on case-insensitive file systems."""
     links = {_folded(entry.path) for entry in entries if entry.mode == _LINK}
     met: set[str] = set()
     for entry in entries:
@@ -160,7 +161,7 @@ def _folded(path: str) -> str:
 
 
 def _listed(top: str, commit: str, limits: Limits, paths: Sequence[str]) -> Iterator[_Entry]:
-    """Every entry of a commit's tree, read as git prints it: a tree of equal trees has millions."""
+    """Yield all entries of a commit's tree. Streams the output, since a malicious tree can have millions of entries."""
     wanted = [path for path in paths if path not in ("", os.curdir)]
     listing = ["ls-tree", "-r", "-z", "--full-tree", commit, "--", *(wanted if len(wanted) == len(paths) else ())]
     left, rest = limits.file_bytes, b""
@@ -190,7 +191,7 @@ def _is_wanted(entry: _Entry) -> bool:
 
 
 def _contents(top: str, entries: Sequence[_Entry], limits: Limits) -> Iterator[tuple[_Entry, bytes]]:
-    """Each entry with its bytes, one at a time; refused as a whole where sizes or numbers are beyond the limits."""
+    """Yield entries with their content, one at a time, after checking the limits for all of them."""
     if not entries:
         return
     if len(entries) > limits.documents:
@@ -213,7 +214,7 @@ def _contents(top: str, entries: Sequence[_Entry], limits: Limits) -> Iterator[t
 
 
 def _size(entry: _Entry, head: bytes) -> int:
-    """What git says about an object before its bytes."""
+    """Parse the header that git prints before the content of an object."""
     words = head.split()
     if len(words) != 3 or words[1] != b"blob":
         raise refused(f"git has no content for {entry.path}: {head.decode(errors='replace').strip()}")

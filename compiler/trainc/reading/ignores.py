@@ -1,4 +1,4 @@
-"""Ignore comments: `# trainc: ignore[Code, Other] reason`, on the line that a diagnostic is about or above it."""
+"""Ignore comments: `# trainc: ignore[Code, Other] reason`, on the line of a diagnostic or above it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _CODE = pattern(r"[^\s,]+")
 
 
 class Comments:
-    """The ignore comments of each file, read when they are first asked for. `stdin` is the text of `-`."""
+    """The ignore comments of each file, read on demand. `stdin` is the content of `-`."""
 
     def __init__(self, stdin: bytes = b"") -> None:
         self._stdin = stdin
         self._found: dict[str, Sequence[Ignore]] = {}
 
     def __call__(self, file: str) -> Sequence[Ignore]:
-        """Those of one file; none where it cannot be read."""
+        """Return the ignore comments of a file; empty if it cannot be read."""
         if file not in self._found:
             self._found[file] = tuple(ignores_of(self._text(file), file))
         return self._found[file]
@@ -38,7 +38,7 @@ class Comments:
 
 
 def ignores_of(data: bytes, file: str) -> Iterator[Ignore]:
-    """The ignore comments in the bytes of a file, a code each; the code is empty where the comment names none."""
+    """Yield an `Ignore` per code in the comments of a file; the code is empty if a comment has none."""
     if _WORD.encode() not in data and b"\0" not in data[:4]:
         return
     try:
@@ -59,7 +59,7 @@ def ignores_of(data: bytes, file: str) -> Iterator[Ignore]:
 
 
 def _next_line(lines: Sequence[str], number: int) -> int:
-    """The number of the first line after line `number` that is neither empty nor a comment."""
+    """Return the number of the first line after `number` that is neither empty nor a comment."""
     for later in range(number, len(lines)):
         if lines[later].strip() and not lines[later].lstrip().startswith("#"):
             return later + 1
@@ -67,7 +67,7 @@ def _next_line(lines: Sequence[str], number: int) -> int:
 
 
 def check_ignores(ignores: Iterable[Ignore], found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    """What there is to say of comments, given every diagnostic there was: those ignored stand at their comment."""
+    """Check ignore comments against all diagnostics, including ignored ones, whose source is their comment."""
     used = {diagnostic.source for diagnostic in found if diagnostic.severity == "ignored"}
     for ignore in ignores:
         hint = unknown_code(ignore.code)

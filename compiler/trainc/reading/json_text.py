@@ -1,7 +1,7 @@
-"""JSON to values. What begins with `{` is JSON first, one object after the other, and YAML only where that fails.
+"""Reads JSON. A document that starts with `{` is read as a sequence of JSON objects, and as YAML only if that fails.
 
-As kubectl has it (k8s.io/apimachinery pkg/util/yaml YAMLOrJSONDecoder). It matters for strings: JSON pairs surrogate
-escapes, which YAML refuses, and knows no line ends beyond ASCII.
+This matches kubectl (k8s.io/apimachinery pkg/util/yaml YAMLOrJSONDecoder). It matters for strings: JSON combines
+surrogate pairs, which YAML rejects, and does not treat any non-ASCII characters as line breaks.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _TWO_ESCAPES = r"\\u0020\\u0020"
 
 
 def read_objects(chunk: Chunk, depth: int) -> Iterator[tuple[Any, Chunk]]:
-    """Each leading object with its own text; last, None with the text that is left, which is to be read as YAML.
+    """Yield each leading object with its text, and finally None with the remaining text, to be read as YAML.
 
-    Left, too, is what JSON would accept and trainc refuses, so that the reader of YAML says why: a key twice, too
-    much depth, half a surrogate pair. In the texts, surrogate pairs have become escapes that YAML can read.
+    The remaining text includes JSON that trainc rejects (duplicate keys, excessive depth, lone surrogates), so that the
+    YAML reader reports the problem. Surrogate pairs in the texts are replaced with escapes that YAML accepts.
     """
     decoder = json.JSONDecoder(
         object_pairs_hook=_unique, parse_int=_number, parse_float=_number, parse_constant=_number

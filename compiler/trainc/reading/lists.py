@@ -1,4 +1,4 @@
-"""`List` kinds taken apart, as kubectl does: one document per item."""
+"""Expands `List` kinds to one document per item, like kubectl."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from trainc.diagnostics import Path
 
 
 def items(value: Any) -> Iterator[tuple[Path, Any]]:
-    """The objects that `value` is or lists, each with its path inside `value`. Lists inside lists are opened, too."""
+    """Yield each object in `value` with its path. Nested lists are expanded too."""
     kind = value.get("kind") if isinstance(value, dict) else None
     if not isinstance(kind, str) or not kind.endswith("List") or not isinstance(value.get("items"), list):
         yield (), value
@@ -20,7 +20,7 @@ def items(value: Any) -> Iterator[tuple[Path, Any]]:
 
 
 def _named(item: Any, parent: dict[str, Any]) -> Any:
-    """An item of a `TrainJobList` is a TrainJob even if it does not say so; one of a plain `List` says so itself."""
+    """Add the kind to an item of a typed list such as `TrainJobList`; items of a plain `List` have their own."""
     kind = parent["kind"].removesuffix("List")
     if not kind or not isinstance(item, dict) or item.get("kind"):
         return item

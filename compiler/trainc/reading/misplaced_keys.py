@@ -1,4 +1,4 @@
-"""Keys that stand in a column where no mapping has its keys: which key they belong beside, as far as it can be told."""
+"""Finds out where a wrongly indented key belongs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FIELD_LINE = pattern(r"(?P<indent>(?:[ ]*-[ ]+)?[ ]*)(?P<key>[\w./-]+):[ ]+(?![
 
 @dataclass(frozen=True, slots=True)
 class MisplacedKey:
-    """A key at `index` of the text, what is wrong with its column, and how to mend it."""
+    """A key at `index` of the text, with a message and a hint about its indentation."""
 
     index: int
     message: str
@@ -22,7 +22,7 @@ class MisplacedKey:
 
 
 def misplaced_key(text: str, index: int) -> MisplacedKey | None:
-    """The key on the line of `text[index]`, if the lines above it show where it should stand."""
+    """Explain the key on the line of `text[index]`, if the lines above show where it belongs."""
     start = text.rfind("\n", 0, index) + 1
     line = _KEY_LINE.match(text, start)
     above = [other for other in text[:start].splitlines() if other.strip() and not other.lstrip().startswith("#")]
@@ -32,9 +32,9 @@ def misplaced_key(text: str, index: int) -> MisplacedKey | None:
 
 
 def _under_a_dash(line: re.Match[str], above: list[str]) -> MisplacedKey | None:
-    """A field of a list's item in the column of the item's dash."""
+    """A field of a list item that is in the column of the item's dash."""
     column = len(line["indent"])
-    # Only the lines of the item, which stand deeper than its dash, may come between.
+    # Lines of the item itself are indented further than its dash.
     item = next((other for other in reversed(above) if len(other) - len(other.lstrip()) <= column), "")
     dash = _ITEM_LINE.match(item)
     if dash is None or len(dash["indent"]) != column:
@@ -48,7 +48,7 @@ def _under_a_dash(line: re.Match[str], above: list[str]) -> MisplacedKey | None:
 
 
 def _between(line: re.Match[str], above: list[str]) -> MisplacedKey | None:
-    """A key in a column between those of the mappings around it."""
+    """A key in a column between those of the surrounding mappings."""
     column = len(line["indent"])
     around: dict[int, str] = {}
     for other in reversed(above):
@@ -73,7 +73,7 @@ def _spaces(count: int) -> str:
 
 
 def _too_deep(line: re.Match[str], above: str) -> MisplacedKey | None:
-    """A key that stands deeper than the key above it, which has a value already."""
+    """A key that is indented under a key that already has a value."""
     field = _FIELD_LINE.match(above)
     if field is None or len(field["indent"]) >= len(line["indent"]):
         return None

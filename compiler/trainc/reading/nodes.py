@@ -1,4 +1,4 @@
-"""YAML text to a tree that keeps tags, aliases and places: what `construct` judges and `positions` searches."""
+"""Parses YAML to a tree that keeps tags, aliases and positions, for `construct` and `positions`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from trainc.reading.chunk import Chunk
 from trainc.reading.event_parser import EventParser
 from trainc.startup.records import dataclass, field
 
-# How many nodes aliases may stand for, per alias allowed: 400,000 by default, go.yaml.in/yaml/v2 decode.go's own bound.
+# The maximum number of nodes from aliases, per allowed alias: 400,000 by default, like go.yaml.in/yaml/v2 decode.go.
 _NODES_PER_ALIAS = 40
 
 Kind: TypeAlias = Literal["scalar", "sequence", "mapping", "alias"]
@@ -29,10 +29,10 @@ Kind: TypeAlias = Literal["scalar", "sequence", "mapping", "alias"]
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """One node. `children` of a mapping are its keys and values in turn; an alias has only its `target`.
+    """A YAML node. `children` of a mapping alternate between keys and values; an alias only has a `target`.
 
-    `index` counts characters from the start of the text. `plain` is whether the text decides on its own type.
-    `nodes`, `aliases` and `height` measure the tree below it, every alias expanded.
+    `index` is the character offset in the text. `plain` means that the type depends on the text alone. `nodes`,
+    `aliases` and `height` measure the tree with all aliases expanded.
     """
 
     kind: Kind
@@ -47,16 +47,16 @@ class Node:
     height: int = 0
 
     def resolved(self) -> Node:
-        """The node itself, or the one that its alias stands for."""
+        """Return the node itself, or the target of an alias."""
         return self.target or self
 
     def pairs(self) -> Iterator[tuple[Node, Node]]:
-        """Keys and values of a mapping."""
+        """Iterate over the (key, value) pairs of a mapping."""
         return zip(self.children[::2], self.children[1::2], strict=True)
 
 
 class RefusedError(Exception):
-    """The text is YAML, but no document that trainc reads."""
+    """The text is valid YAML, but not a document that trainc accepts."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(diagnostic.message)
@@ -64,7 +64,7 @@ class RefusedError(Exception):
 
 
 def compose(chunk: Chunk, limits: Limits) -> Node | None:
-    """The tree of the document in `chunk`; None if there is none. YAMLError or RefusedError where it cannot be read."""
+    """Parse a chunk; None if it has no document. Raises YAMLError or RefusedError if it cannot be read."""
     composer = _Composer(chunk, limits)
     parser = EventParser(chunk.text)
     while (event := parser.get_event()) is not None:
@@ -73,13 +73,13 @@ def compose(chunk: Chunk, limits: Limits) -> Node | None:
 
 
 class _Composer:
-    """Builds the tree event by event, with a stack of its own: depth is a limit, never a crash."""
+    """Builds the tree from events with an explicit stack, so that deep nesting cannot cause a RecursionError."""
 
     def __init__(self, chunk: Chunk, limits: Limits) -> None:
         self.chunk = chunk
         self.limits = limits
         self.anchors: dict[str, Node] = {}
-        self.open = [Node("sequence", 0)]  # Innermost last; the first stands for the stream.
+        self.open = [Node("sequence", 0)]  # Innermost last; the first entry is the stream.
         self.aliases = self.aliased_nodes = 0
 
     def take(self, event: Any) -> None:

@@ -1,7 +1,8 @@
-"""The one place that opens files for reading, less those that trainc ships: regular ones, and no more than a bound of each.
+"""The only module that opens files for reading, except for the files that trainc ships.
 
-Devices, pipes and sockets are refused before anything waits for them. A pipe that the shell has made for a command line
-is what its user has named, and is read. What an editor has not saved yet stands in for its file, while `unsaved` says so.
+Only regular files are opened, up to a size limit. Devices, pipes and sockets are rejected before a read could block.
+Pipes from process substitution are allowed, because the user passed them explicitly. Inside `unsaved`, the contents of
+editor buffers replace those of their files.
 """
 
 from __future__ import annotations
@@ -14,19 +15,19 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import BinaryIO
 
-# Beyond what POSIX has, which Windows does not.
+# Flags that do not exist on all platforms.
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 _BLOCK = 1 << 16
-# `trainc build <(helm template .)`; a path in a file cannot lead there, as it is in no repository.
+# `trainc build <(helm template .)`. Paths inside files cannot lead here, as this is outside any repository.
 _OF_THE_SHELL = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/")
-# The texts of files as an editor has them, by real path.
+# The contents of editor buffers by real path.
 _UNSAVED: ContextVar[Mapping[str, bytes] | None] = ContextVar("unsaved", default=None)
 
 
 @contextmanager
 def unsaved(texts: Mapping[str, bytes]) -> Iterator[None]:
-    """Read the files in `texts`, by real path, as they are there, and all others from the disk."""
+    """Within the context, read the files in `texts` (by real path) from there instead of from disk."""
     before = _UNSAVED.set(texts)
     try:
         yield
@@ -35,7 +36,7 @@ def unsaved(texts: Mapping[str, bytes]) -> Iterator[None]:
 
 
 def _as_edited(path: str | os.PathLike[str]) -> bytes | None:
-    """The text of a file that `unsaved` has."""
+    """Return the content of a file from `unsaved`, if present."""
     texts = _UNSAVED.get()
     if not texts or not any(os.path.basename(known) == os.path.basename(path) for known in texts):
         return None
@@ -43,15 +44,18 @@ def _as_edited(path: str | os.PathLike[str]) -> bytes | None:
 
 
 class NoRegularFileError(OSError):
-    """What is there is none of the files that are read: a device, a pipe, a link where none may be, or endless."""
+    """The path is not a file that trainc reads: a device, a pipe, a forbidden symlink, or too large."""
 
 
 def open_file(path: str | os.PathLike[str], *, links: bool = True) -> BinaryIO:
-    """A regular file, unbuffered; with `links=False` one that is no link itself. OSError for all others."""
+    """Open a regular file, unbuffered.
+
+    With `links=False`, the path itself must not be a symlink. Raises OSError if the file cannot be opened.
+    """
     name = os.fspath(path)
     if "\0" in name:
         raise NoRegularFileError(errno.EINVAL, "its name contains a NUL character", name)
-    if not links and os.path.islink(name):  # Where the system has no such flag.
+    if not links and os.path.islink(name):  # For platforms without O_NOFOLLOW.
         raise NoRegularFileError(errno.ELOOP, "it is a symbolic link", name)
     try:
         descriptor = os.open(name, _FLAGS | (0 if links else _NO_LINKS))
@@ -67,7 +71,7 @@ def open_file(path: str | os.PathLike[str], *, links: bool = True) -> BinaryIO:
 
 
 def read_file(path: str | os.PathLike[str], most: int, *, links: bool = True) -> bytes:
-    """All bytes of a file as `open_file` opens it; OSError where there are more than `most`."""
+    """Read a whole file via `open_file`. Raises OSError if it has more than `most` bytes."""
     if (edited := _as_edited(path)) is not None:
         return edited
     with open_file(path, links=links) as stream:
@@ -75,7 +79,7 @@ def read_file(path: str | os.PathLike[str], most: int, *, links: bool = True) ->
 
 
 def read_bounded(stream: BinaryIO, most: int, name: str = "-") -> bytes:
-    """All of a stream; OSError if that is more than `most` bytes, which something endless would be."""
+    """Read a whole stream. Raises OSError if it has more than `most` bytes, so endless streams are safe."""
     blocks: list[bytes] = []
     left = most
     while block := stream.read(_BLOCK):
@@ -87,5 +91,5 @@ def read_bounded(stream: BinaryIO, most: int, name: str = "-") -> bytes:
 
 
 def error_reason(error: OSError) -> str:
-    """Why something could not be opened, as a part of a sentence."""
+    """Return the reason for an OSError, to use in a sentence."""
     return (error.strerror or type(error).__name__).lower()

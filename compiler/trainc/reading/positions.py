@@ -1,4 +1,4 @@
-"""Field paths to places in the text: looked up only when a diagnostic needs one."""
+"""Maps field paths to source positions, on demand."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class Positions:
-    """The places of one chunk's fields. The text is parsed at the first question and kept as a tree.
+    """The positions of the fields in a chunk.
 
-    Nothing that parses is imported before: most compilations end without a question.
+    The text is parsed on the first call. Parser imports are local because most compilations never need a position.
     """
 
     __slots__ = ("_chunk", "_entries_of", "_limits", "_root")
@@ -28,7 +28,7 @@ class Positions:
         self._entries_of: dict[Node, dict[str, tuple[int, Node]]] = {}
 
     def find(self, path: Path) -> Source:
-        """The place of `path`: a mapping entry's key, a list's item; of its nearest ancestor if it does not exist."""
+        """Return the position of `path`: a mapping key or a list item, or the nearest existing ancestor."""
         node = self._root = self._root or self._compose()
         index = node.index
         for step in path:
@@ -44,18 +44,18 @@ class Positions:
 
         try:
             root = compose(self._chunk, self._limits)
-        except (YAMLError, RefusedError):  # JSON, whose strings may hold what YAML refuses.
+        except (YAMLError, RefusedError):  # JSON, whose strings may contain characters that YAML rejects.
             root = None
         return root or Node("scalar", 0)
 
     def _child(self, node: Node, step: str | int) -> tuple[int, Node] | None:
-        """Where the child at `step` is named, and the child."""
+        """Return the offset of the key or item at `step`, and the node."""
         if node.kind == "sequence" and isinstance(step, int) and 0 <= step < len(node.children):
             return node.children[step].index, node.children[step]
         return self._entries(node).get(step) if node.kind == "mapping" and isinstance(step, str) else None
 
     def _entries(self, mapping: Node) -> dict[str, tuple[int, Node]]:
-        """The entries of a mapping by key, merged ones included: the last one counts, as in `construct`."""
+        """Return the entries of a mapping by key, including merged ones; later ones win, like in `construct`."""
         from trainc.reading.construct import is_merge, key_text
 
         entries = self._entries_of.setdefault(mapping, {})
@@ -70,11 +70,11 @@ class Positions:
 
 @dataclass(frozen=True, slots=True)
 class Locator:
-    """`Document.locate` of the document that stands at `prefix` inside a chunk: a `List` holds several."""
+    """`Document.locate` for a document at `prefix` inside a chunk, for example an item of a `List`."""
 
     positions: Positions
     prefix: Path = ()
 
     def __call__(self, path: Path) -> Source:
-        """The place of `path`, as `Positions.find` has it."""
+        """Return the position of `path`; see `Positions.find`."""
         return self.positions.find((*self.prefix, *path))

@@ -1,4 +1,4 @@
-"""What was made of files, for as long as nobody writes them: for a process that reads the same files again and again."""
+"""A cache of results per file until the file changes, for long-running processes."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ Made = TypeVar("Made")
 
 
 class Remembered:
-    """By path: what was made of a file, and how the file looked before it was read.
+    """Results by path, together with the state of the file before it was read.
 
-    A file looks the same while its size, its place on the disk and the times of its last changes stay; what is written
-    twice within one tick of the clock, `forget` is for.
+    A file counts as unchanged if its size, inode and modification times are. Since that misses files written twice
+    within one tick of the clock, `forget` invalidates explicitly.
     """
 
     def __init__(self) -> None:
         self._made: dict[str, tuple[tuple[int, ...], Any]] = {}
 
     def forget(self, paths: Iterable[str]) -> None:
-        """Files with the names of these may have changed, however they look."""
+        """Invalidate all files with the same base name as one of `paths`."""
         names = set(map(os.path.basename, paths))
         self._made = {path: made for path, made in self._made.items() if os.path.basename(path) not in names}
 
     def recall(self, path: str, make: Callable[[], Made]) -> Made:
-        """What `make` gave for a file since it looks as it does; what is empty is made anew each time."""
+        """Return the cached result for a file, or call `make`. Empty results are not cached."""
         look, known = _look(path), self._made.get(path)
         if known is not None and known[0] == look:
             found: Made = known[1]

@@ -1,7 +1,7 @@
-"""Plain scalars to values, by the rules kubectl reads them with.
+"""Resolves plain scalars like kubectl.
 
-The rules are those of go.yaml.in/yaml/v2 resolve.go, followed by the way through JSON that sigs.k8s.io/yaml takes:
-a number without a fraction becomes an integer if it fits 64 bits and a float if not.
+Follows go.yaml.in/yaml/v2 resolve.go and the conversion through JSON in sigs.k8s.io/yaml: an integral number becomes an
+integer if it fits in 64 bits, and a float otherwise.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ _UINT64_END = 2**64
 
 
 class NotFiniteError(ValueError):
-    """The scalar is an infinity or no number, which JSON and therefore Kubernetes cannot hold."""
+    """The scalar is infinite or NaN, which JSON, and therefore Kubernetes, cannot represent."""
 
 
 def plain(text: str) -> Scalar:
-    """What kubectl reads for an unquoted scalar. NotFiniteError for `.inf` and `.nan`."""
+    """Return the value of an unquoted scalar. Raises NotFiniteError for `.inf` and `.nan`."""
     if text in WORDS:
         return WORDS[text]
     return number(text) if text[0] in NUMBER_START else text
 
 
 def number(text: str) -> str | int | float:
-    """The number that `text`, which begins as one, is; else `text` itself. NotFiniteError as in `plain`."""
+    """Parse text that starts like a number; returns `text` if it is not one. Raises NotFiniteError like `plain`."""
     if not _IN_NUMBERS.issuperset(text):
         return text
     if text.isdecimal() and len(text) < 19 and (text[0] != "0" or text == "0"):
@@ -54,14 +54,14 @@ def number(text: str) -> str | int | float:
 
 
 def integer(text: str) -> int | None:
-    """`text` as an integer of 64 bits, in any of Go's notations and with underscores anywhere; None if it is none."""
+    """Parse a 64-bit integer in any Go notation, with underscores anywhere; None if it is not one."""
     bare = text.replace("_", "")
     if (match := _INTEGER.fullmatch(bare)) is not None:
         digits, base = next((digits, base) for digits, base in zip(match.groups()[1:], _BASES, strict=True) if digits)
         if len(digits) > 64 and len(digits := digits.lstrip("0")) > 64:
             return None
         value = int(digits or "0", base) * (-1 if match[1] == "-" else 1)
-        unsigned_end = _UINT64_END if not match[1] else 0  # Go's ParseUint takes no sign.
+        unsigned_end = _UINT64_END if not match[1] else 0  # Go's ParseUint accepts no sign.
         return value if value in _INT64 or 0 <= value < unsigned_end else None
     if (match := _SIGNED_BINARY.fullmatch(bare)) is not None and (value := int(match[1], 2)) in _INT64:
         return value
@@ -69,7 +69,7 @@ def integer(text: str) -> int | None:
 
 
 def decimal(text: str) -> float | None:
-    """`text` as a decimal fraction; None if it is none or too large. NotFiniteError as in `plain`."""
+    """Parse a decimal number; None if it is not one or out of range. Raises NotFiniteError like `plain`."""
     match = _LEADING_POINT.fullmatch(text) if text[0] == "." else _DECIMAL.fullmatch(text.replace("_", ""))
     if match:
         value = float(match[0])
@@ -80,19 +80,19 @@ def decimal(text: str) -> float | None:
 
 
 def through_json(value: float) -> int | float:
-    """A number after Go has written it as JSON and read it again: integral means integer, where 64 bits hold it."""
+    """Return a number as Go reads it back from JSON: integral numbers are integers if they fit in 64 bits."""
     if isinstance(value, int):
         return value if value in _INT64 else float(value)
     if not value.is_integer() or abs(value) >= 2**63:
         return value
-    # Go writes the shortest digits that identify the float and pads with zeros; `int(value)` would show them all.
+    # Go writes the shortest digits that identify the float and pads with zeros; `int(value)` would be exact instead.
     digits, _, exponent = repr(value).partition("e")
     whole, _, fraction = digits.partition(".")
     return int(whole + fraction.rstrip("0").ljust(int(exponent or 0), "0"))
 
 
 def float_key(value: float) -> str:
-    """A float as a mapping's key: Go's `FormatFloat(value, 'g', -1, 32)`."""
+    """Format a float as a mapping key, like Go's `FormatFloat(value, 'g', -1, 32)`."""
     import struct
 
     try:

@@ -1,4 +1,4 @@
-"""The careful way from text to value: by way of a tree that keeps every place, with everything that is wrong reported."""
+"""The slow but thorough reader, which parses to a tree with positions and reports all problems."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trainc.reading.syntax_errors import syntax_error
 
 
 def read_strictly(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
-    """The value of the one document in `chunk`, None where there is none, and what is wrong with it."""
+    """Return the value of the document in `chunk` (None if it is empty) and its problems."""
     try:
         root = compose(chunk, limits)
     except YAMLError as error:

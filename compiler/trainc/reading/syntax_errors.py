@@ -1,4 +1,4 @@
-"""What the YAML parser stumbled over, in words that say how to mend it."""
+"""Explains YAML syntax errors and how to fix them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from trainc.startup.records import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """One way to fail. `problem` matches the words of libyaml and of PyYAML's own parser.
+    """One kind of syntax error. `problem` is a pattern for the messages of both libyaml and PyYAML's own parser.
 
-    `opening` says that the place where the broken thing begins tells more than the place where it broke.
+    `opening` means that the start of the broken construct is a better position than where parsing failed.
     """
 
     problem: str
@@ -143,16 +143,16 @@ _ELLIPSIS = _Reading(
 _ELLIPSIS_PROBLEM = pattern("expected ':'|mapping values|<?document start>?|expected key|<block end>")
 _COLUMN_PROBLEM = pattern("mapping values are not allowed|expected (key|'-' indicator)|expected <block end>")
 _ELLIPSIS_LINE = pattern(r"^[ \t]*(\.\.\.|\u2026)[ \t]*$", re.MULTILINE)
-# Blanks of word processors and web pages: no-break, thin, zero-width, ideographic.
+# Spaces from word processors and web pages: no-break, thin, zero-width, ideographic.
 _BLANK = pattern("[\u00a0\u2000-\u200b\u202f\u3000]")
-_LONGEST = 80  # Characters of a user's own text that a hint repeats.
-# A word alone, or a key and a value without a space between them; no URL.
+_LONGEST = 80  # Maximum number of characters of the user's text to repeat in a hint.
+# A lone word, or a key and a value without a space between them, but not a URL.
 _KEY = pattern(r"(?:- +)?([A-Za-z][\w./-]*)(?::(?!//)(\S.*))?")
 _TEMPLATE = pattern(r"\{\{|\{%")
 
 
 def syntax_error(error: YAMLError, chunk: Chunk) -> Diagnostic:
-    """The diagnostic for what the parser raised on `chunk`."""
+    """Create the diagnostic for an error that the parser raised on `chunk`."""
     problem = error.problem or "" if isinstance(error, MarkedYAMLError) else ""
     reading = next((r for r in _READINGS if re.search(r.problem, problem)), _UNKNOWN)
     index = _index(error, reading.opening, chunk.text)
@@ -188,26 +188,26 @@ def syntax_error(error: YAMLError, chunk: Chunk) -> Diagnostic:
 
 
 def _untabbed(above: str, line: str) -> str:
-    """A line with as many spaces before it as the one above; under that line, if it ends in a colon."""
+    """Return a hint with the line indented by spaces, like the line above, or deeper if that ends in a colon."""
     last = next((other for other in reversed(above.splitlines()) if other.strip()), "")
     indent = len(last) - len(last.lstrip()) + 2 * last.rstrip().endswith(":")
     return f", so write `{' ' * indent}{line}`" if line and indent + len(line) <= _LONGEST and "\t" not in last else ""
 
 
 def _ellipsis(text: str, line_start: int) -> int | None:
-    """Where an ellipsis stands on the line that begins at `line_start`, or on the last one before it that says anything."""
+    """Return the offset of an ellipsis on the line at `line_start`, or on the last non-empty line before it."""
     before = [match for match in _ELLIPSIS_LINE.finditer(text) if match.start() <= line_start]
     return before[-1].start(1) if before and not text[before[-1].end() : line_start].strip() else None
 
 
 def _after_quote(error: YAMLError, text: str) -> int:
-    """Where the parser stumbled, if that is right behind a quote, which ended its text too early; else 0."""
+    """Return the error's offset if it directly follows a quote that ended a string too early; else 0."""
     mark = error.problem_mark if isinstance(error, MarkedYAMLError) else None
     return mark.index if mark is not None and text[mark.index - 1 : mark.index] in ("'", '"') else 0
 
 
 def _quoted_again(chunk: Chunk, end: int) -> _Reading:
-    """The words for a text that ends at the quote before `end`, with the whole of it in the other kind of quotes."""
+    """Explain a string that ends too early at the quote before `end`, and suggest the other kind of quotes."""
     quote = chunk.text[end - 1]
     other = "'" if quote == '"' else '"'
     before, after = chunk.around(end - 1)
@@ -227,5 +227,5 @@ def _index(error: YAMLError, opening: bool, text: str) -> int:
         return 0
     marks = (error.context_mark, error.problem_mark)
     mark = next((m for m in (marks if opening else marks[::-1]) if m is not None), None)
-    # An error at the very end belongs to the last line that says anything.
+    # Move an error at the very end of the text to the last non-empty line.
     return min(mark.index, len(text.rstrip())) if mark else 0

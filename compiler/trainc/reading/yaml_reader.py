@@ -1,7 +1,7 @@
-"""Files' bytes to documents, read exactly as kubectl reads them, every problem reported.
+"""Reads files into documents exactly as kubectl does, and reports all problems.
 
-A file is split at its `---` lines first, so a document that cannot be read never hides another one. A document is
-read line by line if it is as plain as most are, and carefully if not: libyaml is imported for the first such document.
+Files are split at `---` lines first, so that a broken document does not affect the others. Most documents are simple
+enough for the fast line reader; libyaml is only imported for the first one that is not.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from trainc.reading.positions import Locator, Positions
 def read_documents(
     text: bytes, file: str, limits: Limits, *, already: int = 0
 ) -> tuple[list[Document], list[Diagnostic]]:
-    """The documents of one file and everything that is wrong with its text.
+    """Read the documents of one file; return them and all problems with the text.
 
-    `file` is the name to show; `already` is how many documents other files of the same run have brought.
+    `file` is the name to show in diagnostics. `already` is the number of documents read from other files, which count
+    towards the limit.
     """
     room = limits.documents - already
     documents: list[Document] = []
@@ -41,14 +42,14 @@ def read_documents(
             if len(documents) > room:
                 diagnostics.append(_too_many(documents[room].locate(()), limits))
                 return documents[:room], diagnostics
-        if number > limits.documents:  # Separators with nothing between them cost time, too.
+        if number > limits.documents:  # A long series of empty documents takes time too.
             diagnostics.append(_too_many(chunk.source(0), limits))
             break
     return documents, diagnostics
 
 
 def read_value(text: str, limits: Limits = Limits()) -> Any:
-    """The value of the one document in `text`, of any type; CompileError if it cannot be read."""
+    """Return the value of the document in `text`, of any type. Raises CompileError if it cannot be read."""
     chunk = Chunk(text if text.endswith("\n") else text + "\n", "")
     value, problems = _read_yaml(chunk, limits)
     if problems:
@@ -57,7 +58,7 @@ def read_value(text: str, limits: Limits = Limits()) -> Any:
 
 
 def _read_chunk(chunk: Chunk, limits: Limits) -> Iterator[tuple[Any, Chunk, list[Diagnostic]]]:
-    """Each document of a chunk with its own text: one, or none, or JSON objects without anything between them."""
+    """Yield (value, text, problems) of each document in a chunk: at most one, or several adjacent JSON objects."""
     if (problem := _too_large(chunk, limits) or damage(chunk)) is not None:
         yield None, chunk, [problem]
         return
@@ -84,7 +85,7 @@ def _read_yaml(chunk: Chunk, limits: Limits) -> tuple[Any, list[Diagnostic]]:
 
 
 def _looks_flattened(value: Any) -> bool:
-    """Whether a document that could be read is worth a second look: its metadata or spec is empty, or it is a fragment."""
+    """Return whether a readable document may have lost its indentation: it has an empty metadata or spec, say."""
     if not isinstance(value, dict):
         return False
     fields = ("metadata", "spec") if "kind" in value else value

@@ -1,1 +1,1 @@
-"""What keeps a command quick to start: records and lazy patterns. Both can go once Python 3.15's lazy imports are the floor."""
+"""Helpers that keep start-up fast: records and lazy patterns. Obsolete once Python 3.15 (lazy imports) is required."""

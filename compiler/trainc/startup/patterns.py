@@ -1,4 +1,4 @@
-"""Regular expressions that are compiled when they are first used: most commands need few of those that they import."""
+"""Regular expressions that are compiled on first use, since most commands use few of the patterns they import."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 else:
 
     class pattern:  # noqa: N801 - it stands in for a function
-        """`re.compile`, for module level: what it gives has the methods of a compiled pattern."""
+        """A lazy `re.compile` for module-level patterns; instances have the methods of a compiled pattern."""
 
         def __init__(self, text: str, flags: int = 0) -> None:
             self._source = text, flags

@@ -1,9 +1,10 @@
-"""Records: dataclasses as the standard library has them, at a hundredth of what its own cost when they are defined.
+"""Drop-in replacements for `dataclasses` whose classes are about a hundred times cheaper to define.
 
-The library writes and compiles six methods of each dataclass at import, a millisecond each time, and a command defines
-a hundred of them. Here all records share their methods; `__init__` is written and compiled for a class of which many
-instances are made, and whenever somebody looks at it or calls it wrongly. Signatures, annotations, help and errors are
-those of the library. Type checkers see its own functions; `dataclasses.fields` and all that builds on it work too.
+The standard library generates and compiles six methods per dataclass at import time. That takes about a millisecond
+each, and a command defines about a hundred classes. Here all records share their methods. `__init__` is only compiled
+for a class once many instances have been created, or once it is inspected or called with wrong arguments. Signatures,
+annotations, help and error messages match the standard library. Type checkers see the real `dataclasses` functions, and
+`dataclasses.fields` and everything built on it works too.
 """
 
 from __future__ import annotations
@@ -20,20 +21,20 @@ if TYPE_CHECKING:
 else:
 
     def dataclass(*, frozen: bool = False, slots: bool = False, eq: bool = True) -> Callable[[type], type]:
-        """`dataclasses.dataclass`, for classes with slots that inherit from nothing."""
+        """Like `dataclasses.dataclass`, for classes that use slots and have no base class."""
         assert slots
         return lambda cls: _define(cls, frozen, eq)
 
     def field(**choices: Any) -> _Field:
-        """`dataclasses.field`."""
+        """Like `dataclasses.field`."""
         return _Field(**choices)
 
     def fields(record: Any) -> tuple[_Field, ...]:
-        """`dataclasses.fields`, as far as the name of each."""
+        """Like `dataclasses.fields`, but the returned fields only have a `name`."""
         return record._record.parts  # noqa: SLF001 - private, so that help() leaves it out
 
     def replace(record: Any, **changes: Any) -> Any:
-        """`dataclasses.replace`."""
+        """Like `dataclasses.replace`."""
         names = record.__match_args__
         values = list(record._record.arguments(record))  # noqa: SLF001 - as above
         try:
@@ -51,7 +52,7 @@ _MANY = 35
 
 
 class _Field:
-    """One field of a record. Once the class is there, `name` is known, and `set` fills the slot of an instance."""
+    """One field of a record. `_define` fills in `name` and `set`, which assigns the slot of an instance."""
 
     __slots__ = ("compare", "default", "factory", "init", "name", "repr", "set")
 
@@ -74,7 +75,7 @@ class _Field:
 
 
 class _Definition:
-    """How a class of records is made, what is compared, and how many instances `__init__` has made so far."""
+    """The fields of a record class, and how many instances the generic `__init__` has created so far."""
 
     __slots__ = ("arguments", "compared", "eq", "frozen", "made", "parts")
 
@@ -88,7 +89,7 @@ class _Definition:
 
 
 def _define(cls: type, frozen: bool, eq: bool) -> type:
-    """The class again, with slots for its annotated names and with the methods of a record."""
+    """Rebuild the class with slots for its annotated names and the shared record methods."""
     own = {key: value for key, value in cls.__dict__.items() if key not in ("__dict__", "__weakref__")}
     parts = tuple(_field_of(name, own.pop(name, _MISSING)) for name in cls.__annotations__)
     own["__qualname__"] = cls.__qualname__
@@ -108,24 +109,27 @@ def _field_of(name: str, default: Any) -> _Field:
 
 
 def _values_of(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
-    """What takes the values of these fields from a record."""
+    """Return a function that gets the values of these fields from a record, as a tuple."""
     if len(names) > 1:
         return attrgetter(*names)
     return lambda record: tuple(getattr(record, name) for name in names)
 
 
 class _Init:
-    """`__init__` until it is compiled, which takes as long as making fifty instances without."""
+    """A placeholder for `__init__` until it is compiled; compiling costs as much as about fifty uncompiled calls."""
 
     def __get__(self, record: Any, cls: Any) -> Any:
         if record is None:
             return _compiled_init(cls)
-        # From Python 3.13 on, `inspect` binds what it finds to the class itself.
+        # Since Python 3.13, `inspect` binds the descriptor to the class itself.
         return MethodType(_compiled_init(record) if isinstance(record, type) else _first_init, record)
 
 
 def _first_init(record: Any, *args: Any, **kwargs: Any) -> None:
-    """Make one of the first instances, or leave it to the compiled `__init__`, to the words of its errors too."""
+    """Initialize one of the first instances.
+
+    Delegates to the compiled `__init__` for later instances and for wrong arguments, so that errors read the same.
+    """
     cls = record.__class__
     definition, names = cls._record, cls.__match_args__
     definition.made += 1
@@ -150,7 +154,7 @@ def _first_init(record: Any, *args: Any, **kwargs: Any) -> None:
 
 
 class _Factory:
-    """The default of a parameter that a factory stands for, as signatures show it."""
+    """Shown in signatures as the default of a parameter that has a default factory."""
 
     def __repr__(self) -> str:
         return "<factory>"
@@ -160,7 +164,10 @@ _FACTORY = _Factory()
 
 
 def _compiled_init(cls: Any) -> Any:
-    """The class's own `__init__`. A frozen record refuses to have its attributes set, so it is another class meanwhile."""
+    """Compile and install the `__init__` of `cls`.
+
+    Frozen records refuse attribute assignment, so `__init__` switches the instance to a mutable class while it runs.
+    """
     values: dict[str, Any] = {"_factory": _FACTORY}
     parameters = ["self"]
     lines = list(_init_lines(cls, values, parameters))
@@ -183,7 +190,7 @@ def _compiled_init(cls: Any) -> Any:
 
 
 def _init_lines(cls: Any, values: dict[str, Any], parameters: list[str]) -> Iterator[str]:
-    """A statement for each field. The parameters it needs are added, and the values that it names."""
+    """Yield one assignment per field; adds to `parameters` and to the `values` that the generated code refers to."""
     for part in cls._record.parts:
         name = part.name
         values |= {f"_make_{name}": part.factory, f"_default_{name}": part.default}
@@ -197,7 +204,7 @@ def _init_lines(cls: Any, values: dict[str, Any], parameters: list[str]) -> Iter
 
 
 class _Methods:
-    """The methods of records, which find the fields in the record's class."""
+    """The shared methods of records; they look up the fields on the class."""
 
     @recursive_repr()
     def __repr__(self: Any) -> str:
@@ -239,7 +246,7 @@ def _dataclass_setstate(self: Any, state: list[Any]) -> None:
 
 
 class _Standard:
-    """What makes a record a dataclass to the standard library and to those who rely on it, found when one asks."""
+    """An attribute that the standard library expects on dataclasses, computed from a real dataclass on first access."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -274,7 +281,7 @@ def _standard_replace(record: Any, changes: dict[str, Any]) -> Any:
 
 
 def _shared(frozen: bool, eq: bool) -> dict[str, Any]:
-    """What a record has beyond its own names."""
+    """Return the attributes that every record class of this kind gets."""
     names = ["__repr__"]
     if sys.version_info >= (3, 13):
         names.append("__replace__")

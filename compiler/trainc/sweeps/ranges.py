@@ -59,10 +59,11 @@ def _by_step(data: Json, low: Decimal, high: Decimal) -> Iterator[Decimal]:
     if "scale" in data:
         raise RangeError("scale", "scale needs `count`", "replace `step` with `count`, the number of values")
     step = _number(data, "step")
-    if step <= 0 or (high - low) / step > _MOST_VALUES:
-        raise RangeError(
-            "step", f"step is {data['step']}", f"write a positive number that makes at most {_MOST_VALUES:,} values"
-        )
+    if step <= 0:
+        raise RangeError("step", f"step is {data['step']}", "write a positive number")
+    if (high - low) / step > _MOST_VALUES:
+        message = f"step is {data['step']}, which makes more than {_MOST_VALUES:,} values"
+        raise RangeError("step", message, "write a larger step, or count: 5 for five values")
     return (low + step * index for index in range(int((high - low) // step) + 1))
 
 

@@ -1,4 +1,4 @@
-"""MPI: hosts, SSH and slots, so that mpirun on the launcher reaches every node."""
+"""MPI: a hostfile, SSH keys and slots, so that mpirun on the launcher reaches every node."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PLUGIN = Plugin(
     detectors="trainc.plugins.mpi.lints",
     defects=frozenset({"counts-from-merged-resources"}),
     files=(RendezvousFile("-mpi-hostfile", "hostfile"),),
-    # Which names they are the implementation says.
+    # The reserved names depend on the implementation: see `passes.reserved`.
     reserved_for="mpirun",
     reads_processes=True,
     carries_env=Span("2.0"),

@@ -1,4 +1,4 @@
-"""What `explain` says of MPI: nodes, keys, hostfile and slots."""
+"""What `explain` says about MPI: nodes, keys, hostfile and slots."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _launches(s: Situation) -> bool:
 
 
 def _pods(s: Situation) -> Iterator[Ref]:
-    """`gitops`: one launcher, and hosts that count it where it is one."""
+    """Yield the inputs of the number of pods under `gitops`: numNodes includes the launcher if it is a node."""
     if _launches(s) and s.info.gitops:
         yield from fixed_rule("mpirun starts from one launcher")(s)
         return
@@ -52,7 +52,7 @@ def _hosts(s: Situation) -> Iterator[Ref]:
 
 
 def _lines(s: Situation) -> Iterator[Ref]:
-    """What every line of the hostfile says, if there is one."""
+    """Yield the inputs of the hostfile's lines, if it has any."""
     if s.value:
         yield from (*host_domain(s), *_slots(s))
 
@@ -63,7 +63,7 @@ def _mount(s: Situation) -> Iterator[Ref]:
 
 
 def _slots(s: Situation) -> Iterator[Ref]:
-    """Slots per host: the TrainJob's number, else the policy's; a policy of 1 rises to the GPUs since 2.1."""
+    """Yield the inputs of slots per host: numProcPerNode, or the GPU count if that is 1 in the policy (since 2.1)."""
     yield from requesters(s, "mpi")
     set_by_job = s.job.trainer is not None and s.job.trainer.num_proc_per_node is not None
     if not set_by_job and s.info.release.mpi_slots_from_gpus and requested(s, "mpi") == 1:
@@ -71,7 +71,7 @@ def _slots(s: Situation) -> Iterator[Ref]:
 
 
 def _secret_name(s: Situation) -> Iterator[Ref]:
-    """Keys that are there already keep their name, whatever hash the job's ends in."""
+    """Yield the inputs of the Secret's name, which has no name hash if the keys exist already."""
     yield from job_name(s) if s.job.new_keys else _account_name(s)
 
 
@@ -100,7 +100,7 @@ _BUILD = (
     Row("...", (_ON,)),
 )
 
-# Objects that have the SSH key pair made, or bring a sealed one.
+# Objects that generate the SSH key pair in the cluster, or contain a sealed one.
 _SECRETS = (
     Row("metadata.name", (_secret_name,)),
     Row("metadata.namespace", (namespace,)),

@@ -16,35 +16,38 @@ VOLUME = "mpi-hostfile"
 
 
 def config_map_name(job: TrainJob) -> str:
-    """Name of the ConfigMap that holds the hostfile."""
+    """Return the name of the ConfigMap with the hostfile."""
     return f"{job.name}-mpi-hostfile"
 
 
 def is_too_large(job: TrainJob, info: Info) -> bool:
-    """Whether the hostfile exceeds what a ConfigMap holds: each of its lines is at least as long as the first of its job."""
+    """Return whether the hostfile exceeds the 1 MiB of a ConfigMap.
+
+    The size is a lower bound: the first line of each replicated job is its shortest.
+    """
     line = implementation(info.policy("mpi") or {}).host_line
     firsts = ((pod_set, next(endpoints(pod_set, job, info), "")) for pod_set in _listed_pod_sets(info))
     return sum(endpoint_count(pod_set, info) * len(line(first, 1)) for pod_set, first in firsts) > CONFIG_MAP_BYTES
 
 
 def count(info: Info) -> int:
-    """How many hosts `config_map` writes."""
+    """Return the number of hosts that `config_map` writes."""
     return sum(endpoint_count(pod_set, info) for pod_set in _listed_pod_sets(info))
 
 
 def volume(job: TrainJob) -> Item:
-    """The launcher's volume, readable by everybody."""
+    """Return the launcher's volume with the hostfile, which is world-readable."""
     items = [{"key": HOSTFILE_NAME, "path": HOSTFILE_NAME, "mode": 0o444}]
     return {"name": VOLUME, "configMap": {"name": config_map_name(job), "items": items}}
 
 
 def mount() -> Item:
-    """Where the launcher finds it."""
+    """Return the launcher's volume mount."""
     return {"name": VOLUME, "mountPath": HOSTFILE_DIR}
 
 
 def config_map(job: TrainJob, info: Info, slots: int) -> Manifest:
-    """Hosts in the order of the runtime's jobs, each on a line."""
+    """Return the ConfigMap: one host per line, in the order of the runtime's replicated jobs."""
     line = implementation(info.policy("mpi") or {}).host_line
     hosts = (host for pod_set in _listed_pod_sets(info) for host in endpoints(pod_set, job, info))
     return {
@@ -56,9 +59,9 @@ def config_map(job: TrainJob, info: Info, slots: int) -> Manifest:
 
 
 def _listed_pod_sets(info: Info) -> list[PodSet]:
-    """Whose pods are hosts: the launcher's only where it runs training itself, or is alone.
+    """Return the pod sets whose pods are hosts. The launcher is one only if it is a node, or if there is no other.
 
-    For an implementation that is '' the controller writes no host (mpi.go, buildHostFileConfigMap, since v2.1.0).
+    If the implementation is '', the controller writes no hosts (mpi.go, buildHostFileConfigMap, since v2.1.0).
     """
     policy = info.policy("mpi") or {}
     if not (info.gitops or policy.get("mpiImplementation")):

@@ -1,4 +1,4 @@
-"""What distinguishes one MPI from another: hostfile line, environment, reserved names, how pods are called back.
+"""The MPI implementations and their differences: hostfile lines, variables, reserved names, and callback addresses.
 
 Source: kubeflow/trainer pkg/runtime/framework/plugins/mpi for OpenMPI; kubeflow/mpi-operator
 pkg/controller/mpi_job_controller.go at caa3c47f for Intel MPI and MPICH, which Trainer does not have.
@@ -16,16 +16,16 @@ HOSTFILE_DIR = "/etc/mpi"
 HOSTFILE_NAME = "hostfile"
 HOSTFILE = f"{HOSTFILE_DIR}/{HOSTFILE_NAME}"
 _ROLE = "K_MPI_JOB_ROLE"
-# Pods of one job start together; a node's sshd may need a few tries until it listens.
+# The pods of a job start together, so a node's sshd may not listen yet when the launcher connects.
 _SSH_ARGS = "-o ConnectionAttempts=10"
 
 
 @dataclass(frozen=True, slots=True)
 class Implementation:
-    """One MPI: how it reads a host and its slots, and what its mpirun must be told.
+    """An MPI implementation: the form of its hostfile lines, and the variables that its mpirun needs.
 
-    With `hydra`, the process manager of Intel MPI and MPICH, nodes call the launcher back by its bare hostname, and
-    the images of mpi-operator ask a variable for the pod's part.
+    `hydra` is the process manager of Intel MPI and MPICH. With it, nodes connect back to the launcher by its bare
+    hostname, and mpi-operator's images read the role of the pod from a variable.
     """
 
     name: str
@@ -34,21 +34,21 @@ class Implementation:
     hydra: bool = False
 
     def launcher_env(self, slots: int) -> tuple[EnvVar, ...]:
-        """The launcher's variables for nodes with that many slots."""
+        """Return the launcher's variables for nodes with this number of slots."""
         return (*self.role_env("launcher"), *self.variables(slots))
 
     def role_env(self, role: str) -> tuple[EnvVar, ...]:
-        """The variable that tells a pod its part, where the implementation's images want one."""
+        """Return the variable with the pod's role, if the implementation's images need one."""
         return (literal(_ROLE, role),) if self.hydra else ()
 
     @property
     def reserved(self) -> frozenset[str]:
-        """Names that a TrainJob must not set."""
+        """The variables that a TrainJob must not set."""
         return frozenset(variable["name"] for variable in self.launcher_env(1))
 
 
 def implementation(policy: Mapping[str, Any]) -> Implementation:
-    """The MPI that a policy names; OpenMPI where it names none."""
+    """Return the implementation that a policy selects; OpenMPI by default."""
     return _IMPLEMENTATIONS[policy.get("mpiImplementation") or "OpenMPI"]
 
 

@@ -1,6 +1,6 @@
-"""The launchers of MPI: mpirun in its several names, Horovod's and MLX's around it.
+"""MPI's launchers: mpirun under its several names, and the wrappers of Horovod and MLX.
 
-Source: the manual pages of Open MPI's mpirun, of Intel MPI's and MPICH's mpiexec.hydra; horovod runner/launch.py.
+Source: the manual pages of mpirun (Open MPI) and mpiexec.hydra (Intel MPI, MPICH); horovod runner/launch.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""MPI jobs that never end, and what the controller gets wrong for MPI jobs."""
+"""Lints for MPI jobs that never finish or run different images, and detectors of the controller's MPI defects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trainc.plugins.plugin import Detect
 
 
 def mpi_nodes_awaited(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """A warning where success needs every job, the nodes' among them: they run sshd for ever, and the JobSet waits."""
+    """Yield a warning if success requires the nodes to finish: they run sshd, so the JobSet waits forever."""
     node, launcher = info.pod_set_in_role(names.NODE), info.pod_set_in_role(names.LAUNCHER)
     if node is None or launcher is None:
         return
@@ -31,7 +31,7 @@ def mpi_nodes_awaited(job: TrainJob, info: Info) -> Iterator[Finding]:
 
 
 def mpi_images_differ(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """A warning where the TrainJob gives the launcher an image that the nodes do not have."""
+    """Yield a warning if the TrainJob gives the launcher an image that differs from that of the nodes."""
     node, launcher = info.pod_set_in_role(names.NODE), info.pod_set_in_role(names.LAUNCHER)
     image = job.trainer.image if job.trainer else None
     if node is None or launcher is None or not image or launcher.ancestor != names.TRAINER or node is info.trainer:

@@ -1,4 +1,4 @@
-"""MPI: hosts, SSH and slots, so that mpirun on the launcher reaches every node.
+"""The passes of MPI: hosts, SSH and slots, so that mpirun on the launcher reaches every node.
 
 Source: kubeflow/trainer pkg/runtime/framework/plugins/mpi.
 """
@@ -25,7 +25,7 @@ from trainc.plugins.plugin import Passes
 
 
 def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
-    """Word-valued slots, and a launcher that would have nobody to launch on."""
+    """Yield findings about the policy, the runtime's launcher and node jobs, the number of hosts, and the slots."""
     if info.gitops and counts_gpus(job, info):
         yield from ambiguous_gpus(job, info)
     yield from ignored_fields(info, policy)
@@ -46,17 +46,20 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
 
 
 def reserved(job: TrainJob, policy: Json, info: Info) -> AbstractSet[str]:
-    """What mpirun is told, by the names that the implementation has for it."""
+    """Return the implementation's variables for mpirun, in releases that reserve them."""
     return implementation(policy).reserved if info.release.mpi_env_reserved or info.gitops else frozenset()
 
 
 def build_failures(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
-    """An empty implementation, which the schema allows since 2.1 and for which the controller sets up no launcher."""
+    """Yield an error for an empty implementation, which the schema allows since 2.1: the controller fails on it."""
     yield from unnamed_launcher(info, policy)
 
 
 def _missing_part(job: TrainJob, info: Info, policy: Json) -> Iterator[Finding]:
-    """Several nodes without a launcher, or a launcher with nobody to launch on. Upstream looks at one case of it."""
+    """Yield an error for several nodes without a launcher, or for a launcher without nodes.
+
+    Upstream checks this only if the TrainJob sets numNodes and the launcher is a node.
+    """
     requested = job.trainer.num_nodes if job.trainer else None
     node = info.pod_set_in_role(names.NODE)
     both = node is not None and info.pod_set_in_role(names.LAUNCHER) is not None
@@ -75,7 +78,7 @@ def _missing_part(job: TrainJob, info: Info, policy: Json) -> Iterator[Finding]:
 
 
 def _no_nodes(job: TrainJob, info: Info, policy: Json) -> Iterator[Finding]:
-    """`gitops`: a launcher that is itself a node is one of numNodes, which is therefore 1 or more."""
+    """Yield an error if numNodes is 0 and the launcher is a node, because it counts as one. `gitops` only."""
     requested = job.trainer.num_nodes if job.trainer else None
     nodes = requested if requested is not None else (info.ml_policy or {}).get("numNodes")
     if not info.gitops or not policy.get("runLauncherAsNode") or nodes is None or nodes > 0:
@@ -92,7 +95,7 @@ def _no_nodes(job: TrainJob, info: Info, policy: Json) -> Iterator[Finding]:
 
 def _too_many_hosts(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
     requested = job.trainer.num_nodes if job.trainer else None
-    # Not those that were asked for: the controller does not always give them to the job that is listed.
+    # Count hosts, not the requested nodes: the controller does not always size the job that the hostfile lists.
     sized = _set_size(job, info, bool(policy.get("runLauncherAsNode")))
     if hostfile.is_too_large(job, sized):
         yield Finding(
@@ -105,7 +108,7 @@ def _too_many_hosts(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding
 
 
 def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
-    """Sizes the nodes, mounts keys and hostfile, and sets mpirun's variables on the launcher."""
+    """Size the nodes, mount the keys and the hostfile, and set mpirun's variables on the launcher."""
     info = _set_size(job, info, bool(policy.get("runLauncherAsNode")))
     slots = slots_per_node(job, info)
     for pod_set in info.pod_sets:
@@ -125,7 +128,7 @@ def _set_size(job: TrainJob, info: Info, launcher_is_node: bool) -> Info:
 
 
 def _sized_by_policy(job: TrainJob, info: Info, launcher_is_node: bool) -> Info:
-    """`gitops`: numNodes counts hosts, whoever asks for them, and never multiplies the launcher."""
+    """Set sizes under `gitops`: numNodes, of the TrainJob or the policy, counts hosts and never multiplies the launcher."""
     node, launcher = info.pod_set_in_role(names.NODE), info.pod_set_in_role(names.LAUNCHER)
     requested = job.trainer.num_nodes if job.trainer else None
     nodes = requested if requested is not None else (info.ml_policy or {}).get("numNodes")
@@ -155,12 +158,12 @@ def _configure(pod_set: PodSet, job: TrainJob, policy: Json, info: Info, slots: 
 
 
 def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
-    """The hostfile's ConfigMap. The SSH key's Secret is never built: see `secrets`."""
+    """Yield the hostfile's ConfigMap. The Secret with the SSH keys is never built: see `secrets`."""
     yield hostfile.config_map(job, info, slots_per_node(job, info))
 
 
 def secrets(job: TrainJob, policy: Json, info: Info) -> Iterator[ProvidedSecret]:
-    """The Secret with the SSH key pair, which every launcher and node pod mounts."""
+    """Yield the Secret with the SSH key pair, which all launcher and node pods mount."""
     yield ssh.provided_secret(job)
 
 

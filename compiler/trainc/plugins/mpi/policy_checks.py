@@ -1,6 +1,6 @@
-"""What an MPI policy says in vain, beside a runtime that cannot follow it.
+"""Checks for fields of an MPI policy that have no effect with the runtime in question.
 
-Source: kubeflow/trainer pkg/runtime/framework/plugins/mpi (EnforceMLPolicy), which knows OpenMPI alone.
+Source: kubeflow/trainer pkg/runtime/framework/plugins/mpi (EnforceMLPolicy), which supports only OpenMPI.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _POLICY: Path = ("spec", "mlPolicy", "mpi")
 
 
 def ignored_fields(info: Info, policy: Mapping[str, Any]) -> Iterator[Finding]:
-    """An implementation without a name, and a launcher to be a node where there is no launcher."""
+    """Yield a finding for an empty implementation, and one for runLauncherAsNode without a launcher."""
     launcher = info.pod_set_in_role(names.LAUNCHER)
     if policy.get("mpiImplementation") == "" and (info.gitops or not _fails_at_launcher(info)):
         yield _missing_implementation("error" if info.gitops and launcher is not None else "warning")
@@ -27,7 +27,7 @@ def ignored_fields(info: Info, policy: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def unnamed_launcher(info: Info, policy: Mapping[str, Any]) -> Iterator[Finding]:
-    """The same as the controller meets it: only while it builds, and at the launcher's container `node`."""
+    """Yield an error for an empty implementation, if the launcher has the container at which the controller fails."""
     if policy.get("mpiImplementation") == "" and _fails_at_launcher(info):
         yield _missing_implementation("error")
 

@@ -1,4 +1,4 @@
-"""The DNS search domain with which pods find each other by bare hostname, as Intel MPI and MPICH want to."""
+"""The DNS search domain that lets pods resolve each other's bare hostnames, as Intel MPI and MPICH require."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trainc.ir.trainjob import TrainJob
 
 
 def missing_namespace(job: TrainJob, name: str) -> Iterator[Finding]:
-    """An error where the search domain cannot be known: a namespace is part of it."""
+    """Yield an error if the job has no namespace, which is part of the search domain. `name` is the implementation's."""
     if not job.namespace:
         yield Finding(
             "NamespaceMissing",
@@ -24,7 +24,7 @@ def missing_namespace(job: TrainJob, name: str) -> Iterator[Finding]:
 
 
 def with_search_domain(pod_set: PodSet, job: TrainJob, info: Info) -> PodSet:
-    """The pods with the job's domain searched after those that the template asks for."""
+    """Return the pod set with the job's domain after the template's own search domains."""
     config = info.pod_spec(pod_set.name).get("dnsConfig") or {}
     domain = f"{subdomain(job, info)}.{job.namespace}.svc.{info.cluster_domain}"
     searches = [*config.get("searches", ()), domain]

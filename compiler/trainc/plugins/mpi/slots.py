@@ -1,4 +1,4 @@
-"""How many processes mpirun may start on a host."""
+"""Slots: the number of processes that mpirun may start on each host."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from trainc.ir.trainjob import TrainJob
 
 
 def slots_per_node(job: TrainJob, info: Info) -> int:
-    """The TrainJob's numProcPerNode, else the policy's; a policy of 1 rises to the GPU count (since 2.1)."""
+    """Return numProcPerNode of the TrainJob, else of the policy; since 2.1, the GPU count if the policy's is 1."""
     if counts_gpus(job, info):
         return max(1, gpus(resources_per_node(job, info)))
     return _requested_slots(job, info)
 
 
 def counts_gpus(job: TrainJob, info: Info) -> bool:
-    """Whether the slots are taken from the node's GPUs."""
+    """Return whether the slots are the node's GPU count."""
     set_by_job = job.trainer is not None and job.trainer.num_proc_per_node is not None
     return info.release.mpi_slots_from_gpus and not set_by_job and _requested_slots(job, info) == 1
 

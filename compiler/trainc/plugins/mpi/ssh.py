@@ -1,4 +1,4 @@
-"""The SSH key pair that mpirun logs in with: mounted from a Secret that trainc names and never fills."""
+"""The SSH key pair with which mpirun logs in, mounted from a Secret that trainc names but never fills."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trainc.ir.provided_secret import ProvidedSecret
 from trainc.ir.trainjob import TrainJob
 
 VOLUME = "mpi-ssh-auth"
-# (key in the Secret, file name, mode): the private key is readable by its group for runtimes that run as non-root.
+# (key in the Secret, file name, mode). The private key is group-readable for runtimes that run as non-root.
 _FILES = (
     ("ssh-privatekey", "id_rsa", 0o640),
     ("ssh-publickey", "id_rsa.pub", 0o644),
@@ -21,12 +21,12 @@ _DEFAULT_MODE = 0o400
 
 
 def secret_name(job: TrainJob) -> str:
-    """Name of the Secret with the key pair."""
+    """Return the name of the Secret with the key pair."""
     return f"{job.name if job.new_keys else job.plain_name}-mpi-ssh-auth"
 
 
 def provided_secret(job: TrainJob) -> ProvidedSecret:
-    """The Secret as its pods expect it. The key's kind is the controller's own choice: ECDSA on P-521."""
+    """Return the Secret that the pods expect. The key type is the one that the controller generates, ECDSA P-521."""
     return ProvidedSecret(
         name=secret_name(job),
         type="kubernetes.io/ssh-auth",
@@ -38,7 +38,7 @@ def provided_secret(job: TrainJob) -> ProvidedSecret:
 
 
 def volumes(job: TrainJob, info: Info) -> tuple[Item, ...]:
-    """The volume with the key pair; file modes are set since 2.3."""
+    """Return the volume with the key pair; releases since 2.3 set file modes."""
     modes = info.release.mpi_file_modes
     items = [{"key": key, "path": path, **({"mode": mode} if modes else {})} for key, path, mode in _FILES]
     secret = {"secretName": secret_name(job), "items": items, **({"defaultMode": _DEFAULT_MODE} if modes else {})}
@@ -46,5 +46,5 @@ def volumes(job: TrainJob, info: Info) -> tuple[Item, ...]:
 
 
 def mount(policy: Mapping[str, Any]) -> Item:
-    """Where the policy wants the keys."""
+    """Return the mount of the keys, at the policy's sshAuthMountPath."""
     return {"name": VOLUME, "mountPath": policy.get("sshAuthMountPath", "/root/.ssh")}

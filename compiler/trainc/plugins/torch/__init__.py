@@ -1,4 +1,4 @@
-"""Torch: torchrun's rendezvous through PET_ variables, and torchtune."""
+"""Torch: rendezvous for torchrun through PET_ variables, and torchtune."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ RESERVED = frozenset(
 )
 
 
-# The command that torchtune's runtimes take: the recipe and configuration are added to it.
+# The command of torchtune's runtimes, to which the plugin adds the recipe and its configuration.
 TORCHTUNE = ("tune", "run")
 
 
 def calls_torchtune(job: TrainJob) -> bool:
-    """Whether the TrainJob's command is torchtune's entrypoint, word for word."""
+    """Return whether the TrainJob's command is exactly torchtune's entrypoint."""
     return job.trainer is not None and job.trainer.command == TORCHTUNE
 
 
 def _tunes(job: TrainJob, info: Info) -> bool:
-    """Whether the trainer's command begins as torchtune's does, the TrainJob's or the runtime's."""
+    """Return whether the trainer's command, from the TrainJob or else the runtime, begins with `tune`."""
     requested = job.trainer.command if job.trainer else None
     container = info.trainer_container
     words = requested if requested is not None else container.command if container is not None else ()
@@ -40,7 +40,7 @@ PLUGIN = Plugin(
     detectors="trainc.plugins.torch.elastic",
     defects=RANK_DEFECTS,
     addresses=(Address("PET_RDZV_ENDPOINT"), Address("PET_MASTER_ADDR", "PET_MASTER_PORT")),
-    # What torchtune is told in its command.
+    # torchtune takes the address as an argument.
     address_arguments=("--rdzv_endpoint=",),
     shell_names={
         "MASTER_ADDR": "PET_MASTER_ADDR",

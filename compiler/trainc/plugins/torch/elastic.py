@@ -1,7 +1,7 @@
-"""Elastic torch: a range of nodes instead of a number, joined through torchrun's c10d rendezvous. `gitops` only.
+"""Elastic torch: a range of nodes instead of a fixed number, with torchrun's c10d rendezvous. `gitops` only.
 
-No Trainer release ever ran `elasticPolicy`. The variables are those of torch distributed/run.py, whose static default
-rendezvous takes the largest size for the only one; the pods of a JobSet stay as many as it starts with.
+No Trainer release has implemented `elasticPolicy`. The variables are those of torch/distributed/run.py, whose default
+`static` rendezvous uses the maximum as the only size. The number of pods stays the one that the JobSet starts with.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _POLICY: Path = ("spec", "mlPolicy", "torch", "elasticPolicy")
 
 @dataclass(frozen=True, slots=True)
 class ElasticRange:
-    """How many nodes the job may have and how many it starts with; `restarts` is None where nobody says."""
+    """The minimum, maximum and initial number of nodes; `restarts` is None if the policy has no maxRestarts."""
 
     fewest: int
     most: int
@@ -34,9 +34,9 @@ class ElasticRange:
 
 
 def elastic_range(job: TrainJob, info: Info) -> ElasticRange | None:
-    """The range of an elastic job; None where the policy asks for none, or the controller would not see it.
+    """Return the range of an elastic job, or None without an elasticPolicy or under `controller` semantics.
 
-    One missing bound equals the other; without bounds the job has the size it would have anyway.
+    A missing bound equals the other one. Without bounds, both are the size that the job would have otherwise.
     """
     policy = (info.policy("torch") or {}).get("elasticPolicy")
     if policy is None or not info.gitops:
@@ -53,7 +53,7 @@ def elastic_range(job: TrainJob, info: Info) -> ElasticRange | None:
 
 
 def sized(info: Info, elastic: ElasticRange) -> Info:
-    """The trainer with the pods that it starts with, of which a gang waits for the fewest; restarts on the JobSet."""
+    """Set the trainer's initial pods, the minimum that its gang waits for, and maxRestarts of the JobSet."""
     trainer = info.trainer
     if trainer is None:
         return info
@@ -65,7 +65,7 @@ def sized(info: Info, elastic: ElasticRange) -> Info:
 
 
 def environment(job: TrainJob, info: Info, elastic: ElasticRange, processes: int | str) -> tuple[EnvVar, ...]:
-    """The variables of torchrun. Rank and master belong to the static rendezvous; c10d finds both by itself."""
+    """Return torchrun's variables. They have no rank or master address: c10d, unlike `static`, finds both itself."""
     restarts = () if elastic.restarts is None else (literal("PET_MAX_RESTARTS", elastic.restarts),)
     return (
         literal("PET_NNODES", f"{elastic.fewest}:{elastic.most}"),
@@ -78,7 +78,7 @@ def environment(job: TrainJob, info: Info, elastic: ElasticRange, processes: int
 
 
 def validate(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """A range that torchrun would refuse, and what of the policy nothing can do."""
+    """Yield errors for a range that torchrun rejects, and warnings for fields of the policy that have no effect."""
     elastic = elastic_range(job, info)
     if elastic is None:
         return

@@ -1,4 +1,4 @@
-"""What `explain` says of Torch: sizes, rendezvous, ranks and the words of torchtune."""
+"""What `explain` says about Torch: sizes, rendezvous, ranks and torchtune's arguments."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TRAINER: Path = ("spec", "trainer")
 
 
 def _elastic(*bounds: str) -> Reading:
-    """The elastic policy's fields that are there; without any of them the job has the size it would have anyway."""
+    """Read the given bounds of the elastic policy or, if none of them is set, the inputs of numNodes."""
 
     def read(s: Situation) -> Iterator[Ref]:
         policy = (s.info.policy("torch") or {}).get("elasticPolicy") or {}
@@ -38,17 +38,17 @@ def _elastic(*bounds: str) -> Reading:
 
 
 def _is_elastic(s: Situation) -> bool:
-    """Whether the job runs on a range of nodes."""
+    """Return whether the job has a range of nodes."""
     return s.info.gitops and (s.info.policy("torch") or {}).get("elasticPolicy") is not None
 
 
 def _nodes(s: Situation) -> Iterator[Ref]:
-    """The size that torchrun is told: a range, or a number."""
+    """Yield the inputs of PET_NNODES, which is a range or a number."""
     yield from _elastic("minNodes", "maxNodes")(s) if _is_elastic(s) else trainer_nodes(s)
 
 
 def _pods(s: Situation) -> Iterator[Ref]:
-    """How many pods a torch job starts with: numNodes, else the smallest size of an elastic job."""
+    """Yield the inputs of the initial number of pods: numNodes, else the minimum of an elastic job."""
     requested = s.job.trainer is not None and s.job.trainer.num_nodes is not None
     if not _is_elastic(s) or requested or "numNodes" in (s.info.ml_policy or {}):
         yield from nodes(s)
@@ -58,7 +58,7 @@ def _pods(s: Situation) -> Iterator[Ref]:
 
 
 def _limits_then_requests(s: Situation, wanted: int | str) -> Iterator[Ref]:
-    """2.0: limits decide when they give a CPU count, else requests; a missing list always answers 1."""
+    """Yield the inputs in Trainer 2.0: limits if they decide a CPU count, else requests; without requests it is 1."""
     resources = s.job.trainer.resources_per_node if s.job.trainer else None
     if resources is None:
         yield from requesters(s, "torch", AUTO)
@@ -78,7 +78,7 @@ def _limits_then_requests(s: Situation, wanted: int | str) -> Iterator[Ref]:
 
 
 def _processes(s: Situation) -> Iterator[Ref]:
-    """Processes per node as torchrun is told: a number that is set, else what the node has."""
+    """Yield the inputs of PET_NPROC_PER_NODE: a number that is set, else the node's GPUs or CPUs."""
     wanted = requested(s, "torch", AUTO)
     if s.info.release.torch_processes == "limits then requests" and not s.info.gitops:
         yield from _limits_then_requests(s, wanted)
@@ -92,7 +92,7 @@ def _processes(s: Situation) -> Iterator[Ref]:
 
 
 def _torchtune_word(s: Situation) -> Iterator[Ref]:
-    """The words of `tune run`, each from what decides it."""
+    """Yield the inputs of one argument of `tune run`."""
     word = str(s.value)
     if word.startswith("--rdzv_endpoint="):
         yield from master(s)
@@ -105,11 +105,11 @@ def _torchtune_word(s: Situation) -> Iterator[Ref]:
 
 
 def _recipe(s: Situation, *, names_model: bool) -> Iterator[Ref]:
-    """The recipe and its configuration: the job's size and its LoRA arguments, and for the latter the model."""
+    """Yield the inputs of the recipe and its configuration: the size, the LoRA arguments and, for the latter, the model."""
     word = str(s.value)
     if names_model:
         yield TrainJobField(("spec", "runtimeRef", "name"))
-    # Only one model trains on several nodes, so that for the others what is plain says nothing of them.
+    # Only the 70B model has a recipe for several nodes, so the other full configurations do not depend on numNodes.
     if word.startswith("lora") or (names_model and (not word.endswith("_full") or "70B" in word)):
         yield from trainer_nodes(s)
     if s.info.trainer is None or s.info.trainer.count != 1:
@@ -122,7 +122,7 @@ def _recipe(s: Situation, *, names_model: bool) -> Iterator[Ref]:
 
 
 def _one_or_many(s: Situation) -> Iterator[Ref]:
-    """Whether one process trains: because there is only one, or one GPU for it."""
+    """Yield the inputs that decide between one process and several: the number of processes, or of GPUs."""
     counts_devices = s.info.release.torchtune_lora != "unknown"
     if counts_devices and gpus(resources_per_node(s.job, s.info)) == 1:
         requested = s.job.trainer.num_proc_per_node if s.job.trainer else None
@@ -132,12 +132,12 @@ def _one_or_many(s: Situation) -> Iterator[Ref]:
 
 
 def torchtune_arguments(args: tuple[str, ...]) -> bool:
-    """Whether arguments say something about low-rank adaptation."""
+    """Return whether any argument configures the model (`model.*`), which includes LoRA."""
     return any(arg.startswith("model.") for arg in args)
 
 
 def _runtime_words(s: Situation, word: str) -> Iterator[Ref]:
-    """The word of the runtime's own command that was kept."""
+    """Yield the argument of the runtime's own command that was kept."""
     trainer, container = s.info.trainer, s.info.trainer_container
     for i, kept in enumerate(container.command if container else ()):
         if trainer is not None and kept == word:

@@ -1,4 +1,4 @@
-"""The launchers of torch: torchrun and what is built on its parser, accelerate and DeepSpeed.
+"""Torch's launchers: torchrun, the programs that use its parser, accelerate and DeepSpeed.
 
 Source: pytorch torch/distributed/run.py (get_args_parser); huggingface/accelerate commands/launch.py; deepspeed
 launcher/runner.py; pytorch/torchtune torchtune/_cli/run.py.

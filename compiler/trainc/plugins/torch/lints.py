@@ -1,4 +1,4 @@
-"""Words of torchtune's command line that are dropped, doubled, or of no effect on the recipe that runs."""
+"""Lints for torchtune's arguments: dropped, given twice, or without effect on the recipe that runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DECIDES = "model.lora_attn_modules"
 
 
 def torchtune_words(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
-    """What becomes of the words of a container that trains with `tune run`. Looks at sized jobs."""
+    """Yield warnings about the arguments of a container that runs `tune run`. Runs on sized jobs."""
     if not entry.trains or tuple(entry.words[:2]) != TORCHTUNE:
         return
     built = calls_torchtune(job)
@@ -45,13 +45,13 @@ def _build_command(word: str) -> str:
 
 
 def _twice(before: Sequence[str], args: Sequence[str]) -> str:
-    """The word of the args that names a recipe or configuration for the second time; empty where none does."""
+    """Return the argument that gives a recipe or configuration a second time, or an empty string."""
     named = any(_RECIPE.fullmatch(word) for word in before)
     return next((word for word in args if _RECIPE.fullmatch(word) or word == "--config"), "") if named else ""
 
 
 def _dropped(info: Info, entry: Entrypoint, args: Sequence[str]) -> Iterator[Finding]:
-    """Settings of the runtime's command: the one that is built for the TrainJob has only some of them."""
+    """Yield a warning for settings of the runtime's command that the TrainJob's command does not keep."""
     given = {_subject(arg) for arg in args}
     lost = [
         word
@@ -66,12 +66,12 @@ def _dropped(info: Info, entry: Entrypoint, args: Sequence[str]) -> Iterator[Fin
 
 
 def _subject(word: str) -> str:
-    """What a setting is about: `dataset` of `dataset.source=parquet`."""
+    """Return the component that a setting configures: `dataset` for `dataset.source=parquet`."""
     return word.partition("=")[0].partition(".")[0]
 
 
 def _without_effect(entry: Entrypoint, before: Sequence[str], args: Sequence[str], *, built: bool) -> Iterator[Finding]:
-    """Settings of LoRA for a recipe that trains the full model."""
+    """Yield a warning for LoRA settings of a recipe that trains the full model."""
     recipe = next((word for word in before if _RECIPE.fullmatch(word)), "")
     requested = [arg for arg in args if arg.startswith(_LOW_RANK) and not arg.lower().endswith("=false")]
     if not requested or not recipe.startswith("full"):

@@ -1,4 +1,4 @@
-"""Torch: torchrun's rendezvous through PET_ variables; `tune run` is handed to torchtune.
+"""The passes of Torch: sizes and PET_ variables for torchrun; commands that start with `tune run` go to torchtune.py.
 
 Source: kubeflow/trainer pkg/runtime/framework/plugins/torch/torch.go.
 """
@@ -18,7 +18,7 @@ from trainc.startup.records import replace
 
 
 def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
-    """Sizes the trainer and tells its container, and every injection target, how the nodes find each other."""
+    """Size the trainer, and set torchrun's variables on its container and on every injection target."""
     info = info.with_trainer_count(job.trainer.num_nodes if job.trainer else None)
     pet, master = _pet_env(job, info), _master_env(job, info)
     if policy.get("elasticPolicy") is not None:
@@ -51,7 +51,7 @@ def _master_env(job: TrainJob, info: Info) -> tuple[EnvVar, ...]:
 
 
 def _inject_targets(info: Info, policy: Json, env: tuple[EnvVar, ...]) -> Info:
-    """Containers that `envInjection` names get the variables; missing ones were refused by validation."""
+    """Set the variables on the containers of `envInjection`; validation has refused containers that do not exist."""
     for job_name, container_name in envinjection_targets(policy):
         pod_set = info.pod_set(job_name)
         if pod_set is not None:
@@ -60,7 +60,7 @@ def _inject_targets(info: Info, policy: Json, env: tuple[EnvVar, ...]) -> Info:
 
 
 def envinjection_targets(policy: Json) -> list[tuple[str, str]]:
-    """(replicated job, container) of every container that `torch.envInjection` names, in order."""
+    """Return (replicated job, container) for each container in `torch.envInjection`, in order."""
     targets = (policy.get("envInjection") or {}).get("targets", ())
     return [(target["jobName"], name) for target in targets for name in target.get("containerNames", ())]
 

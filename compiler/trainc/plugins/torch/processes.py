@@ -1,4 +1,4 @@
-"""How many processes torchrun starts on a node: PET_NPROC_PER_NODE.
+"""PET_NPROC_PER_NODE: the number of processes that torchrun starts on each node.
 
 Source: kubeflow/trainer pkg/runtime/framework/plugins/torch/torch.go at each release's tag.
 """
@@ -17,7 +17,7 @@ AUTO = "auto"
 
 
 def requested_processes(job: TrainJob, info: Info) -> int | str:
-    """What the TrainJob asks for, else the runtime's torch policy, else "auto"."""
+    """Return numProcPerNode of the TrainJob, else of the runtime's torch policy, else "auto"."""
     if job.trainer and job.trainer.num_proc_per_node is not None:
         return job.trainer.num_proc_per_node
     requested: int | str = (info.policy("torch") or {}).get("numProcPerNode", AUTO)
@@ -25,7 +25,7 @@ def requested_processes(job: TrainJob, info: Info) -> int | str:
 
 
 def processes_per_node(job: TrainJob, info: Info) -> int | str:
-    """The value of PET_NPROC_PER_NODE: a number, or a word that torchrun resolves on the node itself."""
+    """Return the value of PET_NPROC_PER_NODE: a number, or a word that torchrun resolves on the node."""
     requested = requested_processes(job, info)
     if info.release.torch_processes == "limits then requests" and not info.gitops:
         return _limits_then_requests(requested, job)
@@ -36,7 +36,7 @@ def processes_per_node(job: TrainJob, info: Info) -> int | str:
 
 
 def _limits_then_requests(requested: int | str, job: TrainJob) -> int | str:
-    """v2.0.1: limits decide when they give a CPU count, else requests; a missing list always answers 1."""
+    """Return the value in v2.0.1: from limits if they decide a CPU count, else from requests; without requests it is 1."""
     resources = job.trainer.resources_per_node if job.trainer else None
     if resources is None:
         return requested
@@ -45,7 +45,7 @@ def _limits_then_requests(requested: int | str, job: TrainJob) -> int | str:
 
 
 def _from_list(requested: int | str, amounts: Mapping[str, Any] | None) -> tuple[int | str, bool]:
-    """The count that one resource list gives, and whether it came from its CPUs."""
+    """Return the number that one resource list gives, and whether it is its CPU count."""
     if amounts is None:
         return 1, False
     if (requested == AUTO and not any(is_gpu(name) for name in amounts)) or (requested == "cpu" and "cpu" in amounts):

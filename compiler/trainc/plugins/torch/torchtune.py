@@ -1,4 +1,4 @@
-"""Torchtune: turns `tune run` into the recipe, configuration and rendezvous that the job's size calls for.
+"""Torchtune: adds to `tune run` the recipe, configuration and rendezvous address that fit the job's size.
 
 Source: kubeflow/trainer pkg/runtime/framework/plugins/torch/torchtune.go and, for v2.0.1, torch.go.
 """
@@ -19,7 +19,7 @@ _DORA = "model.use_dora"
 
 
 def command(job: TrainJob, info: Info) -> tuple[str, ...]:
-    """The full `tune run` command of a job that `applies`."""
+    """Return the full `tune run` command of a job that `calls_torchtune`."""
     nodes = info.trainer.count if info.trainer else 1
     processes = processes_per_node(job, info)
     devices = gpus(resources_per_node(job, info))
@@ -36,10 +36,10 @@ def command(job: TrainJob, info: Info) -> tuple[str, ...]:
 
 
 def recipe_and_config(job: TrainJob, info: Info, nodes: int, processes: int | str, devices: int) -> tuple[str, str]:
-    """Recipe and configuration name for a job of this size.
+    """Return the recipe and the name of its configuration for a job of this size.
 
-    "Single node" is exactly one: zero nodes and several are served by the plain distributed recipe, whatever the
-    arguments say about LoRA.
+    LoRA is for exactly one node: with zero or several nodes upstream uses the full distributed recipe, even if the
+    arguments configure LoRA.
     """
     model = model_of(job.runtime_name)
     lora = lora_kind(job.trainer.args or () if job.trainer else (), info)
@@ -52,7 +52,7 @@ def recipe_and_config(job: TrainJob, info: Info, nodes: int, processes: int | st
 
 
 def lora_kind(args: tuple[str, ...], info: Info) -> str:
-    """Which low-rank adaptation the arguments ask for: "qlora", "lora" (DoRA is a kind of it) or ""."""
+    """Return the low-rank adaptation that the arguments configure: "qlora", "lora" (which includes DoRA) or ""."""
     reading = info.release.torchtune_lora
     if reading == "unknown":
         return ""
@@ -63,7 +63,7 @@ def lora_kind(args: tuple[str, ...], info: Info) -> str:
 
 
 def model_of(runtime_name: str) -> str:
-    """`torchtune-llama3.2-1b` names model "llama3_2/1B"; a name of another form names none."""
+    """Return the model of a runtime: "llama3_2/1B" for `torchtune-llama3.2-1b`, "" for names of another form."""
     parts = runtime_name.split("-")
     return f"{parts[1].replace('.', '_')}/{parts[2].upper()}" if len(parts) == 3 else ""
 
@@ -75,7 +75,7 @@ def _needs_rendezvous(info: Info, nodes: int, processes: int | str, devices: int
 
 
 def _kept_overrides(info: Info) -> tuple[str, ...]:
-    """The words of the runtime's own command that say where its volumes are; all others are dropped upstream."""
+    """Return the arguments of the runtime's command that upstream keeps, such as the paths of its volumes."""
     return tuple(
         word
         for pod_set in info.pod_sets

@@ -1,4 +1,4 @@
-"""What the Torch plugin refuses, with the field paths of upstream's webhook.
+"""Validation for Torch, with the field paths of upstream's webhook.
 
 Source: kubeflow/trainer pkg/runtime/framework/plugins/torch (Validate) at each release's tag.
 """
@@ -23,7 +23,7 @@ _ONE_DEVICE_QLORA = ("llama3_2/1B", "llama3_2/3B")
 
 
 def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
-    """Injection targets that are not there, and what torchtune cannot do."""
+    """Yield errors for injection targets that do not exist, and for jobs that torchtune cannot run."""
     yield from _missing_targets(info, policy)
     if info.gitops and (requested_processes(job, info) == AUTO or calls_torchtune(job)):
         yield from ambiguous_gpus(job, info)
@@ -40,7 +40,7 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
 
 
 def reserved(job: TrainJob, policy: Json, info: Info) -> AbstractSet[str]:
-    """What torchrun's rendezvous is told: those of an elastic job's too, where it is one."""
+    """Return the variables of torchrun's rendezvous, including those of an elastic job if it is one."""
     if job.trainer is None or _skips_validation(job.trainer, info):
         return frozenset()
     if policy.get("elasticPolicy") is None:
@@ -51,7 +51,7 @@ def reserved(job: TrainJob, policy: Json, info: Info) -> AbstractSet[str]:
 
 
 def _skips_validation(trainer: Trainer, info: Info) -> bool:
-    """Until 2.1 the webhook looks at nothing unless numProcPerNode is set."""
+    """Return whether the webhook skips validation: until 2.1 it checks nothing unless numProcPerNode is set."""
     return info.release.torch_checks_need_num_proc and trainer.num_proc_per_node is None and not info.gitops
 
 
