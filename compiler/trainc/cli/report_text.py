@@ -97,7 +97,7 @@ def _once(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
 
 
 def _first_of(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """The diagnostics to show, errors before all others, in their original order."""
+    """The diagnostics to show, in their original order. If there are too many, errors take precedence."""
     if len(diagnostics) <= _MOST_SHOWN:
         return diagnostics
     chosen = sorted(range(len(diagnostics)), key=lambda i: diagnostics[i].severity != "error")[:_MOST_SHOWN]

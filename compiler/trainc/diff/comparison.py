@@ -147,7 +147,7 @@ def hold_back_job(objects: Sequence[ObjectDiff]) -> list[ObjectDiff]:
 
 
 def _held_back(diff: ObjectDiff, method: str) -> ObjectDiff:
-    """Turn an update or creation into no change. Pruning happens after the apply, so it does not happen either."""
+    """Undo an update, creation or re-creation. Pruning happens after the apply, so it does not happen either."""
     verdict = diff.verdicts[method]
     if verdict.outcome in _STOPS or verdict.outcome == "re-created":
         return diff
