@@ -1,1 +1,1 @@
-"""Benchmarks: `make bench` measures trainc beside `kubectl kustomize` and writes docs/benchmarks.md."""
+"""Benchmarks: `make bench` compares trainc with `kubectl kustomize` and writes docs/benchmarks.md."""

@@ -1,7 +1,7 @@
-"""`python -m benchmarks PYTHON KUBECTL [BEFORE]`: measure everything, and write docs/benchmarks.md and its picture.
+"""`python -m benchmarks PYTHON KUBECTL [BEFORE]`: run all benchmarks and write docs/benchmarks.md with its plot.
 
-PYTHON is that of an environment in which trainc is installed as users install it, with the extra `watch`, and rjsonnet
-beside it; BEFORE that of one with another version of trainc, to compare with.
+PYTHON belongs to an environment with a regular installation of trainc with the extra `watch`, and rjsonnet. BEFORE
+belongs to one with another version of trainc to compare with.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from benchmarks.report import BEFORE, CACHED, RJSONNET, RJSONNET_READING, THOUSA
 from benchmarks.templating import EVALUATE, check_templates, write_templates
 from benchmarks.watching import seconds_per_save
 
-# How often each is run: long ones less often.
+# Numbers of rounds; long commands get fewer.
 RUNS = {1: 15, 10: 9, 100: 7, 1_000: 3, 10_000: 3}
 KUSTOMIZE_UP_TO = 1_000
 SEVERAL_PROCESSES_FROM = 1_000
 CACHE_FROM = 1_000
 RUNS_ALONE = 7
-# The stages are measured so often: a machine's slow moment can be longer than all rounds of one.
+# Rounds for the stages: enough to outlast a slow moment of the machine.
 TURNS = 5
 COMMANDS = ("build", "check", "explain", "graph", "migrate", "diff", "report", "rule", "runtimes", "schema", "init")
 DOCS = Path(__file__).parents[1] / "docs"
 
 
 def main() -> None:
-    """Measure and write."""
+    """Measure, and write the results."""
     python, kubectl, *rest = sys.argv[1:]
     before = rest[0] if rest else None
     trainc = str(Path(python).with_name("trainc"))
@@ -61,7 +61,7 @@ def main() -> None:
 
 def _processes(folder: Path, count: int, trainc: str, kubectl: str, before: str | None) -> dict[str, Run]:
     ours, theirs = folders(folder, count)
-    # In a process of its own: no child's peak of memory can be seen below its parent's.
+    # In a separate process, because a child's peak memory is never reported below its parent's.
     subprocess.run([sys.executable, "-m", "benchmarks.jobs", str(folder), str(count)], check=True)
     build = [trainc, "build", str(ours), "--release", RELEASE, "--quiet"]
     commands = {"trainc": build}
@@ -76,14 +76,14 @@ def _processes(folder: Path, count: int, trainc: str, kubectl: str, before: str 
         commands[CACHED] = [*build, "--cache", str(folder / f"cache-{count}")]
         edits[CACHED] = partial(change_one, ours)
     if count > KUSTOMIZE_UP_TO:
-        # In turn with the larger build, so that their ratio is the machine's at one time.
+        # Alternates with the larger build, so that the ratio is not affected by changes in machine speed.
         commands[THOUSAND] = [trainc, "build", str(folders(folder, 1_000)[0]), "--release", RELEASE, "--quiet"]
     print(f"{count} jobs ...", file=sys.stderr)
     return medians(commands, RUNS[count], edits)
 
 
 def _alone(folder: Path, python: str, kubectl: str, before: str | None) -> dict[str, Run]:
-    """A thousand JobSets without PodGroups, beside an engine that writes the same from a template."""
+    """A thousand JobSets without PodGroups, compared with an engine that generates the same from a template."""
     ours, theirs = folders(folder, 1_000, alone=True)
     subprocess.run([sys.executable, "-m", "benchmarks.jobs", str(folder), "1000", "alone"], check=True)
     programs = write_templates(folder / "templates", ours, 1_000)
@@ -101,7 +101,7 @@ def _alone(folder: Path, python: str, kubectl: str, before: str | None) -> dict[
 
 
 def _passes(folder: Path, pythons: Sequence[str]) -> list[float]:
-    """Median seconds of `compile_trainjob` under each Python, in turn."""
+    """Median seconds of `compile_trainjob` for each Python, alternating between them."""
     jobs = folder / "jobs.json"
     jobs.write_text(json.dumps([parsed(RUNTIME), [parsed(trainjob(number)) for number in range(550)]]))
     script = str(Path(__file__).with_name("passes.py"))
@@ -115,7 +115,7 @@ def _printed(command: Sequence[str]) -> float:
 
 
 def _inside() -> dict[str, float]:
-    """Median seconds of each stage of one job."""
+    """Median seconds of each stage of one job over several rounds."""
     turns: list[dict[str, float]] = []
     for number in range(1, TURNS + 1):
         print(f"stages, {number} of {TURNS} ...", file=sys.stderr)

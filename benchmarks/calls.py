@@ -1,4 +1,4 @@
-"""How many of the calls in one warm build lead into another file: `python -m benchmarks.calls`."""
+"""Count the calls in one warm build that cross files: `python -m benchmarks.calls`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ spec:
 
 
 def calls(job: Path) -> Counter[tuple[str, str]]:
-    """Calls inside the package while `job` is built, by the file of the caller and that of the callee."""
+    """Calls within the package while building `job`, by (caller's file, callee's file)."""
     counted: Counter[tuple[str, str]] = Counter()
 
     def count(frame: FrameType, event: str, _: Any) -> None:
@@ -50,7 +50,7 @@ def _build(job: Path) -> None:
 
 
 def _caller(frame: FrameType) -> str | None:
-    """The file of the nearest caller inside the package; None where there is none."""
+    """The file of the nearest caller inside the package; None if there is none."""
     outer = frame.f_back
     while outer is not None and not outer.f_code.co_filename.startswith(_PACKAGE):
         outer = outer.f_back

@@ -1,7 +1,7 @@
-"""`python -m benchmarks.ceilings`: the most processor time and memory that each command takes for hostile documents.
+"""`python -m benchmarks.ceilings`: the maximum processor time and memory of each command on hostile documents.
 
-Every small document of tests/hostile_inputs.py is given to every command, a process for each command; the large ones to
-`build`, a process for each. Then 100,000 jobs in 1,000 files are built. Prints a table in markdown.
+Every command processes each small document of tests/hostile_inputs.py in one process; `build` processes each large one
+in a process of its own. Finally, 100,000 jobs in 1,000 files are built. Prints a Markdown table.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ sys.exit(status)
 
 
 def main() -> None:
-    """Measure and print, a row as soon as it is known."""
+    """Measure, printing each row as soon as it is known."""
     print("| what | slowest | all | memory at most |\n|---|---|---|---|")
     with TemporaryDirectory() as folder:
         root = written(Path(folder))

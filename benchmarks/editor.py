@@ -1,8 +1,8 @@
-"""How long the language server takes: PYTHONPATH=tests python -m benchmarks.editor.
+"""Measure the language server: PYTHONPATH=tests python -m benchmarks.editor.
 
-A workspace of 1,000 jobs and one runtime. Processor time of the server: from `initialized` to the first diagnostics of an open
-job, for each key press from the text to its diagnostics, and for each other answer. Key presses in the runtime compile
-some of the jobs that use it. The system counts in hundredths of a second.
+Uses a workspace of 1,000 jobs and one runtime. Measures processor time of the server: from `initialized` to the first
+diagnostics of an open job, from each key press to its diagnostics, and for each other request. Key presses in the
+runtime compile some of the jobs that use it. The resolution is 10 ms.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _requests(session: Editor, job: str) -> dict[str, dict[str, object]]:
 
 
 def _processor_time(process: int) -> float:
-    """Seconds of processor time that a process has taken, as Linux tells."""
+    """Processor time of a process in seconds, from Linux's /proc."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -1,7 +1,7 @@
-"""How long `trainc.fits` takes, and how that grows: python -m benchmarks.fits.
+"""Measure `trainc.fits` and how its time grows: python -m benchmarks.fits.
 
-1,000 jobs against 50 ClusterQueues in ten cohorts, a half of them StrictFIFO, and 500 nodes with three topology levels; then a
-half and a quarter of each. Half of the jobs are placed on racks, and every tenth can never be admitted.
+Uses 1,000 jobs, 50 ClusterQueues (half of them StrictFIFO) in ten cohorts, and 500 nodes with three topology levels;
+then a half and a quarter of each. Half of the jobs are placed on racks, and one in ten can never be admitted.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _queue(number: int, share: int) -> Json:
 
 
 def jobs(count: int, queues: int) -> list[Json]:
-    """That many JobSets, no two alike."""
+    """The given number of distinct JobSets."""
     return [_job(number, number % queues) for number in range(count)]
 
 

@@ -1,4 +1,4 @@
-"""What a command imports, and how long each module takes: Python's own -X importtime, the least of several runs."""
+"""Measure the imports of a command, by module, with Python's -X importtime; the minimum of several runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _RUNS = 5
 
 
 def import_times(python: str, words: Sequence[str]) -> dict[str, float]:
-    """Milliseconds by module, in the order of import; `words` follow `python -X importtime`."""
+    """Milliseconds by module, in import order; `words` are the arguments after `python -X importtime`."""
     least: dict[str, float] = {}
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     for _ in range(_RUNS):
@@ -25,7 +25,7 @@ def import_times(python: str, words: Sequence[str]) -> dict[str, float]:
 
 
 def by_part(times: dict[str, float]) -> dict[str, tuple[int, float]]:
-    """Modules and milliseconds of each part of trainc, and of everything else together."""
+    """The number of modules and milliseconds for each part of trainc, and for everything else."""
     parts: dict[str, list[float]] = {}
     for module, time in times.items():
         part = ".".join(module.split(".")[:2]) if module.partition(".")[0] == "trainc" else "Python's own"

@@ -1,4 +1,4 @@
-"""The jobs that are measured: TrainJobs for trainc, and what trainc makes of them for kustomize to go over."""
+"""The benchmark input: TrainJobs for trainc, and the corresponding manifests for kustomize."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trainc.reading.yaml_reader import read_documents
 
 RELEASE = "2.3"
 
-# A runtime with a gang, so that each job becomes a JobSet and a PodGroup.
+# A runtime with a gang: each job becomes a JobSet and a PodGroup.
 RUNTIME = """\
 apiVersion: trainer.kubeflow.org/v1alpha1
 kind: ClusterTrainingRuntime
@@ -68,7 +68,7 @@ resources:
 """
 
 
-# The same runtime without a gang: each job becomes a JobSet alone.
+# The same runtime without a gang: each job becomes only a JobSet.
 RUNTIME_ALONE = RUNTIME.replace(
     """\
   podGroupPolicy:
@@ -80,7 +80,7 @@ RUNTIME_ALONE = RUNTIME.replace(
 
 
 def parameters(number: int) -> dict[str, Any]:
-    """What is different from one TrainJob to the next; no two are the same."""
+    """The values that make every TrainJob different."""
     return {
         "name": f"pretrain-{number}",
         "namespace": f"team-{number % 7}",
@@ -93,7 +93,7 @@ def parameters(number: int) -> dict[str, Any]:
 
 
 def trainjob(number: int) -> str:
-    """One of the TrainJobs."""
+    """The TrainJob with the given number."""
     own = parameters(number)
     return f"""\
 apiVersion: trainer.kubeflow.org/v1alpha1
@@ -130,25 +130,25 @@ spec:
 
 
 def parsed(text: str) -> dict[str, Any]:
-    """The value of a document."""
+    """Parse a document."""
     [document], problems = read_documents(text.encode(), "job.yaml", Limits())
     assert not problems
     return document.data
 
 
 def change_one(folder: Path, number: int) -> None:
-    """Edit the first job of trainc's folder, each time otherwise."""
+    """Edit the first job in trainc's folder, differently for each `number`."""
     (folder / "job-00000.yaml").write_text(trainjob(0).replace("sweep-0", f"sweep-again-{number}"))
 
 
 def folders(folder: Path, count: int, *, alone: bool = False) -> tuple[Path, Path]:
-    """The folders of `count` jobs for trainc and for kustomize; `alone`, those of JobSets without PodGroups."""
+    """The folders of `count` jobs for trainc and for kustomize; `alone` means JobSets without PodGroups."""
     end = f"{count}-alone" if alone else str(count)
     return folder / f"trainc-{end}", folder / f"kustomize-{end}"
 
 
 def write_jobs(folder: Path, count: int, *, alone: bool = False) -> None:
-    """Fill both folders, one job a file."""
+    """Fill both folders with one job per file."""
     ours, theirs = folders(folder, count, alone=alone)
     for made in (ours, theirs):
         made.mkdir(parents=True)

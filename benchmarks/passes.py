@@ -1,7 +1,7 @@
-"""`PYTHON benchmarks/passes.py JOBS`: microseconds that `compile_trainjob` takes for one of the jobs in a JSON file.
+"""`PYTHON benchmarks/passes.py JOBS`: print the median microseconds of `compile_trainjob` for jobs in a JSON file.
 
-It runs under any trainc that has this function, so that two versions can be compared: `[runtime, [job, ...]]` is the
-file. The runtime is checked at each call, and each call gets another job. What is printed is the median.
+Works with any version of trainc that has this function, to compare two versions. The file contains
+`[runtime, [job, ...]]`. Each call gets a different job and checks the runtime again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What the playground weighs, and how long it takes in Chromium: `python -m benchmarks.playground` prints a table.
+"""Measure the playground's size and its speed in Chromium: `python -m benchmarks.playground` prints a table.
 
-The page is the one that `make playground` has built, served from loopback, so that the times are those of the browser
-and of Python in it, and no network's. Each number is the median of several visits with a profile of their own. Processor
-time is that of all of Chromium's processes, less what they take for an empty page.
+The page from `make playground` is served on loopback, so the times are those of the browser and its Python, without a
+network. Each figure is the median of several visits with separate profiles. Processor time is the total of Chromium's
+processes minus that of an empty page.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EDITOR = "document.querySelector('#input .cm-content').cmTile.view"
 
 
 def main() -> None:
-    """Print the figures as rows of Markdown."""
+    """Print the figures as Markdown table rows."""
     browser = shutil.which("chromium") or sys.exit("Chromium is not installed")
     _print_sizes()
     with served(BUILT) as address, tempfile.TemporaryDirectory() as folder:
@@ -66,7 +66,7 @@ def _visit(browser: str, profile: Path, address: str) -> dict[str, float]:
 
 
 def _processor_time(browser: str, profile: Path, address: str) -> float:
-    """Seconds that a browser's processes take to show the manifests of the first example, or nothing."""
+    """Seconds that a browser's processes use to show the manifests of the first example, or an empty page."""
     with Page(browser, profile) as page:
         page.open(address)
         if address != "about:blank":
@@ -79,16 +79,16 @@ def _processor_time(browser: str, profile: Path, address: str) -> float:
 
 
 def _stat(process: Path) -> tuple[int, int]:
-    """The parent of a process, and the ticks that it has run: proc(5), fields 4, 14 and 15."""
+    """The parent of a process, and its processor ticks: proc(5), fields 4, 14 and 15."""
     try:
         fields = (process / "stat").read_text().rpartition(")")[2].split()
-    except OSError:  # It has ended.
+    except OSError:  # The process has ended.
         return 0, 0
     return int(fields[1]), int(fields[11]) + int(fields[12])
 
 
 def _edits(page: Page) -> dict[str, float]:
-    """From a change of the text to its manifests on the page, the pause while one types included; and trainc's part."""
+    """The time from an edit to its manifests, including the typing delay, and trainc's share of it."""
     shown, compiled = [], []
     for number in range(EDITS):
         change = f"{{changes: {{from: 0, insert: '# {number}\\n'}}}}"

@@ -1,4 +1,4 @@
-"""The picture: wall time over the number of jobs, both on logarithmic scales."""
+"""Plot wall time against the number of jobs, with logarithmic axes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from benchmarks.processes import Run
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 640, 380, 70, 50
 _COLOURS = {"kustomize": "#c2410c", "trainc": "#1d4ed8", "trainc -j 0": "#0f766e"}
 _LABELS = {"kustomize": "kubectl kustomize"}
-_LEAST, _MOST = -2.0, 1.6  # Powers of ten, in seconds.
+_LEAST, _MOST = -2.0, 1.6  # Exponents of ten, in seconds.
 
 
 def plot(processes: Mapping[int, Mapping[str, Run]]) -> str:
-    """The picture as SVG."""
+    """The plot as SVG."""
     elements: list[svg.Element] = [svg.Rect(width=_WIDTH, height=_HEIGHT, fill="#ffffff"), *_grid(list(processes))]
     for row, (name, colour) in enumerate(_COLOURS.items()):
         points = [(_x(count), _y(runs[name].wall)) for count, runs in processes.items() if name in runs]

@@ -1,4 +1,4 @@
-"""Whole processes: wall time, processor time and peak memory, as the kernel counts them."""
+"""Measure whole processes: wall time, processor time and peak memory, as reported by the kernel."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Run:
 def medians(
     commands: Mapping[str, Sequence[str]], runs: int, edits: Mapping[str, Callable[[int], None]]
 ) -> dict[str, Run]:
-    """The medians of each command, which take turns, so that a slow moment of the machine meets them all.
+    """The medians for each command. Commands alternate, so that a slow moment of the machine affects all of them.
 
-    `edits` is what happens before each run of a command, and is not measured.
+    `edits` are called before each run of a command and are not measured.
     """
     measured: dict[str, list[Run]] = {name: [] for name in commands}
     for command in commands.values() if runs > _FEW else ():
-        _run(command)  # Fills the caches of files; of a long run that is a small part.
+        _run(command)  # Fills the file caches.
     for number in range(runs):
         for name, command in commands.items():
             if name in edits:
@@ -42,7 +42,7 @@ def medians(
 
 
 def _run(command: Sequence[str]) -> Run:
-    # Python as users run it, which keeps what it has compiled; nothing else of this process's environment matters.
+    # Python as users run it, with bytecode caching; the rest of this process's environment is irrelevant.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     nowhere = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
     start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""docs/benchmarks.md: what was measured, as tables, the ratios first."""
+"""Write docs/benchmarks.md: the results as tables, ratios first."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _STAGES = {
 }
 # One job has changed since the last build.
 CACHED = "trainc --cache, one job changed"
-# Beside 10,000 jobs, to see how the time grows.
+# In addition to 10,000 jobs, to show how the time grows.
 THOUSAND = "trainc, the 1,000 jobs again"
-# The version that this one is compared with.
+# The version to compare with.
 BEFORE = "trainc 0.1.0"
 RJSONNET = "rjsonnet, of a list of parameters"
 RJSONNET_READING = "rjsonnet, of the TrainJobs"
@@ -31,10 +31,11 @@ _NOTES = Path(__file__).with_name("notes.md")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Everything that was measured: runs by number of jobs and command; seconds by stage; milliseconds by module.
+    """All results: runs by number of jobs and command; seconds by stage; milliseconds by module.
 
-    `alone` are runs for a thousand JobSets without PodGroups; `passes` the seconds of one job's, and those of the version
-    before, if that was measured; `watched` the processor seconds of a save; `programs` the versions of the others.
+    `alone` are runs for a thousand JobSets without PodGroups; `passes` are the seconds per job of this version and, if
+    measured, of the earlier one; `watched` are the processor seconds per save; `programs` are the versions of the other
+    programs.
     """
 
     processes: Mapping[int, Mapping[str, Run]]
@@ -74,7 +75,7 @@ def _opening(measured: Measured) -> Iterator[str]:
 
 
 def _processor() -> str:
-    """The processor's name, as far as the system tells."""
+    """The name of the processor, if known."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -143,7 +144,7 @@ def _goals(measured: Measured) -> Iterator[str]:
 
 
 def _share(runs: Mapping[str, Run], name: str) -> float:
-    """The processor time of trainc beside that of another program."""
+    """The processor time of trainc relative to that of another program."""
     return runs["trainc"].cpu / runs[name].cpu
 
 
@@ -167,7 +168,7 @@ def _imports(measured: Measured) -> Iterator[str]:
     yield "`python -X importtime -m trainc build JOB` lists every module.\n"
 
 
-# How many parts are worth a line.
+# How many parts get a line.
 _PARTS = 8
 
 

@@ -1,4 +1,4 @@
-"""The JobSets of benchmarks.jobs as a templating engine writes them: one jsonnet function, which validates nothing."""
+"""Generate the JobSets of benchmarks.jobs with a template engine: a jsonnet function without any validation."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ function(job) {
   },
 }
 """
-# The function's parameters, taken from a TrainJob.
+# The parameters of the function, extracted from a TrainJob.
 _FROM_TRAINJOB = """\
 function(job) {
   local trainer = job.spec.trainer,
@@ -89,7 +89,7 @@ EVALUATE = "import sys, rjsonnet; sys.stdout.write(rjsonnet.evaluate_file(sys.ar
 
 
 def write_templates(folder: Path, jobs: Path, count: int) -> tuple[Path, Path]:
-    """Programs that write the JobSets as a stream of YAML: of a list of parameters, and of the TrainJobs in `jobs`."""
+    """Write programs that generate the JobSets as YAML: from a list of parameters, and from the TrainJobs in `jobs`."""
     folder.mkdir()
     (folder / "jobset.libsonnet").write_text(FUNCTION)
     (folder / "parameters.libsonnet").write_text(_FROM_TRAINJOB)
@@ -105,7 +105,7 @@ def write_templates(folder: Path, jobs: Path, count: int) -> tuple[Path, Path]:
 
 
 def check_templates(python: str, programs: tuple[Path, Path], jobs: Path) -> None:
-    """Stop unless each program writes the very objects that trainc makes of `jobs`."""
+    """Fail unless each program generates exactly the objects that trainc compiles from `jobs`."""
     import yaml
 
     wanted = {m["metadata"]["name"]: m for m in compile_paths([jobs], options=Options(release=RELEASE)).manifests}

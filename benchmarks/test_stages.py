@@ -1,4 +1,4 @@
-"""The stages of one job inside a process, with pytest-benchmark: read, validate, passes, emit, and all of them."""
+"""Measure the stages of one job with pytest-benchmark: read, validate, passes, emit, and all of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def runtime() -> dict[str, Any]:
 
 
 def distinct_jobs() -> Callable[[], tuple[tuple[dict[str, Any]], dict[str, Any]]]:
-    """Another job for each round, so that nothing is answered from a cache of the round before."""
+    """A different job for each round, so that no round benefits from a cache filled by an earlier one."""
     numbers = count()
     return lambda: ((parsed(trainjob(next(numbers))),), {})
 
@@ -45,7 +45,7 @@ def test_validate(benchmark: Any) -> None:
 
 
 def test_passes(benchmark: Any, runtime: dict[str, Any]) -> None:
-    """Dict in, manifests out: everything but reading and writing, the runtime's own check included."""
+    """From dict to manifests: everything except reading and writing, including validation of the runtime."""
     benchmark.pedantic(
         lambda job: compile_trainjob(job, [runtime], OPTIONS), setup=distinct_jobs(), rounds=500, warmup_rounds=50
     )

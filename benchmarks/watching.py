@@ -1,4 +1,4 @@
-"""What a save costs while `trainc build --watch` runs: processor time of the whole process, over the number of saves."""
+"""Measure a save during `trainc build --watch`: processor time of the process divided by the number of saves."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 from benchmarks.jobs import RELEASE, trainjob
 
 _FEW, _MANY = 1, 21
-# Between two looks at the output, and so long that nothing more comes of a save.
+# The polling interval for output, and the time after which a save has no further effect.
 _LOOK, _QUIET = 0.01, 0.3
 
 
 def seconds_per_save(trainc: str, jobs: Path, out: Path) -> float:
-    """Processor seconds that each of twenty further saves of one job among all in `jobs` takes."""
+    """Processor seconds per save of one job among all in `jobs`, from the difference between many and few saves."""
     few, many = (_seconds(trainc, jobs, out / str(saves), saves) for saves in (_FEW, _MANY))
     return (many - few) / (_MANY - _FEW)
 
@@ -36,14 +36,14 @@ def _seconds(trainc: str, jobs: Path, out: Path, saves: int) -> float:
 
 
 def _save(jobs: Path, word: str) -> None:
-    """As editors save: beside, then in its place, so that it is one change."""
+    """Save like an editor: write a temporary file and rename it, which is a single change."""
     beside = jobs / ".saved"
     beside.write_text(trainjob(0).replace("sweep-0", word))
     beside.replace(jobs / "job-00000.yaml")
 
 
 def _wait_for(out: Path, word: str) -> None:
-    """Wait until the first job's output has a word, and the watch has nothing left to do."""
+    """Wait until the output of the first job contains `word` and the watch is idle."""
     made = out / "team-0" / "pretrain-0.yaml"
     while not made.exists() or word not in made.read_text():
         time.sleep(_LOOK)

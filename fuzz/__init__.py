@@ -1,1 +1,1 @@
-"""Fuzzing: hostile bytes into each part that reads what others wrote. `make fuzz SECONDS=60` runs every target."""
+"""Fuzzing: hostile bytes for every parser of external input. `make fuzz SECONDS=60` runs all targets."""

@@ -1,4 +1,4 @@
-"""Bytes as a source of choices, so that a fuzzer that changes a byte changes a decision."""
+"""Derive choices from bytes, so that a fuzzer that changes a byte changes a decision."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Choices:
-    """Takes one byte a choice; when they run out, every choice is the first."""
+    """Uses one byte per choice; once they run out, every choice is the first one."""
 
     def __init__(self, data: bytes) -> None:
         self._bytes = iter(data)

@@ -1,4 +1,4 @@
-"""Changes to documents that keep them documents, so that a fuzzer gets past the reader and the schema."""
+"""Mutate documents structurally, so that a fuzzer gets past the parser and the schema."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _VALUES: tuple[Any, ...] = (
 
 
 def mutated(text: bytes, seed: int) -> bytes:
-    """The documents of `text` with a few changes; what cannot be read is returned as it is."""
+    """The documents of `text` with a few changes; unparsable text is returned unchanged."""
     random = Random(seed)  # noqa: S311 - libFuzzer gives the seed, so that a run can be repeated
     try:
         documents = list(yaml.load_all(text, Loader=_Loader))
@@ -35,14 +35,14 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes equal values twice instead of as an alias."""
+    """Writes equal values in full instead of as aliases."""
 
     def ignore_aliases(self, _: Any) -> bool:
         return True
 
 
 def _change(documents: list[Any], random: Random) -> None:
-    """Whatever is put in is a copy: a value that held itself, or that later runs changed, would grow without end."""
+    """Change a document. Inserted values are copied, because cycles or shared values would grow indefinitely."""
     holder, key = random.choice(list(_places(documents)))
     match random.randrange(8):
         case 0:
@@ -74,6 +74,6 @@ def _places(value: Any, depth: int = 0) -> Any:
 
 @cache
 def _field_names() -> tuple[str, ...]:
-    """Every field name that any release knows."""
+    """Every field name of any release."""
     known = {name for release in RELEASES for d in definition_names(release) for name in definition(release, d).fields}
     return tuple(sorted(known))

@@ -1,4 +1,4 @@
-"""Runs one target under atheris: `python -m fuzz.run TARGET [libFuzzer's flags and corpus folders]`."""
+"""Run one target under atheris: `python -m fuzz.run TARGET [libFuzzer's flags and corpus folders]`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import atheris
 
 
 def main() -> None:
-    """Instruments trainc, then hands over to libFuzzer, which ends the process."""
+    """Instrument trainc, then hand over to libFuzzer, which ends the process."""
     name = sys.argv.pop(1)
     with atheris.instrument_imports(include=["trainc"]):
         target = importlib.import_module(f"fuzz.targets.{name}")
@@ -18,7 +18,7 @@ def main() -> None:
 
 
 def _own_mutator(name: str) -> dict[str, object]:
-    """Where documents are compiled or rewritten, every other change is one of documents, not of bytes."""
+    """For targets that compile or rewrite documents, most mutations change the structure of documents, not bytes."""
     if name not in ("pipeline", "rewriting"):
         return {}
     from fuzz.mutation import mutated

@@ -1,4 +1,4 @@
-"""A second opinion on plain scalars: what Go's yaml.v2 and then encoding/json make of one, from their documentation."""
+"""An independent reading of plain scalars: the results of Go's yaml.v2 and encoding/json, from their documentation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 
 
 def plain_value(text: str) -> str | int | float | bool | None:
-    """The value of an unquoted scalar. ValueError for infinities and for what is no number."""
+    """The value of an unquoted scalar. Raises ValueError for infinities and NaN."""
     if text in ("", "~", "null", "Null", "NULL"):
         return None
     if text in (text.lower(), text.upper(), text.capitalize()):
@@ -29,7 +29,7 @@ def plain_value(text: str) -> str | int | float | bool | None:
 
 
 def _integer(text: str) -> int | None:
-    """As strconv.ParseInt and ParseUint with base 0 have it, and the prefix 0b before a sign."""
+    """Parse like strconv.ParseInt and ParseUint with base 0; the prefix 0b may be preceded by a sign."""
     sign, digits = (text[0], text[1:]) if text[:1] in ("+", "-") else ("", text)
     if re.fullmatch(r"0[0-7]+", digits):
         value = int(digits, 8)
@@ -62,7 +62,7 @@ def _decimal(text: str) -> str | int | float:
 
 
 def _shortest(value: float) -> str:
-    """The shortest digits that identify `value`, padded with zeros: how Go writes it as JSON."""
+    """The shortest digits that identify `value`, padded with zeros, as Go formats it in JSON."""
     digits, _, exponent = repr(value).partition("e")
     mantissa, _, fraction = digits.partition(".")
     return mantissa + fraction.rstrip("0").ljust(int(exponent or 0), "0")

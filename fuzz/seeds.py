@@ -1,4 +1,4 @@
-"""The seed corpus, made from the test cases: `python -m fuzz.seeds FOLDER` writes one folder a target below FOLDER."""
+"""Generate the seed corpus from test cases: `python -m fuzz.seeds FOLDER` writes one folder per target."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _QUANTITIES = (
 
 
 def seeds(target: str) -> Iterator[bytes]:
-    """What a run of `target` begins with; a target of choices begins with nothing."""
+    """The initial inputs of `target`; none for a target of choices."""
     texts = [path.read_bytes() for path in sorted(CASES.rglob("*.yaml"))]
     match target:
         case "reader":
@@ -45,7 +45,7 @@ def seeds(target: str) -> Iterator[bytes]:
 
 
 def _options_of(text: bytes) -> int:
-    """The place in OPTIONS of what the first line of a case names."""
+    """The index in OPTIONS of the options in the first line of a case."""
     first = text.partition(b"\n")[0].decode()
     release = re.search(r"--release ([0-9.]+)", first)
     semantics = "controller" if "controller" in first else "gitops"
@@ -54,7 +54,7 @@ def _options_of(text: bytes) -> int:
 
 
 def write(folder: str, target: str) -> str:
-    """Writes the seeds of one target and returns their folder."""
+    """Write the seeds of one target and return their folder."""
     corpus = os.path.join(folder, target)
     os.makedirs(corpus, exist_ok=True)
     for number, seed in enumerate(seeds(target)):

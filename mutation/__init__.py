@@ -1,1 +1,1 @@
-"""Mutation testing of the code that decides what a cluster is told; `make mutants` runs it."""
+"""Mutation testing of the code that predicts cluster behavior; `make mutants` runs it."""

@@ -1,10 +1,10 @@
-"""Try mutants of the code that decides what a cluster is told: does a test fail for each change of it?
+"""Test mutants of the code that predicts cluster behavior: does a test fail for every change?
 
-Each mutant is one change that mutmut's operators make to one function. mutmut itself cannot run them here: it knows
-packages at the top level or in `src`, and it starts pytest for each mutant, which takes longer than most tests. Here
-tests are collected once and run once under coverage; a mutant then gets a fork of that process, in which the
-function's code is exchanged and the checks that reach the changed lines run until one fails: some recorded cases, the
-tests from the fastest on, the other recorded cases.
+Each mutant is one change by one of mutmut's operators to one function. mutmut itself cannot be used to run them: it
+only supports packages at the top level or in `src`, and it starts pytest for every mutant, which takes longer than most
+tests. Instead, tests are collected once and run once under coverage. Each mutant then runs in a fork of that process,
+which replaces the function's code and runs the checks that reach the changed lines until one fails: first some of the
+recorded cases, then the tests, fastest first, then the other recorded cases.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ TESTS = (
     "tests/emit/secrets",
     "tests/emit/test_name_hash.py",
 )
-# These start programs, which the exchanged code does not reach.
+# These tests start subprocesses, which do not see the replaced code.
 SLOW = "not tools and not conformance and not elsewhere and not another_python and not kustomize"
 
 
 def main() -> int:
-    """Print a line for each mutant that survived, then the score of each folder; write all outcomes to a file."""
+    """Print surviving mutants and the score of each folder; write all outcomes to a file."""
     arguments = _arguments()
     mutants = [
         m

@@ -1,4 +1,4 @@
-"""The mutants of a file: what mutmut's operators make of its functions, one change each."""
+"""The mutants of a file: its functions, each with one change by one of mutmut's operators."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from mutmut.mutation.file_mutation import Mutation, MutationVisitor
 from mutmut.mutation.mutators import mutation_operators
 from mutmut.mutation.pragma_handling import IgnoredCode
 
-# Decorators under which mutmut leaves a function alone, and whose function can be exchanged all the same.
+# Decorators that make mutmut skip a function, although its code can be replaced here.
 _TRANSPARENT = frozenset({"property", "cache", "cached_property"})
 
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One changed function. `lines` are those of its file that the change touches, `body` those of the function."""
+    """A changed function. `lines` are the changed lines in its file, `body` those of the function."""
 
     file: Path
     function: str
@@ -30,7 +30,7 @@ class Mutant:
 
     @property
     def source(self) -> str:
-        """The whole file, changed."""
+        """The changed source of the whole file."""
         changed = self._module.deep_replace(self._mutation.original_node, self._mutation.mutated_node)
         assert isinstance(changed, cst.Module)
         code: str = changed.code
@@ -38,12 +38,12 @@ class Mutant:
 
     @property
     def change(self) -> str:
-        """The lines before and after."""
+        """The lines before and after the change."""
         return _difference(self._module.code, self.source)
 
 
 def mutants_of(file: Path) -> Iterator[Mutant]:
-    """Every mutant of a file's functions and methods, in the order of the file."""
+    """Every mutant of a file's functions and methods, in file order."""
     wrapper = MetadataWrapper(cst.parse_module(file.read_text(encoding="utf-8")), unsafe_skip_copy=True)
     visitor = _Visitor(mutation_operators, IgnoredCode(set(), set(), set()))
     module = wrapper.visit(visitor)
@@ -59,7 +59,7 @@ def mutants_of(file: Path) -> Iterator[Mutant]:
 
 
 class _Visitor(MutationVisitor):
-    """Properties too: mutmut cannot replace them by its trampolines, an exchange of their code can."""
+    """Includes properties, which mutmut skips: its trampolines cannot replace them, but replacing their code can."""
 
     def _skip_node_and_children(self, node: cst.CSTNode) -> bool:
         if isinstance(node, cst.FunctionDef) and len(node.decorators) == 1:
@@ -75,7 +75,7 @@ def _lines(place: CodeRange) -> range:
 
 
 def _is_prose(mutation: Mutation) -> bool:
-    """Whether a mutation changes the wording of a message: a blank between words makes a string a sentence."""
+    """Whether a mutation only changes the wording of a message, i.e. a string with a space between words."""
     node = mutation.original_node
     return isinstance(node, cst.SimpleString) and " " in node.value.strip("\"' ")
 

@@ -1,4 +1,4 @@
-"""The recorded cases of the controllers as checks: hundreds of whole jobs, a few milliseconds each."""
+"""The recorded controller cases as checks: hundreds of whole jobs at a few milliseconds each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mutation.trial import Check
 
 
 def recorded_checks(folder: Path) -> Iterator[tuple[str, Check]]:
-    """Each case of `folder` with its name; none where there is no such folder."""
+    """Each case in `folder` with its name; none if the folder does not exist."""
     program = folder / "check_vectors.py"
     if not program.is_file():
         return
@@ -31,7 +31,7 @@ def recorded_checks(folder: Path) -> Iterator[tuple[str, Check]]:
 
 
 def _is_exact(case: Any, answers: list[Any], judging: Any) -> bool:
-    """The comparison of check_vectors.py, with one compilation and without a word."""
+    """The comparison of check_vectors.py, with a single compilation and without output."""
     from trainc import CompileError, Options, compile_trainjob
 
     expect = case["expect"]

@@ -1,4 +1,4 @@
-"""The session that tries mutants: pytest collects once, every check runs once under coverage, then mutants meet theirs."""
+"""A pytest session for mutants: collect once, run every check once under coverage, then test each mutant."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from mutation.mutants import Mutant
 from mutation.recorded import recorded_checks
 from mutation.trial import Check
 
-# A check that takes longer is no way to kill mutants; what it alone would find counts as survived.
+# Slower checks are not used to kill mutants; a mutant that only they detect counts as survived.
 _LONGEST = 1.0
-# So many recorded cases, spread over all that reach the line, come before the tests; the others come after.
+# How many recorded cases, out of all that reach the line, run before the tests; the rest runs after them.
 _FIRST_CASES = 60
-# What a mutant may cost: later checks, the slowest ones, are not asked.
+# Time limit for a mutant; the remaining checks, which are the slowest, are skipped.
 _BUDGET = 3.0
 
 
 @dataclass(slots=True)
 class Session:
-    """A plugin for pytest, which runs `mutants` in place of the tests; `report` is told what became of each."""
+    """A pytest plugin that runs `mutants` instead of the tests; `report` receives each outcome."""
 
     root: Path
     package: Path
@@ -44,7 +44,7 @@ class Session:
     _reached: dict[Path, dict[int, list[str]]] = field(default_factory=lambda: defaultdict(dict))
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Measure, then try."""
+        """Measure the checks, then test the mutants."""
         self._cases = dict(recorded_checks(self.vectors))
         self._items = {item.nodeid: item for item in session.items}
         self._measure()
@@ -52,7 +52,7 @@ class Session:
         return True
 
     def _measure(self) -> None:
-        """Which checks reach which lines, how long each takes, and whether it passes at all."""
+        """Record which lines each check reaches, how long it takes, and whether it passes."""
         measured = coverage.Coverage(data_file=None, config_file=False, include=[f"{self.package}/*"])
         measured.start()
         checks = itertools.chain(self._cases.items(), self._tests(list(self._items)))

@@ -1,4 +1,4 @@
-"""One mutant tried: in a process of its own, where the function's code is exchanged and the tests run until one fails."""
+"""Test one mutant in a process of its own: replace the function's code and run checks until one fails."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _EXITS = {0: SURVIVED, 1: KILLED}
 _GIGABYTE = 2**30
 _CACHE = type(functools.cache(lambda: None))
 
-# A check is called without arguments, and answers whether all is well.
+# A check takes no arguments and returns whether it passed.
 Check = Callable[[], bool]
 
 
 def start(module: str, mutant: Mutant, checks: Iterable[Check], seconds: int) -> int:
-    """The id of a process that tries the mutant: it ends with 1 when a check fails, with 0 when none does."""
+    """Fork a process that tests the mutant and return its id; it exits with 1 if a check fails, else with 0."""
     sys.stdout.flush()
     sys.stderr.flush()
     child = os.fork()
@@ -38,7 +38,7 @@ def start(module: str, mutant: Mutant, checks: Iterable[Check], seconds: int) ->
 
 
 def outcome(status: int) -> str:
-    """What the exit status of such a process means."""
+    """The meaning of such a process's exit status."""
     if os.WIFSIGNALED(status):
         return TIMEOUT if os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL) else KILLED
     return _EXITS.get(os.WEXITSTATUS(status), KILLED)
@@ -55,7 +55,7 @@ def _try(module: str, mutant: Mutant, checks: Iterable[Check], seconds: int) -> 
 
 
 def exchange(module: types.ModuleType, mutant: Mutant) -> None:
-    """Give the living function the code and the defaults of the mutant's, and forget what was computed with the old."""
+    """Replace the code and defaults of a function by the mutant's, and clear caches computed with the original."""
     scratch: dict[str, Any] = {"__name__": module.__name__, "__file__": module.__file__}
     exec(compile(mutant.source, str(mutant.file), "exec", dont_inherit=True), scratch)  # noqa: S102 - that is the purpose
     old, new = _function(vars(module), mutant.function), _function(scratch, mutant.function)
@@ -65,7 +65,7 @@ def exchange(module: types.ModuleType, mutant: Mutant) -> None:
 
 
 def caches() -> list[Any]:
-    """What functools keeps of earlier calls, as far as modules are imported."""
+    """The functools caches of all imported modules."""
     return [thing for thing in gc.get_objects() if isinstance(thing, _CACHE)]
 
 

@@ -1,10 +1,10 @@
-"""Build the playground: everything that its page needs in one folder, to be served by any server of files.
+"""Build the playground: a folder with everything its page needs, for any static file server.
 
     python playground/build.py WHEEL build/playground
 
-`WHEEL` is trainc's; the other packages are those that are installed beside this Python, at the versions of the locks,
-and the Python of the browser is that of the npm package pyodide. Files are named by their content but for index.html
-and the service worker.
+`WHEEL` is that of trainc. Other packages are copied from the current Python environment, at the locked versions, and
+the browser's Python comes from the npm package pyodide. File names contain a content hash, except for index.html and
+the service worker.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from packaging.utils import canonicalize_name
 HERE = Path(__file__).parent
 MODULES = HERE / "node_modules"
 PYODIDE = MODULES / "pyodide"
-# What sys.platform and the like are in the browser; the rest of an environment decides on none of our requirements.
+# Environment markers in the browser, such as sys_platform; none of the requirements depends on others.
 BROWSER = {"python_version": "3.13", "python_full_version": "3.13.2", "sys_platform": "emscripten", "extra": "graph"}
-# Written in another language, and replaced by python/rpds.py.
+# Written in Rust, and replaced by python/rpds.py.
 REPLACED = {"rpds-py"}
-# src/worker.js unpacks what is called so.
+# src/worker.js unpacks files with this suffix.
 PACKED = ".bin"
-# Of npm's packages: what builds the page, or is for other places than a browser.
+# npm packages that are only needed to build the page, or outside of browsers.
 TOOLS = {"esbuild", "@esbuild", "@types", "ws"}
-# Of packages: what they test themselves with.
+# The packages' own tests.
 LEFT_OUT = {"tests", "benchmarks", "test"}
 EXAMPLES = {
     "PyTorch, 16 nodes with 8 GPUs": "tests/cases/torch-llm-pretrain.yaml",
@@ -52,7 +52,7 @@ EXAMPLES = {
 
 
 def build(wheel: Path, target: Path) -> None:
-    """Write the playground into `target`, which is replaced."""
+    """Write the playground to `target`, replacing it."""
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as name:
@@ -71,15 +71,15 @@ def build(wheel: Path, target: Path) -> None:
 
 
 def _python_folder() -> str:
-    """Pyodide's own files refer to each other by name; their folder has the version."""
+    """The folder for Pyodide's files. They refer to each other by name, so the folder's name has the version."""
     version: str = json.loads((PYODIDE / "package.json").read_text(encoding="utf-8"))["version"]
     return f"pyodide-{version}"
 
 
 def _placed(file: Path, target: Path, folder: str = "") -> str:
-    """Copy a file into `target`, under a name that has its hash unless its folder has its version; the name.
+    """Copy a file to `target` and return its new name, which has a hash unless its folder has the version.
 
-    What is large is packed, because not every server compresses it, and called otherwise, because some would unpack it.
+    Large files are compressed, because not every server does so, and renamed, because some servers would unpack them.
     """
     content = file.read_bytes()
     digest = hashlib.sha256(content).hexdigest()[:12]
@@ -92,7 +92,7 @@ def _placed(file: Path, target: Path, folder: str = "") -> str:
 
 
 def _archives(wheel: Path, work: Path) -> dict[str, Path]:
-    """The standard library, and trainc with all that it imports, as bytecode."""
+    """The standard library, and trainc with its dependencies, as bytecode."""
     sources = work / "sources.zip"
     with zipfile.ZipFile(sources, "w") as archive:
         for name, content in sorted({**dict(_packages(wheel)), **dict(_of_wheel(wheel)), **_own()}.items()):
@@ -115,7 +115,7 @@ def _of_wheel(wheel: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _packages(wheel: Path) -> Iterator[tuple[str, bytes]]:
-    """The Python files and data of each package that trainc requires, nothing compiled."""
+    """The Python source and data files of each package that trainc requires, without compiled files."""
     for package in _required(wheel):
         for file in package.files or ():
             if file.suffix in {".so", ".pyd", ".pyc", ".pyi"} or LEFT_OUT & set(file.parts) or ".." in file.parts:
@@ -125,7 +125,7 @@ def _packages(wheel: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _required(wheel: Path) -> list[Distribution]:
-    """Every package that trainc requires in a browser, directly or not."""
+    """Every direct or indirect requirement of trainc in a browser."""
     found: dict[str, Distribution] = {}
     wanted = _requirements_of(wheel)
     while wanted:
@@ -145,7 +145,7 @@ def _requirements_of(wheel: Path) -> list[str]:
 
 
 def _bundle(work: Path, target: Path, python: Mapping[str, Any], wheel: Path) -> dict[str, str]:
-    """The scripts and the style, each as one file, with what they have to know of this build; their names in `target`."""
+    """Bundle scripts and styles into one file each, with the details of this build; return their names in `target`."""
     from trainc.api.releases import RELEASES
 
     known = {
@@ -165,13 +165,13 @@ def _bundle(work: Path, target: Path, python: Mapping[str, Any], wheel: Path) ->
 
 
 def _example(path: Path) -> str:
-    """A case without the line that says how the tests compile it."""
+    """A case without its first line, which tells the tests how to compile it."""
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     return "".join(line for line in lines if not line.startswith("# trainc: --"))
 
 
 def _licenses(wheel: Path) -> Iterator[str]:
-    """The name, the version and the license of everything that the page is made of."""
+    """The name, version and license of everything that the page includes."""
     yield f"trainc\n\n{(HERE.parent / 'LICENSE').read_text(encoding='utf-8')}"
     yield "CPython: Python Software Foundation License, https://docs.python.org/3/license.html"
     for package in sorted(_required(wheel), key=lambda one: one.name):
@@ -190,7 +190,7 @@ def _license(name: str, version: str, stated: str, texts: list[Path]) -> str:
 
 
 def _page(target: Path, bundled: Mapping[str, str]) -> None:
-    """index.html and the service worker, with the names of all other files."""
+    """Write index.html and the service worker with the names of all other files."""
     page = (HERE / "src" / "index.html").read_text(encoding="utf-8")
     for source, name in bundled.items():
         page = page.replace(f"{{{source}}}", name)

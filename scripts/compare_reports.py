@@ -1,8 +1,9 @@
-"""Compare the reports of two folders of goldens: codes, severities and places have to agree, words may differ.
+"""Compare the reports in two folders of goldens: codes, severities and places must agree, messages may differ.
 
     python scripts/compare_reports.py OLD NEW
 
-Exits with 1 and a line for each difference. Both folders hold text reports, as golden/errors does.
+Prints a line for each difference and exits with 1 if there are any. Both folders contain text reports, as in
+golden/errors.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ _FINDING = re.compile(r"^(\S+?:)? ?(error|warning|info)\[(\w+)\]", re.MULTILINE)
 
 
 def findings(report: Path) -> Counter[tuple[str, ...]]:
-    """Place, severity and code of each diagnostic of a report, with how often it occurs."""
+    """Count the diagnostics of a report by place, severity and code."""
     text = report.read_text(encoding="utf-8") if report.exists() else ""
     return Counter(_FINDING.findall(text))
 
 
 def main(old: Path, new: Path) -> int:
-    """Print what one folder reports and the other does not."""
+    """Print diagnostics that only one folder reports; return the exit status."""
     names = sorted({path.relative_to(folder) for folder in (old, new) for path in folder.rglob("*.txt")})
     different = 0
     for name in names:

@@ -24,14 +24,14 @@ Tests run every example.
 
 
 def document() -> str:
-    """The whole text: a table of all codes, and an entry for each."""
+    """The whole text: a table of all codes, then an entry for each."""
     rows = "".join(f"| [{code}](#{code.lower()}) | {summary_of(code)} |\n" for code in codes())
     entries = "\n".join(_entry(code) for code in codes())
     return f"{HEAD}\n| code | means |\n|---|---|\n{rows}\n{entries}"
 
 
 def _entry(code: str) -> str:
-    """A page with its headings one level further down; what stands in examples stays as it is."""
+    """A page with its headings one level down; code examples are unchanged."""
     lines: list[str] = []
     example = False
     for line in (page(code) or "").splitlines(keepends=True):

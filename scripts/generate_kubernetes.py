@@ -2,9 +2,9 @@
 
     python scripts/generate_kubernetes.py [--schemas DIR] [--output FILE]
 
-The package holds the JSON Schemas that each Kubernetes minor publishes. Only names are taken: of the fields of pods, Jobs
-and claims that some minor between the first and the last does not have, and of those whose description says that they
-are deprecated. What a description says of feature gates is not taken: it is seldom brought up to date.
+The package contains the JSON Schemas published for each Kubernetes minor. Only names are extracted: fields of pods,
+Jobs and claims that some minor in the range does not have, and fields whose description calls them deprecated. Feature
+gates mentioned in descriptions are ignored, because they are seldom up to date.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from trainc.api.releases import KUBERNETES
 from trainc.api.schema.definitions import DEFINITIONS
 
 OUTPUT = Path(__file__).parents[1] / "compiler" / "trainc" / "api" / "schema" / "kubernetes_fields.py"
-# The groups of definitions.py by what they are called in Kubernetes' schemas.
+# The groups of definitions.py, by their names in Kubernetes' schemas.
 GROUPS = {
     "core": "io.k8s.api.core.v1.",
     "batch": "io.k8s.api.batch.v1.",
@@ -39,7 +39,7 @@ def published(folder: Path, minor: str) -> Published:
 
 
 def known_fields() -> Iterator[tuple[str, str]]:
-    """The fields of Kubernetes' own types that some release of Trainer knows: definition and field."""
+    """The (definition, field) of Kubernetes' own types that any Trainer release knows."""
     known = {name: True for row in DEFINITIONS.rows.values() for name in row if name.split(".")[0] in GROUPS}
     for name in sorted(known):
         fields = {field for row in DEFINITIONS.rows.values() for field in row.get(name, {})}
@@ -47,7 +47,7 @@ def known_fields() -> Iterator[tuple[str, str]]:
 
 
 def spans(minors: Mapping[str, Published], holds: Callable[[Published, str, str], bool]) -> Spans:
-    """From which minor to which one `holds` of each field; those of which it never holds are left out."""
+    """The first and last minor for which `holds` is true of each field; fields for which it never is are omitted."""
     found = {}
     for name, field in known_fields():
         group, _, definition = name.partition(".")
@@ -65,17 +65,17 @@ def has_field(minor: Published, definition: str, field: str) -> bool:
 
 
 def has_definition(minor: Published, definition: str, field: str) -> bool:
-    """Whether a minor has the struct that the field is in."""
+    """Whether a minor has the struct that contains the field."""
     return definition in minor
 
 
 def is_deprecated(minor: Published, definition: str, field: str) -> bool:
-    """Whether a minor says that the field is deprecated."""
+    """Whether a minor marks the field as deprecated."""
     return bool(DEPRECATED.search(minor.get(definition, {}).get(field, {}).get("description", "")))
 
 
 def table(name: str, found: Spans) -> Iterator[str]:
-    """A mapping of fields to spans as Python, one field a line."""
+    """A mapping of fields to spans as Python source, one field per line."""
     yield f"{name} = {{"
     for field, (first, last) in found.items():
         end = "" if last == KUBERNETES[-1] else f" {json.dumps(last)},"
@@ -84,8 +84,8 @@ def table(name: str, found: Spans) -> Iterator[str]:
 
 
 def module_text(minors: Mapping[str, Published], version: str) -> str:
-    """The module."""
-    # Where a whole struct is new, it is enough to know the field that leads there.
+    """The source of the generated module."""
+    # If a whole struct is new, the field that refers to it is sufficient.
     whole = spans(minors, has_definition)
     limited = {field: span for field, span in spans(minors, has_field).items() if span != whole[field]}
     return "\n".join(

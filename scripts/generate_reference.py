@@ -1,4 +1,4 @@
-"""Write docs/reference.md: every key of trainc.yaml, of overlays and of sweeps, from the schemas that editors get.
+"""Write docs/reference.md: every key of trainc.yaml, overlays and sweeps, from the schemas that editors use.
 
 python scripts/generate_reference.py
 """
@@ -56,7 +56,7 @@ def _about(schema: Mapping[str, Any]) -> str:
 
 
 def _values(schema: Mapping[str, Any]) -> str:
-    """What may be written, in a word or as choices."""
+    """The type of a value, or its choices."""
     if "const" in schema:
         return f"`{schema['const']}`"
     if "enum" in schema:

@@ -2,9 +2,9 @@
 
     python scripts/generate_schemas.py [--wheels DIR] [--output FILE]
 
-The package holds one pydantic model per API type of a Trainer release. Only their field names, types and which
-fields are required are taken, by parsing the models (they are never imported), and only for types that a TrainJob,
-a runtime or a JobSet can reach. Without --wheels the packages are downloaded with pip into a temporary folder.
+The package contains one pydantic model per API type of a Trainer release. Only field names, types and required fields
+are extracted, by parsing the models (they are never imported), and only for types reachable from a TrainJob, a runtime
+or a JobSet. Without --wheels, the packages are downloaded with pip into a temporary folder.
 
 A type is written "string", "integer", "boolean", "time", "quantity", "int-or-string", "object" (a struct without
 fields), "any", "group.Name" (another definition), "[T]" (a list) or "{T}" (a map from strings); a final "!" marks
@@ -44,7 +44,7 @@ SCALARS = {
     "IoK8sApimachineryPkgApiResourceQuantity": "quantity",
     "IoK8sApimachineryPkgUtilIntstrIntOrString": "int-or-string",
 }
-# Written by the API server, never by a user: accepted as they are.
+# Set by the API server, never by users: accepted without checks.
 SERVER_WRITTEN = {**{(root, "status"): "any" for root in ROOTS}, ("meta.ObjectMeta", "managedFields"): "any"}
 
 Fields = dict[str, str]
@@ -59,7 +59,7 @@ def short_name(model: str) -> str:
 
 
 def type_text(annotation: ast.expr) -> str:
-    """A field's annotation in the notation of this module's docstring."""
+    """Convert an annotation to the notation described in this module's docstring."""
     if isinstance(annotation, ast.Name):
         return SCALARS.get(annotation.id) or short_name(annotation.id)
     if isinstance(annotation, ast.Subscript) and isinstance(annotation.value, ast.Name):
@@ -77,7 +77,7 @@ def type_text(annotation: ast.expr) -> str:
 
 
 def field_of(statement: ast.AnnAssign) -> tuple[str, str]:
-    """The JSON name and the type of one model field."""
+    """The JSON name and the type of a model field."""
     assert isinstance(statement.target, ast.Name)
     options = statement.value.keywords if isinstance(statement.value, ast.Call) else []
     named = {option.arg: option.value for option in options}
@@ -96,7 +96,7 @@ def model_fields(source: str) -> Iterator[tuple[str, Fields]]:
 
 
 def model_sources(wheel: Path) -> dict[str, str]:
-    """The model modules of a wheel: class name (as short name) to source text."""
+    """The model modules of a wheel: short class name -> source."""
     sources = {}
     with zipfile.ZipFile(wheel) as archive:
         for name in sorted(archive.namelist()):
@@ -116,7 +116,7 @@ def references(fields: Fields) -> Iterator[str]:
 
 
 def definitions(sources: Mapping[str, str]) -> dict[str, Fields]:
-    """All definitions reachable from the roots. What only the API server writes is not followed."""
+    """All definitions reachable from the roots, except through fields that only the API server sets."""
     found: dict[str, Fields] = {}
     wanted = list(ROOTS)
     while wanted:
@@ -130,7 +130,7 @@ def definitions(sources: Mapping[str, str]) -> dict[str, Fields]:
 
 
 def difference(before: Mapping[str, Fields], after: Mapping[str, Fields]) -> dict[str, Fields]:
-    """What a release changes: fields that are new or of another type, "" for those that are gone, {} for a definition."""
+    """The changes in a release: fields that are new or have another type, "" for removed ones, {} for definitions."""
     changed: dict[str, Fields] = {name: {} for name in before.keys() - after.keys()}
     for name, fields in after.items():
         known = before.get(name, {})
@@ -141,9 +141,9 @@ def difference(before: Mapping[str, Fields], after: Mapping[str, Fields]) -> dic
 
 
 def module_text(found: Mapping[str, Mapping[str, Fields]]) -> str:
-    """The oldest release whole, then what each later one changes; one definition a line, sorted, to read well in a diff.
+    """The oldest release in full, then the changes of each later one: sorted, one definition per line.
 
-    Python, not JSON: Python keeps it compiled, and loads it in a fraction of the time that JSON takes to parse.
+    Generates Python rather than JSON, because cached bytecode loads in a fraction of the time.
     """
     versions = ", ".join(VERSIONS[release] for release in found)
     lines = [
@@ -163,7 +163,7 @@ def module_text(found: Mapping[str, Mapping[str, Fields]]) -> str:
 
 
 def find_wheel(version: str, wheels: Path) -> Path:
-    """The wheel of `version` in `wheels`; downloaded into that folder when it is not there."""
+    """The wheel of `version` in the folder `wheels`, downloaded if it is missing."""
     pattern = f"{PACKAGE.replace('-', '_')}-{version}-*.whl"
     if not list(wheels.glob(pattern)):
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(wheels)]
@@ -172,7 +172,7 @@ def find_wheel(version: str, wheels: Path) -> Path:
 
 
 def main() -> None:
-    """Write the definitions of every release."""
+    """Write the definitions of all releases."""
     parser = argparse.ArgumentParser(description="Generate the compact API schemas from kubeflow-trainer-api.")
     parser.add_argument("--wheels", type=Path, help="folder that holds, or receives, the packages")
     parser.add_argument("--output", type=Path, default=OUTPUT, help="file to write")

@@ -1,1 +1,1 @@
-"""The site: docs/ and the rule pages as HTML with search, one folder per release. `make site` builds it."""
+"""The website: docs/ and the rule pages as HTML with search, one folder per release. `make site` builds it."""

@@ -1,7 +1,7 @@
-"""Build the site: `python -m website OUTPUT`; `make site` does, with what it needs installed.
+"""Build the website: `python -m website OUTPUT`; `make site` also installs the requirements.
 
-OUTPUT/<version>/ holds the pages of this version, OUTPUT/latest/ the same once more for links that should last, and
-OUTPUT/versions.json names all versions that stand there, so that an OUTPUT with older ones keeps them.
+OUTPUT/<version>/ contains the pages of this version, OUTPUT/latest/ a copy for permanent links, and
+OUTPUT/versions.json lists all versions present, so that older ones in OUTPUT are kept.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _REDIRECT = """<!doctype html>
 
 
 def build(output: Path) -> None:
-    """Write the pages of this version below `output`, and name it there."""
+    """Write the pages of this version below `output`, and add it to the list."""
     folder = output / __version__
     with tempfile.TemporaryDirectory() as source:
         lay_out(HERE.parent, Path(source), demo_html(), playground=PLAYGROUND.is_dir())
@@ -45,7 +45,7 @@ def build(output: Path) -> None:
     shutil.rmtree(output / LATEST, ignore_errors=True)
     shutil.copytree(folder, output / LATEST)
     (output / "index.html").write_text(_REDIRECT, encoding="utf-8")
-    (output / ".nojekyll").touch()  # GitHub Pages leaves out folders that begin with _ without it.
+    (output / ".nojekyll").touch()  # Otherwise, GitHub Pages omits folders that start with _.
     (output / "versions.json").write_text(json.dumps(_versions(output)) + "\n", encoding="utf-8")
 
 
@@ -67,7 +67,7 @@ def _sphinx(source: Path, folder: Path) -> None:
 
 
 def _versions(output: Path) -> list[str]:
-    """All versions below `output`, the newest first."""
+    """All versions below `output`, newest first."""
     found = [path.parent.name for path in output.glob("*/genindex.html") if path.parent.name != LATEST]
     return sorted(found, key=_numbers, reverse=True)
 
@@ -77,12 +77,12 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def main() -> int:
-    """0 if the site was built and every link in it leads somewhere."""
+    """Return 0 if the site was built and has no broken links."""
     output = Path(sys.argv[1])
     try:
         build(output)
     except subprocess.CalledProcessError as error:
-        return error.returncode  # Sphinx has said what is wrong.
+        return error.returncode  # Sphinx has already reported the error.
     found = problems(output / __version__)
     print(*found, sep="\n", file=sys.stderr, end="\n" if found else "")
     print(f"{output / LATEST / 'index.html'}: {len(list((output / LATEST).rglob('*.html')))} pages")

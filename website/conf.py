@@ -1,4 +1,4 @@
-"""How Sphinx builds the pages that website/__main__.py has laid out. Source: Sphinx's and Furo's own documentation."""
+"""Sphinx configuration for the pages that website/__main__.py lays out. Source: the Sphinx and Furo documentation."""
 
 import os
 
@@ -8,11 +8,11 @@ version = release = os.environ["TRAINC_SITE_VERSION"]
 extensions = ["myst_parser", "sphinx_copybutton"]
 root_doc = "index"
 exclude_patterns = ["conf.py"]
-# Links lead to headings as they do on GitHub.
+# The same heading anchors as on GitHub.
 myst_heading_anchors = 4
 myst_links_external_new_tab = False
 nitpicky = True
-# `<angle>` words and pieces of YAML are no lexer's business; a page is not wrong because its colors are missing.
+# Lexers fail on `<angle>` placeholders and YAML fragments, but missing highlighting is not an error.
 suppress_warnings = ["misc.highlighting_failure"]
 copybutton_exclude = ".linenos, .gp, .go"
 
@@ -35,5 +35,5 @@ html_sidebars = {
         "sidebar/scroll-end.html",
     ]
 }
-# No icon font and no link to a repository: the site loads nothing from anybody else.
+# No icon font and no repository link: the site loads nothing from other hosts.
 html_theme_options: dict[str, list[str]] = {"top_of_page_buttons": [], "footer_icons": []}

@@ -1,7 +1,7 @@
-"""The terminal on the site's first page: real runs of trainc, as HTML that needs no script.
+"""The terminal on the website's first page: real trainc runs as HTML without scripts.
 
-Each scene is a command and what it printed. The scenes take turns by CSS animation, and a reader may pick one; where
-motion is not wanted, the first one stays.
+Each scene is a command with its output. The scenes rotate through CSS animation, and the reader can select one; with
+reduced motion, the first one stays.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LINES = 22
 
 @dataclass(frozen=True)
 class Scene:
-    """A command to show and the status that it ends with; `edits` are made to the job before it runs."""
+    """A command to show and its expected exit status; `edits` are applied to the job first."""
 
     title: str
     command: str
@@ -44,7 +44,7 @@ SCENES = (
 
 
 def demo_html() -> str:
-    """The terminal as one `div`, its colors as classes of site.css."""
+    """The terminal as a `div`, with colors as classes of site.css."""
     with tempfile.TemporaryDirectory() as folder:
         job = Path(folder) / "llm.yaml"
         job.write_text(_JOB.read_text(encoding="utf-8"), encoding="utf-8")
@@ -58,7 +58,7 @@ def demo_html() -> str:
 
 
 def _printed(scene: Scene, job: Path) -> str:
-    """What the command prints, colors included, at most as many lines as the terminal has."""
+    """The output of the command, with colors, cut to the height of the terminal."""
     text = job.read_text(encoding="utf-8")
     for old, new in scene.edits.items():
         assert old in text, old

@@ -1,4 +1,4 @@
-"""Whether a built site holds together: links lead somewhere, and nothing is loaded from anybody else."""
+"""Check a built site: links must work, and nothing may be loaded from other hosts."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-# What a browser loads of its own accord; a link (`a`) it only follows.
+# Elements that a browser loads automatically, as opposed to links (`a`).
 _LOADED = {"link": "href", "script": "src", "img": "src", "iframe": "src", "source": "src", "object": "data"}
-# Links that say what a page is, and load nothing.
+# Values of `rel` that describe a page and load nothing.
 _SAYING = {"canonical", "next", "prev", "index", "search"}
 
 
 @dataclass
 class _Page(HTMLParser):
-    """What a page links to, what it loads, and which anchors it has."""
+    """The links, loaded resources and anchors of a page."""
 
     links: list[str] = field(default_factory=list)
     loaded: list[str] = field(default_factory=list)
@@ -35,7 +35,7 @@ class _Page(HTMLParser):
 
 
 def problems(folder: Path) -> list[str]:
-    """One line for each link that leads nowhere and each thing that is loaded from another host."""
+    """A line for each broken link and each resource loaded from another host."""
     pages = {path.resolve(): _read(path) for path in folder.rglob("*.html")}
     return sorted(line for path, page in pages.items() for line in _problems(path, page, pages))
 

@@ -1,4 +1,4 @@
-"""What Sphinx reads: the repository's pages as they stand, one page per rule, and the first page."""
+"""Prepare the Sphinx sources: the repository's pages unchanged, one page per rule, and the first page."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from trainc.diagnostics.codes import CODES
 from trainc.diagnostics.rulebook import codes, page, summary_of
 
 _TOP = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
-# What the site's first page takes the place of.
+# The pages that the website's first page replaces.
 _FIRST_PAGE = ("README.md", "docs/README.md")
-# `[words](target)`, where the target is in the repository.
+# `[text](target)` with a target in the repository.
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?![a-z]+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 _FENCE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
 _INDEX = "docs/README.md"
-# What the site has beyond the repository's pages, and below which heading of the index it stands.
+# Pages that exist only on the website, with the index heading they belong to.
 _ADDED = {"Reference": ("commands", "rules/index")}
-# The playground is no page of Sphinx's, so its link is HTML.
+# The playground is not a Sphinx page, so its link is HTML.
 _PLAYGROUND = '- <a href="playground/index.html">Playground</a>: compile a TrainJob here, in your browser\n'
 _HOME = Path(__file__).parent / "home.md"
 
 
 def lay_out(repository: Path, source: Path, demo: str, *, playground: bool) -> None:
-    """Write everything below `source` with the repository's own layout, so that relative links hold."""
+    """Write the sources below `source` in the repository's layout, which keeps relative links valid."""
     pages = sorted(str(path.relative_to(repository)) for path in repository.glob("docs/*.md"))
     names = [*_TOP, *(page for page in pages if page not in _FIRST_PAGE)]
     for name in names:
@@ -45,7 +45,7 @@ def lay_out(repository: Path, source: Path, demo: str, *, playground: bool) -> N
 
 
 def _contents(index: str) -> str:
-    """The sidebar, in the order of the index of docs/: one list of pages below each of its headings."""
+    """The sidebar, in the order of the docs/ index: one list of pages for each heading."""
     _, *parts = _HEADING.split(index)
     return "\n".join(map(_toctree, parts[::2], parts[1::2]))
 
@@ -59,7 +59,7 @@ def _toctree(heading: str, text: str) -> str:
 
 
 def _with_links(text: str, name: Path, repository: Path, pages: set[str]) -> str:
-    """A page whose links lead to pages of the site: the README is the first page, and files of the repository are names."""
+    """A page with links to pages of the site: the README becomes the first page, other files become plain names."""
 
     def link(found: re.Match[str]) -> str:
         words, target = found[1], found[2]
@@ -79,7 +79,7 @@ def _with_links(text: str, name: Path, repository: Path, pages: set[str]) -> str
 
 
 def _commands() -> str:
-    """Every command's help, as `trainc COMMAND --help` prints it."""
+    """The help of every command, as printed by `trainc COMMAND --help`."""
     entries = (f"## trainc {c.name}\n\n{c.summary.capitalize()}.\n\n```text\n{_help(c)}```\n" for c in COMMANDS)
     return "# Commands\n\n" + "\n".join(entries)
 

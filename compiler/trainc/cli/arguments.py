@@ -26,24 +26,24 @@ COLOURS = ("auto", "always", "never")
 COLOR_HELP = "auto (default), always or never"
 _OUTSIDE = "allow_outside"
 
-# What a shell should complete, where it is neither a choice nor a file: read by completion.
+# The completions of an argument that is neither a choice nor a file; used by `completion`.
 FOLDER, FILE, RUNTIME, CODE, TOPIC = "folder", "file", "runtime", "code", "topic"
 
 
 def set_completion(argument: Any, what: str) -> None:
-    """Say what values an argument takes, for the shell's completion."""
+    """Set what the shell completes for an argument."""
     argument.completes = what
 
 
 def topic_group(parser: ArgumentParser, topic: str) -> Any:
-    """A group of options that `trainc help TOPIC` explains, and that a command's own help leaves out."""
+    """A group of options that `trainc help TOPIC` explains and that the command's own help omits."""
     group: Any = parser.add_argument_group(f"{topic} options")
     group.topic = topic
     return group
 
 
 def add_input(parser: ArgumentParser, *, paths: bool = True) -> None:
-    """What to read, and for which release; without `paths` for a command that names its input itself."""
+    """Add the input and release options; without `paths` for a command with its own input argument."""
     group = parser.add_argument_group("input")
     if paths:
         help_text = "file, folder, or - for stdin (default: `sources` in trainc.yaml, else .)"
@@ -67,7 +67,7 @@ def add_input(parser: ArgumentParser, *, paths: bool = True) -> None:
 
 
 def add_matrix(parser: ArgumentParser) -> None:
-    """`--matrix`, for commands that compile all of the input."""
+    """Add `--matrix`, for commands that compile the whole input."""
     group: Any = next(group for group in parser._action_groups if group.title == "input")  # noqa: SLF001 - as in command.py
     help_text = "compile the trials of the sweep in FILE (`trainc help sweeps`)"
     set_completion(group.add_argument("--matrix", metavar="FILE", action="append", help=help_text), FILE)
@@ -123,7 +123,7 @@ def _add_rare_input(parser: ArgumentParser) -> None:
 
 
 def add_release(add_argument: Callable[..., Any]) -> None:
-    """`--release`, which names a Trainer minor in any of its spellings."""
+    """Add `--release`, which accepts any spelling of a Trainer minor."""
     add_argument(
         "--release",
         type=_checked_type(_one_release),
@@ -142,7 +142,7 @@ def _one_release(text: str) -> str:
 
 
 def add_shaping(parser: ArgumentParser) -> None:
-    """How the output is meant to travel to the cluster; for gitops semantics only."""
+    """Add the options that adapt the output to its delivery, under gitops semantics only."""
     group = topic_group(parser, "delivery")
     group.add_argument(
         "--delivery", choices=get_args(Delivery), help="the tool that applies the output (default: argocd)"
@@ -178,7 +178,7 @@ def add_shaping(parser: ArgumentParser) -> None:
     )
 
 
-# What is counted, as a sentence says it.
+# The counted objects, as they appear in a sentence.
 _BOUNDED = {
     "file_bytes": "size of a file, in bytes",
     "document_bytes": "size of a YAML document, in bytes",
@@ -193,7 +193,7 @@ _BOUNDED = {
 
 
 def add_limits(parser: ArgumentParser) -> None:
-    """Bounds on input."""
+    """Add the limits on input."""
     group = topic_group(parser, "limits")
     defaults = Limits()
     for limit in fields(Limits):
@@ -211,7 +211,7 @@ def add_limits(parser: ArgumentParser) -> None:
 
 
 def add_reporting(parser: ArgumentParser) -> None:
-    """How diagnostics are shown."""
+    """Add the options that control how diagnostics are shown."""
     loudness = parser.add_mutually_exclusive_group()
     loudness.add_argument("-q", "--quiet", action="store_true", help="show errors only")
     loudness.add_argument("-v", "--verbose", action="store_true", help="also report what was read and written")
@@ -219,19 +219,19 @@ def add_reporting(parser: ArgumentParser) -> None:
 
 
 def add_strict(parser: ArgumentParser) -> None:
-    """For commands that refuse input."""
+    """Add `--strict`, for commands that can refuse input."""
     parser.add_argument("--strict", action="store_true", help="exit 1 if there are warnings, too")
 
 
 def argument_error(reason: str) -> Exception:
-    """What the type of an argument raises about a word that is none of its values."""
+    """The exception that an argument type raises for an invalid value."""
     from argparse import ArgumentTypeError
 
     return ArgumentTypeError(reason)
 
 
 def _checked_type(check: Callable[[str], str]) -> Callable[[str], str]:
-    """The type of an argument whose words a function of options.py checks."""
+    """Make an argument type from a validation function of options.py."""
 
     def accepted(text: str) -> str:
         try:

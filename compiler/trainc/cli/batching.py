@@ -22,7 +22,7 @@ from trainc.startup.records import dataclass, field
 
 @dataclass(slots=True)
 class BatchRun:
-    """As compiling.Run, after the fact."""
+    """Like compiling.Run, but complete."""
 
     settings: Settings
     batch: Batch
@@ -37,28 +37,28 @@ class BatchRun:
 
     @property
     def documents(self) -> int:
-        """How many there are."""
+        """The number of documents."""
         return self.batch.count
 
     @property
     def unsaved(self) -> str:
-        """Why the cache could not be written, if it could not."""
+        """Why the cache could not be written; empty if it was."""
         error = self.batch.unsaved
         return f"{error.filename}: {error.strerror}" if error is not None else ""
 
     @property
     def compiled(self) -> int:
-        """How many jobs were compiled."""
+        """The number of compiled jobs."""
         return len(self.batch.jobs)
 
     def texts(self, form: Form) -> Iterator[JobText]:
-        """Every job's part of the output, by (namespace, name)."""
+        """The output of each job, ordered by (namespace, name)."""
         assert form == self.batch.form
         return self.batch.texts()
 
 
 def run_in_batches(request: Request, settings: Settings, progress: Progress) -> BatchRun:
-    """Build as `request` says. UnusualError where the input is to be compiled as a whole."""
+    """Build in batches. Raises UnusualError if the input has to be compiled as a whole."""
     with ExitStack() as unless_done:
         rules = settings.policy(request.stdin)
         batch = run_batch(request, unless_done.enter_context(closing(Spool())), progress.step, place, rules)
@@ -68,7 +68,7 @@ def run_in_batches(request: Request, settings: Settings, progress: Progress) -> 
 
 
 def process_count(requested: int) -> int:
-    """How many processes `-j` stands for: 0 is one for each core that trainc may use."""
+    """The number of processes for `-j`; 0 means one for each available core."""
     if requested:
         return requested
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

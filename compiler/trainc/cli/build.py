@@ -47,7 +47,7 @@ STDOUT = "-"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Input, output, and how the two relate."""
+    """Add input and output options."""
     add_input(parser)
     add_matrix(parser)
     output = parser.add_argument_group("output")
@@ -106,7 +106,7 @@ def _processes(text: str) -> int:
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
-    """Compile everything, and write it if nothing is wrong."""
+    """Compile everything, and write the output if there are no errors."""
     if not arguments.watch:
         return build(arguments, streams)
     if arguments.matrix:
@@ -139,7 +139,7 @@ def _matrix(arguments: Arguments) -> MatrixInput | None:
 
 
 def build(arguments: Arguments, streams: Streams, memory: Memory | None = None) -> Status:
-    """One build, from the settings to the output. `memory` is for builds of one input again and again."""
+    """Build once, from the settings to the output. `memory` speeds up repeated builds of the same input."""
     try:
         matrix = _matrix(arguments)
         every = environments_of(arguments)
@@ -162,8 +162,8 @@ def build(arguments: Arguments, streams: Streams, memory: Memory | None = None) 
 
 
 def _target(arguments: Arguments, settings: Settings) -> str:
-    """The output folder, or `-`. UsageError for what the other is needed for."""
-    # Paths are for looking at some of the jobs; what trainc.yaml says of output is about all of them.
+    """The output folder, or `-`. Raises UsageError for options that require the other kind."""
+    # PATH selects some of the jobs to look at, whereas the `output` of trainc.yaml is for all of them.
     configured = settings.output if settings.whole or arguments.check or arguments.exit_code else None
     target: str = arguments.output or configured or STDOUT
     if arguments.prune and target == STDOUT:
@@ -193,10 +193,10 @@ def _compilation(  # noqa: PLR0913, PLR0917 - what a build has decided so far
     matrix: MatrixInput | None,
     memory: Memory | None,
 ) -> Run | BatchRun:
-    """Job files apart where that was asked for, and where they can be; else the input as a whole."""
+    """Compile job files separately if requested and possible; otherwise, the input as a whole."""
     skip = settings.output if target == STDOUT else target
     stdin = read_stdin(settings, streams)
-    # Policies look at the objects of a job, which a cache does not hold; the trials of a sweep stand in no file.
+    # Policies need the objects of a job, which the cache does not store, and the trials of a sweep have no files.
     can_be_apart = matrix is None and not settings.configuration.policies
     if can_be_apart and (arguments.jobs != 1 or arguments.cache is not None or memory is not None):
         from trainc.cli.batching import Request, UnusualError, process_count, run_in_batches

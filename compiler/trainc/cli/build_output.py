@@ -27,7 +27,7 @@ _UNENDED = "\\ No newline at end of file\n"
 
 
 def write_stdout(compilation: Run | BatchRun, progress: Progress, arguments: Arguments, streams: Streams) -> Status:
-    """One stream of all jobs, copied to stdout after the last of them, or what is wrong with any."""
+    """Write all jobs to stdout as a single stream once the last one is compiled, or report the errors."""
     from trainc.emit.yaml_writer import joined
 
     with HeldOutput() as held:
@@ -43,7 +43,7 @@ def write_stdout(compilation: Run | BatchRun, progress: Progress, arguments: Arg
 
 @dataclass(slots=True)
 class Target:
-    """A compilation, the folder that it is for, and the environment of trainc.yaml, if it is one's."""
+    """A compilation with its output folder and, if any, its environment in trainc.yaml."""
 
     compilation: Run | BatchRun
     folder: str
@@ -57,7 +57,7 @@ def write_folders(
     streams: Streams,
     remembered: Remembered | None = None,
 ) -> Status:
-    """A file for each job in each folder, or with --check what would change there; nothing where anything is wrong."""
+    """Write one file per job to each folder, or with --check report the changes; write nothing on errors."""
     texts = [_files(target.compilation) for target in targets]
     progress.clear()
     refused = [_is_refused(target.compilation, arguments) for target in targets]
@@ -76,7 +76,7 @@ def write_folders(
 
 
 def _files(compilation: Run | BatchRun) -> dict[str, str]:
-    """The text of every file that the jobs make, by its path in the folder."""
+    """The text of every output file, by its path in the folder."""
     from trainc.output.folder import file_name, first_line
 
     home, folders = _home_of(compilation.settings), _Folders()
@@ -92,7 +92,7 @@ def _plan_all(
     arguments: Arguments,
     remembered: Remembered | None,
 ) -> list[Plan]:
-    """What is to be done in each folder, and unless it is only looked at or one refuses, done."""
+    """Plan the changes of each folder, and apply them unless this is a check or a folder refuses its plan."""
     from trainc.output.folder import apply_plan, plan
 
     plans = [
@@ -134,7 +134,7 @@ def _show(planned: Plan, folder: str, arguments: Arguments, streams: Streams) ->
 
 
 def _kept_files_info(paths: Sequence[str], target: str, arguments: Arguments) -> Diagnostic:
-    """What a build of some jobs leaves alone; with --prune only files without trainc's first line are left."""
+    """An info about files that a partial build keeps; with --prune, these are files without trainc's first line."""
     some = ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
     message = f"kept {counted_noun(len(paths), 'file')} of other jobs in {target}: {some}"
     hint = "to delete files of jobs that are not in this build, add --prune"
@@ -144,7 +144,7 @@ def _kept_files_info(paths: Sequence[str], target: str, arguments: Arguments) ->
 
 
 def _home_of(settings: Settings) -> str:
-    """The folder that sources are named from in output: the repository's top, or that of trainc.yaml; else none."""
+    """The folder that source paths in output are relative to: the repository root, that of trainc.yaml, or empty."""
     from trainc.reading.confinement import repository_above
 
     configured = settings.configuration.file
@@ -153,7 +153,7 @@ def _home_of(settings: Settings) -> str:
 
 
 class _Folders(dict[str, str]):
-    """The real path of each folder that is asked for, found once."""
+    """Caches the real path of each folder."""
 
     def __missing__(self, folder: str) -> str:
         self[folder] = found = os.path.realpath(folder)
@@ -161,7 +161,7 @@ class _Folders(dict[str, str]):
 
 
 def _source(file: str, home: str, folders: _Folders) -> str:
-    """What the first line of a file calls its source: the same text on any machine."""
+    """The source path in the first line of a file, which is the same on every machine."""
     if file == STDIN:
         return "stdin"
     folder, name = os.path.split(file)
@@ -181,7 +181,7 @@ def _print_changes(changes: list[tuple[str, str]], target: str, arguments: Argum
 
 
 def _is_refused(compilation: Run | BatchRun, arguments: Arguments) -> bool:
-    """Whether anything is wrong; no TrainJob at all is wrong too, since a GitOps tool would prune everything."""
+    """Whether there are errors. An input without TrainJobs is one, because a GitOps tool would prune everything."""
     if not compilation.compiled and not arguments.allow_empty:
         compilation.diagnostics += nothing_found(compilation.settings, compilation.diagnostics, compilation.documents)
     return is_failure(compilation.diagnostics, arguments)
@@ -198,7 +198,7 @@ def _report(targets: Sequence[Target], arguments: Arguments, streams: Streams) -
 
 
 def report_refusal(diagnostics: Iterable[Diagnostic], files: Files, arguments: Arguments, streams: Streams) -> Status:
-    """Say what is wrong, and write nothing else."""
+    """Report the errors, and write nothing else."""
     report = text_report(
         sort_diagnostics(diagnostics), files, diagnostics_paint(arguments, streams), quiet=arguments.quiet
     )
@@ -212,7 +212,7 @@ def _difference(name: str, old: str | None, new: str | None) -> str:
 
 
 class HeldOutput:
-    """Output held back until everything is known to be right: in memory while it is small, in a file beyond."""
+    """Buffers output until it is known to be complete, in memory at first and in a file once it gets large."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
@@ -227,14 +227,14 @@ class HeldOutput:
             self._file.close()
 
     def write(self, piece: bytes) -> None:
-        """Hold one more piece."""
+        """Add a piece of output."""
         self._pieces.append(piece)
         self._size += len(piece)
         if self._size > _IN_MEMORY:
             self._to_file()
 
     def copy_to(self, out: BinaryIO) -> None:
-        """Write everything that is held."""
+        """Write all buffered output."""
         if self._file is not None:
             self._to_file()
             self._file.seek(0)
@@ -244,7 +244,7 @@ class HeldOutput:
 
     def _to_file(self) -> None:
         if self._file is None:
-            from tempfile import TemporaryFile  # Most output is small, and this takes a while to import.
+            from tempfile import TemporaryFile  # Rarely needed, and slow to import.
 
             self._file = TemporaryFile()  # noqa: SIM115 - `__exit__` closes it
         self._file.write(b"".join(self._pieces))

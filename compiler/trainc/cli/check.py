@@ -37,7 +37,7 @@ FORMATS = ("text", "json", "github", "sarif")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Input, and the form of the report."""
+    """Add input and reporting options."""
     add_input(parser)
     add_matrix(parser)
     add_shaping(parser)
@@ -51,7 +51,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
-    """Compile, throw the manifests away, and report."""
+    """Compile, discard the manifests, and report."""
     try:
         matrix = read_matrix_option(arguments)
         every = [(environment_name(each), settings_of(each)) for each in environments_of(arguments)]
@@ -72,7 +72,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """What there is to say of the input; `runs` and `counted` are lines for people."""
+    """The findings about the input; `runs` and `counted` are lines for the text report."""
 
     checking: Run
     runs: list[str]
@@ -111,7 +111,7 @@ def _check(
 
 
 def _check_ignore_comments(every: Sequence[Run]) -> list[Diagnostic]:
-    """What there is to say of ignore comments, once everything else is known: one may be for one environment only."""
+    """Report on ignore comments once all other findings are known, since one may concern a single environment."""
     from trainc.reading.ignores import Comments, check_ignores
 
     found = [diagnostic for checking in every for diagnostic in checking.diagnostics]
@@ -125,7 +125,7 @@ def _check_ignore_comments(every: Sequence[Run]) -> list[Diagnostic]:
 
 
 def _runs(job: CompiledJob) -> Iterator[str]:
-    """What a job's pods run, in one line: launcher, processes, ranks, and where they meet."""
+    """A line about what a job's pods run: launcher, processes, ranks, and rendezvous address."""
     from trainc.graph.processes import summary
     from trainc.graph.reading import read_graph
 

@@ -19,7 +19,7 @@ _JOB_KINDS = ("TrainJob", "TrainingJob")
 
 @dataclass(frozen=True, slots=True)
 class ClusterVerdicts:
-    """The answers, None where the snapshot allows none, and what there is to say, at its place in the files."""
+    """The answers, None if the snapshot does not allow any, and the diagnostics with their locations."""
 
     answers: Fits | None
     diagnostics: list[Diagnostic]
@@ -28,9 +28,9 @@ class ClusterVerdicts:
 def judge_jobs(
     manifests: Sequence[Mapping[str, Any]], documents: Sequence[Document], cluster: str, options: Options
 ) -> ClusterVerdicts:
-    """Whether the JobSets of `manifests`, and those among `documents`, can be admitted by the cluster in a folder.
+    """Check whether the cluster described in a folder can admit the JobSets in `manifests` and `documents`.
 
-    A JobSet of a name that is compiled, too, is the one that was compiled before.
+    Of two JobSets with the same name, the compiled one counts.
     """
     from trainc.fits.answer import fits
     from trainc.fits.placing_findings import place_in_input, place_in_snapshot

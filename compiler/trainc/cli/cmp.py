@@ -31,7 +31,7 @@ from trainc.reading.files import is_overlay_folder
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What to print."""
+    """Add the choice of what to print."""
     parser.add_argument("action", nargs="?", choices=("generate", "parameters"), default="generate")
     parser.add_argument("--print", choices=FILE_NAMES, help="print a file for setting up Argo CD, and exit")
     add_reporting(parser)
@@ -52,7 +52,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 
 def _generate(arguments: Arguments, streams: Streams) -> Status:
-    """`trainc build` with the Application's arguments."""
+    """Run `trainc build` with the parameters of the Application."""
     from trainc.cli.build import run as build
     from trainc.cli.command import build_parser, parse_arguments
 
@@ -77,7 +77,7 @@ def _announce(streams: Streams) -> Status:
 
 
 def _announcement(parameter: Parameter, configured: str | bool | Sequence[str] | None) -> dict[str, object]:
-    """What the user interface is told of a parameter; `configured` is what trainc.yaml says, which is the default."""
+    """A parameter as announced to Argo CD's UI; `configured` is the value in trainc.yaml, used as the default."""
     announcement = parameter.announcement
     if configured is None:
         return announcement

@@ -34,11 +34,11 @@ def _ignore_progress(what: str, done: int, total: int | None) -> None:
     pass
 
 
-# Other documents that a compilation or a check looks at.
+# Kinds of other documents that a compilation or a check reads.
 _USED_KINDS = ("ClusterBaseModel", "JobSet", "SealedSecret")
 
 
-# Of core, and of what a team's folder has for its jobs.
+# Kinds of the core API and others that usually accompany jobs in a team's folder.
 _COMPANION_GROUPS = frozenset(
     (
         "",
@@ -54,7 +54,7 @@ _COMPANION_GROUPS = frozenset(
 
 @dataclass(slots=True)
 class Run:
-    """One compilation under way: what was read, and what there is to say so far."""
+    """A compilation in progress: what was read, and the diagnostics so far."""
 
     settings: Settings
     inputs: Inputs
@@ -69,22 +69,22 @@ class Run:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        """Nothing is kept open."""
+        """Do nothing, since no resources are held."""
 
     @property
     def documents(self) -> int:
-        """How many there are."""
+        """The number of documents."""
         return len(self.inputs.documents)
 
     def texts(self, form: Form) -> Iterator[tuple[str, str, bytes, str]]:
-        """Namespace, name, part of the output, and file of every job that compiles."""
+        """(namespace, name, output, file) of every job that compiles."""
         from trainc.emit.yaml_writer import text_of
 
         for job in self.jobs():
             yield job.namespace, job.name, text_of(job.manifests, form), job.file
 
     def jobs(self) -> Iterator[CompiledJob]:
-        """Every job that compiles, by (namespace, name); what is wrong with the others is in `diagnostics`."""
+        """Every job that compiles, ordered by (namespace, name); errors in the others are added to `diagnostics`."""
         total = sum(document.data.get("kind") in _JOB_KINDS for document in self.inputs.documents)
         for job, found in self.session.compile_each():
             self.diagnostics += found if self.tally is None else self.tally.without_repetitions(found)
@@ -99,7 +99,7 @@ class Run:
 
 
 def read_stdin(settings: Settings, streams: Streams) -> bytes:
-    """The standard input, if it is asked for. It is kept, since a diagnostic may show a line of it."""
+    """Read standard input if requested. It is kept, because a diagnostic may quote a line of it."""
     return read_bounded(streams.stdin, settings.options.limits.file_bytes) if STDIN in settings.paths else b""
 
 
@@ -112,9 +112,9 @@ def start(  # noqa: PLR0913 - all but three go by their names
     step: Step = _ignore_progress,
     matrix: MatrixInput | None = None,
 ) -> Run:
-    """Read the input of a command; the folder `skip` is not entered. Fragments may be the command's own concern.
+    """Read the input of a command without entering the folder `skip`. Some commands handle fragments themselves.
 
-    `step` is told how far reading and compiling have come. With a `matrix`, its trials are the input's TrainJobs.
+    `step` receives the progress of reading and compiling. With a `matrix`, its trials replace the TrainJobs.
     """
     template = matrix[0].template if matrix is not None else None
     inputs = settings.read(BytesIO(stdin), skip, step, extra_documents=() if template is None else (template,))
@@ -134,7 +134,7 @@ def start(  # noqa: PLR0913 - all but three go by their names
 
 
 def judge_of(settings: Settings, documents: Sequence[Document]) -> tuple[Judge | None, list[Diagnostic]]:
-    """The policies that trainc.yaml names, ready to be asked."""
+    """Load the policies that trainc.yaml names."""
     folders = settings.configuration.policies
     if not folders:
         return None, []
@@ -144,12 +144,12 @@ def judge_of(settings: Settings, documents: Sequence[Document]) -> tuple[Judge |
 
 
 def is_failure(found: Sequence[Diagnostic], arguments: Arguments) -> bool:
-    """Whether diagnostics make a command fail: errors do, and with --strict warnings."""
+    """Whether diagnostics make a command fail: errors do, and with --strict, warnings do as well."""
     return has_errors(found) or (arguments.strict and any(d.severity == "warning" for d in found))
 
 
 def nothing_found(settings: Settings, found: Sequence[Diagnostic], documents: int) -> list[Diagnostic]:
-    """The error about input of so many documents in which there was nothing to do, unless errors say why that is."""
+    """The error for input without anything to process, unless other errors already explain why."""
     if has_errors(found):
         return []
     read = ["the standard input" if path == STDIN else path for path in settings.paths]
@@ -162,7 +162,7 @@ def nothing_found(settings: Settings, found: Sequence[Diagnostic], documents: in
 
 
 def is_checked(document: Document) -> bool:
-    """Whether `check` has anything to say of a document."""
+    """Whether `check` examines this document."""
     from trainc.dialects import is_trainer_document
 
     if is_trainer_document(document.data) or document.data.get("kind") in _USED_KINDS:
@@ -173,14 +173,14 @@ def is_checked(document: Document) -> bool:
 
 
 def diagnostics_paint(arguments: Arguments, streams: Streams) -> Paint:
-    """The colours of diagnostics."""
+    """The colors of diagnostics."""
     return Paint(arguments.color, streams.err)
 
 
 def skipped_documents(
     documents: Sequence[Document], settings: Settings, *, checks_fragments: bool = False
 ) -> Iterator[Diagnostic]:
-    """Documents that are not compiled: a warning each where the file was named, else one info for all."""
+    """Report documents that are not compiled: a warning for each if the file was named, else a single info."""
     from trainc.dialects import is_legacy, is_trainer_document
 
     named = {path.removeprefix("./") for path in settings.paths}
@@ -195,7 +195,7 @@ def skipped_documents(
             continue
         if document.file.rpartition("/")[2] == FILE_NAME and "kind" not in document.data:
             continue
-        from trainc.pipeline.fragments import fragment_of  # For the first document that is not compiled.
+        from trainc.pipeline.fragments import fragment_of  # Needed for skipped documents only.
 
         fragment = fragment_of(document)
         if fragment is not None and checks_fragments:
@@ -209,7 +209,7 @@ def skipped_documents(
 
 
 def _legacy(document: Document, severity: Severity) -> Diagnostic:
-    """A job that only `migrate` reads: an error where no other job is in the input, since nothing would be compiled."""
+    """Report a job that only `migrate` reads: an error if there is no other job and nothing would be compiled."""
     kind = document.data["kind"]
     message = f"{kind} belongs to the Training Operator or MPI Operator; trainc compiles TrainJobs only"
     hint = f"convert it with `trainc migrate {document.file or '-'}` (add --diff to preview)"
@@ -217,7 +217,7 @@ def _legacy(document: Document, severity: Severity) -> Diagnostic:
 
 
 def _is_expected_kind(document: Document) -> bool:
-    """Whether it is what a TrainJob's file may well hold beside it: claims, configuration, accounts, queues."""
+    """Whether a kind commonly appears next to a TrainJob: claims, configuration, service accounts, queues."""
     group = str(document.data.get("apiVersion") or "").rpartition("/")[0]
     return group in _COMPANION_GROUPS and "kind" in document.data
 

@@ -18,7 +18,7 @@ _SCRIPTS = {"bash": bash.script, "zsh": zsh.script, "fish": fish.script}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """The shell."""
+    """Add the shell argument."""
     parser.add_argument("shell", choices=tuple(_SCRIPTS))
 
 

@@ -23,7 +23,7 @@ FILE_NAME = "trainc.yaml"
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """The settings of one trainc.yaml; None where it says nothing. Paths lead from the current folder."""
+    """The settings of one trainc.yaml; None if unset. Paths are relative to the current folder."""
 
     file: str | None = None
     sources: tuple[str, ...] | None = None
@@ -44,15 +44,15 @@ class Configuration:
     policies: tuple[str, ...] = ()
     exclude: Exclude = Exclude()
     rules: tuple[Rule, ...] = ()
-    # Its own name, where it is that of an environment; else those that there are.
+    # The environment's own name, or all environments of the file.
     environment: str = ""
     environments: Mapping[str, Configuration] = field(default_factory=dict)
 
 
 def read_configuration(paths: Sequence[str], named: str | None, limits: Limits = Limits()) -> Configuration:
-    """The file that `--config` names, else the nearest trainc.yaml above all of `paths`. CompileError if it is wrong.
+    """Read the file given by `--config`, or the nearest trainc.yaml above all of `paths`. Raises CompileError.
 
-    What it names lies in the repository around it, unless the limits allow more.
+    Its paths must stay inside the surrounding repository, unless the limits allow otherwise.
     """
     file = named or _search(paths)
     if file is None:
@@ -80,28 +80,28 @@ def read_configuration(paths: Sequence[str], named: str | None, limits: Limits =
 
 
 def _read_settings(data: Mapping[str, Any], folder: str, around: Configuration = Configuration()) -> dict[str, Any]:
-    """Fields of a Configuration; `around` is what an environment stands in: its rules come on top of those."""
+    """The fields of a Configuration. An environment adds its rules to those of the surrounding file, `around`."""
     from trainc.cli.configuration_keys import BY_NAME
 
     values: dict[str, Any] = {_FIELDS.get(key, key): value for key, value in data.items() if key in BY_NAME}
     for key in _PATHS:
         if key in data:
-            # A file can be called `-`, which is the standard input only where a user says so.
+            # In trainc.yaml, `-` is a file name; it means standard input only on the command line.
             paths = [data[key]] if isinstance(data[key], str) else data[key]
             values[key] = tuple(os.path.join(folder or os.curdir if path == "-" else folder, path) for path in paths)
     values |= {_FIELDS.get(key, key): tuple(data[key]) for key in _LISTS if key in data}
     values |= {key: os.path.join(folder, data[key]) for key in _PLACES if key in data}
     values["exclude"] = Exclude(folder, (*around.exclude.globs, *values.get("exclude", ())))
     if "delivery" in data and "syncOptions" not in data and data["delivery"] != around.delivery:
-        values["sync_options"] = None  # They are for one tool.
+        values["sync_options"] = None  # They belong to a different tool.
     values["rules"] = (*around.rules, *read_rules(data.get("rules", {}), ("rules",), folder)[0])
     return values
 
 
 def _search(paths: Sequence[str]) -> str | None:
-    """The nearest trainc.yaml, from the folder that holds all the input upward: where trainc runs makes no difference.
+    """The nearest trainc.yaml, searching upwards from the folder that contains all input, wherever trainc is run.
 
-    The folder with `.git` is the last one looked at, and those of other people are not: see `folders_upward`.
+    The search ends at the folder with `.git` and skips folders of other users: see `folders_upward`.
     """
     folders = [os.path.abspath(path if os.path.isdir(path) else os.path.dirname(path)) for path in paths if path != "-"]
     start = os.path.commonpath(folders) if folders else os.getcwd()
@@ -111,7 +111,7 @@ def _search(paths: Sequence[str]) -> str | None:
 
 
 def _leading_outside(document: Document, folder: str, root: str) -> Iterator[Diagnostic]:
-    """What the paths of a valid trainc.yaml have wrong."""
+    """Errors about the paths in a valid trainc.yaml."""
     from trainc.cli.configuration_keys import ENVIRONMENTS
 
     parts: dict[tuple[str, ...], Any] = {
@@ -164,5 +164,5 @@ def _wrong(document: Document, path: Path, message: str, hint: str) -> Diagnosti
 _PATHS = ("sources", "runtimes", "overlay", "policies")
 _PLACES = ("output", "cluster")
 _LISTS = ("syncOptions", "plugins", "exclude")
-# Keys whose field is spelled otherwise.
+# Keys that differ from the name of their field.
 _FIELDS = {"syncOptions": "sync_options", "keygenImage": "keygen_image", "nameHash": "name_hash"}

@@ -19,7 +19,7 @@ _TEXTS: Schema = {"type": "array", "items": _TEXT}
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """One key: what it decides, its schema, and what is wrong with a value: in a word or two, and what to write."""
+    """A key: its effect, its schema, and, for invalid values, a short description of the problem and a suggestion."""
 
     name: str
     about: str
@@ -120,7 +120,7 @@ NAMES = (*BY_NAME, ENVIRONMENTS)
 
 
 def problems_of(data: Mapping[str, Any], path: Path = ()) -> Iterator[Problem]:
-    """What is wrong with the settings at `path` of trainc.yaml: where, what, and what to write instead."""
+    """Problems with the settings at `path` of trainc.yaml: where, what, and what to write instead."""
     known = tuple(BY_NAME) if path else NAMES
     for name, value in data.items():
         where = (*path, name)
@@ -162,7 +162,7 @@ def _in_environments(value: Any) -> Iterator[Problem]:
 
 
 def configuration_schema(dialect: str) -> Schema:
-    """The JSON Schema of trainc.yaml, in the dialect that the URI names."""
+    """The JSON Schema of trainc.yaml, in the dialect with the given URI."""
     properties = {key.name: {"description": key.about, **key.schema} for key in KEYS}
     environment = {"type": "object", "properties": dict(properties), "additionalProperties": False}
     properties[ENVIRONMENTS] = {

@@ -50,7 +50,7 @@ _COLOURS: dict[str, Part] = {
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Two sides, or one and what to vary about it."""
+    """Add the two sides, or a single one with variations."""
     set_completion(
         parser.add_argument(
             "sides", metavar="A B", nargs="*", help="before and after: file, folder, - or git:REV[:PATH]"
@@ -69,7 +69,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
-    """Compare two sides, for each environment that they are about."""
+    """Compare two sides for each relevant environment."""
     try:
         look_up(*sides_of(arguments))
         every = environments_of_sides(arguments)
@@ -89,7 +89,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 
 def _format_all(shown: Mapping[str, bytes], form: str) -> bytes:
-    """What was shown of each environment, under its name; of those that could be read."""
+    """Combine the comparisons of all environments that could be read, under their names."""
     if form == "json":
         import json
 
@@ -100,7 +100,7 @@ def _format_all(shown: Mapping[str, bytes], form: str) -> bytes:
 
 
 def _run(arguments: Arguments, streams: Streams) -> Status:
-    """Compare two sides; nothing is written unless both could be read."""
+    """Compare two sides; nothing is written unless both can be read."""
     before, after, diagnostics = _read_both(arguments, streams)
     if before is None or after is None:
         report = text_report(diagnostics, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet)
@@ -129,10 +129,10 @@ def _read_both(arguments: Arguments, streams: Streams) -> tuple[ReadSide | None,
 def _against_output(
     given: ReadSide, second: Side, arguments: Arguments, streams: Streams, diagnostics: list[Diagnostic]
 ) -> tuple[ReadSide | None, ReadSide | None, list[Diagnostic]]:
-    """One side was named: output is what was before, sources are what comes after the output that trainc.yaml names."""
+    """Choose the other side if only one is named: its sources for output, the `output` of trainc.yaml for sources."""
     if not given.found.compiled:
         if given.output_below is not None:
-            # A folder of several outputs, of which trainc.yaml's own settings make one.
+            # A folder with several outputs, one of which is produced by the settings of trainc.yaml.
             output = _read(Side(given.output_below, given.output_below), arguments, streams, diagnostics)
             return output, _read(second, arguments, streams, diagnostics), diagnostics
         return given, _read(second, arguments, streams, diagnostics), diagnostics
@@ -173,7 +173,7 @@ def _compare_sides(before: ReadSide, after: ReadSide, arguments: Arguments) -> D
 
 
 def _dropped_fields(before: ReadSide, after: ReadSide) -> list[str]:
-    """The fields of the input that the release after has dropped, with the objects that use them."""
+    """Fields that the later release no longer has, with the objects that use them."""
     used: dict[str, list[str]] = {}
     for d in new_diagnostics(before, after):
         if d.code == "DeprecatedField":
@@ -190,7 +190,7 @@ def _some(names: list[str], most: int = 3) -> str:
 
 
 def _admission(before: ReadSide, after: ReadSide) -> list[str]:
-    """What changes about the jobs that the cluster of trainc.yaml can admit; a side without one is asked of the other's."""
+    """Changes in admission by the cluster of trainc.yaml; a side without a cluster uses that of the other."""
     snapshot = after.cluster if after.cluster is not None else before.cluster
     if snapshot is None:
         return []
@@ -202,7 +202,7 @@ def _admission(before: ReadSide, after: ReadSide) -> list[str]:
 
 
 def _label(side: ReadSide, other: ReadSide) -> str:
-    """What a side is called, with its release where that is what its trainc.yaml has changed."""
+    """The label of a side, with its release if that changed in trainc.yaml."""
     differ = side.found.compiled and other.found.compiled and side.options.release != other.options.release
     named = f", Trainer {side.options.release or 'newest'}"
     return side.label + named if differ and not side.label.endswith(named) else side.label
@@ -224,6 +224,6 @@ def _format_diff(diff: Diff, arguments: Arguments, streams: Streams) -> str:
 
 
 def _report_new_warnings(before: ReadSide, after: ReadSide, arguments: Arguments, streams: Streams) -> None:
-    """What is warned of after and was not before; `trainc check` tells the rest."""
+    """Report new warnings; `trainc check` reports the others."""
     new = [d for d in new_diagnostics(before, after) if d.severity == "warning"]
     streams.err.write(text_report(new, Files(), Paint(arguments.color, streams.err), quiet=arguments.quiet))

@@ -27,9 +27,9 @@ WORKING_TREE = "working tree"
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one side is read from: a path, or the settings' sources if that is None, in a revision or in the working tree.
+    """The source of one side: a path (None for the configured sources), in a revision or in the working tree.
 
-    `release` and `runtime`, a name and a file, take the place of what the input has. The folder `skip` is not entered.
+    `release` and `runtime`, a name and a file, override those of the input. The folder `skip` is not entered.
     """
 
     label: str
@@ -42,10 +42,10 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class ReadSide:
-    """A side that has been read: its manifests, how they were compiled and are delivered, and where output belongs.
+    """A side after reading: its manifests, how they were compiled and are delivered, and the location of output.
 
-    `output_below` is the output folder where it lies below the path that was named, and no sources do.
-    `cluster` holds the objects of the snapshot that trainc.yaml names; None where it names none.
+    `output_below` is the output folder if it is below the named path and no sources are.
+    `cluster` has the objects of the snapshot that trainc.yaml names; None if it names none.
     """
 
     label: str
@@ -57,7 +57,7 @@ class ReadSide:
 
 
 def sides_of(arguments: Arguments) -> tuple[Side, Side]:
-    """The sides before and after. UsageError where the words make no two sides."""
+    """The sides before and after. Raises UsageError if the arguments do not define two sides."""
     given = [_side(word) for word in arguments.sides]
     if arguments.releases or arguments.runtime:
         if len(given) > 1:
@@ -77,7 +77,7 @@ def sides_of(arguments: Arguments) -> tuple[Side, Side]:
 
 
 def releases_of(text: str) -> tuple[str, str]:
-    """`2.1..2.3` as two releases. UsageError for anything else."""
+    """Parse `2.1..2.3` into two releases. Raises UsageError."""
     old, dots, new = text.partition("..")
     if not dots:
         raise UsageError(
@@ -90,14 +90,14 @@ def releases_of(text: str) -> tuple[str, str]:
 
 
 def look_up(*sides: Side) -> None:
-    """CompileError at once where a revision cannot be read: outside of git nothing is walked to find that out."""
+    """Raise CompileError early if a revision cannot be read, before any folders are walked."""
     for side in sides:
         if side.revision is not None:
             commit_of(_here(), side.revision)
 
 
 def new_diagnostics(before: ReadSide, after: ReadSide) -> list[Diagnostic]:
-    """What is diagnosed after and was not before."""
+    """Diagnostics of the side after that the side before does not have."""
     known = {(d.code, d.object, d.path, d.message) for d in before.found.diagnostics}
     return [d for d in after.found.diagnostics if (d.code, d.object, d.path, d.message) not in known]
 
@@ -112,7 +112,7 @@ def _side(word: str) -> Side:
 
 
 def _variants(side: Side, arguments: Arguments) -> tuple[Side, Side]:
-    """One input as it is and with another release, another runtime, or both."""
+    """An input unchanged, and with another release, another runtime, or both."""
     before, after = side, side
     labels = ["", ""]
     if arguments.releases:
@@ -134,7 +134,7 @@ def _in_working_tree(path: str) -> str:
 
 
 def _from_top(path: str | None, repository: Repository) -> str:
-    """A path of a revision from the repository's top: git reads `./` as the current folder, everything else as the top."""
+    """A path in a revision, relative to the repository root. For git, only `./` paths start at the current folder."""
     if path is None or path.startswith(("./", "../")) or path in {".", ".."}:
         return os.path.normpath(os.path.join(repository.prefix, path or "."))
     return os.path.normpath(path or ".")
@@ -146,13 +146,13 @@ def _here() -> Repository:
 
 @contextmanager
 def _inside(revision: str, arguments: Arguments, path: str | None) -> Iterator[tuple[Arguments, str]]:
-    """The current folder as it was in a revision: the arguments as they go there, and the folder's path from the top."""
+    """The current folder as of a revision: the arguments adapted to it, and its path relative to the root."""
     repository = _here()
     with tempfile.TemporaryDirectory(prefix="trainc-diff-") as folder:
         tree = os.path.join(os.path.realpath(folder), "tree")
         here = os.path.join(tree, repository.prefix)
         os.makedirs(here)
-        # Marks the top of the repository, as it does in the working tree.
+        # Marks the root of the repository, as in the working tree.
         os.mkdir(os.path.join(tree, ".git"))
         limits = limits_of(arguments)
         only = [] if path is None else _requested_paths(_from_top(path, repository))
@@ -169,9 +169,9 @@ def _inside(revision: str, arguments: Arguments, path: str | None) -> Iterator[t
 
 
 def _requested_paths(path: str) -> list[str]:
-    """A path from the top, and the settings that may hold for it."""
+    """A path from the root, and the settings files that may apply to it."""
     if os.path.isabs(path) or path.split(os.sep, maxsplit=1)[0] == os.pardir:
-        return [FILE_NAME]  # The path is no part of the revision, which is said later.
+        return [FILE_NAME]  # The path does not exist in the revision, which is reported later.
     folders = [path]
     while folders[-1] not in ("", os.curdir, os.pardir):
         folders.append(os.path.dirname(folders[-1]))
@@ -179,18 +179,18 @@ def _requested_paths(path: str) -> list[str]:
 
 
 def _refers_to_more(arguments: Arguments, limits: Limits) -> bool:
-    """Whether what is compiled may need files of the repository beside those that are named."""
+    """Whether compiling may require files of the repository other than the named ones."""
     if arguments.config or arguments.overlay or arguments.runtimes or any(map(is_overlay_folder, arguments.paths)):
         return True
     try:
         configuration = read_configuration(arguments.paths, None, limits)
     except CompileError:
-        return True  # Which is said later.
+        return True  # Reported later.
     return bool(configuration.overlay or configuration.runtimes)
 
 
 def _moved(path: str, repository: Repository) -> str:
-    """A path of the working tree as the current folder's copy has it; one outside the repository is the same as ever."""
+    """The path of a file in the copy of the current folder; a path outside the repository is unchanged."""
     inside = os.path.relpath(os.path.realpath(path), os.path.realpath(repository.top))
     if inside.startswith(os.pardir):
         return os.path.abspath(path)
@@ -198,7 +198,7 @@ def _moved(path: str, repository: Repository) -> str:
 
 
 def read_side(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
-    """Read and compile one side. CompileError with all that is wrong with it; files are called as the user calls them."""
+    """Read and compile one side. Raises CompileError with all its problems, using the file names the user gave."""
     if side.revision is None:
         given = Arguments(**{**vars(arguments), "paths": [] if side.path is None else [side.path]})
         return _read(side, given, streams)
@@ -215,12 +215,12 @@ def _read(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
     output = settings.configuration.output
     below = _only_output(output, settings)
     if below or (output and all(_is_within(path, output) for path in settings.paths)):
-        # What is compiled has been patched already.
+        # Compiled manifests have been patched already.
         settings = replace(settings, overlays=())
     skip = side.skip or (None if below else _unless_named(output, settings.paths))
     inputs = settings.read(streams.stdin, skip)
     if STDIN not in settings.paths and not holds_jobs(inputs):
-        # Output may have been divided into files in which only a ConfigMap is.
+        # Some files of split output may contain only a ConfigMap.
         inputs = settings.read(streams.stdin, skip, everything=True)
     if side.runtime:
         inputs = with_runtime(inputs, side.runtime[0], _one_runtime(side.runtime[1], settings.options))
@@ -233,7 +233,7 @@ def _read(side: Side, arguments: Arguments, streams: Streams) -> ReadSide:
 
 
 def _only_output(output: str | None, settings: Settings) -> str | None:
-    """The output folder, where it is strictly below one of the paths and none of the configured sources is."""
+    """The output folder, if it is strictly below one of the paths and none of the configured sources is."""
     configuration = settings.configuration
     if output is None:
         return None
@@ -250,7 +250,7 @@ def _is_within(path: str, folder: str) -> bool:
 
 
 def _unless_named(output: str | None, paths: Sequence[str]) -> str | None:
-    """The output folder, which the walk over sources leaves out; None where a path asks for it."""
+    """The output folder to skip when walking sources; None if a path asks for it."""
     if output is None:
         return None
     folder = os.path.realpath(output)

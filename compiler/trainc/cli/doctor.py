@@ -36,7 +36,7 @@ FORMATS = ("text", "json")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Input, the cluster, and the form of the answer."""
+    """Add input, cluster and format options."""
     add_input(parser)
     group = parser.add_argument_group("cluster")
     group.add_argument("--context", metavar="NAME", help="context of the kubeconfig (default: the current one)")
@@ -51,7 +51,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
-    """Compile what there is, ask, and print the table; what is wrong with the input is told beside it."""
+    """Compile the input, query the cluster, and print the table; problems with the input are reported as well."""
     if arguments.timeout < 1:
         raise UsageError("--timeout takes a number of seconds, 1 or more")
     if arguments.snapshot is not None and (arguments.context or arguments.kubeconfig):
@@ -72,7 +72,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 
 def _wanted(settings: Settings, stdin: bytes) -> tuple[Wanted, list[Diagnostic]]:
-    """What the jobs of the input need, or without a job what the release alone does; and the errors of the input."""
+    """The requirements of the input's jobs, or of the release if there are none; and the errors of the input."""
     from trainc.api.releases import JOBSETS, NEWEST_RELEASE, RELEASES
     from trainc.cli.version import read_port
     from trainc.doctor.comparison import Wanted
@@ -95,7 +95,7 @@ def _wanted(settings: Settings, stdin: bytes) -> tuple[Wanted, list[Diagnostic]]
 
 
 def _queues(manifests: Iterable[Manifest]) -> Iterable[tuple[str, str]]:
-    """Namespace and name of the queue that each JobSet names."""
+    """(namespace, name) of the queue of each JobSet."""
     for manifest in manifests:
         metadata = manifest["metadata"]
         if manifest["kind"] == "JobSet" and QUEUE_LABEL in (metadata.get("labels") or {}):
@@ -103,7 +103,7 @@ def _queues(manifests: Iterable[Manifest]) -> Iterable[tuple[str, str]]:
 
 
 def _answers(arguments: Arguments, queues: bool) -> Answers:
-    """What the cluster says, or the files that hold it. CompileError for files that cannot be read."""
+    """The cluster's answers, or those saved in files. Raises CompileError for files that cannot be read."""
     from trainc.doctor.questions import QUESTIONS, QUEUES, Answers, Kubectl, UnreachableError
 
     if arguments.snapshot is not None:
@@ -133,7 +133,7 @@ def _answers(arguments: Arguments, queues: bool) -> Answers:
 
 
 def _print(answers: Answers, wanted: Mapping[str, Wanted], arguments: Arguments, streams: Streams) -> Status:
-    """A table for each environment, under its name where trainc.yaml has some."""
+    """Print a table for each environment, under its name if trainc.yaml defines any."""
     from trainc.doctor.comparison import compare, json_of, text_of
 
     rows = {name: compare(answers.documents, each, answers.unanswered) for name, each in wanted.items()}

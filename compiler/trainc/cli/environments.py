@@ -14,10 +14,10 @@ from trainc.startup.records import replace
 
 
 def environments_of(arguments: Arguments) -> list[Arguments]:
-    """The arguments, once for each environment that they are about; as they are where that is none.
+    """The arguments, once for each environment to process; unchanged if there are none.
 
-    Without PATH and --overlay that is every environment. CompileError if trainc.yaml is wrong; UsageError if it has no
-    environment of a name that --env gives.
+    Without PATH and --overlay, all environments are processed. Raises CompileError if trainc.yaml is invalid, and
+    UsageError if it does not define an environment given by --env.
     """
     known = read_configuration(arguments.paths, arguments.config, limits_of(arguments)).environments
     for name in arguments.env or ():
@@ -31,9 +31,9 @@ def environments_of(arguments: Arguments) -> list[Arguments]:
 
 
 def environments_of_sides(arguments: Arguments) -> list[Arguments]:
-    """As `environments_of`, for the two sides of a diff: a revision as a whole is no PATH.
+    """Like `environments_of`, for the two sides of a diff: a revision without a path does not count as PATH.
 
-    A folder that holds the output of environments stands for the output of each.
+    A folder that contains the output of several environments stands for all of them.
     """
     paths = [word for word in arguments.sides if not word.startswith("git:") or word.count(":") > 1]
     local = [word for word in paths if not word.startswith("git:")]
@@ -43,7 +43,7 @@ def environments_of_sides(arguments: Arguments) -> list[Arguments]:
         outputs = {
             name: each.output for name, each in known.items() if each.output and _is_below(each.output, local[0])
         }
-        # Sources are those of every environment, unless an overlay says of which.
+        # Sources belong to every environment, unless an overlay selects one.
         sources = () if arguments.overlay or is_overlay_folder(local[0]) else known
         found = [
             Arguments(**{**vars(arguments), "env": [name], "sides": [outputs.get(name, local[0])]})
@@ -58,14 +58,14 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 def environment_name(arguments: Arguments) -> str:
-    """The environment that arguments are about; empty where that is none."""
+    """The environment that the arguments select; empty if none."""
     return arguments.env[0] if arguments.env else ""
 
 
 def merge_diagnostics(found: Mapping[str, Sequence[Diagnostic]]) -> list[Diagnostic]:
-    """The diagnostics of several environments, in order: what is true of all of them is told once, as of none.
+    """Merge the diagnostics of several environments in order; those that all share are reported once, without a name.
 
-    A line of a file is one, under whatever name and in whatever namespace an overlay makes an object of it.
+    Diagnostics at the same line are the same, even if overlays change the name or namespace of the object.
     """
     first: dict[object, Diagnostic] = {}
     where: dict[object, list[str]] = {}

@@ -42,7 +42,7 @@ _MOST_MADE = 4
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """The job, the field, and how to show it."""
+    """Add job, field and format options."""
     add_job(parser)
     parser.add_argument("field", metavar="FIELD", nargs="?", help="fields to explain (default: all)")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
@@ -50,7 +50,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
-    """Print the fields that are asked for."""
+    """Print the selected fields."""
     found = compiled_job(arguments, streams)
     if found is None:
         return Status.DIAGNOSED

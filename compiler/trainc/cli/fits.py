@@ -37,7 +37,7 @@ FORMATS = ("text", "json", "github")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Input, the cluster, and the form of the answer."""
+    """Add input, cluster and format options."""
     add_input(parser)
     help_text = "file or folder with the cluster's objects (default: `cluster` in trainc.yaml)"
     set_completion(parser.add_argument("--cluster", metavar="DIR", help=help_text), FOLDER)
@@ -49,7 +49,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
-    """Compile, ask, and print the answers; what is wrong goes to stderr."""
+    """Compile, evaluate, and print the answers; errors go to stderr."""
     try:
         every = {environment_name(each): settings_of(each) for each in environments_of(arguments)}
     except CompileError as error:
@@ -64,7 +64,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 
 def _judge(settings: Settings, cluster: str, stdin: bytes) -> tuple[Fits | None, list[Diagnostic]]:
-    """The answers for one environment, None where there are none, and what there is to say."""
+    """The answers for one environment, None if there are none, and the diagnostics."""
     compiling = start(settings, stdin)
     manifests = [manifest for job in compiling.jobs() for manifest in job.manifests]
     if has_errors(compiling.diagnostics):
@@ -74,7 +74,7 @@ def _judge(settings: Settings, cluster: str, stdin: bytes) -> tuple[Fits | None,
 
 
 def _print(answers: Mapping[str, Fits], arguments: Arguments, streams: Streams) -> None:
-    """The answers, each under the name of its environment where trainc.yaml has some."""
+    """Print the answers, under the name of each environment if trainc.yaml defines any."""
     from trainc.fits.forms import fits_json, fits_text
 
     if arguments.format == "text":
@@ -92,7 +92,7 @@ def _print(answers: Mapping[str, Fits], arguments: Arguments, streams: Streams) 
 def _refused(
     diagnostics: Mapping[str, Sequence[Diagnostic]], files: Files, arguments: Arguments, streams: Streams
 ) -> Status:
-    """Show what there is to say; the status is that of its errors."""
+    """Show the diagnostics; the exit status reflects whether they contain errors."""
     found = merge_diagnostics(diagnostics)
     if arguments.format == "github":
         from trainc.cli.report_formats import github_report

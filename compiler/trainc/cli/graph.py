@@ -35,7 +35,7 @@ _LOOKS: dict[Role, Part] = {
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """The job and the form of the picture."""
+    """Add job and format options."""
     add_job(parser)
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
 

@@ -34,7 +34,7 @@ Getting started:
 
 Run `trainc help COMMAND` or `trainc help TOPIC` for details.
 """
-# What other tools call it.
+# Names from other tools.
 _MEANT = {
     "apply": "build",
     "argocd": "cmp",
@@ -80,12 +80,12 @@ _FILES = (".yaml", ".yml", ".json")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What to explain."""
+    """Add the argument for a command or topic."""
     set_completion(parser.add_argument("topic", metavar="TOPIC", nargs="?", help="a command or a topic"), TOPIC)
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
-    """Print the page that is asked for."""
+    """Print the requested page."""
     streams.out.write(_page(arguments.topic).encode("utf-8", "backslashreplace"))
     return Status.DONE
 
@@ -105,7 +105,7 @@ def _page(topic: str | None) -> str:
 
 
 def overview() -> str:
-    """The commands and topics, one per line, and where to start."""
+    """The commands and topics, one per line, and how to get started."""
     return f"{_HEAD}{_table((c.name, c.summary) for c in COMMANDS)}\nTopics:\n{_table(TOPICS.items())}{_TAIL}"
 
 
@@ -114,7 +114,7 @@ def _table(rows: Iterable[tuple[str, str]]) -> str:
 
 
 def unknown_command(words: Sequence[str]) -> str:
-    """What to say about a command line whose first word is none of the commands: what was meant, as far as that is plain."""
+    """The message for an unknown command, with a suggestion if there is an obvious one."""
     from trainc.diagnostics.near_names import did_you_mean
 
     first, names = words[0], [command.name for command in COMMANDS]

@@ -52,7 +52,7 @@ _ADDED_TO = {HOOKS: with_hooks, SETTINGS: with_settings}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Where, for which tool, and which parts."""
+    """Add the folder, the GitOps tool, and the parts to write."""
     folder = parser.add_argument(
         "folder", metavar="DIR", nargs="?", default=".", help="where to create it (default: .)"
     )
@@ -81,7 +81,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
-    """Write the repository, and compile it."""
+    """Write the repository and compile it."""
     folder = arguments.folder
     requirement = Requirement(arguments.requirement) if arguments.requirement else _own_requirement()
     texts = _texts(arguments, requirement)
@@ -108,7 +108,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 
 def _own_requirement() -> Requirement:
-    """Where this trainc came from, as the installer recorded it."""
+    """The requirement that this trainc was installed from, as recorded by the installer."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     from trainc import __version__
@@ -135,7 +135,7 @@ def _texts(arguments: Arguments, requirement: Requirement) -> dict[str, str]:
 
 
 def _schemas() -> dict[str, str]:
-    """The schemas that the editor's settings name."""
+    """The schemas that the editor's settings refer to."""
     from trainc.api.releases import NEWEST_RELEASE
     from trainc.api.schema.editor_schema import DIALECT
     from trainc.cli.schema import OWN_FILES, of_every_kind
@@ -148,7 +148,7 @@ def _schemas() -> dict[str, str]:
 
 
 def _format_files(texts: Mapping[str, str]) -> str:
-    """One file as it is, several under their names, as head and tail print them."""
+    """A single file unchanged; several with headings, as head and tail print them."""
     shown = {path: text for path, text in texts.items() if len(texts) == 1 or path != REQUIREMENTS} or texts
     if len(shown) == 1:
         return next(iter(shown.values()))
@@ -156,7 +156,7 @@ def _format_files(texts: Mapping[str, str]) -> str:
 
 
 def _merge_with_existing(folder: str, texts: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """What to write, with what is added to files that exist, and the files that are in the way."""
+    """The files to write, including additions to existing ones, and the files that conflict."""
     merged: dict[str, str] = {}
     in_the_way: list[str] = []
     for path, text in texts.items():
@@ -203,7 +203,7 @@ def _vendor(folder: str, wheel: str) -> None:
 
 
 def _build(folder: str, arguments: Arguments, streams: Streams) -> Status:
-    """`trainc build` for every environment of the new repository."""
+    """Run `trainc build` for every environment of the new repository."""
     from trainc.cli.build import run as build
     from trainc.cli.command import build_parser, parse_arguments
 

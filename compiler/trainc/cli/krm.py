@@ -39,7 +39,7 @@ _STDIN = "-"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What says how to compile."""
+    """Add the configuration argument."""
     configuration = parser.add_argument(
         "configuration", metavar="CONFIG", nargs="?", help="overlay file; kustomize passes it to exec plugins"
     )
@@ -50,7 +50,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
-    """Answer in the protocol that was asked in."""
+    """Respond in the protocol of the request."""
     if arguments.print:
         streams.out.write(kustomize_config().encode())
         return Status.DONE

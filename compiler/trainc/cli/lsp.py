@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """How to compile, where trainc.yaml does not say; editors may name the standard streams."""
+    """Add the compile options that override trainc.yaml; editors may also pass --stdio."""
     parser.add_argument("--stdio", action="store_true", help="use standard input and output (the default)")
     add_input(parser, paths=False)
     add_shaping(parser)
@@ -33,7 +33,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
-    """Serve until the editor says that it is done."""
+    """Serve until the editor disconnects."""
     try:
         import pygls  # noqa: F401 - whether it is there
     except ImportError:
@@ -43,16 +43,16 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
     from trainc.lsp.features import make_server
 
-    # Of messages that cannot be read the client is told; the log is for those who work on pygls.
+    # The client is notified of unreadable messages; the log is only useful for work on pygls.
     logging.getLogger("pygls").setLevel(logging.CRITICAL)
-    # A stream of its own: it is closed when the session ends.
+    # A separate stream, because it is closed when the session ends.
     with os.fdopen(os.dup(streams.out.fileno()), "wb") as out:
         make_server(lambda root, alone: _workspace(arguments, root, alone)).start_io(streams.stdin, out)
     return Status.DONE
 
 
 def _workspace(arguments: Arguments, root: str, alone: str | None) -> Workspace:
-    """The folder as a whole, as `trainc check` reads it without PATH, or one file of it."""
+    """The whole folder, as `trainc check` without PATH reads it, or a single file of it."""
     from trainc.cli.workspace import Workspace
 
     paths = [] if alone is None else [os.path.join(os.curdir, os.path.basename(alone))]

@@ -44,7 +44,7 @@ _NOT_MIGRATED = ("CannotMigrate",)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Files, and whether to write."""
+    """Add files and output options."""
     help_text = "file, folder, or - for stdin to stdout"
     set_completion(parser.add_argument("paths", metavar="PATH", nargs="+", help=help_text), FILE)
     writing = parser.add_mutually_exclusive_group()
@@ -61,7 +61,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
-    """Migrate every file; a file that cannot be read is left alone and reported."""
+    """Migrate every file; a file that cannot be read is reported and left unchanged."""
     if STDIN in arguments.paths and len(arguments.paths) > 1:
         raise UsageError("- cannot be combined with other paths")
     diagnostics: list[Diagnostic] = []
@@ -93,7 +93,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 def _report(
     documents: list[Document], batch: Batch, diagnostics: list[Diagnostic], arguments: Arguments, streams: Streams
 ) -> Status:
-    """The report on stdout; what could not be read on stderr."""
+    """Print the report to stdout, and unreadable files to stderr."""
     from trainc.migration.v1.report import format_report, rows_of
 
     rows = rows_of(documents, batch)
@@ -109,7 +109,7 @@ def _report(
 def _texts(
     paths: Iterable[str], limits: Limits, streams: Streams, diagnostics: list[Diagnostic]
 ) -> Iterator[tuple[str, str]]:
-    """Every file of documents under the paths with its text; what is not read is added to `diagnostics`."""
+    """The text of every file with documents under the paths; files that are not read are added to `diagnostics`."""
     walk = Walk(limits=limits)
     for path in paths:
         for file in walk.files(path):
@@ -146,11 +146,11 @@ def _deliver(file: str, text: str, migrated: MigratedFile, arguments: Arguments,
 
 
 def _replace(file: str, text: str) -> None:
-    """Write a file whole or not at all: as a temporary file first, then in its place. A link stays one, to the new text."""
+    """Replace a file atomically through a temporary file. A symbolic link is kept, and its target replaced."""
     file = os.path.realpath(file)
     temporary = f"{file}.trainc-migrate"
     with suppress(FileNotFoundError):
-        os.remove(temporary)  # Whatever lies there, a link included, is not to be written through.
+        os.remove(temporary)  # Never write through an existing file or link of this name.
     with open(temporary, "x", encoding="utf-8", newline="") as stream:
         stream.write(text)
     os.chmod(temporary, os.stat(file).st_mode)

@@ -17,13 +17,13 @@ from trainc.pipeline.valid_document import ValidDocument
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass
 
-# Of the jobs whose claims are not known, those that are compiled at one time.
+# How many jobs with unknown claims are compiled at a time.
 _AT_ONE_TIME = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A job of another file: its place in the order of all jobs, and what it claims."""
+    """A job of another file: its position in the order of all jobs, and its claims."""
 
     order: tuple[str, str]
     file: str
@@ -31,21 +31,21 @@ class Neighbour:
 
 
 class Neighbours:
-    """The claims that are known, by what a job and everything around it says; they outlive a new reading of the files."""
+    """The known claims, keyed by the content of a job and its context; they are kept when files are read again."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, str, str], Neighbour | None] = {}
         self._last: list[Neighbour] = []
 
     def learn(self, session: Session, jobs: Sequence[Document], around: Sequence[Document]) -> bool:
-        """Compile some of the `jobs` that are new; `session` is on the documents `around` them. Whether all are known."""
+        """Compile some of the new `jobs` against the documents `around` them; return whether all are known."""
         surroundings = hash(repr([document.data for document in around]))
         keys = {(surroundings, document.file, repr(document.data)): document for document in jobs}
         unknown = [key for key in keys if key not in self._known]
         for key in unknown[:_AT_ONE_TIME]:
             self._known[key] = _neighbour(session, keys[key])
         self._known = {key: found for key, found in self._known.items() if key in keys}
-        # Of several that are called the same, the first of the input is compiled.
+        # Of several jobs with the same name, only the first one is compiled.
         first: dict[tuple[str, str], Neighbour] = {}
         for found in filter(None, map(self._known.get, keys)):
             first.setdefault(found.order, found)
@@ -53,12 +53,12 @@ class Neighbours:
         return len(unknown) <= _AT_ONE_TIME
 
     def beyond(self, files: set[str]) -> Iterator[Neighbour]:
-        """Those known when `learn` was last called, less those of some files."""
+        """The claims known at the last call of `learn`, except those from some files."""
         return (found for found in self._last if found.file not in files)
 
 
 def _neighbour(session: Session, document: Document) -> Neighbour | None:
-    """What the job in a document claims; None where it does not compile."""
+    """The claims of the job in a document; None if it does not compile."""
     own = session.with_jobs([document])
     for job in own.jobs:
         compiled, _ = own.compile(job)
@@ -69,7 +69,7 @@ def _neighbour(session: Session, document: Document) -> Neighbour | None:
 
 
 def compile_among(session: Session, neighbours: Neighbours) -> tuple[list[CompiledJob], list[Diagnostic]]:
-    """The jobs of a session compiled, and what there is to say of each and of them among all others."""
+    """Compile the jobs of a session; diagnostics include conflicts with all other jobs."""
     compiled: list[CompiledJob] = []
     found: list[Diagnostic] = []
     entries: list[tuple[tuple[str, str], ValidDocument | None, Sequence[Claim]]] = []

@@ -16,7 +16,7 @@ from trainc.reading.opening import read_bounded
 
 
 def add_job(parser: ArgumentParser) -> None:
-    """JOB, and everything that says how to compile it."""
+    """Add JOB and all options for compiling it."""
     job = parser.add_argument("job", metavar="JOB", help="PATH[#[NAMESPACE/]NAME] of the TrainJob")
     set_completion(job, FILE)
     add_input(parser, paths=False)
@@ -25,10 +25,13 @@ def add_job(parser: ArgumentParser) -> None:
 
 
 def compiled_job(arguments: Arguments, streams: Streams, edit: Edit | None = None) -> tuple[OneJob, Settings] | None:
-    """The compiled job, changed by `edit` before; None where the input was refused, which has then been said. UsageError if there is no such job."""
+    """Compile the job after applying `edit`; None if the input was refused, which has been reported.
+
+    Raises UsageError if there is no such job.
+    """
     path, chosen = split_job(arguments.job)
     arguments.paths = [path]
-    # Kept, since a diagnostic may show a line of it.
+    # Kept, because a diagnostic may quote a line of it.
     stdin = read_bounded(streams.stdin, limits_of(arguments).file_bytes) if path == STDIN else b""
     try:
         settings = settings_of(arguments)

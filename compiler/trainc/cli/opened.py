@@ -33,7 +33,7 @@ from trainc.reading.files import read_file, read_paths
 from trainc.startup.records import replace
 
 _JOB_KINDS = ("TrainJob", "TrainingJob")
-# Of the jobs that use a runtime, those that are compiled while somebody types in it.
+# How many of the jobs that use a runtime are compiled while the runtime is edited.
 _MOST_USERS = 8
 
 
@@ -58,24 +58,24 @@ class Opened:
 
     @property
     def documents(self) -> list[Document]:
-        """Everything that was read, as it is written; what overlays bring included."""
+        """Every document as written, including those from overlays."""
         resources = [d for overlay in self.settings.overlays for one in overlay.in_order for d in one.resources]
         return [*self._documents, *resources, *(document for source in self._sources for document in source)]
 
     @property
     def files_of_overlays(self) -> set[str]:
-        """The files of overlays, their patches and their resources, by real path."""
+        """The real paths of overlays, their patches and their resources."""
         return {os.path.realpath(path) for overlay in self.settings.overlays for path, _ in overlay.texts}
 
     def read(self, file: str, data: bytes) -> tuple[list[Document], list[Diagnostic]]:
-        """The documents in a file, and what is wrong with its text."""
+        """The documents in a file, and the errors in its text."""
         return read_file(data, file, self.settings.options.limits, self._values)
 
     def with_file(self, file: str, found: Sequence[Document]) -> Opened:
-        """The same with other documents in one file; it is the last one where it was not read before."""
+        """A copy with different documents in one file, which is appended if it was not read before."""
         before = [document for document in self.documents if document.file == file]
         if all(map(_is_job, (*before, *found))):
-            self._session()  # The others keep it, too.
+            self._session()  # Created here so that the copies share it.
             shared = self._shared
         else:
             shared = None
@@ -88,14 +88,14 @@ class Opened:
         return other
 
     def learn(self) -> bool:
-        """Take in some more of what jobs claim; whether that of all is known. Overlays make others of them."""
+        """Learn the claims of some more jobs; return whether all are known. Skipped for overlays, which change jobs."""
         session, stack = self._session()
         jobs = [document for document in self._documents if _is_job(document)] if stack is None else []
         around = [document for document in self.documents if not _is_job(document)]
         return self._neighbours.learn(session, jobs, around)
 
     def build(self, file: str) -> tuple[Built, list[Diagnostic]]:
-        """What the jobs and runtimes of a file come to, and what there is to say, of whichever files."""
+        """Compile the jobs and runtimes of a file; return them with the diagnostics, of any file."""
         rules = self.settings.policy()
         shared, stack = self._session()
         own = [document for document in self.documents if document.file == file]
@@ -112,7 +112,7 @@ class Opened:
         return Built(self.name, self._with_a_job(session, file), mine), found
 
     def _session(self) -> tuple[Session, Stack | None]:
-        """The session on everything but jobs, kept until something else changes."""
+        """The session for everything except jobs, reused until that changes."""
         if self._shared is None:
             settings = self.settings
             options, stack = settings.options, None
@@ -126,12 +126,12 @@ class Opened:
         return self._shared
 
     def _jobs_with(self, own: Sequence[Document]) -> list[Document]:
-        """The jobs of a file, and those of others that are called the same, in the order of the input."""
+        """The jobs of a file and those in others with the same names, in input order."""
         names = {_name(document) for document in own if _is_job(document)}
         return [document for document in self._documents if _is_job(document) and _name(document) in names]
 
     def _users_of(self, own: Sequence[Document]) -> list[Document]:
-        """Some of the jobs that use a runtime of the file."""
+        """Some of the jobs that use a runtime of this file."""
         mine = {_name(document) for document in own if _is_job(document)}
         runtimes = [document for document in own if is_trainer_document(document.data) and not _is_job(document)]
         keys = {_key(document.data.get("kind"), document, _name(document)) for document in runtimes}
@@ -139,10 +139,10 @@ class Opened:
         return list(islice(using, _MOST_USERS if keys else 0))
 
     def _about_others(self, file: str, session: Session, rules: Policy) -> list[Diagnostic]:
-        """What there is to say of runtimes that nobody uses, of fragments, rendered JobSets, and anything else."""
+        """Diagnostics about unused runtimes, fragments, rendered JobSets, and everything else."""
         own = [document for document in self.documents if document.file == file]
         found: list[Diagnostic] = []
-        # A job that is refused uses nothing; those of other files are taken for valid.
+        # A refused job does not use its runtime; jobs of other files are assumed to be valid.
         used = {_reference(document) for document in self._documents if _is_job(document) and document.file != file}
         used |= {_reference(job.document) for job in session.jobs}
         for runtime in session.index.runtimes.values():
@@ -156,7 +156,7 @@ class Opened:
         return found + rules(skipped_documents(own, self.settings, checks_fragments=True), True)
 
     def _with_a_job(self, session: Session, file: str) -> Session:
-        """The session, with the smallest of jobs where the file has a runtime and nobody uses it."""
+        """The session, plus a minimal job if the file has a runtime that no job uses."""
         runtime = next((r for r in session.index.runtimes.values() if r.document.file == file), None)
         if session.jobs or runtime is None:
             return session
@@ -164,7 +164,7 @@ class Opened:
 
 
 def _replaced(source: Sequence[Document], file: str, found: Sequence[Document]) -> Iterator[Document]:
-    """The documents of a source with others in the place of those of one file."""
+    """The documents of a source, with those of one file replaced."""
     placed = False
     for document in source:
         if document.file != file:
@@ -184,7 +184,7 @@ def _name(document: Document) -> Any:
 
 
 def _reference(document: Document) -> Key | None:
-    """The runtime that a job names, as it is written."""
+    """The runtime that a job refers to."""
     spec = document.data.get("spec")
     reference = spec.get("runtimeRef") if isinstance(spec, dict) else None
     if not isinstance(reference, dict):

@@ -39,7 +39,7 @@ from trainc.startup.records import replace
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Input, and the file."""
+    """Add input and output options."""
     add_input(parser)
     where = parser.add_argument(
         "-o",
@@ -103,7 +103,7 @@ def _refused(found: Mapping[str, Sequence[Diagnostic]], arguments: Arguments, st
 
 
 def _fits(compiled: Sequence[OneJob], documents: Sequence[Document], settings: Settings) -> Mapping[str, str]:
-    """Whether each job fits the cluster that trainc.yaml names; nothing where it names none, or that is not whole."""
+    """Whether each job fits the cluster that trainc.yaml names; empty without one or if its snapshot is incomplete."""
     cluster = settings.configuration.cluster
     if cluster is None:
         return {}
@@ -134,7 +134,7 @@ def _job(number: int, one: OneJob, options: Options, fit: Mapping[str, str], lin
 
 
 def _picture(graph: Graph, *, stacked: bool = False) -> str:
-    """The picture, or nothing where the extra that draws it is not installed."""
+    """The picture, or an empty string if the extra for it is not installed."""
     from trainc.graph.drawing import graph_svg
 
     try:
@@ -146,5 +146,5 @@ def _picture(graph: Graph, *, stacked: bool = False) -> str:
 
 
 def _printable(title: str) -> str:
-    """A title whose bytes are text, whatever the shell has passed on."""
+    """A title that can be encoded as UTF-8, whatever bytes the shell passed."""
     return title.encode("utf-8", "backslashreplace").decode()

@@ -19,9 +19,9 @@ JSON_VERSION = 1
 
 
 def json_report(diagnostics: Sequence[Diagnostic]) -> str:
-    """One JSON object with every diagnostic in order, and how many there are of each severity.
+    """A JSON object with every diagnostic in order, and the number of each severity.
 
-    docs/diagnostics-json.md describes its shape, which `version` counts.
+    docs/diagnostics-json.md describes the format, whose version is `version`.
     """
     counts = {f"{s}s": sum(d.severity == s for d in diagnostics) for s in ("error", "warning", "info")}
     document = {"version": JSON_VERSION, "diagnostics": [_json_entry(d) for d in diagnostics], "summary": counts}
@@ -51,7 +51,7 @@ _SARIF_LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 
 
 def sarif_report(diagnostics: Sequence[Diagnostic]) -> str:
-    """One SARIF 2.1.0 log with one run, for code scanning dashboards."""
+    """A SARIF 2.1.0 log with one run, for code scanning dashboards."""
     codes = sorted({d.code for d in diagnostics})
     rules = [_sarif_rule(code) for code in codes]
     driver = {"name": "trainc", "version": __version__, "rules": rules}
@@ -66,7 +66,7 @@ def sarif_report(diagnostics: Sequence[Diagnostic]) -> str:
 
 
 def _sarif_rule(code: str) -> dict[str, Any]:
-    """A code as dashboards explain it: its page as Markdown, and for those that show text only, without the fences."""
+    """A code with its page, as Markdown and, for dashboards that show plain text, without code fences."""
     text = page(code)
     described: dict[str, Any] = {
         "id": code,
@@ -107,7 +107,7 @@ _GITHUB_LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
 
 
 def github_report(diagnostics: Sequence[Diagnostic]) -> str:
-    """One workflow command a line, which GitHub shows at the changed lines of a pull request."""
+    """One workflow command per line, which GitHub shows next to the changed lines of a pull request."""
     return "".join(_github_command(d) for d in diagnostics)
 
 
@@ -123,5 +123,5 @@ def _github_command(d: Diagnostic) -> str:
 
 
 def _escaped(text: str, special: str) -> str:
-    """With %, line ends and the characters of `special` as the runner's own percent escapes."""
+    """Escape %, line breaks and the `special` characters as the runner does, with percent codes."""
     return "".join(f"%{ord(c):02X}" if c in "%\r\n" + special else c for c in text)

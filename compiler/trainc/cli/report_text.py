@@ -12,19 +12,19 @@ from trainc.startup.records import dataclass, field, replace
 
 STDIN = "-"
 _WIDEST = 160
-# Spaces that are none to YAML, as something that can be seen in a column of its own.
+# Whitespace that YAML does not treat as spaces -> a visible character of the same width.
 _SEEN = {9: "\N{RIGHTWARDS ARROW}", **dict.fromkeys((0xA0, *range(0x2000, 0x200C), 0x202F, 0x3000), "\N{MIDDLE DOT}")}
 
 
 @dataclass(slots=True)
 class Files:
-    """The texts that a run has read. `stdin` is what came from there, since it cannot be read twice."""
+    """The texts that a run has read. `stdin` is stored, because it cannot be read again."""
 
     stdin: bytes = b""
     _lines: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
     def line(self, source: Source) -> str | None:
-        """The line that a source stands in, without its end; None where the file cannot be read any more."""
+        """The line of a source without its line break; None if the file can no longer be read."""
         place = source.origin, source.file
         if place not in self._lines:
             self._lines[place] = self._read(source).split("\n")
@@ -41,7 +41,7 @@ class Files:
             if source.origin == "catalog":
                 return text_of(source.file)
             if source.origin == "git":
-                return ""  # It is gone by now.
+                return ""  # The file is gone.
             if source.file == STDIN:
                 return decode(self.stdin)
             return decode(read_file(source.file, Limits().file_bytes))
@@ -50,9 +50,9 @@ class Files:
 
 
 def excerpt(files: Files, source: Source, message: str = "") -> list[str]:
-    """The line that `source` points at with its number, and carets under the word it means; empty if it is not there.
+    """The line that `source` points at with its number, and carets below the relevant word; empty if unavailable.
 
-    That is the value of a key, where the message names it, else the key.
+    The carets mark the value of a key if the message mentions it, else the key.
     """
     from trainc.diagnostics.meant import meant
 
@@ -65,15 +65,15 @@ def excerpt(files: Files, source: Source, message: str = "") -> list[str]:
     return [f"{gutter} |", f"{number} | {seen}", f"{gutter} | {' ' * start}{'^' * max(1, end - start)}"]
 
 
-# Nobody reads more, and a hundred megabytes of report are no help.
+# Nobody reads more than this, and the report could grow to hundreds of megabytes.
 _MOST_SHOWN = 1_000
-# Once it is known what to do, the rest are noise; --format json has them all.
+# The first ones show what to fix, the rest are noise; --format json lists all.
 _SAID_ONCE = frozenset(("SecretNeeded",))
 _COMPILED = ("ConfigMap ", "JobSet ", "PodGroup ", "Workload ")
 
 
 def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *, quiet: bool = False) -> str:
-    """Every diagnostic and a line that counts them; with `quiet` errors only. Empty if there is nothing to show."""
+    """Every diagnostic and a summary line; only errors if `quiet`. Empty if there is nothing to show."""
     shown = _once([d for d in diagnostics if d.severity == "error" or not quiet])
     some = _first_of(shown)
     linked = _first_of_each_code(some)
@@ -86,7 +86,7 @@ def text_report(diagnostics: Sequence[Diagnostic], files: Files, paint: Paint, *
 
 
 def _once(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """With one diagnostic of a code that every job of a kind brings up, which says how many more there are."""
+    """Merge diagnostics that every job of a kind repeats into the first one, with the number of others."""
     counts = Counter(d.code for d in diagnostics if d.code in _SAID_ONCE)
     shown = []
     for d in diagnostics:
@@ -97,7 +97,7 @@ def _once(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
 
 
 def _first_of(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """As many as are shown, errors before all others, in the order in which they were."""
+    """The diagnostics to show, in their original order. If there are too many, errors take precedence."""
     if len(diagnostics) <= _MOST_SHOWN:
         return diagnostics
     chosen = sorted(range(len(diagnostics)), key=lambda i: diagnostics[i].severity != "error")[:_MOST_SHOWN]
@@ -105,7 +105,7 @@ def _first_of(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
 
 
 def _first_of_each_code(diagnostics: list[Diagnostic]) -> set[int]:
-    """The index of the first error or warning of each code; its block ends with the URL of the rule."""
+    """The index of the first error or warning of each code, which is shown with the URL of the rule."""
     first: dict[str, int] = {}
     for i, d in enumerate(diagnostics):
         if d.severity != "info":
@@ -116,7 +116,7 @@ def _first_of_each_code(diagnostics: list[Diagnostic]) -> set[int]:
 def _block(d: Diagnostic, files: Files, paint: Paint, *, linked: bool) -> Iterable[str]:
     assert d.severity != "ignored"
     place = str(d.source) if d.source else d.object or "trainc"
-    # The path leads into an object that was compiled from the source, not into the source.
+    # The path refers to a compiled object, not to the source.
     inside = f"{d.object} " if d.source and d.object.startswith(_COMPILED) else ""
     what = f"{inside}{d.path}: {full_message(d)}" if d.path else full_message(d)
     place, what = escape_line(place), escape_line(what)
@@ -133,12 +133,12 @@ def _block(d: Diagnostic, files: Files, paint: Paint, *, linked: bool) -> Iterab
 
 
 def full_message(d: Diagnostic) -> str:
-    """The message, and the environments that it is about where it is not about all."""
+    """The message, with the environments it applies to unless it applies to all."""
     return f"{d.message} (in {', '.join(d.environments)})" if d.environments else d.message
 
 
 def summarize(diagnostics: Iterable[Diagnostic]) -> str:
-    """`3 errors, 1 warning in 2 files`; nothing where there are neither."""
+    """`3 errors, 1 warning in 2 files`; empty if there are none."""
     counted = [d for d in diagnostics if d.severity != "info"]
     parts = []
     for severity in ("error", "warning"):

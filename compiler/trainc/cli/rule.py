@@ -16,7 +16,7 @@ from trainc.diagnostics.rulebook import codes, page, summary_of
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """A code, or all."""
+    """Add the code argument and --all."""
     set_completion(
         parser.add_argument("code", metavar="CODE", nargs="?", help="the code in brackets in a diagnostic"), CODE
     )
@@ -43,6 +43,6 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 
 def _to_code(code: str) -> str:
-    """`unknown-field` as UnknownField, so that near names are found however a code is typed."""
+    """Convert `unknown-field` to UnknownField, so that suggestions work for any spelling."""
     words = code.replace("_", "-").split("-")
     return "".join(word[:1].upper() + word[1:] for word in words)

@@ -46,13 +46,13 @@ from trainc.run.stand_ins import ASKED_ABOUT, MODULES_ASKED_ABOUT, local_variabl
 _MOST_PODS = 64
 _SILENT = 5.0
 _PORTS = 64
-# What a dry run prints, so that it prints the same each time.
+# Placeholder for values that differ between runs, so that a dry run always prints the same.
 _EXAMPLE, _EXAMPLE_PORTS = "/tmp/trainc-run", range(29500, 29500 + _PORTS)  # noqa: S108 - nothing is written there
 _COLOURS: tuple[Part, ...] = ("runtime", "trainjob", "plugin", "deviation", "value", "help")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """The job, its size here, and where things are."""
+    """Add job, size and location options."""
     add_job(parser)
     group = parser.add_argument_group("run")
     group.add_argument("--pods", type=_positive, metavar="N", help="number of nodes to start, instead of the job's")
@@ -129,14 +129,14 @@ def _machine(arguments: Arguments, workdir: str, one: OneJob) -> Machine:
         raise UsageError(f"--python: {arguments.python} is not an executable file")
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     ports = tuple(_EXAMPLE_PORTS) if arguments.dry_run else _free_ports(_PORTS)
-    # A dry run starts nothing, an interpreter to be asked included.
+    # A dry run starts no process, not even to inspect the interpreter.
     uses_tune = not arguments.dry_run and "tune" in requested_programs(one.compiled.manifests, places)
     missing = _missing_modules(python or programs.get("python3", "")) if uses_tune else frozenset()
     return Machine(workdir, os.environ, programs, ports, places, python, is_root, missing)
 
 
 def _missing_modules(python: str) -> frozenset[str]:
-    """The modules that an interpreter lacks; all of them where there is no interpreter."""
+    """The modules that an interpreter lacks; all of them without an interpreter."""
     program = "import sys, importlib.util as u; print(*(m for m in sys.argv[1:] if not u.find_spec(m)))"
     if not python:
         return frozenset(MODULES_ASKED_ABOUT)
@@ -146,7 +146,7 @@ def _missing_modules(python: str) -> frozenset[str]:
 
 
 def _free_ports(count: int) -> tuple[int, ...]:
-    """Ports of the loopback address that nobody listens at now."""
+    """Currently unused ports of the loopback address."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:
@@ -155,7 +155,7 @@ def _free_ports(count: int) -> tuple[int, ...]:
 
 
 def _environ(machine: Machine, plugins: Sequence[Plugin]) -> dict[str, str]:
-    """This machine's variables, less those that a launcher around this one may have set, and what one machine needs."""
+    """The local environment without variables from an outer launcher, plus those needed to run on one machine."""
     known = [name for plugin in plugins for name in (*plugin.reserved, *plugin.shell_names)]
     variables = {
         *known,
@@ -221,13 +221,13 @@ def _reports(arguments: Arguments, streams: Streams, plan: Plan, line: Progress)
 
 
 def _state(running: Sequence[str], done: int, pods: int, silent: float) -> str:
-    """How a run stands, in one line: `2 of 4 pods running, 1 done, no output for 12 s: node-0-1, node-0-2`."""
+    """The state of a run on one line: `2 of 4 pods running, 1 done, no output for 12 s: node-0-1, node-0-2`."""
     quiet = f", no output for {silent:.0f} s" if silent >= _SILENT else ""
     return f"{len(running)} of {pods} pods running, {done} done{quiet}: {', '.join(running)}"
 
 
 def _format_plan(plan: Plan) -> str:
-    """The plan as commands: what each pod is told, and what it starts."""
+    """The plan as shell commands: the environment and the programs of each pod."""
     import shlex
 
     lines: list[str] = []

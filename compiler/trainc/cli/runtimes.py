@@ -24,7 +24,7 @@ _FRAMEWORK = "trainer.kubeflow.org/framework"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """List or show."""
+    """Add `list` and `show`."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="list names, frameworks and releases", allow_abbrev=False)
     add_release(listing.add_argument)
@@ -34,7 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
-    """Print the list, or the text of one runtime as it is in the catalog."""
+    """Print the list, or the text of one runtime as in the catalog."""
     if arguments.action == "list":
         streams.out.write(_table(arguments.release).encode("utf-8", "backslashreplace"))
         return Status.DONE

@@ -31,13 +31,13 @@ from trainc.overlays.editor_schema import overlay_schema
 from trainc.sweeps.editor_schema import sweep_schema
 
 KINDS = ("TrainJob", "TrainingRuntime", "ClusterTrainingRuntime")
-# The project's own files: the schema of each, given the dialect of JSON Schema.
+# trainc's own files: a function that returns the schema for a given JSON Schema dialect.
 OWN_FILES = {"Overlay": overlay_schema, "Sweep": sweep_schema, FILE_NAME: configuration_schema}
 _KIND_HELP = f"{', '.join((*KINDS, *OWN_FILES))} (default: {', '.join(KINDS[:2])} and {KINDS[2]} together)"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """The kind and the release."""
+    """Add kind and release options."""
     parser.add_argument("kind", metavar="KIND", nargs="?", choices=(*KINDS, *OWN_FILES), help=_KIND_HELP)
     add_release(parser.add_argument)
 
@@ -58,7 +58,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 
 def of_every_kind(release: str) -> dict[str, Any]:
-    """One schema for documents of any kind: `kind` says which fields there are."""
+    """A schema for documents of any kind: the fields depend on `kind`."""
     schemas = {kind: json_schema(kind, release) for kind in KINDS}
     definitions: dict[str, Any] = {}
     for schema in schemas.values():

@@ -34,7 +34,7 @@ _EXTRA = ("kubeflow", "kubernetes", "kubeflow_trainer_api")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """The script, its arguments, and where jobs are written."""
+    """Add the script, its arguments, and output options."""
     set_completion(parser.add_argument("script", metavar="SCRIPT", help="the Python file to run"), FILE)
     parser.add_argument(
         "words", metavar="ARG", nargs="*", help="arguments for the script; put them after -- if they start with -"
@@ -81,7 +81,7 @@ def run(arguments: Arguments, streams: Streams) -> Status:
 
 
 def _runtimes(folders: list[str]) -> list[Manifest]:
-    """Every runtime in the folders. CompileError for what cannot be read."""
+    """Every runtime in the folders. Raises CompileError for files that cannot be read."""
     from trainc.reading.files import read_paths
 
     documents, diagnostics = read_paths(folders, Limits()) if folders else ([], [])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What to read, how to compile it, and what trainc.yaml says beyond that."""
+    """The input, the compile options, and the remaining settings of trainc.yaml."""
 
     paths: Sequence[str]
     runtimes: Sequence[str]
@@ -29,11 +29,11 @@ class Settings:
     options: Options
     configuration: Configuration
     output: str | None = None
-    # Whether the input is all that trainc.yaml names, so that a job that is not in it is gone.
+    # Whether the input is everything that trainc.yaml names, so that jobs missing from it have been deleted.
     whole: bool = False
 
     def policy(self, stdin: bytes = b"") -> Policy:
-        """What is decided about diagnostics: in trainc.yaml, over it in overlays, and over both in comments."""
+        """The rules for diagnostics: from trainc.yaml, overridden by overlays, overridden by comments."""
         from trainc.reading.ignores import Comments
 
         rules = (*self.configuration.rules, *(rule for overlay in self.overlays for rule in overlay.rules))
@@ -48,7 +48,7 @@ class Settings:
         everything: bool = False,
         extra_documents: Sequence[Document] = (),
     ) -> Inputs:
-        """The input; the folder `skip` is not entered, and foreign files are left out unless `everything` is wanted."""
+        """Read the input without entering the folder `skip`, and without unrelated files unless `everything` is set."""
         from trainc.pipeline.inputs import read_inputs
 
         return read_inputs(
@@ -66,23 +66,23 @@ class Settings:
 
 
 def settings_of(arguments: Arguments) -> Settings:
-    """The settings of a command that reads input. UsageError if arguments contradict; CompileError if the file is wrong."""
+    """The settings of a command that reads input. Raises UsageError for conflicting arguments, and CompileError."""
     configuration = read_configuration(arguments.paths, arguments.config, limits_of(arguments))
     if arguments.env:
-        # A revision may be from before the environment.
+        # A revision may predate the environment.
         configuration = configuration.environments.get(arguments.env[0], configuration)
     named = [path for path in arguments.paths if is_overlay_folder(path)]
     given = [path for path in arguments.paths if path not in named]
     chosen = [*named, *(arguments.overlay or ())]
     overlays = _overlays(chosen or configuration.overlay or (), limits_of(arguments))
-    # An overlay with resources says itself what there is to compile, as a kustomization does.
+    # An overlay with resources defines its own input, like a kustomization.
     has_resources = any(overlay.has_resources for overlay in overlays)
     paths = given or ([] if named and has_resources else configuration.sources)
     if paths is None:
         paths = [] if has_resources else ["."]
     runtimes = arguments.runtimes or configuration.runtimes or ()
     options = _options(arguments, configuration, overlays)
-    # The folder in trainc.yaml is for the overlay in trainc.yaml; what another one makes has no place there.
+    # The output folder in trainc.yaml belongs to the overlay in trainc.yaml; other overlays must not write to it.
     output = None if chosen and configuration.overlay else configuration.output
     whole = configuration.file is not None and not arguments.paths and output is not None
     return Settings(paths, runtimes, overlays, options, configuration, output, whole)
@@ -100,7 +100,7 @@ def _overlays(paths: Sequence[str], limits: Limits) -> Sequence[Loaded]:
 
 
 def _options(arguments: Arguments, configuration: Configuration, overlays: Sequence[Loaded]) -> Options:
-    """trainc.yaml's settings under those of overlays, and both under the arguments."""
+    """The options from trainc.yaml, overridden by overlays, overridden by arguments."""
     chosen = layered(_options_set(configuration), *(overlay.settings for overlay in overlays), _options_set(arguments))
     try:
         options = Options(**chosen, limits=limits_of(arguments))
@@ -116,7 +116,7 @@ def _options(arguments: Arguments, configuration: Configuration, overlays: Seque
 
 
 def _options_set(source: Arguments | Configuration) -> dict[str, Any]:
-    """The fields of Options that arguments or trainc.yaml have decided."""
+    """The fields of Options that are set in the arguments or in trainc.yaml."""
     values = {option.name: getattr(source, option.name, None) for option in fields(Options) if option.name != "limits"}
     if options := getattr(source, "sync_option", None):
         values["sync_options"] = tuple(options)
@@ -124,6 +124,6 @@ def _options_set(source: Arguments | Configuration) -> dict[str, Any]:
 
 
 def limits_of(arguments: Arguments) -> Limits:
-    """The bounds on input that were asked for; the default of each that was not."""
+    """The input limits that were requested, with the default for all others."""
     raised = {limit.name: getattr(arguments, limit.name, None) for limit in fields(Limits)}
     return replace(Limits(), **{name: value for name, value in raised.items() if value is not None})

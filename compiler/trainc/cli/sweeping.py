@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from trainc.sweeps.cost import Cost
     from trainc.sweeps.matrix import Matrix
 
-# A sweep, and what there is to say of its file.
+# A sweep, and the diagnostics about its file.
 MatrixInput: TypeAlias = "tuple[Matrix, list[Diagnostic]]"
 _NUMBERED = pattern(r"-trial-\d+")
 
 
 def read_matrix_option(arguments: Arguments) -> MatrixInput | None:
-    """The sweep that --matrix names, with its warnings; None without the option. CompileError if it is wrong.
+    """Read the sweep given by --matrix, with its warnings; None without the option. Raises CompileError.
 
-    The file of its base becomes the input, unless a PATH is given.
+    The file of its base becomes the input unless PATH is given.
     """
     if not arguments.matrix:
         return None
@@ -49,7 +49,7 @@ def read_matrix_option(arguments: Arguments) -> MatrixInput | None:
 
 
 class Tally:
-    """The cost of a sweep, added up while its trials are compiled."""
+    """The cost of a sweep, accumulated while its trials are compiled."""
 
     def __init__(self, matrix: Matrix, cost: Cost, inputs: Inputs) -> None:
         self._document, self._cost = matrix.document, cost
@@ -58,11 +58,11 @@ class Tally:
         self._told: set[object] = set()
 
     def add(self, job: CompiledJob) -> None:
-        """One more trial."""
+        """Add a trial."""
         self._cost.add(job.manifests, self._specs.get(job.name, {}).get("activeDeadlineSeconds"))
 
     def without_repetitions(self, found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-        """Those that no trial before had in the same place, in the same words but for its number."""
+        """Skip diagnostics that an earlier trial had at the same place with the same text except its number."""
         for each in found:
             words = (_NUMBERED.sub("-trial-N", text) for text in (each.message, each.hint, each.object, each.path))
             key = (each.code, each.severity, each.source, *words)
@@ -71,19 +71,19 @@ class Tally:
                 yield each
 
     def diagnostics(self) -> list[Diagnostic]:
-        """What all of them cost, at its place in the sweep."""
+        """The total cost, located in the sweep."""
         return [self._document.place(finding, "Sweep") for finding in self._cost.findings()]
 
 
 def expand_inputs(inputs: Inputs, requested: MatrixInput) -> tuple[Inputs, Tally]:
-    """The input with the trials as its TrainJobs; without any where the base cannot be read."""
+    """Replace the TrainJobs of the input by the trials; without trials if the base cannot be read."""
     from trainc.startup.records import replace
     from trainc.sweeps.cost import Cost
     from trainc.sweeps.matrix import replace_base
 
     matrix, diagnostics = requested
     documents, problems = replace_base(matrix, inputs.documents)
-    # Where the file of the base is wrong, that is what there is to say.
+    # Errors in the file of the base are reported instead.
     diagnostics = [*diagnostics, *inputs.diagnostics, *([] if has_errors(inputs.diagnostics) else problems)]
     inputs = replace(inputs, documents=documents, diagnostics=diagnostics)
     return inputs, Tally(matrix, Cost(matrix.budget), inputs)

@@ -47,14 +47,14 @@ _CODES: dict[Part, str] = {
 
 
 class Paint:
-    """Colours a part of a text, or leaves it as it is."""
+    """Colors a part of a text, or returns it unchanged."""
 
     def __init__(self, mode: str, stream: TextIO | BinaryIO) -> None:
-        """`mode` is always, never, or auto: then NO_COLOR, FORCE_COLOR and the stream decide, in this order."""
+        """`mode` is always, never or auto; auto consults NO_COLOR, FORCE_COLOR and the stream, in this order."""
         self.is_on = mode == "always" or (mode == "auto" and _automatic(stream))
 
     def __call__(self, part: Part, text: str) -> str:
-        """`text` as `part` is shown."""
+        """`text` styled as `part`."""
         return f"\x1b[{_CODES[part]}m{text}\x1b[0m" if self.is_on and text else text
 
 
@@ -66,12 +66,12 @@ def _automatic(stream: TextIO | BinaryIO) -> bool:
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
-# Which runner says so of itself: most of them, Azure Pipelines, TeamCity.
+# Variables that CI runners set: most of them, Azure Pipelines, TeamCity.
 _RUNNERS = ("CI", "TF_BUILD", "TEAMCITY_VERSION")
 
 
 def obeys_escapes(stream: TextIO | BinaryIO) -> bool:
-    """Whether something may act on what is written to `stream`: a terminal, or a runner that reads all output of a job."""
+    """Whether escape sequences in `stream` may have an effect: a terminal, or a CI runner that parses job output."""
     return stream.isatty() or any(os.environ.get(name) for name in _RUNNERS)
 
 
@@ -81,7 +81,7 @@ _BAR = 30
 
 
 class Progress:
-    """Rewrites one line of a terminal in place. It has no colours, and a carriage return is all that it asks for."""
+    """Rewrites one line of a terminal in place, without colors, using only a carriage return."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -90,17 +90,17 @@ class Progress:
         self._shown = 0
 
     def step(self, what: str, done: int, total: int | None = None) -> None:
-        """`done` of `total` are done; None where nobody knows how many there will be."""
+        """Report that `done` of `total` are done; `total` is None if unknown."""
         self.show(lambda: _line(what, done, total))
 
     def show(self, line: Callable[[], str]) -> None:
-        """The line that is made now, where there is a terminal, and it is time for one."""
+        """Show the line if there is a terminal and the last update is long enough ago; it is computed only then."""
         if self._on and (now := time.monotonic()) >= self._next:
             self._next = now + _BETWEEN
             self._write(line()[: _columns(self._stream) - 1])
 
     def clear(self) -> None:
-        """Leave the line empty for what comes next."""
+        """Clear the line for subsequent output."""
         if self._shown:
             self._write("")
             self._stream.write("\r")

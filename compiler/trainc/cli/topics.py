@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from trainc.cli.arguments import add_input, add_limits, add_shaping
 from trainc.cli.command import topic_options
 
-# Each with its line in the overview.
+# Topic -> its line in the overview.
 TOPICS = {
     "input": "what is read: paths, runtimes, overlays, trainc.yaml",
     "output": "where manifests go, and which files trainc replaces or deletes",
@@ -126,7 +126,7 @@ def _sync_options() -> Iterator[str]:
 
 
 def _fill(text: str, width: int) -> Iterator[str]:
-    """The words of `text` in lines of at most `width` characters; textwrap takes longer to import than a job to compile."""
+    """Wrap `text` to lines of at most `width` characters. Importing textwrap takes longer than compiling a job."""
     line = ""
     for word in text.split():
         if line and len(line) + 1 + len(word) > width:

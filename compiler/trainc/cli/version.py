@@ -15,19 +15,19 @@ from trainc.cli.command import Arguments, Status, Streams
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """How much to say."""
+    """Add the level of detail."""
     help_text = "also show the other differences, and what upstream says about each"
     parser.add_argument("-v", "--verbose", action="store_true", help=help_text)
 
 
 def run(arguments: Arguments, streams: Streams) -> Status:
-    """Print it."""
+    """Print the version."""
     streams.out.write(version_text(verbose=arguments.verbose).encode("utf-8", "backslashreplace"))
     return Status.DONE
 
 
 def version_text(*, verbose: bool = False) -> str:
-    """Version, releases with their pinned tags and commits, plugins, and deviations; what upstream says if `verbose`."""
+    """Version, releases with pinned tags and commits, plugins, and deviations; with upstream status if `verbose`."""
     from trainc.plugins.registry import PLUGINS
 
     port = read_port()
@@ -58,14 +58,14 @@ _SECTIONS = {
 
 
 def _upstream(column: dict[str, Any]) -> str:
-    """What upstream says, in one line: "proposed since 2026-08-18 (kubeflow/trainer#3948)"."""
+    """The upstream status on one line: "proposed since 2026-08-18 (kubeflow/trainer#3948)"."""
     when = f" since {column['since']}" if "since" in column else f" by {column['asOf']}" if "asOf" in column else ""
     places = f" ({', '.join(column['in'])})" if "in" in column else ""
     return f"{column['state']}{when}{places}" + (f": {column['because']}" if "because" in column else "")
 
 
 def read_port() -> dict[str, Any]:
-    """PORT.yaml, which names what trainc follows."""
+    """Read PORT.yaml, which lists the pinned upstream releases."""
     from importlib.resources import files
 
     from trainc.reading.yaml_reader import read_value
@@ -75,7 +75,7 @@ def read_port() -> dict[str, Any]:
 
 
 def describe_defect() -> str:
-    """The exception being handled with its traceback, and what to do about it."""
+    """Describe the exception being handled: its traceback, and how to report it."""
     import platform
     import traceback
 

@@ -15,7 +15,7 @@ from trainc.reading.files import READ_SUFFIXES
 if TYPE_CHECKING:
     from watchfiles import Change
 
-# How long, in milliseconds, the first build waits for the watch to stand, so that nothing saved meanwhile is missed.
+# Time in milliseconds for the watch to start before the first build, so that no change in between is missed.
 _READY = 200
 _NAMED = 3
 
@@ -23,19 +23,19 @@ Build = Callable[[Arguments, Streams, Memory], Status]
 
 
 def watch(arguments: Arguments, settings: Settings, target: str, streams: Streams, build: Build) -> Status:
-    """Build, and again after each change. Ctrl-C is how it ends, and no failure."""
+    """Build, and again after each change. Ctrl-C ends it normally."""
     try:
         import watchfiles
     except ImportError:
         streams.err.write("trainc build: --watch needs the extra `watch`; run: pip install 'trainc[watch]'\n")
         return Status.USAGE
-    # trainc.yaml may change meanwhile, but what was written where stays in one place.
+    # trainc.yaml may change while watching, but the output folder stays the same.
     arguments = Arguments(**{**vars(arguments), "output": target})
     watched = _Watched(arguments, settings, target)
     builder = _Builder(arguments, target, streams, build)
     try:
         while True:
-            # Not recursive: hidden folders and the output may be large, and new folders are met one by one.
+            # Not recursive: hidden folders and the output may be large, and new folders are added as they are found.
             changes = watchfiles.watch(
                 *watched.folders,
                 watch_filter=watched.concerns,
@@ -49,7 +49,7 @@ def watch(arguments: Arguments, settings: Settings, target: str, streams: Stream
 
 
 def _build_while(watched: _Watched, changes: Iterable[set[tuple[Change, str]]], builder: _Builder) -> None:
-    """Build at first, when the watch stands, and after each change, until there are other folders to watch."""
+    """Build once the watch has started and after each change, until the set of folders changes."""
     begun = False
     for changed in changes:
         if begun and not changed:
@@ -63,7 +63,7 @@ def _build_while(watched: _Watched, changes: Iterable[set[tuple[Change, str]]], 
 
 
 class _Builder:
-    """Builds over and over. What would end a command leaves the output as it was, and waits to be mended."""
+    """Builds repeatedly. An error that would end a command keeps the previous output until the input is fixed."""
 
     def __init__(self, arguments: Arguments, target: str, streams: Streams, build: Build) -> None:
         self._arguments = arguments
@@ -73,14 +73,14 @@ class _Builder:
         self._memory = Memory()
 
     def announce(self, paths: Collection[str]) -> None:
-        """Say what has changed, which is then read again."""
+        """Print what has changed; those files are read again."""
         self._memory.forget(paths)
         names = sorted(os.path.relpath(path) for path in paths)
         more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
         self._streams.err.write(f"{', '.join(names[:_NAMED])}{more} changed\n")
 
     def build(self) -> None:
-        """One build, and a line that says what came of it."""
+        """Build once and print a line with the result."""
         err = self._streams.err
         try:
             status = self._build(self._arguments, self._streams, self._memory)
@@ -94,7 +94,7 @@ class _Builder:
 
 
 class _Watched:
-    """The folders that something of the input lies in."""
+    """The folders that contain input."""
 
     def __init__(self, arguments: Arguments, settings: Settings, target: str) -> None:
         self._arguments = arguments
@@ -102,7 +102,7 @@ class _Watched:
         self.folders = self._folders(settings)
 
     def moved(self) -> bool:
-        """Whether the folders are others by now; not while the settings are wrong."""
+        """Whether the set of folders has changed; False while the settings are invalid."""
         try:
             folders = self._folders(settings_of(self._arguments))
         except (CompileError, UsageError, OSError):
@@ -111,7 +111,7 @@ class _Watched:
         return folders != before
 
     def concerns(self, _change: Change, path: str) -> bool:
-        """Whether what happened in a folder concerns the input: to a file that is read, or to another folder."""
+        """Whether a change in a folder affects the input: a file that is read, or another folder."""
         name = os.path.basename(path)
         if name.startswith(".") or os.path.realpath(path) in self._left_out:
             return False

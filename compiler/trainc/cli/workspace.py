@@ -39,7 +39,7 @@ Schema = dict[str, Any]
 
 
 class Workspace:
-    """The files below `root`, compiled as `arguments` and trainc.yaml say. See lsp.snapshot.Workspace."""
+    """The files below `root`, compiled as `arguments` and trainc.yaml specify. See lsp.snapshot.Workspace."""
 
     def __init__(self, arguments: Arguments, root: str) -> None:
         self.root = os.path.realpath(root)
@@ -47,7 +47,7 @@ class Workspace:
         self._opened: list[Opened] | None = None
         self._refused: list[Diagnostic] = []
         self._queues: list[str] | None = None
-        # The texts with which the environments were read, or that were taken in since.
+        # The texts that the environments were read with or have been updated to.
         self._known: dict[str, str] = {}
         self._neighbours: dict[str, Neighbours] = {}
         self._heads: dict[object, list[tuple[CompiledJob, ...]] | None] = {}
@@ -58,18 +58,18 @@ class Workspace:
         self._heads.clear()
 
     def look_at(self, file: str, texts: Mapping[str, str], *, thorough: bool = True) -> Snapshot:
-        """One file, by its real path; `texts` are those of all open files. `thorough` asks the cluster, too."""
+        """Analyze a file, by its real path; `texts` are those of all open files. `thorough` includes the cluster."""
         with self._open(texts):
             name, text = shown_path(os.path.relpath(file)), texts[file]
             if self._opened is None and not os.path.isfile(FILE_NAME) and not _may_concern(file, encode(text)):
-                return Snapshot(self.root, name, text)  # Other YAML does not have the whole folder read.
+                return Snapshot(self.root, name, text)  # Other YAML files do not require reading the whole folder.
             environments = self._environments(file, texts)
             if not self._concerns(file, name, encode(text), environments):
                 return Snapshot(self.root, name, text)
             return self._snapshot(name, text, environments, thorough=thorough)
 
     def at_head(self, file: str, texts: Mapping[str, str]) -> Sequence[Sequence[CompiledJob]] | None:
-        """What the jobs of a file were in git's HEAD, for each environment; None where there is no HEAD."""
+        """The jobs of a file in git's HEAD, for each environment; None if there is no HEAD."""
         with self._open(texts):
             environments = self._environments(file, texts)
             try:
@@ -93,7 +93,7 @@ class Workspace:
         file: str,
         texts: Mapping[str, str],
     ) -> list[tuple[CompiledJob, ...]] | None:
-        """The jobs of a file with what other files were `before`: None for one that was not there."""
+        """The jobs of a file given what other files contained `before`: None for a file that did not exist."""
         if not any(_is_settings(path) or self._is_overlaid(path) for path in before):
             return [_compiled_with(opened, before, file) for opened in environments]
         edited = {path: encode(text) for path, text in texts.items()}
@@ -114,12 +114,12 @@ class Workspace:
 
     @contextmanager
     def _open(self, texts: Mapping[str, str]) -> Iterator[None]:
-        """In the folder, as `trainc check` would be, with the texts that the editor has."""
+        """Work in the root folder, like `trainc check`, with the editor's texts."""
         with chdir(self.root), unsaved({path: encode(text) for path, text in texts.items()}):
             yield
 
     def _environments(self, file: str, texts: Mapping[str, str]) -> list[Opened]:
-        """Every environment, with what has been typed in other files; read anew where one of those says what to read."""
+        """Every environment with unsaved changes of other files; read again if a change affects what to read."""
         typed = [path for path, text in texts.items() if self._known.get(path) != text]
         says = any(_is_settings(path) or self._is_overlaid(path) for path in typed)
         if self._opened is not None and not says:
@@ -131,7 +131,7 @@ class Workspace:
             try:
                 every = environments_of(self._arguments)
                 self._opened = [self._read(each) for each in every]
-            except CompileError as error:  # Until the settings are right again, those before count.
+            except CompileError as error:  # The previous settings apply until the new ones are valid.
                 self._refused = error.diagnostics
             except UsageError:
                 pass
@@ -142,7 +142,7 @@ class Workspace:
         return Opened(name, settings_of(arguments), self._neighbours.setdefault(name, Neighbours()))
 
     def _type(self, path: str, text: str) -> None:
-        """Take in a file as it is now."""
+        """Update a file to its current text."""
         name = shown_path(os.path.relpath(path))
         self._known[path] = text
         if self._opened and self._concerns(path, name, encode(text), self._opened):
@@ -152,7 +152,7 @@ class Workspace:
         return any(path in opened.files_of_overlays for opened in self._opened or ())
 
     def _concerns(self, file: str, name: str, data: bytes, environments: Sequence[Opened]) -> bool:
-        """Whether `trainc check` reads a file; one that no source has counts as named, unless it is meant to be left out."""
+        """Whether `trainc check` reads a file. A file outside all sources counts as named, unless it is excluded."""
         if _is_settings(file) or not environments:
             return _may_concern(file, data)
         if self._is_overlaid(file) or not data.strip():
@@ -209,7 +209,7 @@ class Workspace:
         )
 
     def _ignore_comments(self, name: str, text: str, found: Mapping[str, Sequence[Diagnostic]]) -> list[Diagnostic]:
-        """What there is to say of the file's ignore comments, unless something else is wrong."""
+        """Diagnostics about the file's ignore comments, unless there are other errors."""
         every = [diagnostic for each in found.values() for diagnostic in each]
         own = [d for d in every if d.source and d.source.file == name]
         return [] if has_errors(own) else list(check_ignores(ignores_of(encode(text), name), own))
@@ -223,7 +223,7 @@ class Workspace:
         return self._queues
 
     def _texts(self, environments: Sequence[Opened], top: str) -> Iterator[tuple[str, bytes]]:
-        """The files that were read, by their path from the top of the repository."""
+        """The files that were read, by their path relative to the repository root."""
         files = {d.file for opened in environments for d in opened.documents}
         files |= {path for opened in environments for path in opened.files_of_overlays}
         files |= {file for opened in environments if (file := opened.settings.configuration.file)}
@@ -234,7 +234,7 @@ class Workspace:
 
 
 def _compiled_with(opened: Opened, before: Mapping[str, bytes | None], file: str) -> tuple[CompiledJob, ...]:
-    """The jobs of a file as they were when files had other texts, or none."""
+    """The jobs of a file, given earlier texts of files; None means that a file did not exist."""
     for path, data in before.items():
         name = shown_path(os.path.relpath(path))
         if not _is_settings(name):
@@ -247,7 +247,7 @@ def _may_concern(file: str, data: bytes) -> bool:
 
 
 def _is_settings(name: str) -> bool:
-    """Whether a file says what to read, and is no input itself."""
+    """Whether a file controls what is read, rather than being input itself."""
     return name.rpartition("/")[2] in (FILE_NAME, OVERLAY_FILE)
 
 

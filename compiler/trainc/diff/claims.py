@@ -15,7 +15,7 @@ _BY_CLUSTER = frozenset(("volumeMode", "storageClassName", "volumeName"))
 
 
 def lasting_claims(before: Manifest, after: Manifest) -> list[str]:
-    """The names of templates whose claims outlive `before` and block the creation of `after`, which has the same name."""
+    """The names of templates whose claims outlive `before` and block the creation of `after`, of the same name."""
     kept = {name: spec for name, spec, policy in _templates(before) if policy == "Retain"}
     return [
         name

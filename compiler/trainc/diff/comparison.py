@@ -147,7 +147,7 @@ def hold_back_job(objects: Sequence[ObjectDiff]) -> list[ObjectDiff]:
 
 
 def _held_back(diff: ObjectDiff, method: str) -> ObjectDiff:
-    """Turn an update or creation into no change. Pruning happens after the apply, so it does not happen either."""
+    """Undo an update, creation or re-creation. Pruning happens after the apply, so it does not happen either."""
     verdict = diff.verdicts[method]
     if verdict.outcome in _STOPS or verdict.outcome == "re-created":
         return diff
@@ -183,7 +183,7 @@ def _renamed(diff: ObjectDiff, before: Manifest | None, outcome: Outcome, rules:
 
 
 def with_change(before: Manifest, change: Change) -> Manifest:
-    """`before`, in which `change` was found, with that change applied; unchanged parts are shared, nothing is mutated."""
+    """`before`, in which `change` was found, with that change applied; unchanged parts are shared, not mutated."""
     is_new_item = len(change.old) < len(change.path)
     patched: Manifest = _put(before, change.old, change.after, append=is_new_item)
     return patched

@@ -133,8 +133,8 @@ def _kind(manifest: Manifest | None) -> str:
 # The part of an apply request that determines the result of an update, for both ways to apply a manifest.
 #
 # Client-side apply sends a JSON merge patch for custom resources, which replaces whole lists: values that a webhook
-# filled in inside a list are lost (kubernetes/kubectl pkg/cmd/apply/patcher.go). Server-side apply merges lists by their
-# keys, and removes only what the same applier set before (structured-merge-diff).
+# filled in inside a list are lost (kubernetes/kubectl pkg/cmd/apply/patcher.go). Server-side apply merges lists by
+# their keys, and removes only what the same applier set before (structured-merge-diff).
 # Both are modeled with a single applier that owns all fields.
 
 
@@ -143,7 +143,7 @@ _NOTHING: Mapping[str, Any] = {}
 
 
 def submitted(apply: Apply, live: Manifest, applied: Manifest, manifest: Manifest) -> Manifest:
-    """The object that results from applying `manifest` to `live`, where `applied` is the previously applied manifest."""
+    """The object that results from applying `manifest` to `live`; `applied` is the manifest applied before."""
     if apply == "replace":
         return manifest
     if apply == "client":

@@ -1,1 +1,1 @@
-"""What a cluster has of what compiled jobs need: versions of JobSet, Trainer, Kueue and the gang schedulers."""
+"""Check a cluster for what compiled jobs need: versions of JobSet, Trainer, Kueue and the gang schedulers."""

@@ -1,4 +1,4 @@
-"""A cluster as its documents show it: which components it has, in which version, and how that is known."""
+"""Read from a cluster's objects which components it has, in which version, and how the version was determined."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trainc.diagnostics import Path
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
-# component -> how the path of its controller's or scheduler's image ends, without its tag.
+# component -> the suffix of its controller's or scheduler's image path, without the tag.
 _IMAGES = {
     "Trainer": ("trainer-controller-manager",),
     "JobSet": ("jobset/jobset",),
@@ -25,7 +25,7 @@ _CRDS = {
     "coscheduling": "podgroups.scheduling.x-k8s.io",
     "Volcano": "podgroups.scheduling.volcano.sh",
 }
-# A field of a CRD that each minor was the first to have: what tells minors apart where no image does.
+# For each minor, a CRD field that it introduced: identifies the minor if no image does.
 _POD = "spec.replicatedJobs.template.spec.template.spec"
 _TELLTALES = {
     "Trainer": Columns(
@@ -59,7 +59,7 @@ COMPONENTS = tuple(_IMAGES)
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """Something that is installed: `version` is empty where it cannot be telltale, `minor` too; `seen` is how it is known."""
+    """An installed component: `version` and `minor` are empty if unknown; `seen` says how they were determined."""
 
     name: str
     version: str
@@ -67,18 +67,18 @@ class Component:
 
     @property
     def minor(self) -> str:
-        """The minor of its version: "0.12"."""
+        """The minor of its version, e.g. "0.12"."""
         return minor_of(self.version)
 
 
 def minor_of(version: str) -> str:
-    """The minor in a version: "0.12" for "v0.12.1"; empty where it has none."""
+    """The minor of a version: "0.12" for "v0.12.1"; empty if it has none."""
     found = _MINOR.match(version)
     return f"{found[1]}.{found[2]}" if found else ""
 
 
 def components(documents: Sequence[Json]) -> dict[str, Component]:
-    """What the documents show to be installed, by name."""
+    """The installed components that the documents show, by name."""
     definitions = {_name(d): d for d in documents if d.get("kind") == "CustomResourceDefinition"}
     images = list(_images(documents))
     found = {}
@@ -97,7 +97,7 @@ def shows_cluster(documents: Sequence[Json]) -> bool:
 
 
 def kubernetes(documents: Sequence[Json]) -> Component | None:
-    """The API server's version; where no document has it, that of the oldest kubelet."""
+    """The API server's version, or that of the oldest kubelet if no document has it."""
     for document in documents:
         version = value_at(document, ("serverVersion", "gitVersion"))
         if isinstance(version, str):
@@ -108,12 +108,12 @@ def kubernetes(documents: Sequence[Json]) -> Component | None:
 
 
 def number_of(version: str) -> tuple[int, ...]:
-    """What minors are compared by: 1.9 comes before 1.10."""
+    """A sort key for minors: 1.9 comes before 1.10."""
     return tuple(int(part) for part in minor_of(version).split(".") if part)
 
 
 def serves_workloads(documents: Sequence[Json]) -> bool | None:
-    """Whether the cluster serves scheduling.k8s.io/v1beta1; None where no document says which versions it serves."""
+    """Whether the cluster serves scheduling.k8s.io/v1beta1; None if no document lists the served versions."""
     for document in documents:
         if document.get("kind") == "APIGroup" and document.get("name") == "scheduling.k8s.io":
             return "v1beta1" in [version.get("version") for version in objects(document.get("versions"))]
@@ -121,7 +121,7 @@ def serves_workloads(documents: Sequence[Json]) -> bool | None:
 
 
 def local_queues(documents: Sequence[Json]) -> frozenset[tuple[str, str]]:
-    """Namespace and name of every LocalQueue."""
+    """(namespace, name) of every LocalQueue."""
     queues = (mapping(d.get("metadata")) for d in documents if d.get("kind") == "LocalQueue")
     return frozenset((str(queue.get("namespace", "")), str(queue.get("name"))) for queue in queues)
 
@@ -131,7 +131,7 @@ def _name(document: Json) -> str:
 
 
 def _images(documents: Iterable[Json]) -> Iterator[str]:
-    """The image of every container of every Deployment."""
+    """The images of all containers in Deployments."""
     for document in documents:
         if document.get("kind") == "Deployment":
             pod = mapping(value_at(document, ("spec", "template", "spec")))
@@ -158,7 +158,7 @@ def _by_definition(name: str, definitions: Mapping[str, Json]) -> Component | No
 
 
 def _newest_known(telltales: Columns, definitions: Mapping[str, Json]) -> str:
-    """The newest minor whose field is there; a minor without a field of its own is not told from the one before."""
+    """The newest minor whose field exists. A minor without new fields is indistinguishable from the one before."""
     newest = ""
     before: Mapping[str, str] = {}
     for minor in telltales.axis:
@@ -170,7 +170,7 @@ def _newest_known(telltales: Columns, definitions: Mapping[str, Json]) -> str:
 
 
 def _has_field(definition: Json, field: str) -> bool:
-    """Whether a version of a custom resource has the field; lists are passed through."""
+    """Whether a version of a custom resource has the field; the path passes through lists."""
     return any(
         _follow(value_at(dict(version), ("schema", "openAPIV3Schema")), tuple(field.split(".")))
         for version in objects(mapping(definition.get("spec")).get("versions"))

@@ -25,8 +25,8 @@ class Wanted:
     """The requirements of the jobs: `jobsets` and `kueues` map each Trainer minor to the minors it goes with.
 
     `kubernetes` are the minors that Trainer tests `release` with, oldest first; `gangs` are the API groups of the
-    PodGroups, and `queues` are (namespace, name) of the jobs' LocalQueues. `meant` is the Kubernetes minor that the jobs
-    are compiled for, None if unspecified. `uses_trainer` says whether Trainer's controller runs the jobs, as under
+    PodGroups, and `queues` are (namespace, name) of the jobs' LocalQueues. `meant` is the Kubernetes minor that the
+    jobs are compiled for, None if unspecified. `uses_trainer` says whether Trainer's controller runs the jobs, as under
     `controller` semantics.
     """
 
@@ -61,7 +61,7 @@ class Row:
 
 
 def compare(documents: Sequence[Json], wanted: Wanted, unanswered: Mapping[str, str]) -> list[Row]:
-    """A row for each component, then for each missing queue. `unanswered` are the questions the cluster did not answer."""
+    """A row for each component, then for each missing queue. `unanswered` are questions without an answer."""
     found = components(documents)
     # If neither CRDs nor Deployments could be listed, nothing can be known to be missing.
     blind = {"custom resource definitions", "deployments"} <= set(unanswered)

@@ -1,7 +1,7 @@
 """Find leaves that a step writes with an unchanged value: change the value before the step and see if it is restored.
 
 Comparing the object before and after a step shows only what changed. A step that rewrites the current value changes
-nothing, yet it decides: with numNodes 1 in both the runtime and the TrainJob, the TrainJob's value is the effective one.
+nothing, yet it decides: with numNodes 1 in both the runtime and the TrainJob, the TrainJob's value is effective.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _POD_METADATA: Path = ("template", "spec", "template", "metadata")
 
 
 def candidates(before: Leaves, after: Leaves) -> Iterator[Leaf]:
-    """Leaves that a step may have rewritten with the same value: those within reach of lowering, passes and building."""
+    """Leaves that a step may have rewritten with the same value: those that lowering, passes and building can reach."""
     for path, leaf in after.items():
         if (
             path in before

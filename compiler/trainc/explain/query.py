@@ -39,7 +39,7 @@ def parse(text: str) -> tuple[str, ...]:
 
 
 def matches(pattern: Sequence[str], path: FieldPath, index: FieldPath | None = None, *, whole: bool = False) -> bool:
-    """Whether `pattern` matches `path` or, unless `whole`, one of its parents. `index` is the same path with indexes."""
+    """Whether `pattern` matches `path` or, unless `whole`, a parent of it. `index` is the path with indexes."""
     numbers = path if index is None else index
     return _matches(tuple(pattern), tuple(zip(map(str, path), map(str, numbers), strict=True)), whole)
 

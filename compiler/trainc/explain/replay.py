@@ -45,7 +45,7 @@ class Replay:
         self._jobset_plugin = next(a for a in plugins_for(job, info) if a.plugin.name == _JOBSET)
 
     def frontend(self) -> None:
-        """Record the template as read, its defaults, each patch, inferred labels, and what lowering and building write."""
+        """Record the template, its defaults, each patch, inferred labels, and what lowering and building write."""
         template = self._runtime.data["spec"].get("template") or {}
         labels, annotations = (dict((template.get("metadata") or {}).get(f, {})) for f in ("labels", "annotations"))
         spec = template.get("spec") or {}

@@ -1,4 +1,4 @@
-"""The stages after building: shaping copies fields of the TrainJob, admission fills in defaults, delivery adds fields."""
+"""The stages after building: shaping copies TrainJob fields, admission fills in defaults, delivery adds fields."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class MovedField:
 
 
 def moved_fields(job: TrainJob, info: Info) -> Mapping[FieldPath, MovedField]:
-    """The fields that only the TrainJob has, by their path in the JobSet; its patches take precedence over its metadata."""
+    """The fields that only the TrainJob has, by their path in the JobSet; its patches win over its metadata."""
     found: dict[FieldPath, MovedField] = {}
     for field, own, spec_own in (
         ("labels", job.labels, job.spec_labels),
@@ -97,7 +97,7 @@ _CIPHERTEXT: tuple[FieldPath, ...] = (
 def by_secrets_mode(
     situation: Situation, sources: Sources, options: Options, sealed: InputDocument | None, leaf: Leaf
 ) -> Origin:
-    """The origin of a leaf in an object that a secrets mode adds; `sealed` is the document it was copied from, if any."""
+    """The origin of a leaf in an object that a secrets mode adds; `sealed` is its source document, if any."""
     flag = f"--secrets {options.secrets}"
     if sealed is not None and any(leaf.path[: len(field)] == field for field in _CIPHERTEXT):
         return Origin("delivery", "Secrets", leaf.value, rule=flag, inputs=(input_of(sealed, _carried(leaf)),))

@@ -41,12 +41,12 @@ class Fit:
     """The answer for one job, `namespace/name`.
 
     `verdict` for the job alone on the idle cluster is "fits", "never", "inactive" or "refused". For all jobs together,
-    "fits" becomes "admitted" or "waits". It is "unknown" if the snapshot lacks a kind that the answer depends on. `cause`
-    is a stable identifier of the reason. `flavors` maps pod set -> resource -> ResourceFlavor; `borrows` says whether
-    usage exceeds the queue's own quota; `topology` is "found", "not found", or None if it was not decisive; `places`
-    maps pod set -> domain -> pods. `pods` and `requests` (millicores, bytes, units) are charged to the quota, per pod
-    set. `queue` is the LocalQueue. `scheduler` is "kueue", or "kube-scheduler" for a job without a queue, which "fits"
-    if the nodes, when empty, can hold its pods. No verdict means that resources are free at the moment.
+    "fits" becomes "admitted" or "waits". It is "unknown" if the snapshot lacks a kind that the answer depends on.
+    `cause` is a stable identifier of the reason. `flavors` maps pod set -> resource -> ResourceFlavor; `borrows` says
+    whether usage exceeds the queue's own quota; `topology` is "found", "not found", or None if it was not decisive;
+    `places` maps pod set -> domain -> pods. `pods` and `requests` (millicores, bytes, units) are charged to the quota,
+    per pod set. `queue` is the LocalQueue. `scheduler` is "kueue", or "kube-scheduler" for a job without a queue, which
+    "fits" if the nodes, when empty, can hold its pods. No verdict says that resources are free at the moment.
     """
 
     job: str

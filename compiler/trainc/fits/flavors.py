@@ -43,8 +43,8 @@ class State:
 class QueueView:
     """A queue with the topologies of its flavors.
 
-    `places_all` means that every pod set is placed on domains, even without a request for it, because all flavors have a
-    topology. This includes queues without flavors.
+    `places_all` means that every pod set is placed on domains, even without a request for it, because all flavors have
+    a topology. This includes queues without flavors.
     """
 
     def __init__(self, state: State, queue: ClusterQueue) -> None:
@@ -55,7 +55,7 @@ class QueueView:
         self.places_all = all(name in self.trees for name in queue.flavors)
 
     def mismatch(self, name: str, group: Group, one: PodSet) -> str:
-        """Why a pod set cannot use a flavor; empty if it can. Raises MalformedSelector if its affinity is unreadable."""
+        """Why a pod set cannot use a flavor; empty if it can. MalformedSelector if its affinity is unreadable."""
         flavor = self.state.cluster.flavors[name]
         wrong = self._topology_mismatch(name, group, one)
         if wrong:

@@ -19,7 +19,7 @@ Place: TypeAlias = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The merged LimitRanges of a namespace for one type: the lowest maximum, the highest minimum, the first default."""
+    """The LimitRanges of a namespace for one type, merged: lowest maximum, highest minimum, first default."""
 
     highest: Written = field(default_factory=dict)
     lowest: Written = field(default_factory=dict)
@@ -28,7 +28,7 @@ class Limits:
 
 
 def merged_limits(limit_ranges: Sequence[Json]) -> dict[str, Limits]:
-    """The limits of a namespace by type (Container, Pod), from its LimitRanges ordered by name as the API lists them."""
+    """The limits of a namespace by type (Container, Pod), from its LimitRanges in the API's order, by name."""
     found: dict[str, Limits] = {}
     for one in limit_ranges:
         for item in (one.get("spec") or {}).get("limits") or ():
@@ -64,7 +64,7 @@ def _exact(value: str | float) -> int:
 
 
 def charged_pod(pod: Json, limits: Mapping[str, Limits], overheads: Mapping[str, Written]) -> dict[str, Any]:
-    """The pod spec with Kueue's additions before counting: overhead, LimitRange defaults, limits in place of requests."""
+    """The pod spec as Kueue counts it: with overhead, LimitRange defaults, and limits in place of requests."""
     spec = dict(pod)
     overhead = overheads.get(pod.get("runtimeClassName") or "")
     if overhead and not pod.get("overhead"):

@@ -36,8 +36,8 @@ def idle_state(cluster: Cluster) -> State:
 class Entry:
     """A queued job. `cause` is the result of the latest attempt, `assignment` what it found.
 
-    `barred` is a reason not to try at all. `seen` is the state that the latest attempt depended on; while it is the same,
-    the attempt is not repeated.
+    `barred` is a reason not to try at all. `seen` is the state that the latest attempt depended on; while it is the
+    same, the attempt is not repeated.
     """
 
     order: int

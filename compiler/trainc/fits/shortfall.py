@@ -126,7 +126,7 @@ class _Looker:
         return Shortfall(message, hint, fewer[0].name if fewer else one.pod_set.name)
 
     def _shortest(self) -> tuple[Assigned, str, str, int, int]:
-        """The flavor that comes closest and its scarcest resource, with the requested and the largest possible amount."""
+        """The closest flavor and its scarcest resource, with the requested and the largest possible amount."""
         candidates = [
             (max((requested / max(most, 1), name) for name, (requested, most) in attempt.short.items()), flavor, one)
             for one in self.found.pod_sets

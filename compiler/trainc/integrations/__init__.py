@@ -1,1 +1,1 @@
-"""How other programs run trainc and read what it emits."""
+"""Interfaces for other programs to run trainc and read its output."""

@@ -1,4 +1,4 @@
-"""How Python programs compile: the functions that `trainc` exports."""
+"""The Python API: the compile functions that `trainc` exports."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 def catalog(release: str) -> list[Manifest]:
-    """The runtimes that trainc ships for a Trainer release, by name: documents, ready for `compile_trainjob`.
+    """Return the runtimes built into trainc for a Trainer release, sorted by name, as input for `compile_trainjob`.
 
-    Raises ValueError, never CompileError, for a release that trainc does not know.
+    Raises ValueError (not CompileError) for an unknown release.
     """
     minor = normalize_release(release)
     found = (find(name, minor) for name in names(minor))
@@ -35,12 +35,12 @@ def catalog(release: str) -> list[Manifest]:
 def compile_trainjob(
     trainjob: dict[str, Any], runtimes: Sequence[dict[str, Any]], options: Options = Options()
 ) -> Compilation:
-    """Compile one TrainJob against the runtimes given, and no others.
+    """Compile one TrainJob against the given runtimes only.
 
-    Both are plain documents as YAML or JSON holds them, and neither is changed; so are the resulting manifests.
+    Inputs are plain YAML or JSON documents and are not modified; the manifests are plain documents as well.
     Amounts are Kubernetes quantities and times are seconds, as in the Trainer API.
 
-    Raises CompileError with every problem found. Behaviour follows kubeflow/trainer at the tag that PORT.yaml pins
+    Raises CompileError with every problem found. Behavior follows kubeflow/trainer at the tag that PORT.yaml pins
     for `options.release`.
     """
     return compile_documents([Document.of(data) for data in (*runtimes, trainjob)], (), options)
@@ -53,7 +53,7 @@ def compile_documents(
     catalog: Catalog | None = None,
     rules: Rules = keep_severities,
 ) -> Compilation:
-    """Compile every TrainJob of `documents`. Raises CompileError with every problem of every document."""
+    """Compile every TrainJob in `documents`. Raises CompileError with the problems of all documents."""
     return Session.of(documents, runtime_sources, options, catalog, place, rules).compile_all()
 
 
@@ -64,11 +64,11 @@ def compile_paths(
     overlays: Sequence[AnyPath] = (),
     options: Options = Options(),
 ) -> Compilation:
-    """Compile every TrainJob in the files and folders of `paths`, as changed by `overlays`, one after the other.
+    """Compile every TrainJob in the files and folders of `paths`, after applying `overlays` in order.
 
-    Runtimes come from the same input, then from each folder of `runtimes`, then from the catalog that trainc ships. An
-    overlay's settings hold where `options` has its default.
-    Raises CompileError with every problem of every file. Amounts are Kubernetes quantities, times are seconds.
+    Runtimes are looked up in the same input, then in each folder of `runtimes`, then among trainc's built-in ones. The
+    settings of an overlay apply to fields that have their default in `options`.
+    Raises CompileError with the problems of all files. Amounts are Kubernetes quantities, times are seconds.
     """
     return compile_inputs(paths, runtimes=runtimes, overlays=overlays, options=options)
 
@@ -81,7 +81,7 @@ def compile_inputs(
     options: Options = Options(),
     stdin: BinaryIO | None = None,
 ) -> Compilation:
-    """As `compile_paths`, where `-` among the paths is `stdin`."""
+    """Like `compile_paths`; `-` among the paths refers to `stdin`."""
     loaded, options = _load(overlays, options)
     inputs = read_inputs(paths, runtimes, options, overlays=loaded, stdin=stdin)
     rules = Policy(tuple(rule for overlay in loaded for rule in overlay.rules), Comments())
@@ -90,7 +90,7 @@ def compile_inputs(
 
 
 def _load(paths: Sequence[AnyPath], options: Options) -> tuple[Sequence[Loaded], Options]:
-    """The overlays, and the options with what they say. CompileError with everything that is wrong with them."""
+    """Load the overlays and add their settings to the options. Raises CompileError with all their problems."""
     if not paths:
         return (), options
     from trainc.overlays.load import load_overlays

@@ -1,4 +1,4 @@
-"""A sweep: TrainJobs without end, each compiled by itself, on whatever executor the caller has."""
+"""Compile a stream of TrainJobs, each independently of the others, on any executor."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """What became of one job of a sweep: its compilation, or the CompileError that refused it; the other is None."""
+    """The result of one job: its compilation, or the CompileError that refused it; the other one is None."""
 
     compilation: Compilation | None = None
     error: CompileError | None = None
 
     def get(self) -> Compilation:
-        """The compilation. Raises the CompileError where the job was refused."""
+        """Return the compilation, or raise the CompileError if the job was refused."""
         if self.compilation is None:
             assert self.error is not None
             raise self.error
@@ -45,15 +45,15 @@ def compile_many(  # noqa: PLR0913 - all but the first go by their names
     chunk: int = 50,
     in_flight: int = 64,
 ) -> Iterator[JobResult]:
-    """One result per job, in the order of `jobs`: what `compile_trainjob` gives or raises for it, kept, not raised.
+    """Compile each of `jobs` and yield one result per job, in order; a CompileError is stored instead of raised.
 
-    `executor` is any of concurrent.futures, or one that behaves so, as dask.distributed's `Client.get_executor()`;
-    without one, jobs are compiled in this process. `jobs` may be an endless iterator: it is read as results are taken,
-    and never more than `in_flight` chunks of `chunk` jobs are under way. To stop early, close the iterator.
+    `executor` is a concurrent.futures executor or a compatible one, such as dask.distributed's `Client.get_executor()`;
+    without one, jobs are compiled in this process. `jobs` may be an infinite iterator: it is consumed as results are
+    taken, with at most `in_flight` chunks of `chunk` jobs pending. To stop early, close the iterator.
 
-    Jobs are not compared with each other: a stream is not remembered, so that two jobs of one name are two results, and
-    a warning such as DuplicateSubdomain, which takes two jobs, is not given. A refused job is a CompileError in its
-    result; what an executor itself raises, such as BrokenProcessPool, is raised here.
+    Jobs are not compared with each other. Two jobs of the same name give two results, and warnings that concern several
+    jobs, such as DuplicateSubdomain, are not reported. Exceptions of the executor itself, such as BrokenProcessPool,
+    are raised.
     """
     if chunk < 1 or in_flight < 1:
         raise ValueError("chunk and in_flight must be at least 1")
@@ -64,7 +64,7 @@ def compile_many(  # noqa: PLR0913 - all but the first go by their names
 
 
 def compile_chunk(jobs: Sequence[Manifest], runtimes: Sequence[Manifest], options: Options) -> list[JobResult]:
-    """What one process does at a time: the runtimes are checked once, then every job is compiled beside them."""
+    """The work unit of one process: check the runtimes once, then compile every job against them."""
     shared = Session.of([Document.of(runtime) for runtime in runtimes], (), options, None, place)
     plain = not shared.jobs and not shared.index.references
     return [
@@ -81,7 +81,7 @@ def _with_shared(shared: Session, job: Manifest) -> JobResult:
 
 
 def _alone(job: Manifest, runtimes: Sequence[Manifest], options: Options) -> JobResult:
-    """By the long way: `job` is no TrainJob, or something among `runtimes` is one."""
+    """The slow path: `job` is not a TrainJob, or one of `runtimes` is."""
     try:
         return JobResult(compile_trainjob(job, runtimes, options))
     except CompileError as error:

@@ -1,1 +1,1 @@
-"""Migration: documents of older releases, dialects and operators, rewritten in the newest API with their comments kept."""
+"""Migrate documents of older releases, dialects and operators to the newest API, keeping their comments."""

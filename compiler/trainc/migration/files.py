@@ -1,4 +1,4 @@
-"""Files: every document of a file in the newest API, the rest of the file as it was."""
+"""Migrate the documents of a file to the newest API and leave the rest of the file unchanged."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
 Change = tuple[Path, Json, Json]
-# At the first column these three dashes end a document wherever they stand, block scalars included.
+# Three dashes in the first column start a new document everywhere, even inside a block scalar.
 _SEPARATOR = pattern(r"^---(?:[ \t][^\n]*)?\n", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class MigratedFile:
-    """A file's text in the newest API; the same text where nothing had to change."""
+    """The migrated text of a file; identical to the original if nothing had to change."""
 
     text: str
     diagnostics: tuple[Diagnostic, ...]
@@ -34,10 +34,10 @@ class MigratedFile:
 def migrate_text(
     text: str, file: str, limits: Limits, around: Around | None = None, batch: Batch | None = None
 ) -> MigratedFile:
-    """Every TrainJob, runtime and v1 job of `text` in the newest API, with what could not be expressed.
+    """Migrate every TrainJob, runtime and v1 job in `text`, and report what could not be expressed.
 
-    `around` is what all files say together, since this one may name runtimes and models of others; without it, what
-    this file says. So is `batch`, of v1 jobs.
+    `around` describes all files of a migration, because a file may refer to runtimes and models of others; by default
+    it is computed from this file alone. The same goes for `batch` and v1 jobs.
     """
     documents, diagnostics = read_documents(encode(text), file, limits)
     if diagnostics:
@@ -57,7 +57,7 @@ def migrate_text(
 
 @dataclass(frozen=True, slots=True)
 class _Newest:
-    """What all documents of a migration become."""
+    """What the documents of a migration become."""
 
     around: Around
     batch: Batch
@@ -68,7 +68,7 @@ def _with_line_ends_of(text: str, new: str) -> str:
 
 
 def _migrated_parts(text: str, limits: Limits, newest: _Newest) -> Iterator[str]:
-    """The text document by document, separators included."""
+    """The migrated text, document by document, including separators."""
     start = 0
     for separator in _SEPARATOR.finditer(text):
         yield _migrated_part(text[start : separator.start()], limits, newest)
@@ -88,7 +88,7 @@ def _migrated_part(part: str, limits: Limits, newest: _Newest) -> str:
 
 
 def _replacing(data: Any, newest: _Newest) -> list[Json] | None:
-    """The documents that replace one that is a v1 job, or a List of some; None where nothing does."""
+    """The documents that replace a v1 job or a List of them; None if nothing is replaced."""
     results = [(value, newest.batch.of(value).documents) for _, value in items(data) if isinstance(value, Mapping)]
     if not any(new for _, new in results):
         return None
@@ -139,7 +139,7 @@ def _migrated_yaml(part: str, limits: Limits, newest: _Newest) -> str:
 
 
 def _changes(data: Any, newest: _Newest) -> Iterator[Change]:
-    """Every object of one document that has to change, with its place: a List holds several."""
+    """The changes to the objects of one document, each with its path; a List contains several objects."""
     for path, value in items(data):
         wanted = migrate_document(value, newest.around).data if isinstance(value, Mapping) else value
         if wanted != value:

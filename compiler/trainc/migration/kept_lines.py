@@ -1,6 +1,6 @@
-"""Kept lines: a changed text in which every line that the change did not touch is as its author wrote it.
+"""Restore the author's formatting: every line that a change did not touch stays as written.
 
-A YAML writer brings a whole document into its own form. Where that form alone differs, the author's lines stay.
+A YAML writer reformats the whole document. Lines that differ in formatting only are taken from the original.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from trainc.startup.records import dataclass
 
 _COMMENT = pattern(r"(?:^|\s)(?P<text>#[^\n]*)")
 _MOST_COMPARED = 4_000
-# As difflib's opcodes: what happens, to which lines, and which lines they become.
+# As in difflib's opcodes: the operation, the affected lines, and their replacement.
 _Step: TypeAlias = tuple[str, int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Lines of the author's, which the writer made into the lines `start` to `end` of its own."""
+    """Lines of the original that correspond to the writer's lines from `start` to `end`."""
 
     lines: tuple[str, ...]
     start: int
@@ -29,9 +29,9 @@ class _Piece:
 
 
 def with_kept_lines(text: str, before: str, after: str) -> str:
-    """`after`, with every line that the change did not touch as it was in `text`, and no comment lost.
+    """`after`, with every untouched line as it was in `text`, and with all comments preserved.
 
-    `before` is `text` in the writer's form; `after` is the changed document in that form.
+    `before` is `text` as the writer formats it; `after` is the changed document as the writer formats it.
     """
     original, old, new = (t.splitlines(keepends=True) for t in (text, before, after))
     lost = _comments(original)
@@ -50,7 +50,7 @@ def with_kept_lines(text: str, before: str, after: str) -> str:
                 if piece in touched:
                     lines.append(new[place])
                 elif index == piece.start:
-                    # A comment moves with the line that it is about.
+                    # A comment moves together with the line it describes.
                     moved = place not in kept and new[place].lstrip().startswith("#")
                     lines += [new[place], *piece.lines[1:]] if moved else piece.lines
         else:
@@ -62,7 +62,7 @@ def with_kept_lines(text: str, before: str, after: str) -> str:
 
 
 def _touched(piece_of: Mapping[int, _Piece], start: int, end: int) -> list[_Piece]:
-    """The pieces that a change of the writer's lines `start` to `end`, or an insertion there, changes."""
+    """The pieces affected by a change of the writer's lines from `start` to `end`, or by an insertion there."""
     if start < end:
         return list(dict.fromkeys(piece_of[index] for index in range(start, end)))
     piece = piece_of.get(start)
@@ -70,7 +70,7 @@ def _touched(piece_of: Mapping[int, _Piece], start: int, end: int) -> list[_Piec
 
 
 def _steps(old: Sequence[str], new: Sequence[str]) -> Iterator[_Step]:
-    """How `old` becomes `new`, as difflib says it: what begins and ends alike costs nothing."""
+    """The difflib opcodes that turn `old` into `new`, computed without their common start and end."""
     start, shorter = 0, min(len(old), len(new))
     while start < shorter and old[start] == new[start]:
         start += 1
@@ -79,7 +79,7 @@ def _steps(old: Sequence[str], new: Sequence[str]) -> Iterator[_Step]:
         end += 1
     middle_old, middle_new = old[start : len(old) - end], new[start : len(new) - end]
     yield "equal", 0, start, 0, start
-    # Lines by the thousand that are all alike would take difflib hours.
+    # difflib would take hours for thousands of identical lines.
     junk = len(middle_old) + len(middle_new) > _MOST_COMPARED
     for tag, a, b, c, d in SequenceMatcher(None, middle_old, middle_new, autojunk=junk).get_opcodes():
         yield tag, start + a, start + b, start + c, start + d
@@ -87,12 +87,12 @@ def _steps(old: Sequence[str], new: Sequence[str]) -> Iterator[_Step]:
 
 
 def _pieces(original: Sequence[str], old: Sequence[str]) -> list[_Piece]:
-    """The author's lines, line by line where the writer kept them apart, in the order of the writer's."""
+    """The author's lines in the order of the writer's, line by line where the writer kept them separate."""
     pieces: list[_Piece] = []
     waiting: tuple[str, ...] = ()
     for _, i, j, start, end in _steps([line.strip() for line in original], [line.strip() for line in old]):
         if start == end:
-            # Lines that the writer drops, such as a blank one: they go with the line before them.
+            # Lines that the writer drops, such as blank lines, are attached to the line before them.
             if pieces:
                 pieces[-1] = _Piece((*pieces[-1].lines, *original[i:j]), pieces[-1].start, pieces[-1].end)
             else:
@@ -107,7 +107,7 @@ def _pieces(original: Sequence[str], old: Sequence[str]) -> list[_Piece]:
 
 
 def _kept_columns(steps: Sequence[_Step], piece_of: Mapping[int, _Piece]) -> Iterator[tuple[int, Columns]]:
-    """The author's columns for every line that stays, by its place among the new lines."""
+    """The author's columns of every unchanged line, by its index among the new lines."""
     for tag, start, end, new_start, _ in steps:
         for index in range(start, end) if tag == "equal" else ():
             piece = piece_of.get(index)
@@ -117,7 +117,7 @@ def _kept_columns(steps: Sequence[_Step], piece_of: Mapping[int, _Piece]) -> Ite
 
 
 def _with_their_lines(kept: Mapping[int, Columns], new: Sequence[str]) -> dict[int, Columns]:
-    """`kept` less the comments whose line below, which they are about, is not kept."""
+    """`kept` without comments that describe the line below, if that line is not kept."""
     stay: dict[int, Columns] = {}
     below = True
     for index in range(len(new) - 1, -1, -1):
@@ -134,7 +134,7 @@ def _comments(lines: Sequence[str]) -> Counter[str]:
 
 
 def _reattach_comments(removed: Sequence[str], lost: Counter[str]) -> Iterator[str]:
-    """Comments of removed lines that would be lost: they stay where they were, each on its own line."""
+    """Comments of removed lines that would otherwise be lost; each is kept on a line of its own."""
     for line in removed:
         found = _COMMENT.search(line)
         if found is not None and lost[found["text"].rstrip()] > 0:
@@ -142,7 +142,7 @@ def _reattach_comments(removed: Sequence[str], lost: Counter[str]) -> Iterator[s
             yield f"{line[: len(line) - len(line.lstrip())]}{found['text'].rstrip()}\n"
 
 
-# Indentation: lines that are new among an author's own, moved to the columns that the author uses around them.
+# Indentation: new lines are moved to the columns that the author uses around them.
 
 
 _COLUMNS = pattern(r"(?P<indent> *)(?P<dashes>(?:- +)*)")
@@ -150,24 +150,24 @@ _COLUMNS = pattern(r"(?P<indent> *)(?P<dashes>(?:- +)*)")
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Where a line begins, and where its text does behind the dashes of a list."""
+    """The column where a line starts, and the column of its text after the dashes of list items."""
 
     line: int
     text: int
 
 
 def columns(line: str) -> Columns:
-    """The columns of a line, from 0."""
+    """The columns of a line, counted from 0."""
     found = _COLUMNS.match(line)
     return Columns(len(found["indent"]), found.end()) if found else Columns(0, 0)
 
 
 def aligned(new: Sequence[str], kept: Mapping[int, Columns]) -> list[str]:
-    """`new`, the writer's lines, each of those that are not `kept` moved as its sibling or its parent was.
+    """The writer's lines `new`; those not `kept` are shifted in the same way as their sibling or parent.
 
-    `kept` holds, by index, the columns that the author has for a line that stays.
+    `kept` maps the index of an unchanged line to the author's columns.
     """
-    # How far each open level was moved, by the column that the writer has for it.
+    # The shift of each open level, by its column in the writer's output.
     moves: dict[int, int] = {}
     lines = list(new)
     for index, line in enumerate(new):
@@ -190,7 +190,7 @@ def aligned(new: Sequence[str], kept: Mapping[int, Columns]) -> list[str]:
 
 
 def _with_comments_above(lines: list[str], kept: Mapping[int, Columns]) -> list[str]:
-    """The lines with each comment that is not kept in the column of what it stands above."""
+    """The lines, with each comment that is not kept aligned to the line below it."""
     column = 0
     for index in range(len(lines) - 1, -1, -1):
         if _has_content(lines[index]) or index in kept:
@@ -210,7 +210,7 @@ def _leave(moves: dict[int, int], column: int) -> None:
 
 
 def _sibling_below(new: Sequence[str], index: int, kept: Mapping[int, Columns]) -> int | None:
-    """How far the next line of the same level was moved, if it is a kept one."""
+    """The shift of the next line of the same level, if that line is kept."""
     column = columns(new[index]).line
     for below in range(index + 1, len(new)):
         other = columns(new[below]).line

@@ -1,4 +1,4 @@
-"""What a document looks like in the newest release's API, and what of it that API cannot express."""
+"""Convert a document to the newest release's API, and report what that API cannot express."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from trainc.dialects.initializer_job import JOBS
 from trainc.migration.renaming import NewNames, with_renamed_target, with_standard_names
 from trainc.startup.records import dataclass
 
-# What code that takes fields for what they should be raises about others. `build` checks the schema of one release first;
-# here a document may be of any.
+# Raised by code that expects valid fields. `build` validates the document against a single release first, but here it
+# may belong to any release.
 _OF_WRONG_SHAPES = (AttributeError, IndexError, KeyError, TypeError, ValueError)
-# A runtime's kind and name.
+# The kind and name of a runtime.
 _Runtime: TypeAlias = tuple[str, str]
 
 _TORCH_PROCESSES: Path = ("spec", "mlPolicy", "torch", "numProcPerNode")
@@ -30,10 +30,10 @@ MANAGER_DOMAIN = f"migrated.{names.TRAINER_GROUP}"
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What a migration may know of the other documents: where models are stored, and what becomes of the runtimes.
+    """What the migration of one document needs to know about the others: model storage and migrated runtimes.
 
-    `counting` holds the kinds and names of runtimes whose torch policy asks for a number of processes; `renamed` says
-    of those whose migration renames jobs what these are called then.
+    `counting` has the (kind, name) of runtimes whose torch policy sets a number of processes; `renamed` maps runtimes
+    whose jobs are renamed by their migration to the new names.
     """
 
     context: DialectContext = DialectContext()
@@ -42,7 +42,7 @@ class Around:
 
 
 def around_of(documents: Iterable[Json]) -> Around:
-    """What these documents say that the migration of one of them may need."""
+    """Collect from these documents what the migration of any of them may need."""
     known = list(documents)
     context = dialect_context(known)
     counting = {
@@ -64,7 +64,7 @@ def _referred_to(trainjob: Json) -> _Runtime:
 
 @dataclass(frozen=True, slots=True)
 class Migrated:
-    """A document in the newest API. Paths of `findings` lie in the document as written; `renamed` is by old names."""
+    """A document in the newest API. Paths in `findings` refer to the original; `renamed` is keyed by old names."""
 
     data: Json
     findings: tuple[Finding, ...] = ()
@@ -72,9 +72,9 @@ class Migrated:
 
 
 def migrate_document(document: Json, around: Around = Around()) -> Migrated:
-    """As `_migrate`; a document of the wrong shape, which `build` refuses, comes back as it is, with the reasons.
+    """Like `_migrate`, but returns a malformed document, which `build` would refuse, unchanged and with findings.
 
-    Whatever goes wrong with a document that some release accepts is a defect, and is raised.
+    An exception for a document that some release accepts is a defect and is not caught.
     """
     try:
         return _migrate(document, around)
@@ -86,7 +86,7 @@ def migrate_document(document: Json, around: Around = Around()) -> Migrated:
 
 
 def _shape_findings(document: Json) -> list[Finding]:
-    """What the release that fits best has against a document; of a dialect's, that it cannot be migrated."""
+    """Validate a document against the best-matching release; a document of a dialect cannot be migrated."""
     kind = document.get("kind")
     if dialect_of(document) is None and kind in KINDS:
         found = [[f for f in check(document, kind, release)[1] if f.severity == "error"] for release in RELEASES]
@@ -100,10 +100,10 @@ def _shape_findings(document: Json) -> list[Finding]:
 
 
 def _migrate(document: Json, around: Around) -> Migrated:
-    """A TrainJob or runtime of any dialect and release in the newest API.
+    """Convert a TrainJob or runtime of any dialect and release to the newest API.
 
-    A document that is there already, or is none of ours, comes back as it is. What cannot be expressed stays as it
-    was written and is reported; a document that would be refused with it is not touched at all.
+    A document that is current already, or of another kind, is returned unchanged. Fields that cannot be expressed stay
+    as written and are reported; if the result would be refused because of them, the whole document stays unchanged.
     """
     dialect = dialect_of(document)
     data: Json = document
@@ -140,7 +140,7 @@ def _trainjob(document: Json, around: Around) -> tuple[Json, list[Finding]]:
             {"manager": f"{MANAGER_DOMAIN}/{number}", "trainingRuntimeSpec": {"template": patch}}
             for number, patch in enumerate(patches, start=_first_free(spec))
         ]
-        # Labels of the spec and overrides were applied before patches: patches that are there already stay last.
+        # Spec labels and overrides were applied before patches, so existing patches stay last.
         spec["runtimePatches"] = [*numbered, *(spec.get("runtimePatches") or ())]
     findings: list[Finding] = []
     trainer = spec.get("trainer")
@@ -178,7 +178,7 @@ def _patch(override: Json, pod_template: Json, renamed: Mapping[str, NewNames]) 
 
 
 def _with_process_number(trainer: Json, counted: bool) -> tuple[Json, list[Finding]]:
-    """The trainer with a number, or without `auto`, which is the default unless the runtime has `counted` itself."""
+    """The trainer with a number, or without `auto`, which is the default unless the runtime itself is `counted`."""
     requested = trainer["numProcPerNode"]
     if requested.isdecimal():
         return {**trainer, "numProcPerNode": int(requested)}, []
@@ -212,25 +212,25 @@ def _runtime(document: Json) -> tuple[Json, list[Finding]]:
     return {**document, "spec": {**spec, "mlPolicy": {**policy, "torch": kept}}}, findings
 
 
-# What the newest API cannot express of an older dialect, said of the document as it was written.
+# Findings about what the newest API cannot express of an older dialect, located in the original document.
 
 
 _STEPS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
 
 
 def refusals(document: Json, conversion: Conversion) -> Iterator[Finding]:
-    """Why `document` must stay in its dialect: what Trainer's own API would refuse of its conversion."""
+    """Why `document` must stay in its dialect: what Trainer's own API would refuse after conversion."""
     yield from _unsupported_values(document)
     yield from _unfilled_volumes(conversion)
 
 
 def refuse(path: Path, message: str, hint: str) -> Finding:
-    """One thing that stays as it was written, and what to do about it."""
+    """A finding about a field that stays as written, with advice."""
     return Finding("CannotMigrate", "warning", message, hint=hint, path=path)
 
 
 def _unsupported_values(document: Json) -> Iterator[Finding]:
-    """What Trainer's own API would refuse, so that the document must stay in its dialect."""
+    """Values that Trainer's own API would refuse, so that the document must stay in its dialect."""
     spec = document.get("spec") or {}
     policy, gang = spec.get("mlPolicy") or {}, spec.get("podGroupPolicy") or {}
     implementation = (policy.get("mpi") or {}).get("mpiImplementation")
@@ -248,7 +248,7 @@ def _unsupported_values(document: Json) -> Iterator[Finding]:
 
 
 def _unfilled_volumes(conversion: Conversion) -> Iterator[Finding]:
-    """Initializers that Trainer's own API refuses: there they fill a volume called `initializer`, here one of any name."""
+    """Initializers that Trainer's API refuses: it requires a volume named `initializer`, the dialect accepts any."""
     jobs = value_at(conversion.data, JOBS)
     for index, job in enumerate(jobs if isinstance(jobs, list) else ()):
         containers = value_at(job, ("template", "spec", "template", "spec", "containers"))

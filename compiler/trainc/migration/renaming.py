@@ -1,4 +1,4 @@
-"""Standard names: the jobs and containers of a dialect's runtime under the names that Trainer's controller serves."""
+"""Rename the jobs and containers of a dialect's runtime to the names that Trainer's controller expects."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _CONTAINERS: Path = ("template", "spec", "template", "spec", "containers")
 
 @dataclass(frozen=True, slots=True)
 class NewNames:
-    """What a replicated job of a runtime is called from now on, and which of its containers is called `node`."""
+    """The new name of a runtime's replicated job, and the container that becomes `node`."""
 
     job: str
     main: str
 
 
 def with_standard_names(runtime: Json, naming: NamingConvention) -> tuple[Json, list[Finding], Mapping[str, NewNames]]:
-    """A converted runtime with ancestor labels written out and its main jobs and containers renamed.
+    """A converted runtime with explicit ancestor labels and standard names for its main jobs and containers.
 
-    The controller serves the jobs `node` and `launcher` and their container `node` only. The last result says by the
-    old name of each such job what it is called now.
+    The controller supports only the jobs `node` and `launcher` with a container `node`. The last result maps the old
+    name of each renamed job to its new names.
     """
     spec = runtime.get("spec") or {}
     template = spec.get("template") or {}
@@ -44,7 +44,7 @@ def with_standard_names(runtime: Json, naming: NamingConvention) -> tuple[Json, 
 
 
 def with_renamed_target(target: Json, renamed: Mapping[str, NewNames]) -> Json:
-    """A patch of one replicated job, aimed at what its runtime's job and main container are called now."""
+    """A patch of one replicated job, retargeted to the new names of the job and its main container."""
     new = renamed.get(target["name"])
     if new is None:
         return target
@@ -76,7 +76,7 @@ def _renamed(job: Json, role: Role | None, new_names: Mapping[str, str]) -> Json
 
 
 def _with_references(job_set: Json, new_names: Mapping[str, str]) -> Json:
-    """The JobSetSpec with the policies that name a renamed job following it."""
+    """The JobSetSpec with the references of its policies to renamed jobs updated."""
     changed = dict(job_set)
     if "successPolicy" in changed:
         changed["successPolicy"] = _retargeted(changed["successPolicy"], new_names)

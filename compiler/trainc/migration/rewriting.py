@@ -1,4 +1,4 @@
-"""Rewriting: a YAML text with one document's data changed, its comments, order and style kept."""
+"""Rewrite YAML text with changed data, preserving comments, order and style."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _IDENTITIES = ("name", "manager", "mountPath")
 
 
 def rewrite(text: str, changes: Sequence[tuple[Sequence[str | int], Json, Json]]) -> str:
-    """`text`, one YAML document, with each change made: (where the object is, its data now, its data wanted).
+    """`text`, a single YAML document, with each change (path of the object, its current data, its new data) applied.
 
-    Only lines whose data changes differ from `text`; where its indentation allows no such thing, the whole is rewritten.
+    Only lines with changed data differ from `text`, unless its indentation requires rewriting everything.
     """
     yaml = _writer(text)
     before = _dump(yaml, yaml.load(text))
@@ -42,7 +42,7 @@ def rewrite(text: str, changes: Sequence[tuple[Sequence[str | int], Json, Json]]
 
 
 class _Reconciliation:
-    """One object's tree, brought from the data it has to the data it shall have."""
+    """Updates the tree of one object from its current data to its new data."""
 
     def __init__(self, root: Any, now: Any, wanted: Any) -> None:
         self._root, self._now, self._wanted = root, now, wanted
@@ -69,7 +69,7 @@ class _Reconciliation:
             if key not in now:
                 node[key] = self._taken_over(value)
             elif value == {} and isinstance(now[key], Mapping):
-                # Comments that stood inside would end up between the key and its braces.
+                # Comments inside would end up between the key and its braces.
                 node.ca.items.pop(key, None)
                 node[key] = _empty()
             elif now[key] != value:
@@ -92,7 +92,7 @@ class _Reconciliation:
         return node
 
     def _taken_over(self, value: Any) -> Any:
-        """A value that is new here: the node that held it elsewhere, comments included, or a node of its own."""
+        """The node for a new value: the one that held it elsewhere, with comments, or a fresh one."""
         for data, node in self._moved:
             if data == value:
                 return node
@@ -111,9 +111,9 @@ def _is_same_shape(now: Any, wanted: Any) -> bool:
 
 
 def _moved_nodes(now: Any, wanted: Any, node: Any) -> Iterator[tuple[Any, Any]]:
-    """Every mapping and list that is not where it was any more, with its node; outer ones first.
+    """Every mapping and list that moved, with its node; outer ones first.
 
-    One that only changes stays where it is, and its node with it: elsewhere it would hold itself.
+    A value that changes in place keeps its node; if it were moved elsewhere, it could end up inside itself.
     """
     if isinstance(now, Mapping):
         inner = [(now[k], wanted.get(k) if isinstance(wanted, Mapping) else None, node[k]) for k in now]
@@ -129,7 +129,7 @@ def _moved_nodes(now: Any, wanted: Any, node: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _counterpart(item: Any, index: int, now: Sequence[Any]) -> int | None:
-    """The position of the old item that a new one continues: of the same identity, or of the same value."""
+    """The index of the old item that a new one continues: one with the same identity or the same value."""
     if isinstance(item, Mapping):
         identity = next((key for key in _IDENTITIES if key in item), None)
         if identity is not None:
@@ -140,7 +140,7 @@ def _counterpart(item: Any, index: int, now: Sequence[Any]) -> int | None:
 
 
 def _is_renamed(old: Any, new: Json) -> bool:
-    """Whether an item is the same one under a new name: most of its fields are there still."""
+    """Whether an item is an old one with a new name, i.e. most of its fields are the same."""
     return isinstance(old, Mapping) and set(old) == set(new)
 
 
@@ -151,7 +151,7 @@ def _empty() -> CommentedMap:
 
 
 def _quoted(text: str) -> str:
-    """A string so that kubectl reads it as one: ruamel.yaml writes by YAML 1.2, where `yes` and `1_0` are strings."""
+    """Quote a string that kubectl would read as something else: `yes` and `1_0` are strings only in YAML 1.2."""
     try:
         plain = read_value(text) == text
     except CompileError:
@@ -169,7 +169,7 @@ def _rename(node: CommentedMap, old: str, new: str) -> None:
 
 
 def _writer(text: str) -> YAML:
-    """A round-trip writer with the indentation that `text` has."""
+    """A round-trip writer with the indentation used in `text`."""
     yaml = YAML()
     yaml.preserve_quotes = True
     yaml.width = 1_000_000
@@ -194,7 +194,7 @@ def _dump(yaml: YAML, tree: Any) -> str:
     return stream.getvalue()
 
 
-# Rewriting JSON: an object's text with its data changed, in the indentation, spacing and characters that it had.
+# Rewriting JSON: the text of an object with changed data, in its original indentation, spacing and escapes.
 
 
 _SPACE = pattern(r"\s*")
@@ -203,9 +203,9 @@ _COLON_AND_NO_SPACE = pattern(r'"\s*:\S')
 
 
 def leading_objects(text: str) -> Iterator[tuple[str, Any, str]]:
-    """Each JSON object that `text` begins with: the space before it, its data, its text. Last, what is left, and None.
+    """Each JSON object at the start of `text`: the whitespace before it, its data, its text; then the rest and None.
 
-    As a reader takes them: JSON comes first, one object after the other, and YAML only where it ends.
+    Like a reader does, this takes consecutive JSON objects first, and YAML only after the last of them.
     """
     decoder = json.JSONDecoder()
     start = 0
@@ -220,7 +220,7 @@ def leading_objects(text: str) -> Iterator[tuple[str, Any, str]]:
 
 
 def rewrite_json(text: str, now: Any, wanted: Any) -> str:
-    """`text`, whose data is `now`, with the data `wanted`; lines whose data does not change are as they were."""
+    """`text`, whose data is `now`, with the data `wanted`; lines whose data does not change stay the same."""
     write = _json_writer(text)
     after = write(wanted)
     kept = with_kept_lines(text, write(now), after)

@@ -1,1 +1,1 @@
-"""Compilations in a notebook: the picture of each job, its size, what there is to say of it, and its YAML folded."""
+"""Notebook output for compilations: each job's picture, size and diagnostics, with its YAML collapsed."""

@@ -1,4 +1,4 @@
-"""What a compilation shows of itself, as text and as HTML: a summary, pictures, explanations and differences."""
+"""Views of a compilation as text and HTML: summary, pictures, explanations and differences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from trainc.pipeline.session import Session
     from trainc.pipeline.valid_document import ValidDocument
 
-# Of more jobs nobody looks at the pictures.
+# Nobody looks at the pictures of more jobs than this.
 _MOST_JOBS = 20
 _BOX = "border:1px solid rgba(128,128,128,0.4);border-radius:6px;padding:8px 12px;margin:6px 0"
 _SCROLL = f"{MONOSPACE};line-height:1.35;overflow:auto;max-height:480px;margin:4px 0;background:transparent"
@@ -27,7 +27,7 @@ _SCROLL = f"{MONOSPACE};line-height:1.35;overflow:auto;max-height:480px;margin:4
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Something to look at: `print` shows the text, a notebook the HTML."""
+    """A view: `print` shows the text, a notebook shows the HTML."""
 
     text: str
     html: str
@@ -43,7 +43,7 @@ class View:
 
 
 def view_compilation(compilation: Compilation) -> View:
-    """Size, picture, diagnostics and YAML of the jobs; of many, those of the first twenty."""
+    """The size, picture, diagnostics and YAML of the jobs, limited to the first twenty."""
     found, shown = list(_graphs(compilation)), compilation.jobs[:_MOST_JOBS]
     graphs = dict(found)
     heads = [_headline(job, graphs.get(index)) for index, job in enumerate(compilation.jobs)]
@@ -59,14 +59,14 @@ def view_compilation(compilation: Compilation) -> View:
 
 
 def view_graph(compilation: Compilation) -> View:
-    """The picture of each job; as text, its tree."""
+    """The picture of each job; in text form, its tree."""
     graphs = [graph for _, graph in _graphs(compilation)]
     pictures = "".join(_picture(graph) for graph in graphs[:_MOST_JOBS])
     return View("\n".join(map(graph_text, graphs)), f"<div>{pictures}{_others(compilation)}</div>")
 
 
 def view_explanation(compilation: Compilation, field: str | None, job: str | None) -> View:
-    """Who set the fields that `field` names, as `trainc explain` tells it. ValueError where there is no such thing."""
+    """The origins of the fields that `field` selects, as in `trainc explain`. Raises ValueError if nothing matches."""
     from trainc.explain.choice import NoMatch, choose
     from trainc.explain.explanation import Recorder, explanation
     from trainc.explain.query import QueryError
@@ -104,7 +104,7 @@ def _name(job: ValidDocument) -> str:
 
 
 def view_diff(before: Compilation, after: Compilation) -> View:
-    """What changes from one to the other, and what the cluster does about it, as `trainc diff` tells it."""
+    """The changes between two compilations and their effect on the cluster, as in `trainc diff`."""
     from trainc.api.releases import NEWEST_RELEASE
     from trainc.diff.comparison import compare
     from trainc.diff.delivery import chosen_method
@@ -140,7 +140,7 @@ def _headline(job: CompiledJob, graph: Graph | None) -> str:
 
 
 def _picture(graph: Graph) -> str:
-    """An image, whose styles and names stay its own; the tree where svg.py is not installed."""
+    """An <img>, to isolate the styles and ids of the SVG; the tree if svg.py is not installed."""
     tree = graph_text(graph)
     try:
         from trainc.graph.drawing import graph_svg

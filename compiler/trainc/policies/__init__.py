@@ -1,7 +1,7 @@
-"""The cluster's own ValidatingAdmissionPolicies, evaluated against what a job compiles to.
+"""Evaluate the cluster's own ValidatingAdmissionPolicies against the compiled objects of a job.
 
-docs/policies.md says what is evaluated. The extra `policy` has the grammar of CEL (cel-python) and regular expressions
-that take linear time (google-re2).
+docs/policies.md lists what is supported. The extra `policy` provides the CEL grammar (cel-python) and regular
+expressions that run in linear time (google-re2).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _EXTRA = ("celpy", "lark", "re2")
 def read_policies(
     folders: Sequence[str], documents: Sequence[Document], limits: Limits = Limits()
 ) -> tuple[Judge | None, list[Diagnostic]]:
-    """What asks the policies in `folders` about objects, and what is wrong with them; None where nothing can be asked.
+    """Read the policies in `folders`; return a judge (None if there is nothing to evaluate) and the problems found.
 
-    `documents` are those of the input: their Namespaces are known, too.
+    `documents` are those of the input, whose Namespaces are known to the judge as well.
     """
     from trainc.policies.loading import load
     from trainc.policies.verdicts import Judge

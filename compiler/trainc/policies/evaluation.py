@@ -1,6 +1,6 @@
-"""Evaluation of CEL expressions: the operators, field selection and macros, in a bounded number of steps.
+"""Evaluate CEL expressions (operators, field selection and macros) in a bounded number of steps.
 
-While it evaluates it notes which fields of the object an expression looks at: the last one is where a denial points.
+The evaluation records which fields of the object an expression reads; a denial points to the last one.
 Source: cel-spec doc/langdef.md; kubernetes apiserver pkg/cel/environment/base.go (v1.36) for the libraries.
 """
 
@@ -29,16 +29,16 @@ Scope = Mapping[str, Any]
 
 @dataclass(slots=True)
 class Lazy:
-    """`variables`: each is evaluated when an expression first asks for it."""
+    """`variables`: each one is evaluated on first use."""
 
     get: Callable[[str], Any]
 
 
 @dataclass(slots=True)
 class Evaluation:
-    """One object under one policy: what is left of its budget, and which of its fields were looked at.
+    """The evaluation of one policy on one object: its remaining budget, and the fields that were read.
 
-    `paths` has the path of each list and map of the object, by identity.
+    `paths` maps each list and map of the object, by identity, to its path.
     """
 
     budget: Budget
@@ -46,7 +46,7 @@ class Evaluation:
     last_read: Path = ()
 
     def value(self, node: Node, scope: Scope) -> Any:  # noqa: C901 - one case for each operation
-        """What a node evaluates to. EvaluationError; CostExceededError; RecursionError for what is nested too deeply."""
+        """Evaluate a node. Raises EvaluationError, CostExceededError, or RecursionError if it is nested too deeply."""
         self.budget.charge()
         match node:
             case ("value", value):
@@ -112,7 +112,7 @@ class Evaluation:
         raise no_overload("in", item, container)
 
     def _logic(self, left: Node, right: Node, decides: bool, scope: Scope) -> bool:
-        """`&&` and `||`: the side that decides wins over an error of the other."""
+        """`&&` and `||`: a deciding value on one side takes precedence over an error on the other."""
         failed: EvaluationError | None = None
         for side in (left, right):
             try:
@@ -210,7 +210,7 @@ class Evaluation:
 
 
 def _bound(base: Any, variables: tuple[str, ...], word: str) -> Iterator[dict[str, Any]]:
-    """What the variables of a macro stand for, item by item: with one a map gives its keys, with two keys and values."""
+    """The variables of a macro for each item. For maps: one variable gets the key, two get key and value."""
     if not isinstance(base, list | dict):
         raise no_overload(word, base)
     if len(variables) == 1:

@@ -1,7 +1,8 @@
-"""The functions that policies call: those of CEL, of its string and set extensions, and of Kubernetes' lists and regex.
+"""The functions available to policies: CEL's own, its string and set extensions, and Kubernetes' lists and regex.
 
-Each takes the budget, then its arguments, and charges for what it looks at. What is not here is refused by its name
-before anything is evaluated. Source: kubernetes apiserver pkg/cel/library (lists.go, regex.go), v1.36; cel-go ext/strings.go, ext/sets.go.
+Each takes the budget and its arguments, and charges for what it reads. Unknown functions are reported by name before
+anything is evaluated. Source: kubernetes apiserver pkg/cel/library (lists.go, regex.go), v1.36; cel-go ext/strings.go,
+ext/sets.go.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def _size(budget: Budget, *arguments: Any) -> int:
 
 @lru_cache(maxsize=256)
 def _regex(text: str) -> Any:
-    import re2  # Linear in its input, and Go's syntax.
+    import re2  # Linear time, and the same syntax as Go.
 
     options = re2.Options()
     options.log_errors = False

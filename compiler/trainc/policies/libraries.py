@@ -61,7 +61,7 @@ def _quantity(text: str) -> Quantity:
 def _url(text: str) -> SplitResult:
     try:
         parts = urlsplit(text)
-        _ = parts.port  # ValueError where it is none.
+        _ = parts.port  # Raises ValueError if invalid.
     except ValueError:
         raise EvaluationError(f"{text!r} is not a URL") from None
     if not (parts.scheme and (parts.netloc or parts.path.startswith("/"))) and not text.startswith("/"):
@@ -71,7 +71,7 @@ def _url(text: str) -> SplitResult:
 
 @dataclass(frozen=True, slots=True)
 class Cidr:
-    """A CIDR as it was written: its address need not be the first of its network."""
+    """A CIDR as written: its address need not be the first of its network."""
 
     ip: IPv4Address | IPv6Address
     network: IPv4Network | IPv6Network
@@ -86,7 +86,7 @@ def _ip(value: str | Cidr) -> IPv4Address | IPv6Address:
 
 
 def _address(text: str) -> IPv4Address | IPv6Address:
-    """An address without a zone, and not IPv4 in IPv6's clothes: Kubernetes takes neither."""
+    """Parse an address. Like Kubernetes, refuses zones and IPv4-mapped IPv6 addresses."""
     try:
         found = ip_address(text)
     except ValueError:
@@ -119,7 +119,7 @@ _cidr = simple("cidr", str)(_parsed_cidr)
 
 
 def _succeeds(function: Function) -> Function:
-    """Whether a conversion succeeds: isQuantity() for quantity()."""
+    """Whether a conversion succeeds, e.g. isQuantity() for quantity()."""
 
     def check(budget: Budget, *arguments: Any) -> bool:
         if len(arguments) != 1 or not isinstance(arguments[0], str):
@@ -134,7 +134,7 @@ def _succeeds(function: Function) -> Function:
 
 
 def _amount(operator: Callable[[Quantity, Quantity], Quantity]) -> Function:
-    """Arithmetic with a quantity or an integer; only quantities compare with each other."""
+    """Arithmetic of a quantity with a quantity or an integer; comparisons accept quantities only."""
     return simple("quantity", Quantity, (Quantity, int))(
         lambda left, right: operator(left, right if isinstance(right, Quantity) else Quantity(right * NANOS_PER_UNIT))
     )

@@ -1,4 +1,4 @@
-"""Policies and bindings from documents: their shape checked, their expressions parsed, and what cannot be evaluated named."""
+"""Load policies and bindings from documents: check their shape, parse their expressions, report what is unsupported."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONGEST_MESSAGE = 200
 _GROUP = "admissionregistration.k8s.io"
 _CREATED_LATER = {"jobs", "pods", "workloads", "trainjobs"}
 _VARIABLES = {"object", "oldObject", "request", "params", "namespaceObject", "variables"}
-# What only an API server knows, and functions by that name.
+# Variables and functions that only an API server can provide.
 _NEEDS_A_CLUSTER = {"authorizer": "it asks the cluster's authorizer"}
 _UNKNOWN_FIELDS = {
     "request.userInfo",
@@ -29,7 +29,7 @@ _UNKNOWN_FIELDS = {
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """One validation: its text, its node, and what it says where it fails."""
+    """A validation: its text, its parsed node, and its message on failure."""
 
     path: Path
     text: str
@@ -40,7 +40,7 @@ class Validation:
 
 @dataclass(slots=True)
 class Policy:
-    """A ValidatingAdmissionPolicy as far as it decides about an object."""
+    """The parts of a ValidatingAdmissionPolicy that decide about an object."""
 
     document: Document
     name: str
@@ -51,11 +51,11 @@ class Policy:
 
     @property
     def fails_closed(self) -> bool:
-        """Whether an error of an expression denies."""
+        """Whether an evaluation error denies the object."""
         return bool(self.spec.get("failurePolicy", "Fail") == "Fail")
 
     def uses(self, name: str) -> bool:
-        """Whether an expression of the policy takes `name` from outside."""
+        """Whether an expression of the policy uses the external variable `name`."""
         nodes = [*self.variables.values(), *(node for _, node in self.conditions)]
         nodes += [node for one in self.validations for node in (one.node, one.message_node) if node is not None]
         return any(("name", name) in uses(node) for node in nodes)
@@ -73,7 +73,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What the folders of policies hold: bindings in the order of their names, and all other documents by kind."""
+    """The contents of the policy folders: bindings sorted by name, and all other documents by kind."""
 
     bindings: tuple[Binding, ...]
     others: tuple[Document, ...]
@@ -81,7 +81,7 @@ class Loaded:
 
 
 def load(documents: Sequence[Document]) -> Loaded:
-    """Policies with their bindings. ModuleNotFoundError where there are some and the extra `policy` is not installed."""
+    """Load policies with their bindings. Raises ModuleNotFoundError if there are any without the extra `policy`."""
     policies: dict[str, Policy | None] = {}
     bindings: list[Binding] = []
     diagnostics: list[Diagnostic] = []
@@ -162,9 +162,9 @@ def _policy(document: Document) -> tuple[Policy | None, list[Finding]]:
 
 
 def checked_expression(text: str, path: Path, variables: set[str], findings: list[Finding]) -> Node:
-    """The node of an expression; what is wrong with it, or cannot be evaluated here, is added to `findings`.
+    """Parse an expression; errors and unsupported features are appended to `findings`.
 
-    Without findings, evaluating it meets no name that is unknown. `variables` are those that are defined before it.
+    If there are no findings, evaluation will not meet an unknown name. `variables` are those defined before it.
     """
     try:
         node = parse(text)
@@ -219,7 +219,7 @@ def _binding(document: Document, policies: dict[str, Policy | None]) -> tuple[Bi
 
 
 def _about_later_objects(policy: Policy) -> Iterator[Finding]:
-    """A policy on objects that controllers create from what trainc writes."""
+    """A finding for a policy on objects that controllers create from trainc's output."""
     for i, rule in enumerate(policy.spec["matchConstraints"]["resourceRules"]):
         later = sorted(_CREATED_LATER & set(rule["resources"]))
         if later and {"CREATE", "*"} & set(rule["operations"]):

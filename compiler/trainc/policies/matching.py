@@ -1,7 +1,7 @@
-"""Which objects a policy and its binding are about: resource rules, selectors of objects and namespaces, parameters.
+"""Decide which objects a policy and its binding apply to: resource rules, selectors and parameters.
 
-Every object is looked at as it is created. Source: kubernetes apiserver pkg/admission/plugin/policy/matching/matching.go
-and pkg/admission/plugin/policy/generic/policy_matcher.go, v1.36.
+Every object is treated as a CREATE request. Source: kubernetes apiserver v1.36,
+pkg/admission/plugin/policy/matching/matching.go and pkg/admission/plugin/policy/generic/policy_matcher.go.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ NAME_LABEL = "kubernetes.io/metadata.name"
 
 
 class UndecidedError(Exception):
-    """Whether a policy applies, or with what, is not to be known from the documents; the message says what is missing."""
+    """The documents do not determine whether a policy applies, or its parameters; the message says what is missing."""
 
 
 def resource_of(manifest: Mapping[str, Any]) -> tuple[str, str, str]:
-    """API group, version and plural name of an object's kind."""
+    """The API group, version and plural resource name of an object's kind."""
     group, _, version = str(manifest["apiVersion"]).rpartition("/")
     kind = str(manifest["kind"]).lower()
     return group, version, f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
 
 
 def is_matched(match: Mapping[str, Any], manifest: Mapping[str, Any], namespaces: Mapping[str, Any]) -> bool:
-    """Whether matchConstraints or matchResources take in an object. UndecidedError where a Namespace is missing."""
+    """Whether matchConstraints or matchResources match an object. Raises UndecidedError if a Namespace is missing."""
     rules, excluded = match.get("resourceRules"), match.get("excludeResourceRules") or ()
     if any(_in_rule(rule, manifest) for rule in excluded):
         return False
@@ -68,7 +68,7 @@ def _in_namespace(selector: Mapping[str, Any], name: str, namespaces: Mapping[st
 
 
 def namespace_object(manifest: Mapping[str, Any], namespaces: Mapping[str, Any]) -> Any:
-    """What `namespaceObject` is for an object. UndecidedError where the documents do not have that Namespace."""
+    """The value of `namespaceObject` for an object. Raises UndecidedError if the documents lack that Namespace."""
     name = manifest["metadata"].get("namespace", "")
     if name not in namespaces:
         raise UndecidedError(_missing_namespace(name))
@@ -80,7 +80,7 @@ def _missing_namespace(name: str) -> str:
 
 
 def namespaces_of(documents: Iterable[Document]) -> dict[str, Any]:
-    """The Namespaces among documents, by name."""
+    """The Namespaces among the documents, by name."""
     found = (document.data for document in documents if document.data.get("kind") == "Namespace")
     return {str(one["metadata"].get("name")): one for one in found if isinstance(one.get("metadata"), dict)}
 
@@ -94,7 +94,7 @@ def _labels(data: Mapping[str, Any]) -> dict[str, str]:
 def parameters(
     kind: Mapping[str, str] | None, reference: Mapping[str, Any] | None, namespace: str, others: Sequence[Document]
 ) -> list[Any]:
-    """What `params` is, once for each evaluation. UndecidedError where the documents have no such object."""
+    """The values of `params`, one for each evaluation. Raises UndecidedError if the documents lack the object."""
     if kind is None or reference is None:
         return [None]
     where = reference.get("namespace", namespace)

@@ -1,4 +1,4 @@
-"""The fields of policies and bindings that are read, as JSON Schemas: what has another shape is refused with its path.
+"""JSON Schemas of the policy and binding fields in use; anything else is refused with its path.
 
 Source: kubernetes api admissionregistration/v1 types.go, v1.36.
 """

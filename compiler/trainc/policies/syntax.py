@@ -1,7 +1,7 @@
-"""CEL expressions, parsed with cel-python's grammar into small tuples, and checked for names that nobody defines.
+"""Parse CEL expressions with cel-python's grammar into small tuples, and check them for undefined names.
 
-A node is a tuple: its operation, then operands. cel-python evaluates too, but has neither the optional syntax of
-Kubernetes (`a.?b`, `a[?b]`) nor a bound on cost, and its `has()` forgives any error, which Kubernetes' does not.
+A node is a tuple of its operation and operands. cel-python's own evaluator is not used: it lacks the optional syntax of
+Kubernetes (`a.?b`, `a[?b]`) and a cost limit, and its `has()` suppresses every error, unlike Kubernetes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _OPTIONAL = """
 member_maybe_dot : member "." "?" IDENT
 member_maybe_index : member "[" "?" expr "]"
 """
-# name -> the numbers of arguments it may have: variables, then expressions in which they are known.
+# name -> possible numbers of arguments: variables, then expressions in which they are defined.
 MACROS = {
     "all": (2, 3),
     "exists": (2, 3),
@@ -45,9 +45,9 @@ _SYMBOLS = {
     "multiplication_div": "/",
     "multiplication_mod": "%",
 }
-# The grammar takes them for names where a name may stand.
+# The grammar also accepts these where a name may appear.
 _CONSTANTS = {"true": True, "false": False, "null": None}
-_LONGEST = 20_000  # characters; Kubernetes bounds the cost of an expression, which its length bounds from below
+_LONGEST = 20_000  # Characters. Kubernetes limits the cost of an expression, which is at least its length.
 _ESCAPE = pattern(
     r"\\(?:x(?P<x>[0-9a-fA-F]{2})|u(?P<u>[0-9a-fA-F]{4})|U(?P<U>[0-9a-fA-F]{8})|(?P<o>[0-3][0-7]{2})|(?P<c>.))"
 )
@@ -55,12 +55,12 @@ _ESCAPED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 
 
 class InvalidExpressionError(Exception):
-    """An expression that the API server would refuse with the policy; the message says why."""
+    """An expression that the API server would refuse along with the policy; the message says why."""
 
 
 @lru_cache(maxsize=1)
 def _parser() -> Any:
-    """ModuleNotFoundError where the extra `policy` is not installed."""
+    """Return the parser. Raises ModuleNotFoundError if the extra `policy` is not installed."""
     from importlib.resources import files
 
     import celpy  # noqa: F401 - the grammar is its own
@@ -71,7 +71,7 @@ def _parser() -> Any:
 
 
 def parse(text: str) -> Node:
-    """The node of an expression. InvalidExpressionError if it is none."""
+    """Parse an expression into a node. Raises InvalidExpressionError if it is malformed."""
     from lark.exceptions import LarkError
 
     if len(text) > _LONGEST:
@@ -87,7 +87,7 @@ def parse(text: str) -> Node:
 
 
 def _node(tree: Any) -> Node:  # noqa: C901 - one case for each rule of the grammar
-    """A tree of the grammar without its levels of precedence that hold nothing."""
+    """Convert a parse tree, skipping precedence levels without an operator."""
     children = tree.children
     while len(children) == 1 and tree.data in _LEVELS:
         tree = children[0]
@@ -201,9 +201,9 @@ def _unescaped(match: Any) -> str:
 def uses(  # noqa: C901 - one case for each way to take something
     node: Node, known: frozenset[str] = frozenset()
 ) -> Iterator[tuple[str, str]]:
-    """What an expression takes from outside, as (kind, word): a `name`, a `function`, a `method`; `field` is `name.field`.
+    """The external names in an expression, as (kind, word): `name`, `function`, `method`, or `field` (`name.field`).
 
-    `known` are variables of macros around the node.
+    `known` are the macro variables in scope.
     """
     match node:
         case ("name", word):
@@ -246,12 +246,12 @@ _OPERATIONS = frozenset(
 
 
 def is_macro(word: str, arguments: tuple[Node, ...]) -> bool:
-    """Whether a call of a method is a macro: it has the name and the number of arguments of one, and a variable first."""
+    """Whether a method call is a macro: it has the name and argument count of one, and starts with a variable."""
     return word in MACROS and len(arguments) in MACROS[word] and arguments[0][0] == "name"
 
 
 def split_macro(word: str, arguments: tuple[Node, ...]) -> tuple[tuple[str, ...], tuple[Node, ...]]:
-    """The variables of a macro and its expressions: `all(i, v, e)` has two variables, `map(v, filter, e)` one."""
+    """Split macro arguments into variables and expressions: `all(i, v, e)` has two variables, `map(v, f, e)` one."""
     count = 2 if word in _TWO_VARIABLES and len(arguments) == 3 else 1
     if any(argument[0] != "name" for argument in arguments[:count]):
         raise InvalidExpressionError(f"the first arguments of {word}() must be names")

@@ -1,7 +1,7 @@
-"""What CEL values are in Python: JSON's types, and quantities, optionals and a few records of Kubernetes' libraries.
+"""CEL values in Python: JSON types, quantities, optionals, and a few records of Kubernetes' libraries.
 
-Equality and order are CEL's: numbers compare across types, true is no number, and what has no order has no overload.
-Errors here are values of the evaluation: `false && error` is false.
+Equality and order follow CEL: numbers compare across types, booleans are not numbers, and comparing unordered types is
+an error (no such overload). Errors are part of the evaluation: `false && error` is false.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ _LARGEST = 2**63
 
 
 class EvaluationError(Exception):
-    """What an expression runs into; the policy's failurePolicy decides what comes of it."""
+    """An error during evaluation; the policy's failurePolicy decides its effect."""
 
 
 class CostExceededError(Exception):
-    """The evaluation took more steps than it may; nothing in the expression catches that."""
+    """The evaluation exceeded its steps; an expression cannot catch this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Maybe:
-    """An optional value; `is_set` because null is a value too."""
+    """An optional value; `is_set` is separate because null is a value, too."""
 
     value: Any = None
     is_set: bool = False
@@ -38,23 +38,23 @@ NONE = Maybe()
 
 @dataclass(slots=True)
 class Budget:
-    """Steps that are left. A step is a node of an expression, or ten characters or items that a function looks at."""
+    """The remaining steps. A step is a node of an expression, or ten characters or items that a function reads."""
 
     steps: int
 
     def charge(self, amount: int = 1) -> None:
-        """Take `amount` steps. CostExceededError when none are left."""
+        """Use up `amount` steps. Raises CostExceededError if none are left."""
         self.steps -= amount
         if self.steps < 0:
             raise CostExceededError
 
     def charge_for(self, *values: Any) -> None:
-        """Take the steps of looking at `values` once."""
+        """Use up the steps for reading `values` once."""
         self.charge(1 + sum(len(value) for value in values if isinstance(value, str | bytes | list | dict)) // 10)
 
 
 def is_number(value: Any) -> bool:
-    """An int or double; Python's True is none."""
+    """Whether a value is an int or double. In Python, a bool is an int as well."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -75,7 +75,7 @@ def equal(left: Any, right: Any, budget: Budget) -> bool:
 
 
 def ordered(left: Any, right: Any) -> int:
-    """-1, 0 or 1. EvaluationError for what has no order."""
+    """Compare; return -1, 0 or 1. Raises EvaluationError for types without an order."""
     alike = type(left) is type(right) and isinstance(left, str | bytes | bool | datetime | timedelta)
     if not alike and not (is_number(left) and is_number(right)):
         raise no_overload("<", left, right)
@@ -83,12 +83,12 @@ def ordered(left: Any, right: Any) -> int:
 
 
 def no_overload(word: str, *values: Any) -> EvaluationError:
-    """An operation does not take values of these types."""
+    """The error for an operation that does not accept these types."""
     return EvaluationError(f"no such overload: {word}({', '.join(type_name(value) for value in values)})")
 
 
 def type_name(value: Any) -> str:
-    """What CEL calls the type of a value."""
+    """The name of a value's type in CEL."""
     names = {
         bool: "bool",
         int: "int",
@@ -107,7 +107,7 @@ def type_name(value: Any) -> str:
 
 
 def whole(number: int) -> int:
-    """An integer as long as it fits in 64 bits."""
+    """Check that an integer fits in 64 bits. Raises EvaluationError."""
     if not -_LARGEST <= number < _LARGEST:
         raise EvaluationError("integer overflow")
     return number
@@ -144,13 +144,13 @@ def _calculate(symbol: str, left: Any, right: Any) -> Any:
             return whole(left - right)
         case "*":
             return whole(left * right)
-    # Go rounds towards zero, Python downwards.
+    # Go rounds towards zero, Python rounds down.
     quotient = abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
     return whole(quotient) if symbol == "/" else left - quotient * right
 
 
 def typed(word: str, *types: type | tuple[type, ...]) -> Callable[[Function], Function]:
-    """A function whose arguments have these types; those at the end that it has defaults for may be missing."""
+    """Check the argument types of a function; trailing arguments with a default may be omitted."""
 
     def decorated(function: Function) -> Function:
         least = len(types) - len(function.__defaults__ or ())
@@ -174,5 +174,5 @@ def typed(word: str, *types: type | tuple[type, ...]) -> Callable[[Function], Fu
 
 
 def simple(word: str, *types: type | tuple[type, ...]) -> Callable[[Callable[..., Any]], Function]:
-    """As `typed`, for a function that needs no budget."""
+    """Like `typed`, for a function that does not need the budget."""
     return lambda function: typed(word, *types)(lambda _, *arguments: function(*arguments))

@@ -1,4 +1,4 @@
-"""What the policies say of compiled objects: findings at the fields that the failing expressions looked at."""
+"""Apply policies to compiled objects and report denials at the fields that the failing expressions read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from trainc.policies.values import Budget, CostExceededError, EvaluationError
 from trainc.reading.document import Document, label_of
 from trainc.startup.records import dataclass
 
-# Of one policy about one object, all its expressions together.
+# Steps for all expressions of one policy on one object.
 MOST_STEPS = 100_000
 _LONGEST_MESSAGE = 5_000
 _CODES: Mapping[str, tuple[str, Severity]] = {
@@ -33,14 +33,14 @@ _CODES: Mapping[str, tuple[str, Severity]] = {
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """The policies of a cluster, ready to be asked about the objects of one job after another."""
+    """The policies of a cluster, applied to the objects of one job at a time."""
 
     loaded: Loaded
     namespaces: Mapping[str, Any]
 
     @classmethod
     def of(cls, loaded: Loaded, documents: Sequence[Document] = ()) -> Judge:
-        """With Namespaces from the policies folders and, where those have none of a name, from `documents`."""
+        """Build a judge. Namespaces come from the policy folders first, then from `documents`."""
         return cls(loaded, {**namespaces_of(documents), **namespaces_of(loaded.others)})
 
     def __call__(self, manifests: Sequence[Mapping[str, Any]]) -> list[tuple[str, Finding]]:
@@ -81,7 +81,7 @@ class Judge:
 
 
 class _Case:
-    """One policy, bound and with one parameter, about one object."""
+    """One policy with its binding and one parameter, applied to one object."""
 
     def __init__(self, binding: Binding, evaluation: Evaluation, scope: dict[str, Any]) -> None:
         self._binding = binding
@@ -91,7 +91,7 @@ class _Case:
         self._scope = {**scope, "variables": Lazy(self._variable)}
 
     def _variable(self, name: str) -> Any:
-        """A variable's value or error: evaluated once."""
+        """The value or error of a variable, which is evaluated only once."""
         if name not in self._known:
             try:
                 self._known[name] = self._evaluation.value(self._policy.variables[name], self._scope)
@@ -102,7 +102,7 @@ class _Case:
         return self._known[name]
 
     def findings(self) -> Iterator[Finding]:
-        """One for each action of each validation that fails."""
+        """A finding for each action of each failed validation."""
         failures = list(self._failures())
         for action in self._binding.spec["validationActions"]:
             for message, validation in failures:
@@ -132,7 +132,7 @@ class _Case:
                 yield failed, (validation, self._evaluation.last_read)
 
     def _applies(self) -> bool | str:
-        """Whether the matchConditions hold; the reason to deny where one fails and the policy fails closed."""
+        """Whether the matchConditions hold, or the reason for denial if one errors and the policy fails closed."""
         error = ""
         for name, node in self._policy.conditions:
             try:
@@ -149,7 +149,7 @@ class _Case:
         return text or validation.message or f"failed expression: {validation.text}"
 
     def _message_text(self, node: Node) -> str:
-        """The text of a messageExpression, or nothing where the API server would fall back to the message."""
+        """The value of a messageExpression; empty if the API server would fall back to the message."""
         try:
             text = self._evaluation.value(node, self._scope)
         except EvaluationError:

@@ -50,8 +50,8 @@ class Object:
 class Job:
     """One job. The pictures are SVG documents, empty if they could not be drawn; `tree` is the text version.
 
-    `tall` is the picture for narrow screens. `fit` describes whether the cluster configured in trainc.yaml can admit the
-    job, and `environment` is the one the job is compiled for; both are empty if trainc.yaml configures none.
+    `tall` is the picture for narrow screens. `fit` describes whether the cluster configured in trainc.yaml can admit
+    the job, and `environment` is the one the job is compiled for; both are empty if trainc.yaml configures none.
     """
 
     anchor: str

@@ -69,8 +69,9 @@ class ExitRule:
 class Step:
     """A replicated job. `after` lists the steps that must be Ready or Complete first; each replica is one Job.
 
-    A Job runs at most `parallelism` pods at a time. It fails after more than `backoff_limit` failures, or after `deadline`
-    seconds. With `limit_per_index`, each index fails on its own, and more than `most_failed` failed indexes end the Job.
+    A Job runs at most `parallelism` pods at a time. It fails after more than `backoff_limit` failures, or after
+    `deadline` seconds. With `limit_per_index`, each index fails on its own, and more than `most_failed` failed indexes
+    end the Job.
     It succeeds as soon as one of `success_rules` is met.
     """
 

@@ -1,6 +1,6 @@
-"""Tests of one's own runtimes and jobs: a pytest fixture that compiles, and a syrupy extension that stores manifests.
+"""Test your own runtimes and jobs with a pytest fixture that compiles and a syrupy extension for manifests.
 
-pytest loads the fixtures by itself (`trainc.testing.plugin`). Nothing else of trainc imports pytest or syrupy.
+pytest loads the fixtures automatically (`trainc.testing.plugin`). The rest of trainc imports neither pytest nor syrupy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compiling inside a test: paths, YAML text and plain documents in any mixture, and errors that a report can show."""
+"""Compile inside a test: any mix of paths, YAML text and documents, with errors that read well in a test report."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from trainc.compilation import Compilation
 from trainc.diagnostics import CompileError, Diagnostic
 from trainc.options import Options
 
-# A path, YAML text (a string of several lines), or a document.
+# A path, YAML text (a multi-line string), or a document.
 Given: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
 
 
 class CompileManifests(Protocol):
-    """What the fixture `compile_manifests` gives."""
+    """The type of the fixture `compile_manifests`."""
 
     def __call__(
         self,
@@ -28,11 +28,11 @@ class CompileManifests(Protocol):
         overlays: Sequence[str | os.PathLike[str]] = (),
         **options: Any,
     ) -> list[Manifest]:
-        """The manifests of every TrainJob given, in order of application. CompileFailure if any is refused."""
+        """Return the manifests of every given TrainJob, in apply order. Raises CompileFailure if any is refused."""
 
 
 class CompileJobs(Protocol):
-    """What the fixture `compile_jobs` gives."""
+    """The type of the fixture `compile_jobs`."""
 
     def __call__(
         self,
@@ -42,11 +42,11 @@ class CompileJobs(Protocol):
         overlays: Sequence[str | os.PathLike[str]] = (),
         **options: Any,
     ) -> Compilation:
-        """The compilation of every TrainJob given: manifests and diagnostics. CompileFailure if any is refused."""
+        """Compile every given TrainJob into manifests and diagnostics. Raises CompileFailure if any is refused."""
 
 
 class CompileFailure(CompileError):
-    """A `CompileError` whose text says how to fix each problem: what a test report should show."""
+    """A `CompileError` whose text includes how to fix each problem, for test reports."""
 
     def __str__(self) -> str:
         return "\n".join(["the input was refused:", *map(_shown, self.diagnostics)])
@@ -60,8 +60,8 @@ def compile_for_test(
     overlays: Sequence[str | os.PathLike[str]] = (),
     options: Options = Options(),
 ) -> Compilation:
-    """As the fixture; relative paths lead from `root`. Runtimes that are text or documents count as part of the input."""
-    __tracebackhide__ = True  # pytest leaves such frames out of its report
+    """Implement the fixture. Relative paths start at `root`; runtimes given as text or documents join the input."""
+    __tracebackhide__ = True  # pytest omits this frame from its report
     from trainc.integrations.python import compile_inputs
     from trainc.reading.files import STDIN
 
@@ -81,7 +81,7 @@ def compile_for_test(
 
 
 def _split_inputs(given: Given | Sequence[Given], root: str | os.PathLike[str]) -> tuple[list[str], list[str]]:
-    """What was given as paths, and what as text."""
+    """Separate inputs given as paths from those given as text."""
     entries = [given] if isinstance(given, str | os.PathLike | Mapping) else list(given)
     paths, texts = [], []
     for entry in entries:

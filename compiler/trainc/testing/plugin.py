@@ -1,4 +1,4 @@
-"""The pytest plugin: fixtures that compile and compare, there in every project that has trainc installed."""
+"""The pytest plugin: fixtures that compile and compare, available wherever trainc is installed."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def compile_jobs(request: pytest.FixtureRequest) -> CompileJobs:
-    """`compile_jobs(paths_or_yaml, runtimes=(), overlays=(), **options)`: a trainc.Compilation of TrainJobs.
+    """`compile_jobs(paths_or_yaml, runtimes=(), overlays=(), **options)`: compile TrainJobs to a trainc.Compilation.
 
-    Inputs are paths from pytest's root folder, YAML text or documents; `options` are those of trainc.Options.
+    Inputs are paths relative to pytest's rootdir, YAML text or documents; `options` are those of trainc.Options.
     """
 
     def compile_jobs(
@@ -45,7 +45,7 @@ def compile_jobs(request: pytest.FixtureRequest) -> CompileJobs:
 
 @pytest.fixture
 def compile_manifests(compile_jobs: CompileJobs) -> CompileManifests:
-    """The manifests of `compile_jobs`, as a list."""
+    """Like `compile_jobs`, but returns only the manifests, as a list."""
 
     def compile_manifests(
         paths_or_yaml: Given | Sequence[Given],
@@ -62,7 +62,7 @@ def compile_manifests(compile_jobs: CompileJobs) -> CompileManifests:
 
 @pytest.fixture
 def manifest_snapshot(request: pytest.FixtureRequest) -> Any:
-    """The `snapshot` of syrupy, which stores manifests: `assert compile_manifests("jobs") == manifest_snapshot`."""
+    """Syrupy's `snapshot` for manifests: `assert compile_manifests("jobs") == manifest_snapshot`."""
     try:
         from trainc.testing import ManifestSnapshotExtension
     except ImportError as error:

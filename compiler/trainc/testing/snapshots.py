@@ -1,4 +1,4 @@
-"""Manifests as syrupy snapshots: one YAML file a test, written as trainc writes output, so that diffs stay small."""
+"""Manifests as syrupy snapshots: one YAML file per test, formatted like trainc's output to keep diffs small."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from trainc.compilation import Compilation
 from trainc.emit.yaml_writer import dump_yaml
 from trainc.startup.records import dataclass
 
-# Keys or indexes on the way to a value, each with the type that it had: what syrupy's filters are given.
+# The path to a value as syrupy passes it to filters: each key or index with the type of its value.
 PropertyPath: TypeAlias = tuple[tuple[Any, type], ...]
 
 
 class ManifestSnapshotExtension(SingleFileSnapshotExtension):
-    """Stores a manifest, a list of manifests or a `Compilation` as `__snapshots__/<module>/<test>.yaml`."""
+    """Store a manifest, a list of manifests or a `Compilation` as `__snapshots__/<module>/<test>.yaml`."""
 
     _write_mode = WriteMode.TEXT
     file_extension = "yaml"
-    # The name of the same attribute before syrupy 5.
+    # The name of this attribute before syrupy 5.
     _file_extension = "yaml"
 
     def serialize(
@@ -31,7 +31,7 @@ class ManifestSnapshotExtension(SingleFileSnapshotExtension):
         include: Callable[..., bool] | None = None,
         matcher: Callable[..., Any] | None = None,
     ) -> str:
-        """`data` as YAML, without what syrupy's filters take out. TypeError for anything that is no manifest."""
+        """Serialize `data` as YAML after applying syrupy's filters. Raises TypeError if it is not a manifest."""
         filters = _Filters(exclude, include, matcher)
         return dump_yaml(filters.kept(manifest, ((i, dict),)) for i, manifest in enumerate(_manifests(data)))
 
@@ -43,7 +43,7 @@ class _Filters:
     matcher: Callable[..., Any] | None
 
     def kept(self, value: Any, path: PropertyPath) -> Any:
-        """`value` without the excluded fields; what a matcher puts in the place of a value is written as text."""
+        """`value` without the excluded fields; replacements by a matcher are written as text."""
         if self.matcher is not None and (matched := self.matcher(data=value, path=path)) is not value:
             return str(matched)
         if isinstance(value, Mapping):
