@@ -48,8 +48,8 @@ label_selector = struct({"matchLabels": labels, "matchExpressions": list_of(stru
 def check_label_keys(value: Json, path: Path) -> Iterator[Finding]:
     """Check `matchLabelKeys` and `mismatchLabelKeys`, which extend a labelSelector.
 
-    A key can only occur once in labelSelector, as it is merged into it when a pod is created. Source: the same package
-    as affinity, validateMatchLabelKeysAndMismatchLabelKeys.
+    Keys may occur at most once in labelSelector, which they are merged into when a pod is created. Source: the same
+    package as affinity, validateMatchLabelKeysAndMismatchLabelKeys.
     """
     selector = value.get("labelSelector")
     for name in ("matchLabelKeys", "mismatchLabelKeys"):
