@@ -90,6 +90,12 @@ def components(documents: Sequence[Json]) -> dict[str, Component]:
     return found
 
 
+def shows_cluster(documents: Sequence[Json]) -> bool:
+    """Whether anything in the documents is of use: without it, all that is missing would look as if it were not installed."""
+    listed = {"CustomResourceDefinition", "Deployment"}
+    return kubernetes(documents) is not None or any(str(d.get("kind")) in listed for d in documents)
+
+
 def kubernetes(documents: Sequence[Json]) -> Component | None:
     """The API server's version; where no document has it, that of the oldest kubelet."""
     for document in documents:

@@ -19,6 +19,7 @@ _OWN_NAME = pattern(
 # Commands that use the pod's index often run independent trainings: shards, seeds, folds.
 _INDEX = "JOB_COMPLETION_INDEX"
 _RANGE = pattern(r"(\d+)(?::(\d+))?")
+_ENDPOINT = "PET_RDZV_ENDPOINT"
 _V1_HOST = "(master|worker|chief|ps|launcher|evaluator)"
 
 
@@ -34,7 +35,7 @@ def _judged(training: Training, start: Start, launch: Launch) -> Iterator[Findin
         message = f"{option.written} makes each of the {training.nodes} pods train alone"
         yield _finding(training, (start, option), "error", message, "remove it: the runtime sets up the rendezvous")
         return
-    if training.nodes > 1 and roles.together and launch.given(roles.together) is None:
+    if training.nodes > 1 and roles.together and not _meets(training, launch):
         yield _apart(training, launch)
         return
     if (option := launch.given(roles.nodes)) is not None:
@@ -48,6 +49,17 @@ def _judged(training: Training, start: Start, launch: Launch) -> Iterator[Findin
             yield from _port(training, start, launch, option)
         elif roles.reads and option.name not in roles.nodes | roles.rank | roles.per_node | roles.total | roles.alone:
             yield from _overridden(training, start, launch, option)
+
+
+def _meets(training: Training, launch: Launch) -> bool:
+    """Whether a launcher that ignores the runtime's address is told another, by an option or its own variable.
+
+    torchtune takes a run for distributed only if it has options, and their defaults from the environment like torchrun
+    (pytorch/torchtune torchtune/_cli/run.py).
+    """
+    if launch.given(launch.launcher.together) is not None:
+        return True
+    return bool(launch.options) and {**training.variables, **launch.variables}.get(_ENDPOINT, "") != ""
 
 
 def _apart(training: Training, launch: Launch) -> Finding:
@@ -137,7 +149,7 @@ def is_v1_host(host: str, job: str) -> bool:
 
 
 def _configured_endpoint(training: Training) -> str:
-    return _host(training.variables.get("PET_RDZV_ENDPOINT") or "")
+    return _host(training.variables.get(_ENDPOINT) or "")
 
 
 def _pod_ip(training: Training) -> str | None:
