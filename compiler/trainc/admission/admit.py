@@ -1,4 +1,4 @@
-"""JobSet's admission as a pipeline of its own: what the API server stores of a JobSet, and what it would not accept."""
+"""JobSet's admission as a separate pipeline: what the API server stores for a JobSet, and what it refuses."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ _UNKNOWN_FIELD = "UnknownField"
 
 
 def admit(jobset: dict[str, Any], options: Options = Options()) -> Compilation:
-    """The JobSet as the API server would store it, under the JobSet minor that goes with `options.release`.
+    """Return the JobSet as the API server would store it, with the JobSet minor of `options.release`.
 
-    Its diagnostics are warnings: unknown fields that the API server drops, and what JobSet accepts but fails on later.
-    Raises CompileError with every reason why the API server or JobSet's webhook would refuse it.
+    The diagnostics are warnings: unknown fields that the API server drops, and what JobSet accepts but fails on later.
+    Raises CompileError with all reasons why the API server or JobSet's webhook would refuse it.
     """
     release = options.release or NEWEST_RELEASE
     _require_jobset(jobset)
@@ -60,9 +60,9 @@ def admit(jobset: dict[str, Any], options: Options = Options()) -> Compilation:
 def validate_admission(
     jobset: Mapping[str, Any], release: Release, later: Severity
 ) -> tuple[dict[str, Any], list[Finding]]:
-    """A JobSet as the API server would store it, and all findings about it, with paths inside it.
+    """Return the JobSet as the API server would store it, and all findings about it, with paths in it.
 
-    `later` is how bad it is to fail after admission. With errors among the findings nothing would be stored.
+    `later` is the severity of a failure after admission. If any finding is an error, nothing would be stored.
     """
     return _admitted(jobset, release, later, prune=True)
 
@@ -79,7 +79,7 @@ def _admitted(
 
 @lru_cache(maxsize=256)
 def _stored(outline: bytes, minor: str, version: str, prune: bool) -> bytes | None:
-    """What is stored of the JobSets that have an outline; None where there is anything to say of them."""
+    """Return what is stored for JobSets with this outline, or None if they have findings."""
     stored, findings = _judged(loads(outline), minor, version, "error", prune=prune)  # noqa: S302 - what `dumps` wrote
     return None if findings else dumps(stored, 2)
 
@@ -87,14 +87,14 @@ def _stored(outline: bytes, minor: str, version: str, prune: bool) -> bytes | No
 def _judged(
     jobset: Mapping[str, Any], minor: str, version: str, later: Severity, *, prune: bool
 ) -> tuple[dict[str, Any], list[Finding]]:
-    # The webhook's defaults come before the CRD's validation, which may require what they fill in.
+    # The webhook sets defaults before the CRD's validation, which may require them.
     baked = bake_defaults(jobset, version)
     stored, findings = check(baked, _KIND, minor, prune=prune)
     return stored, findings + _new_findings(admission_errors(baked, version, later), findings)
 
 
 def _new_findings(findings: Sequence[Finding], known: Sequence[Finding]) -> list[Finding]:
-    """Those of `findings` that are about other values than what the schema has `known` of: a list's item, a field."""
+    """Return the findings that are not about a value for which the schema already has a finding in `known`."""
     if not known:
         return list(findings)
     places = {finding.path for finding in known}
@@ -102,10 +102,10 @@ def _new_findings(findings: Sequence[Finding], known: Sequence[Finding]) -> list
 
 
 def refusals(old: dict[str, Any], new: dict[str, Any], options: Options = Options()) -> list[Diagnostic]:
-    """Why the API server would refuse to replace the stored JobSet `old` by `new`; empty if it would not.
+    """Return the reasons why the API server would refuse to replace the stored JobSet `old` with `new`, if any.
 
-    `new` is the body of a PUT: the CRD's defaults are applied to it, those of JobSet's CREATE webhook are not.
-    Raises CompileError if one of them is no JobSet at all.
+    `new` is the body of a PUT: the CRD's defaults are applied to it, but not those of JobSet's CREATE webhook.
+    Raises CompileError if one of them is not a JobSet.
     """
     from trainc.admission.updates import update_refusals
 
@@ -120,7 +120,7 @@ def refusals(old: dict[str, Any], new: dict[str, Any], options: Options = Option
 
 
 def as_submitted(jobset: dict[str, Any], release: str) -> tuple[Submitted, list[Finding]]:
-    """The body of a PUT in the forms that updates are compared in, and what the CRD's schema finds wrong with it."""
+    """Return the body of a PUT in the two forms that are compared, and the findings of the CRD's schema."""
     from trainc.admission.updates import Submitted
 
     typed, findings = check(jobset, _KIND, release, prune=True)
@@ -129,7 +129,7 @@ def as_submitted(jobset: dict[str, Any], release: str) -> tuple[Submitted, list[
 
 
 def _fill_defaults(document: Any, typed: Any) -> Any:
-    """`document` with the defaults that its typed form has and it has not; zero values stay as written."""
+    """Return `document` with the defaults of its typed form; zero values remain as written."""
     if isinstance(document, dict) and isinstance(typed, dict):
         return {**typed, **{key: _fill_defaults(value, typed.get(key)) for key, value in document.items()}}
     if isinstance(document, list) and isinstance(typed, list) and len(document) == len(typed):
@@ -138,7 +138,7 @@ def _fill_defaults(document: Any, typed: Any) -> Any:
 
 
 def _without(value: Any, paths: Sequence[Path]) -> Any:
-    """`value` without what is at `paths`; what does not change is shared."""
+    """Return `value` without the fields at `paths`. Unchanged parts are shared with the input."""
     if not paths:
         return value
     inside: dict[str | int, list[Path]] = {}
@@ -150,7 +150,7 @@ def _without(value: Any, paths: Sequence[Path]) -> Any:
 
 
 def _require_jobset(document: Any) -> None:
-    """Refuse anything but a JobSet of the version that is known."""
+    """Raise CompileError for anything that is not a JobSet of the supported version."""
     kind, api = (document.get("kind"), document.get("apiVersion")) if isinstance(document, dict) else (None, None)
     if (kind, api) != (_KIND, JOBSET_API):
         message = f"this is {api} {kind}, not {JOBSET_API} {_KIND}" if kind else "this is not a Kubernetes object"
@@ -167,10 +167,10 @@ def _place(jobset: Mapping[str, Any], findings: Sequence[Finding]) -> list[Diagn
 def admit_compiled(
     jobset: dict[str, Any], release: Release, semantics: Semantics
 ) -> tuple[dict[str, Any], list[Finding]]:
-    """A compiled JobSet as it goes to git, and what admission would say of it, with paths inside the JobSet.
+    """Return a compiled JobSet as it goes to git, and the findings of admission, with paths in the JobSet.
 
-    `gitops` bakes the defaults in, so that a second client-side apply finds nothing to take away, and what would be
-    refused or would fail later is an error. `controller` changes nothing, and all of it is a warning.
+    `gitops` includes the defaults, so that a second client-side apply removes nothing, and reports as errors what would
+    be refused or would fail later. `controller` changes nothing, and reports only warnings.
     """
     gitops = semantics == "gitops"
     stored, findings = _admitted(jobset, release, "error" if gitops else "warning", prune=False)
@@ -180,20 +180,23 @@ def admit_compiled(
 
 
 def admission_errors(jobset: Json, version: str, later: Severity) -> list[Finding]:
-    """Both in one, for a JobSet whose webhook defaults are baked in; `later` is how bad it is to fail later."""
+    """Return creation refusals and post-admission failures of a JobSet that has the webhook's defaults.
+
+    `later` is the severity of the latter.
+    """
     view, facts = read_jobset(jobset), jobset_version(version)
     return check_creation(view, facts) + post_admission_checks(view, facts, later)
 
 
 def creation_refusals(jobset: Json, version: str) -> list[Finding]:
-    """Why that JobSet minor would refuse `jobset`, whose webhook defaults are baked in; empty if it would not."""
+    """Return why this JobSet minor would refuse `jobset`, which has the webhook's defaults; empty if it would not."""
     return check_creation(read_jobset(jobset), jobset_version(version))
 
 
 def check_rendered(documents: Sequence[Document], options: Options) -> Iterator[Diagnostic]:
-    """What JobSet's admission would say of each JobSet among `documents`, and which of its names lead nowhere.
+    """Yield the diagnostics of admission for each JobSet among `documents`, and those for names that match nothing.
 
-    What would fail after admission is an error under `gitops` and a warning under `controller`.
+    A failure after admission is an error under `gitops` and a warning under `controller`.
     """
     from trainc.lints.registry import lint_rendered
 

@@ -1,8 +1,8 @@
-"""The outline of a JobSet: what of it the rules of admission look at, so that a verdict on one job holds for those like it.
+"""The outline of a JobSet: the parts that admission rules depend on, so that the result for one job can be reused.
 
-Left out are words that may be anything: names and labels once their form is right, a container's command, arguments and
-image, and the values of its variables. Of a name's length and of the number of pods, which have upper limits only, there
-stays an upper bound. Everything else stands in the outline.
+It omits values that the rules do not restrict: valid names and labels, a container's command, arguments and image, and
+the values of its variables. Name lengths and numbers of pods, which have only upper limits, are replaced by upper
+bounds. Everything else is part of the outline.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from trainc.api.name_forms import LABEL_LIMIT, is_dns1035_label, is_dns1123_labe
 _CONTAINERS = ("initContainers", "containers")
 _COUNTS = ("parallelism", "completions")
 _MOST_COUNTED = 999
-# A name is taken for one that is up to so many characters longer.
+# Name lengths are rounded up to a multiple of this number.
 _STEP = 8
 _WORD = "word"
 
 
 def outline_of(jobset: Json) -> bytes | None:
-    """The outline, itself a JobSet, in bytes that are equal for equal ones; None for a JobSet of an unusual form."""
+    """Return the outline, which is a JobSet, as bytes that are equal for equal outlines; None for unusual JobSets."""
     try:
         spec = jobset["spec"]
         if not isinstance(spec["replicatedJobs"], list):
             return None
         jobs = [_job(job, "coordinator" not in spec) for job in spec["replicatedJobs"]]
         metadata = _named(jobset["metadata"])
-        # In version 2 equal objects have equal bytes, whether or not they share their parts.
+        # Version 2 of the format has no references, so equal objects have equal bytes even if they share parts.
         return dumps({**jobset, "metadata": metadata, "spec": {**spec, "replicatedJobs": jobs}}, 2)
     except (AttributeError, LookupError, TypeError, ValueError):
         return None
 
 
 def with_words(outline: bytes, jobset: Json) -> dict[str, Any]:
-    """What an outline has become, all of it new, with the words and counts of a JobSet that has this outline."""
+    """Return the processed outline as a new object, with the omitted values and counts of a JobSet filled in."""
     made: dict[str, Any] = loads(outline)  # noqa: S302 - what `dumps` wrote
     _restore(made["metadata"], jobset["metadata"], ("name", "namespace", "labels"))
     for job, own in zip(made["spec"].get("replicatedJobs") or (), jobset["spec"]["replicatedJobs"], strict=True):
@@ -71,7 +71,7 @@ def _restore_containers(made: Json, own: Json) -> None:
 
 
 def _named(metadata: Json) -> Json:
-    """The JobSet's metadata without its names. ValueError where they are not right."""
+    """Return the JobSet's metadata without its names. Raises ValueError if one is invalid."""
     drawn, name = _labelled(metadata), metadata["name"]
     length = min(-(-len(name) // _STEP) * _STEP, LABEL_LIMIT)
     if not is_dns1035_label(name) or len(name) > length:
@@ -89,7 +89,7 @@ def _namespace(name: str) -> str:
 
 
 def _labelled(metadata: Json) -> dict[str, Any]:
-    """Metadata whose labels have no values. ValueError where these are not right."""
+    """Return metadata without the values of its labels. Raises ValueError if one is invalid."""
     labels = metadata.get("labels")
     return {**metadata, "labels": {key: _label(value) for key, value in labels.items()}} if labels else {**metadata}
 
@@ -117,7 +117,7 @@ def _with_labels(template: Json) -> Json:
 
 
 def _bounds(spec: Json, counts: bool) -> dict[str, int]:
-    """The highest numbers of pods with as many digits, unless something refers to a pod by its number."""
+    """Return the highest numbers of pods with the same number of digits, unless something refers to a pod's index."""
     if spec.get("manualSelector"):
         raise ValueError("the values of labels matter")
     if not counts or "successPolicy" in spec or "maxFailedIndexes" in spec:

@@ -1,9 +1,9 @@
-"""The cache: outcomes of job files by what they depend on, in one pack of records for each context.
+"""The cache: outcomes of job files by the digests of their inputs, with one pack of records for each context.
 
-Content-addressed on two levels: a pack is called by the digest of everything that its files share, and a record by that
-of its file's name and bytes. A record is believed only if its checksum, taken over its address and its content, holds:
-whatever else is there, be it truncated, damaged or from another pack, is a miss. A pack is replaced in one step, so
-that concurrent runs see the old one or the new one; of two that write, the last wins, and the other has cached nothing.
+A pack's name is the digest of everything that its job files share, and a record's address is the digest of its file's
+name and content. A record is used only if the checksum of its pack, address and content is correct; a truncated, damaged
+or foreign record is a miss. A pack is replaced atomically, so that concurrent runs see the old or the new one. If two
+runs write, the last one wins, and the other one has cached nothing.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from trainc.options import Limits
 from trainc.reading.opening import open_file, read_file
 
 SUFFIX = ".pack"
-# A pack keeps records that a run had no use for, as another branch may, up to this size or that of those in use.
+# A pack keeps records that a run did not use, such as those of another branch, up to this size or that of the used ones.
 _SPARE_BYTES = 64_000_000
-# Of more packs, those are removed that were not used for longest.
+# If there are more packs, the least recently used ones are removed.
 _PACKS = 32
-# Records are mostly asked for in the order in which they lie there; where they are not, what else is read is for nothing.
+# Records are mostly read in file order; otherwise the rest of the buffer is wasted.
 _BUFFER = 1 << 17
 _MAGIC = b"trainc pack 1\n"
 _HEAD = Struct(f">{SIZE}s{SIZE}sQ")  # address, checksum, length of the content
@@ -35,7 +35,10 @@ _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of
 
 
 class Pack:
-    """The records of one context, each by its address, the digest of its file. `digest` stands for everything that their files share, trainc included."""
+    """The records of one context, by address, which is the digest of a file.
+
+    `digest` is that of everything that the files share, including trainc.
+    """
 
     def __init__(self, folder: str, digest: bytes) -> None:
         self._folder = folder
@@ -46,7 +49,7 @@ class Pack:
         self._believed: dict[bytes, bytes] = {}
 
     def find(self, address: bytes) -> bytes | None:
-        """The content of a record, if it is there and whole."""
+        """Return the content of a record, or None if it is missing or damaged."""
         place = self._places.get(address)
         if place is None:
             return None
@@ -59,18 +62,19 @@ class Pack:
         return content
 
     def close(self) -> None:
-        """Read no more."""
+        """Close the pack's file."""
         self._stream.close()
 
     def touch(self) -> None:
-        """Mark the pack as used, when there is nothing to write."""
+        """Mark the pack as used, if there is nothing to write."""
         with suppress(OSError):
             os.utime(self._path)
 
     def save(self, records: Iterable[tuple[bytes, bytes]]) -> None:
-        """Replace the pack by `records`, each an address and its content, and spare ones it had. OSError if it cannot be.
+        """Replace the pack with `records`, pairs of address and content, and some of its unused ones; then close it.
 
-        What `find` gave is passed on as it was: its checksum is not computed again. The pack is closed then.
+        Contents returned by `find` must be passed unchanged: their checksums are not computed again. Raises OSError if
+        the pack cannot be written.
         """
         os.makedirs(self._folder, exist_ok=True)
         _write_once(os.path.join(self._folder, "CACHEDIR.TAG"), _TAG)
@@ -83,7 +87,7 @@ class Pack:
                     checksum = self._believed.get(address) or self._checksum(address, content)
                     stream.write(_HEAD.pack(address, checksum, len(content)) + content)
             os.chmod(staged, 0o666 & ~_umask())
-            self.close()  # Windows replaces no file that is open.
+            self.close()  # Windows cannot replace an open file.
             os.replace(staged, self._path)
         except BaseException:
             with suppress(OSError):
@@ -106,11 +110,11 @@ class Pack:
                 yield address, spare
 
     def _checksum(self, address: bytes, content: bytes) -> bytes:
-        return digest(self._digest + address + content)  # All but the content are of one length.
+        return digest(self._digest + address + content)  # The first two have fixed lengths, so this is unambiguous.
 
 
 def tracked_by_git(folder: str) -> bool:
-    """Whether the index of the repository around a folder holds packs in it: its commits decide then what they say."""
+    """Return whether packs in a folder are tracked by git, so that commits could change their content."""
     folder = os.path.realpath(folder)
     top = folder
     while not os.path.lexists(os.path.join(top, ".git")):
@@ -122,13 +126,13 @@ def tracked_by_git(folder: str) -> bool:
     except OSError:
         return False
     name = os.path.relpath(folder, top).replace(os.sep, "/")
-    # Version 4 writes of a path only what the one before it has not; each other has it whole.
+    # Version 4 stores only the part of a path that differs from the previous one; other versions store it whole.
     known = SUFFIX if index[4:8] == _SHORTENED or name == os.curdir else f"{name}/"
     return known.lower().encode("utf-8", "surrogateescape") in index
 
 
 def _git_folder(top: str) -> str:
-    """The folder `.git`, or where a file of that name says that it is."""
+    """Return the folder `.git`, or the one to which a file of that name points."""
     folder = os.path.join(top, ".git")
     if os.path.isdir(folder):
         return folder
@@ -145,7 +149,7 @@ def _open_pack(path: str) -> BinaryIO:
 
 
 def _places(stream: BinaryIO) -> Iterator[tuple[bytes, tuple[int, int, bytes]]]:
-    """Each record's address, with the place of its content, its length and its checksum, as far as they can be read."""
+    """Yield each record's address, and the offset, length and checksum of its content, as far as they are readable."""
     if stream.read(len(_MAGIC)) != _MAGIC:
         return
     at, end = len(_MAGIC), stream.seek(0, os.SEEK_END)

@@ -1,8 +1,8 @@
-"""What all job files of a run share, and one of them compiled beside it.
+"""The context that all job files of a run share, and the compilation of one job file in it.
 
-The outcome of a job file is a function of its name, its bytes and the context: of trainc, the options, the form of the
-output, the overlays, and the bytes of every other file of the input. Nothing else enters, least of all other job
-files. What takes two of those to see is seen later, from their outcomes.
+The outcome of a job file is a function of its name, its content and the context: trainc, the options, the form of the
+output, the overlays, and the content of all other files of the input except job files. Problems between two job files
+are found later, from their outcomes.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from trainc.startup.records import dataclass
 
 
 class UnusualError(Exception):
-    """The input is not one whose job files can be compiled apart: it is to be compiled as a whole."""
+    """The job files of the input cannot be compiled separately; the input must be compiled as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What job files share, by name, so that every process can read it for itself.
+    """The names of everything that job files share, so that each process can read it.
 
-    `files` are the input's other files in their order, `-` being `stdin`; `overlays` are files.
+    `files` are the input's other files, in order, where `-` is `stdin`. `overlays` are files.
     """
 
     files: tuple[str, ...]
@@ -55,7 +55,7 @@ class Shared:
 
 
 class Context:
-    """What job files share, read. `digest` stands for all of it but trainc itself."""
+    """Everything that job files share, after reading. `digest` covers all of it except trainc itself."""
 
     def __init__(self, shared: Shared, place: Place) -> None:
         self.options, self._form, self.place = shared.options, shared.form, place
@@ -104,7 +104,7 @@ class Context:
         self.session = Session.of(documents, sources, self.options, catalog, self.place, self._rules)
 
     def compile_file(self, file: str, data: bytes) -> FileOutcome:
-        """What a job file comes to. UnusualError where it is none."""
+        """Compile a job file. Raises UnusualError if it is not one."""
         documents, diagnostics = read_file(data, file, self.options.limits, self._values)
         passed = self._pass(documents)
         session = self._session(file, passed)
@@ -121,7 +121,7 @@ class Context:
         return FileOutcome(counts, keys, tuple(jobs), tuple(diagnostics), uses, passed.runtimes)
 
     def source_of(self, file: str | None, key: Key) -> Source | None:
-        """Where a job has its name: one of a job file, or of what is shared."""
+        """Return the position of a job's name, in a job file or in a shared file."""
         session = self.session
         if file is not None:
             documents, _ = read_file(read_bytes(file, self.options.limits), file, self.options.limits, self._values)
@@ -145,7 +145,7 @@ class Context:
 
 
 def read_bytes(file: str, limits: Limits) -> bytes:
-    """The bytes of a file; UnusualError if they cannot be had."""
+    """Return the content of a file. Raises UnusualError if it cannot be read."""
     try:
         return opening.read_file(file, limits.file_bytes)
     except OSError as error:
@@ -153,6 +153,6 @@ def read_bytes(file: str, limits: Limits) -> bytes:
 
 
 def key_of(job: ValidDocument) -> Key:
-    """What a job is called by."""
+    """Return the namespace and name of a job."""
     metadata = job.data["metadata"]
     return metadata.get("namespace", ""), metadata.get("name", "")

@@ -1,4 +1,4 @@
-"""Digests: what the cache calls things by."""
+"""Digests, which are the keys of the cache."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ SIZE = 32
 
 
 def digest(data: bytes) -> bytes:
-    """The digest of what has one part."""
+    """Return the digest of a single value."""
     return blake2b(data, digest_size=SIZE).digest()
 
 
 def digest_of(*parts: str | bytes) -> bytes:
-    """One digest for a sequence of parts; no two sequences have the same."""
+    """Return the digest of a sequence of parts. Different sequences have different digests."""
     data = [part if isinstance(part, bytes) else part.encode("utf-8", "surrogatepass") for part in parts]
     lengths = ",".join(str(len(part)) for part in data)
     return blake2b(b"".join((lengths.encode(), b":", *data)), digest_size=SIZE).digest()

@@ -1,4 +1,4 @@
-"""What trainc itself is, so that no other trainc's results are taken for its own."""
+"""The identity of this installation of trainc, so that cached results of another one are never used."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from importlib.metadata import PackageNotFoundError, version
 from trainc.batch.digest import digest_of
 from trainc.reading.catalog import catalog_folder
 
-# What reads, renders, merges and checks; where one of them is of another version, its results may be, too.
+# Libraries that read, render, merge and check: another version may produce different results.
 _LIBRARIES = ("PyYAML", "jinja2", "deepmerge", "jsonschema", "ruamel.yaml")
 
 
 def trainc_digest(plugins: Sequence[str] = ()) -> bytes:
-    """A digest of the files of trainc, of its catalog and of the chosen `plugins`, and of what lies beneath them."""
+    """Return a digest of the files of trainc, its catalog and the enabled `plugins`, and of Python and the libraries."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     parts = [sys.version, *(f"{library} {_version(library)}" for library in _LIBRARIES)]
     for root in dict.fromkeys((package, catalog_folder(), *_folders(plugins))):

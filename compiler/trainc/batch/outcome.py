@@ -1,6 +1,6 @@
-"""What compiling one job file came to, and its form as bytes: what a process sends and what the cache keeps.
+"""The outcome of compiling one job file, and its serialized form, which processes exchange and the cache stores.
 
-Every outcome goes through these bytes, wherever it was made, so that none is treated unlike the others.
+Every outcome is serialized and read back, even in a single process, so that all outcomes are treated alike.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class JobOutcome:
-    """A job that was compiled. `text` is its part of the output; `claims` are the Services that it takes."""
+    """A compiled job. `text` is its part of the output, and `claims` are the Services that it uses."""
 
     key: Key
     text: bytes
@@ -45,12 +45,12 @@ class FileOutcome:
 
     @property
     def refused(self) -> bool:
-        """Whether anything is wrong with the file."""
+        """Whether the file has errors."""
         return any(diagnostic.severity == "error" for diagnostic in self.diagnostics)
 
 
 def to_bytes(outcome: FileOutcome) -> bytes:
-    """One line of JSON, then the texts of the jobs."""
+    """Return an outcome as one line of JSON, followed by the texts of the jobs."""
     jobs = [(job.key, len(job.text), job.secrets, [_of_claim(claim) for claim in job.claims]) for job in outcome.jobs]
     diagnostics = [_of_diagnostic(diagnostic) for diagnostic in outcome.diagnostics]
     head = (outcome.documents, outcome.keys, jobs, diagnostics, outcome.uses, outcome.runtimes)
@@ -58,9 +58,9 @@ def to_bytes(outcome: FileOutcome) -> bytes:
 
 
 def from_bytes(data: bytes) -> FileOutcome:
-    """The outcome that `to_bytes` was given."""
+    """Return the outcome that `to_bytes` has serialized."""
     end = data.index(b"\n")
-    # Decoded here, as the library would first guess how bytes are encoded.
+    # Decode first: for bytes, the library would detect the encoding.
     documents, keys, jobs, diagnostics, uses, runtimes = json.loads(data[:end].decode())
     at, outcomes = end + 1, []
     for key, length, secrets, claims in jobs:

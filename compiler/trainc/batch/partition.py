@@ -1,7 +1,7 @@
-"""An input's files, told apart: those that seem to hold TrainJobs and nothing else, and all others.
+"""Divides the files of an input into job files, which seem to contain only TrainJobs, and all others.
 
-This is a guess from the text, made to be cheap: a file that was taken for a job file by mistake is found out when it is
-compiled, and the input is then compiled as a whole; one that was missed is compiled along with what is shared.
+This is a cheap guess from the text. If a file is not a job file after all, compiling it shows that, and the input is
+then compiled as a whole. A job file that was not recognized is compiled together with the shared files.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _JOB_KINDS = {b"TrainJob", b'"TrainJob"', b"'TrainJob'"}
 
 @dataclass(frozen=True, slots=True)
 class JobFile:
-    """A file that seems to hold TrainJobs only; `digest` stands for its name and its bytes."""
+    """A file that seems to contain only TrainJobs. `digest` is that of its name and content."""
 
     file: str
     digest: bytes
@@ -35,7 +35,7 @@ class JobFile:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """The files of an input in their order, and what is wrong with the paths to them."""
+    """The files of an input, in order, and diagnostics about the paths."""
 
     job_files: tuple[JobFile, ...]
     others: tuple[str, ...]
@@ -50,15 +50,15 @@ def partition(  # noqa: PLR0913, PLR0917 - what a request names
     step: Step,
     remembered: Remembered,
 ) -> Partition:
-    """The files that `walk` finds under `paths`. Those of `overlay_files`, by real path, are never job files.
+    """Divide the files that `walk` finds under `paths`. Those in `overlay_files`, by real path, are never job files.
 
-    `step` is told of each file; what is `remembered` of one is the digest that it has as a job file.
+    `step` is called for each file. `remembered` has the digests of unchanged files as job files.
     """
     job_files: list[JobFile] = []
     others: list[str] = []
 
     def digest_job_file(file: str, path: str) -> bytes | None:
-        """The digest of a job file; empty for a file that is passed over."""
+        """Return the digest of a job file; empty for a file that is skipped."""
         data = None if file == STDIN else read_bytes(file, limits)
         if data is not None and walk.skips(file, path, data):
             return b""
@@ -80,12 +80,12 @@ def partition(  # noqa: PLR0913, PLR0917 - what a request names
 
 
 def file_digest(file: str, data: bytes) -> bytes:
-    """What a job file's outcome depends on beside its context."""
+    """Return the digest of everything, apart from the context, on which a job file's outcome depends."""
     return digest(os.fsencode(file) + b"\0" + data)  # No path holds a NUL.
 
 
 def seems_job_file(data: bytes) -> bool:
-    """Whether all kinds at the beginning of a line are TrainJob, and there is one."""
+    """Return whether there is a `kind:` at the beginning of a line, and all of them are TrainJob."""
     if data.count(b"\nkind:") == 1 and b"\nkind: TrainJob\n" in data and not data.startswith(b"kind:"):
-        return True  # What nearly all are, known in a tenth of the time.
+        return True  # A fast path for the common form.
     return _JOB_KINDS.issuperset(kinds) if (kinds := _KIND.findall(data)) else False

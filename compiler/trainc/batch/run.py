@@ -1,7 +1,7 @@
-"""A build of many job files: partition, look up, compile what is missing, and see what takes two jobs to see.
+"""A build of many job files: partition them, look them up in the cache, compile the rest, and check jobs against others.
 
-The result is that of compiling the input as a whole, and wherever that is not certain, nothing is guessed:
-UnusualError sends the caller back to doing just that.
+The result is the same as that of compiling the input as a whole. If that is not certain, UnusualError tells the caller
+to do that instead.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ from trainc.startup.records import dataclass, field
 
 
 class Memory:
-    """What a process that builds the same input again and again keeps from one build for the next."""
+    """What a process that builds the same input repeatedly keeps between builds."""
 
     def __init__(self) -> None:
         self.input, self.output = Remembered(), Remembered()
-        # By the digest of what is shared, and that of the file: those of the last build.
+        # The outcomes of the last build, by the digests of the shared files and of the file.
         self.outcomes: dict[tuple[bytes, bytes], tuple[bytes, FileOutcome]] = {}
 
     def forget(self, paths: Iterable[str]) -> None:
-        """Files that have been written."""
+        """Forget files that have been written."""
         self.input.forget(paths)
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to build: paths as `inputs.read_inputs` has them, and how; `cache` is a folder or None."""
+    """What to build, with paths as in `inputs.read_inputs`, and how. `cache` is a folder or None."""
 
     paths: Sequence[str]
     runtimes: Sequence[str]
@@ -68,7 +68,7 @@ class Request:
 
 
 class JobText(NamedTuple):
-    """A compiled job, the file it was read from, and its part of the output."""
+    """A compiled job, the file from which it was read, and its part of the output."""
 
     namespace: str
     name: str
@@ -81,7 +81,7 @@ class _Job:
     place: Place
     claims: tuple[Claim, ...]
     source: str
-    # None for a job among what is shared.
+    # None for a job in a shared file.
     file: str | None = None
 
 
@@ -101,16 +101,16 @@ class Batch:
     unsaved: OSError | None = None
 
     def texts(self) -> Iterator[JobText]:
-        """Every job that was compiled, by (namespace, name)."""
+        """Yield all compiled jobs, sorted by (namespace, name)."""
         for key in sorted(self.jobs):
             job = self.jobs[key]
             yield JobText(*key, self.spool.read(job.place), job.source)
 
 
 def run_batch(request: Request, spool: Spool, step: Step, place: PlaceFindings, rules: Rules) -> Batch:
-    """Build; `place` and `rules` are those of a Session, `step` is told how far it has come.
+    """Build the request. `place` and `rules` are those of a Session, and `step` is called with the progress.
 
-    UnusualError as the module says.
+    Raises UnusualError if the input has to be compiled as a whole.
     """
     overlay_files = frozenset(os.path.realpath(file) for overlay in request.overlays for file in overlay.resource_files)
     walk = Walk(request.skip, request.options.limits, request.exclude)
@@ -145,7 +145,7 @@ class _Run:
         self._outcomes: dict[tuple[bytes, bytes], tuple[bytes, FileOutcome]] = {}
 
     def shared_jobs(self) -> None:
-        """What concerns all input, and the jobs that stand beside something else."""
+        """Compile the jobs in shared files, and collect the diagnostics of the input as a whole."""
         session, batch = self._context.session, self._batch
         batch.diagnostics += [*session.rules(option_notes(session.options), True), *session.diagnostics()]
         for key, job in zip(self._keys, session.jobs, strict=True):
@@ -156,7 +156,7 @@ class _Run:
                 batch.jobs[key] = _Job(batch.spool.keep(text), tuple(claims_of(compiled.manifests)), compiled.file)
 
     def job_files(self, parts: Partition, step: Step) -> None:
-        """Every job file: out of the cache, or compiled and put there."""
+        """Take each job file's outcome from the cache, or compile the file and cache its outcome."""
         with ExitStack() as stack:
             pack = self._pack()
             if pack is not None:
@@ -183,7 +183,7 @@ class _Run:
             step("compiling", done, total)
 
     def between_jobs(self) -> None:
-        """What takes several jobs to see. What only the whole input can explain is left to it."""
+        """Check jobs against each other. Raises UnusualError if only the whole input can explain a problem."""
         context, batch = self._context, self._batch
         if self._read > self._request.options.limits.documents or any(
             d.code == "TooManyDocuments" for d in batch.diagnostics

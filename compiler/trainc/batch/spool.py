@@ -1,4 +1,4 @@
-"""Bytes put aside until they are wanted: in memory while they are few, and in a temporary file beyond."""
+"""A spool that stores bytes for later: in memory up to a limit, and in a temporary file beyond it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _IN_MEMORY = 32_000_000
 
 
 class Place(NamedTuple):
-    """Where something lies in a spool, and how long it is, in bytes."""
+    """The offset and length, in bytes, of an entry of a spool."""
 
     at: int
     length: int
 
 
 class Spool:
-    """Keeps bytes in the order in which they come, and gives them back in any."""
+    """Stores bytes in order of arrival, and returns them in any order."""
 
     def __init__(self) -> None:
         self._file: IO[bytes] = BytesIO()
@@ -26,7 +26,7 @@ class Spool:
         self._at_end = True
 
     def keep(self, data: bytes) -> Place:
-        """Put `data` aside."""
+        """Store `data` and return its place."""
         if self._in_memory and self._end + len(data) > _IN_MEMORY:
             self._to_disk()
         if not self._at_end:
@@ -38,13 +38,13 @@ class Spool:
         return place
 
     def read(self, place: Place) -> bytes:
-        """What was put aside there."""
+        """Return the data at a place."""
         self._at_end = False
         self._file.seek(place.at)
         return self._file.read(place.length)
 
     def close(self) -> None:
-        """Give up what is kept."""
+        """Delete all data."""
         self._file.close()
 
     def _to_disk(self) -> None:

@@ -1,4 +1,4 @@
-"""Job files compiled, one after the other or in several processes: each comes back as bytes, with what it depended on."""
+"""Compiles job files, one after another or in several processes, to serialized outcomes with their digests."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ if TYPE_CHECKING:
 
     from trainc.pipeline.session import Place
 
-# Below this many files per process, starting one takes longer than it saves.
+# With fewer files per process, starting one takes longer than it saves.
 _WORTH_A_PROCESS = 100
 _CHUNK = 32
 _SAFE_PATH = "PYTHONSAFEPATH"
 
-# The name of a file, the digest of the bytes that were compiled, and the outcome.
+# The name of a file, the digest of the compiled content, and the serialized outcome.
 Made = tuple[str, bytes, bytes]
 
 
 def compile_files(
     files: Sequence[str], shared: Shared, context: Context, processes: int, method: str | None = None
 ) -> Iterator[Made]:
-    """Every file's outcome, in order. UnusualError where one is no job file, or the input has changed meanwhile.
+    """Yield the outcomes of all files, in order.
 
-    `method` is how processes are started, by default as Python does on the platform.
+    `method` is the start method of processes; by default the platform's. Raises UnusualError if a file is not a job file,
+    or if the input has changed in the meantime.
     """
     processes = min(processes, len(files) // _WORTH_A_PROCESS)
     if processes < 2:
@@ -58,7 +59,7 @@ def _spread(
 
 @contextmanager
 def _safe_path() -> Iterator[None]:
-    """Python starts what its processes need with `python -c`, which would look for modules in the current folder first."""
+    """Set PYTHONSAFEPATH: multiprocessing runs `python -c`, which would import modules from the current folder first."""
     before = os.environ.get(_SAFE_PATH)
     os.environ[_SAFE_PATH] = "1"
     try:
@@ -76,13 +77,13 @@ def _start_context(method: str | None) -> BaseContext:
 
 
 class _Prepared:
-    """What a worker process has read, the one thing that outlives a task in it; None if it is not what its parent read."""
+    """The context of a worker process, which outlives its tasks; None if it differs from that of its parent."""
 
     context: Context | None = None
 
 
 def _prepare(shared: Shared, digest: bytes, place: Place) -> None:
-    """Begin a worker process. Ctrl-C is for its parent, which stops it."""
+    """Initialize a worker process. It ignores Ctrl-C; its parent handles that and stops it."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,1 +1,1 @@
-"""Manifests to files: admission defaults and rules, GitOps shaping, order, deterministic YAML."""
+"""From manifests to text: GitOps shaping, Secrets, delivery annotations, order, and deterministic YAML."""

@@ -1,4 +1,4 @@
-"""Delivery: the annotations by which a GitOps tool applies a job's objects in order and without harm."""
+"""Delivery: the annotations with which a GitOps tool applies a job's objects safely and in order."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["deliver"]
 
 
 def deliver(manifests: Sequence[Manifest], options: Options) -> tuple[list[Manifest], list[About]]:
-    """A job's objects as the tool wants them, and findings about them.
+    """Return a job's objects with the annotations of the delivery tool, and findings about them.
 
-    An annotation that the TrainJob's author has written stays. kubectl needs none: it applies in the order written.
+    Annotations that the user has set are kept. kubectl needs none, because it applies objects in the given order.
     """
     if options.delivery == "argocd":
         return for_argocd(manifests, options.sync_options), []
@@ -28,21 +28,21 @@ def deliver(manifests: Sequence[Manifest], options: Options) -> tuple[list[Manif
     return list(manifests), []
 
 
-# Annotations of a whole object, added without touching what its author wrote.
+# Annotations of a whole object, added without changing those of the user.
 
 
-# An object's label, as diagnostics write it, and a finding about it.
+# An object's label, as in diagnostics, and a finding about the object.
 About: TypeAlias = tuple[str, Finding]
 
 
 def annotations_of(manifest: Manifest) -> Mapping[str, str]:
-    """The object's annotations, empty where it has none."""
+    """Return the object's annotations, or an empty mapping."""
     found: Mapping[str, str] = manifest["metadata"].get("annotations") or {}
     return found
 
 
 def with_annotations(manifest: Manifest, added: Mapping[str, str]) -> Manifest:
-    """The object with annotations added; one that it has already is kept as it is."""
+    """Return the object with annotations added. Existing ones are not changed."""
     if not added:
         return manifest
     return {
@@ -51,16 +51,16 @@ def with_annotations(manifest: Manifest, added: Mapping[str, str]) -> Manifest:
     }
 
 
-# Argo CD: sync waves, so that what pods mount and their gang are there first, and the sync options of one's choice.
+# Argo CD: sync waves, so that the PodGroup and everything that pods mount exist first, and the chosen sync options.
 #
-# Inside a wave Argo CD orders by kind, and takes all custom kinds for one: PodGroup and JobSet of one name would have no
-# order. The next wave starts when the last one is healthy (argo-cd docs/user-guide/sync-waves.md).
+# Inside a wave Argo CD orders objects by kind, but does not distinguish custom kinds: a PodGroup and a JobSet with the
+# same name would have no order. A wave starts when the previous one is healthy (argo-cd docs/user-guide/sync-waves.md).
 
 
 _WAVE = "argocd.argoproj.io/sync-wave"
 _OPTIONS = "argocd.argoproj.io/sync-options"
 _HOOK = "argocd.argoproj.io/hook"
-# Relative to the JobSet's wave, which is 0 unless the TrainJob names another.
+# Relative to the JobSet's wave, which is 0 unless the TrainJob sets another one.
 _WAVES = {
     "SSHKey": -3,
     "ExternalSecret": -2,
@@ -74,7 +74,7 @@ _HOOK_WAVE = -5
 
 
 def for_argocd(manifests: Sequence[Manifest], chosen: Sequence[str]) -> list[Manifest]:
-    """The objects with waves and sync options."""
+    """Return the objects with waves and sync options."""
     base = next((_wave(m) for m in manifests if m["kind"] == "JobSet"), 0)
     options = [option for option in sync_options_of("argocd") if option.name in chosen] if chosen else []
     return [_in_waves(manifest, base, options) for manifest in manifests]
@@ -102,7 +102,7 @@ def _in_waves(manifest: Manifest, base: int, options: Sequence[SyncOption]) -> M
 
 
 def _with_option(manifest: Manifest, key: str, value: str) -> Manifest:
-    """One annotation holds all options; what the author says about the same one stands."""
+    """Return the object with an option added to the annotation that lists all options; the user's value is kept."""
     written = [text.strip() for text in annotations_of(manifest).get(key, "").split(",") if text.strip()]
     if value.partition("=")[0] in {text.partition("=")[0] for text in written}:
         return manifest
@@ -111,14 +111,14 @@ def _with_option(manifest: Manifest, key: str, value: str) -> Manifest:
     return {**manifest, "metadata": {**metadata, "annotations": joined}}
 
 
-# Flux CD: no waves, but two dangers to keep away from a job: variable substitution and forced re-creation.
+# Flux CD: it has no waves, but jobs need protection from variable substitution and forced re-creation.
 #
 # Flux applies a Kustomization's objects together, in its own order of kinds, and orders whole Kustomizations by
 # `dependsOn` (fluxcd/kustomize-controller docs/spec/v1/kustomizations.md).
 
 
 def for_flux(manifests: Sequence[Manifest], chosen: Sequence[str]) -> list[Manifest]:
-    """The objects with the chosen options; those with `${VAR}` in them are exempt from substitution."""
+    """Return the objects with the chosen options; those that contain `${VAR}` are exempted from substitution."""
     return [_exempt(manifest, chosen) for manifest in manifests]
 
 
@@ -133,23 +133,22 @@ def _exempt(manifest: Manifest, chosen: Sequence[str]) -> Manifest:
     return with_annotations(manifest, added)
 
 
-# Flux's variable substitution: once a Kustomization substitutes anything, every `${VAR}` it does not know becomes "".
-#
-# Training commands are full of them.
+# Flux's variable substitution: if a Kustomization substitutes anything, each unknown `${VAR}` becomes "". Training
+# commands often contain such variables.
 
 
 SUBSTITUTE = "kustomize.toolkit.fluxcd.io/substitute"
-# `$${VAR}` is escaped already. The name ends where a default or an operation on it begins.
+# `$${VAR}` is already escaped. The name ends before a default or another operation.
 _VARIABLE = pattern(r"(?<!\$)\$\{(\w+)")
 
 
 def variables_of(manifest: Manifest) -> list[str]:
-    """Names of the variables that substitution would replace, in the order they occur."""
+    """Return the names of the variables that substitution would replace, in order of occurrence."""
     return list(dict.fromkeys(name for text in _texts(manifest) for name in _VARIABLE.findall(text)))
 
 
 def substitution_findings(manifests: Sequence[Manifest]) -> Iterator[About]:
-    """What was done about variables in each object, or what the author's own annotation will do to them."""
+    """Yield findings about the variables in each object: that it is exempted, or that the user's annotation is not."""
     for manifest in manifests:
         names = variables_of(manifest)
         if names:
@@ -181,7 +180,7 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(item)
 
 
-# The order in which objects are applied: what provides Secrets, what pods mount, their gang, and the job itself.
+# The order in which objects are applied: providers of Secrets, objects that pods mount, PodGroups, and the JobSet.
 
 
 _KINDS = (
@@ -201,5 +200,5 @@ _RANK = {kind: rank for rank, kind in enumerate(_KINDS)}
 
 
 def in_apply_order(manifests: Iterable[Manifest]) -> list[Manifest]:
-    """By kind, then by API group and name."""
+    """Return the objects sorted by kind, in the order of application, then by API group and name."""
     return sorted(manifests, key=lambda m: (_RANK.get(m["kind"], len(_KINDS)), m["apiVersion"], m["metadata"]["name"]))

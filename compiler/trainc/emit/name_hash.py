@@ -1,6 +1,6 @@
-"""The content hash of a job's name: a changed job is a new object, an unchanged one is untouched.
+"""The content hash in a job's name, with which a changed job is a new object.
 
-Almost nothing in a JobSet may change once it exists, so that a change has to come under a new name.
+Almost all fields of an existing JobSet are immutable, so a changed job needs a new name.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from trainc.api.documents import Manifest
 
-# Kubernetes' own choice for generated names: no vowels, so no words, and nothing that is read as something else
+# The alphabet of Kubernetes' generated names: without vowels, so that no words occur, and without ambiguous characters
 # (kubernetes/apimachinery pkg/util/rand).
 ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 LENGTH = 6
@@ -22,10 +22,10 @@ _MUTABLE_SPEC = ("suspend", "ttlSecondsAfterFinished")
 
 
 def name_hash(manifests: Iterable[Manifest]) -> str:
-    """The suffix for the name of the job that has these objects under its plain name: `-` and six characters.
+    """Return the suffix of the job's name, `-` and six characters, from the objects built under its plain name.
 
-    What an update may change in place does not count, nor does a hook, which has run before the job begins. The order
-    of the objects counts as little as that of their keys.
+    The hash does not depend on fields that can be updated in place, on hooks, which run before the job starts, or on the
+    order of objects and keys.
     """
     texts = sorted(_canonical(_immutable(m)) for m in manifests if not _is_hook(m))
     number = int.from_bytes(hashlib.sha256("\n".join(texts).encode()).digest(), "big")

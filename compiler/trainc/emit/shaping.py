@@ -1,4 +1,4 @@
-"""GitOps shaping: what the TrainJob alone carries moves to the objects that will exist in the cluster without it."""
+"""GitOps shaping: moves settings that only the TrainJob has to the objects, because it is not in the cluster itself."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ Shaped: TypeAlias = tuple[list[Manifest], list[Finding]]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """`id` is the deviation's (ir.deviations); `apply` returns new objects and changes none it was given."""
+    """A deviation that changes objects, by its id in `ir.deviations`. `apply` returns new objects."""
 
     id: str
     apply: Callable[[TrainJob, Info, list[Manifest]], Shaped]
 
 
 def on_jobset(manifests: list[Manifest], change: Callable[[Manifest], Manifest]) -> list[Manifest]:
-    """The objects with `change` applied to the JobSet."""
+    """Return the objects with `change` applied to the JobSet."""
     return [change(manifest) if manifest["kind"] == "JobSet" else manifest for manifest in manifests]
 
 
 def with_spec(jobset: Manifest, **fields: Any) -> Manifest:
-    """The JobSet with fields of its spec set."""
+    """Return the JobSet with fields of its spec set."""
     return {**jobset, "spec": {**jobset["spec"], **fields}}
 
 
-# The TrainJob's labels and annotations, moved to the JobSet: Kueue's queue above all.
+# The TrainJob's labels and annotations, such as Kueue's queue, are moved to the JobSet.
 #
-# In a cluster Kueue reads them from the TrainJob, and the controller copies none of them to the JobSet
-# (kubeflow/trainer pkg/runtime/core/trainingruntime.go builds its metadata from template and patches alone).
+# In a cluster Kueue reads them from the TrainJob, and the controller does not copy them to the JobSet: kubeflow/trainer
+# pkg/runtime/core/trainingruntime.go builds the JobSet's metadata only from the template and patches.
 
 
 def move_metadata(job: TrainJob, info: Info, manifests: list[Manifest]) -> Shaped:
-    """The TrainJob's metadata wins over the runtime's template; what its own patches say of the JobSet stays."""
+    """Move the TrainJob's metadata, which overrides the runtime's template but not the TrainJob's own patches."""
     findings: list[Finding] = []
     for field, own in (("labels", job.labels), ("annotations", job.annotations)):
         if not own:
@@ -57,7 +57,7 @@ def move_metadata(job: TrainJob, info: Info, manifests: list[Manifest]) -> Shape
 
 
 def _patched_keys(job: TrainJob, field: str) -> set[str]:
-    """Keys that the TrainJob itself has set on the JobSet, in its spec or in a patch."""
+    """Return the keys that the TrainJob itself sets on the JobSet, in its spec or in a patch."""
     if field == "labels":
         return {*job.spec_labels, *(key for patch in job.patches for key in patch.labels)}
     return {*job.spec_annotations, *(key for patch in job.patches for key in patch.annotations)}
@@ -95,11 +95,11 @@ def _left_behind(field: str, own: Mapping[str, str], before: Mapping[str, str], 
 METADATA = Shape("metadata-moves-to-jobset", move_metadata)
 
 
-# `managedBy` for MultiKueue, moved to the JobSet: the object that is dispatched to another cluster.
+# `managedBy` for MultiKueue is moved to the JobSet, which is the object that MultiKueue dispatches to another cluster.
 
 
 def move_managed_by(job: TrainJob, info: Info, manifests: list[Manifest]) -> Shaped:
-    """Trainer's own controller is no value for a JobSet, so that only MultiKueue's moves."""
+    """Move `managedBy` if it is MultiKueue's. Trainer's own controller is not a valid value for a JobSet."""
     if job.managed_by != names.MULTIKUEUE_MANAGED_BY:
         return manifests, []
     return on_jobset(manifests, lambda jobset: with_spec(jobset, managedBy=job.managed_by)), []
@@ -108,7 +108,7 @@ def move_managed_by(job: TrainJob, info: Info, manifests: list[Manifest]) -> Sha
 MANAGED_BY = Shape("managed-by-moves-to-jobset", move_managed_by)
 
 
-# `activeDeadlineSeconds`, moved to the trainer's Job: Trainer's controller enforces it, and will not be there.
+# `activeDeadlineSeconds` is moved to the trainer's Job, because Trainer's controller, which enforces it, does not run.
 #
 # Source: kubeflow/trainer pkg/controller/trainjob_controller.go v2.3.0 (the TrainJob's deadline).
 
@@ -117,7 +117,7 @@ _PATH = ("spec", "activeDeadlineSeconds")
 
 
 def move_deadline(job: TrainJob, info: Info, manifests: list[Manifest]) -> Shaped:
-    """The trainer's Job gets the deadline, whatever the runtime's template had."""
+    """Set the deadline on the trainer's Job, in place of the template's."""
     seconds = job.active_deadline_seconds
     if not seconds:
         return manifests, []
@@ -159,11 +159,11 @@ _DROPPED = Finding(
 DEADLINE = Shape("deadline-moves-to-trainer", move_deadline)
 
 
-# No `suspend` beside a Kueue queue label: Kueue sets the field itself, and git would set it back.
+# `suspend` is removed if there is a Kueue queue label: Kueue sets the field itself, and git would reset it.
 
 
 def leave_suspend_to_kueue(job: TrainJob, info: Info, manifests: list[Manifest]) -> Shaped:
-    """A TrainJob that asks to be suspended is told that the queue decides."""
+    """Remove `suspend` from a queued JobSet, and report it if the TrainJob sets the field."""
     queued = any(names.QUEUE_LABEL in _labels(m) for m in manifests if m["kind"] == "JobSet")
     if not queued:
         return manifests, []
@@ -190,7 +190,7 @@ _FIGHTS_KUEUE = Finding(
 SUSPEND = Shape("no-suspend-beside-queue", leave_suspend_to_kueue)
 
 
-# Order matters once: a queue label has to reach the JobSet before `suspend` is judged by it.
+# METADATA must come before SUSPEND, which depends on the queue label.
 SHAPES: tuple[Shape, ...] = (METADATA, MANAGED_BY, DEADLINE, SUSPEND)
 
 Observer: TypeAlias = Callable[[str, list[Manifest]], None]
@@ -199,9 +199,9 @@ Observer: TypeAlias = Callable[[str, list[Manifest]], None]
 def shape(
     job: TrainJob, info: Info, manifests: Sequence[Manifest], observe: Observer | None = None
 ) -> tuple[list[Manifest], list[Finding]]:
-    """The objects of a job with every deviation of `gitops` that concerns objects applied, and the findings.
+    """Apply all deviations of `gitops` that change objects, and return the objects and findings.
 
-    `observe(deviation, objects)` is called for each one that changed something.
+    `observe(deviation, objects)` is called for each deviation that changed something.
     """
     shaped = list(manifests)
     findings: list[Finding] = []

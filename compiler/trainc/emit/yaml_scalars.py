@@ -1,7 +1,7 @@
-"""Scalars to YAML text that YAML 1.1, YAML 1.2 and kubectl all read as the same value.
+"""Scalars as YAML text that YAML 1.1, YAML 1.2 and kubectl all read as the same value.
 
-A string is written bare only where its form is known to be harmless; all else is quoted. The tables are our own, not
-Python's Unicode data, so that every version of Python writes the same bytes.
+A string is written without quotes only if its form is known to be safe. The tables here replace Python's Unicode data,
+so that all versions of Python write the same bytes.
 """
 
 from __future__ import annotations
@@ -23,16 +23,19 @@ _VISIBLE = (
 _WORDS = frozenset(("y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf", "infinity"))
 
 
-# Compiled when a text that is not ASCII asks for it: that takes longer than to write a job.
+# Compiled on the first text that is not ASCII, because compiling it takes longer than writing a job.
 _INVISIBLE = pattern(f"[^ -~{_VISIBLE}]")
 _LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _STARTS = _LETTERS | frozenset("_/$(")
-# Of quantities; no dialect has numbers that end so.
+# Suffixes of quantities. No YAML dialect has numbers that end with one.
 _SUFFIXES = frozenset(("m", "k", "M", "G", "T", "P", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"))
 
 
 def inline(text: str) -> str:
-    """A string on one line: bare where that is safe, in double quotes elsewhere. ValueError for half a surrogate pair."""
+    """Return a string on one line, without quotes if that is safe, else in double quotes.
+
+    Raises ValueError for half a surrogate pair.
+    """
     if text and _is_visible(text) and _is_bare(text):
         return text
     escaped = text.translate(_SHORT_ESCAPES)
@@ -46,7 +49,7 @@ def _is_visible(text: str) -> bool:
 
 
 def _is_bare(text: str) -> bool:
-    """Whether visible text is a string as it stands: words that no dialect knows, or a quantity."""
+    """Return whether visible text without quotes is a string in all dialects: ordinary words, or a quantity."""
     first = text[0]
     if first in "0123456789":
         return _is_quantity(text)
@@ -67,7 +70,7 @@ def _is_quantity(text: str) -> bool:
 
 
 def literal(text: str, indent: str) -> str | None:
-    """A string of several lines as a block after `|`, its lines behind `indent`; None where a block cannot hold it."""
+    """Return a string of several lines as a `|` block, indented by `indent`; None if a block cannot represent it."""
     if not _is_visible(text.replace("\n", "").replace("\t", "")) or not text.strip("\n"):
         return None
     lines = text.split("\n")
@@ -82,7 +85,7 @@ def literal(text: str, indent: str) -> str | None:
 
 
 def atom(value: object) -> str:
-    """A number, a boolean or null. ValueError for what YAML's readers do not agree on."""
+    """Return a number, a boolean or null as text. Raises ValueError for values that YAML readers do not agree on."""
     if value is None:
         return "null"
     if value is True or value is False:
@@ -93,7 +96,7 @@ def atom(value: object) -> str:
         mantissa, _, exponent = float.__repr__(value).partition("e")
         if not exponent:
             return mantissa
-        return f"{mantissa if '.' in mantissa else mantissa + '.0'}e{exponent}"  # YAML 1.1 wants the point.
+        return f"{mantissa if '.' in mantissa else mantissa + '.0'}e{exponent}"  # YAML 1.1 requires the point.
     raise ValueError(f"{value!r} of type {type(value).__name__} cannot be part of a manifest")
 
 

@@ -1,4 +1,4 @@
-"""Manifests to text, the last stage: the same manifests give the same bytes everywhere, and every reader the same values.
+"""Manifests to text, the last stage: equal manifests give equal bytes, which all YAML readers read as the same values.
 
 Block style, two spaces, list dashes in the column of their key as kustomize and kubectl write them, line feeds, no
 folding. Keys come in the order of `key_order`, strings in the form of `yaml_scalars`.
@@ -12,14 +12,14 @@ from typing import Any, Literal, TypeAlias
 
 from trainc.emit.yaml_scalars import atom, inline, literal
 
-# A reader looks 1,024 characters ahead for the colon after a key; a longer one is announced by `?`.
+# YAML readers look 1,024 characters ahead for the colon after a key; a longer key is preceded by `?`.
 _LONGEST_KEY = 1000
 _LONGEST_KNOWN = 200
 _LISTS = (list, tuple)
 
 
 def dump_yaml(manifests: Iterable[Mapping[str, Any]]) -> str:
-    """One YAML document per manifest, with `---` between them. ValueError for what YAML cannot hold."""
+    """Return one YAML document per manifest, with `---` between them. Raises ValueError for what YAML cannot represent."""
     return "---\n".join(map(_document, manifests))
 
 
@@ -79,7 +79,7 @@ def _entries(keys: tuple[str, ...], first: tuple[str, ...]) -> tuple[tuple[str, 
 
 @lru_cache(maxsize=20_000)  # Values repeat a lot, from job to job too.
 def _known(text: str) -> str | None:
-    """A string on one line; None where a block may be better, which depends on the indent."""
+    """Return a string on one line, or None if a block may be better, which depends on the indent."""
     return None if "\n" in text else inline(text)
 
 
@@ -95,7 +95,7 @@ def _leaf(value: object, indent: str) -> str:
     return "[]" if isinstance(value, _LISTS) else atom(value)
 
 
-# The order of a manifest's keys, whichever order its input had.
+# The order of a manifest's keys, independent of the order in its input.
 #
 # - at the top: apiVersion, kind, metadata;
 # - in `metadata`: name, namespace, labels, annotations;
@@ -110,26 +110,26 @@ ELSEWHERE = ("name",)
 
 
 def leading(key: str) -> tuple[str, ...]:
-    """The keys that come first in the mapping that stands under `key`."""
+    """Return the keys that come first in the mapping under `key`."""
     return _METADATA if key == "metadata" else ELSEWHERE
 
 
 @lru_cache(maxsize=4096)  # The mappings of one job have the keys of those of the next.
 def in_order(keys: tuple[str, ...], first: tuple[str, ...]) -> tuple[str, ...]:
-    """The keys of a mapping, those of `first` in front. ValueError if one is no string."""
+    """Return the sorted keys of a mapping, with those in `first` in front. Raises ValueError if one is not a string."""
     if not all(isinstance(key, str) for key in keys):
         raise ValueError("a manifest's keys are all strings")
     return (*(key for key in first if key in keys), *sorted(key for key in keys if key not in first))
 
 
 def ordered(value: Any, first: tuple[str, ...] = ELSEWHERE) -> Any:
-    """A copy of `value` with the keys of every mapping in order. ValueError as in `in_order`."""
+    """Return a copy of `value` with the keys of all mappings in order. Raises ValueError like `in_order`."""
     if isinstance(value, dict):
         return {key: ordered(value[key], leading(key)) for key in in_order(tuple(value), first)}
     return [ordered(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-# Jobs' manifests as one stream: the text of each job by itself, so that no two need be in memory at once.
+# All jobs' manifests as one stream, written job by job, so that only one job is in memory at a time.
 
 
 Form: TypeAlias = Literal["yaml", "json"]
@@ -139,14 +139,14 @@ _LIST_HEAD = b'{\n  "apiVersion": "v1",\n  "kind": "List",\n  "items": ['
 
 
 def text_of(manifests: Sequence[Mapping[str, Any]], form: Form) -> bytes:
-    """What one job contributes to a stream; nothing where it has no manifests. ValueError for what no text can hold."""
+    """Return one job's part of a stream; empty if it has no manifests. Raises ValueError for what cannot be written."""
     if form == "yaml":
         return dump_yaml(manifests).encode()
     return ",\n".join(map(_item, manifests)).encode()
 
 
 def joined(texts: Iterable[bytes], form: Form) -> Iterator[bytes]:
-    """The stream in pieces: YAML documents with `---` between them, or one v1 List in JSON."""
+    """Yield the pieces of the stream: YAML documents with `---` between them, or one v1 List in JSON."""
     contents = (text for text in texts if text)
     if form == "yaml":
         yield next(contents, b"")
@@ -164,7 +164,7 @@ def joined(texts: Iterable[bytes], form: Form) -> Iterator[bytes]:
 
 
 def dump_json(manifests: Iterable[Mapping[str, Any]]) -> str:
-    """All manifests as one JSON document, a v1 List, keys in the order of the YAML."""
+    """Return all manifests as one JSON document, a v1 List, with the keys in the order of the YAML."""
     return b"".join(joined((text_of([manifest], "json") for manifest in manifests), "json")).decode()
 
 

@@ -1,1 +1,1 @@
-"""The output folder: one file per TrainJob, and which of its files are trainc's to replace or remove."""
+"""The output folder: one file per TrainJob, and which of its files trainc may replace or remove."""

@@ -1,7 +1,7 @@
-"""What an output folder holds and shall hold: the plan of a build, and carrying it out.
+"""The output folder: plans the changes of a build, and applies them.
 
-Only files that trainc wrote are ever replaced or removed. The folder `.trainc` is there only while a build runs, and
-nothing in it ends in .yaml, .yml or .json, so that no GitOps tool applies it.
+Only files that trainc wrote are ever replaced or removed. The folder `.trainc` exists only during a build, and contains
+no .yaml, .yml or .json files, so that no GitOps tool applies them.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ __all__ = ["STATE_FOLDER", "Plan", "apply_plan", "file_name", "first_line", "pla
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The difference between a folder and what shall be in it. Paths are relative, with forward slashes.
+    """The difference between a folder and its wanted content. Paths are relative, with forward slashes.
 
-    `old` and `new` hold the text of each file that changes; None means that there is no such file. `kept` are files of
-    other jobs, which a build of some jobs leaves alone. `interrupted` says that an earlier build was not completed,
-    which writing completes; `contended` that all that is refused may be the files of another build, which is writing
-    them just now.
+    - `old` and `new` have the text of each file that changes; None means that the file does not exist.
+    - `kept` are files of other jobs, which a build of some jobs does not change.
+    - `interrupted` is true if an earlier build was not completed; writing completes it.
+    - `contended` is true if all refused files may belong to another build that is being written at the moment.
     """
 
     folder: str
@@ -59,20 +59,20 @@ class Plan:
 
     @property
     def changes(self) -> bool:
-        """Whether any file differs."""
+        """Whether any file changes."""
         return bool(self.new)
 
     def described(self) -> Iterator[tuple[str, str]]:
-        """(verb, path) of each change: created, changed or removed."""
+        """Yield (verb, path) for each change, where the verb is created, changed or removed."""
         for path, text in self.new.items():
             yield "removed" if text is None else ("created" if self.old[path] is None else "changed"), path
 
 
 def plan(folder: str, wanted: Mapping[str, str], *, prune: bool, remembered: Remembered | None = None) -> Plan:
-    """Compare `folder` with the texts it shall hold, by relative path. Reads, and writes nothing.
+    """Compare `folder` with its wanted texts, by relative path, without writing anything.
 
-    With `prune`, files of trainc's that no text is wanted for go; without it they are kept. What is `remembered` of a
-    file that has not changed is the text in it.
+    With `prune`, other files of trainc's are removed; without it they are kept. `remembered` has the texts of unchanged
+    files.
     """
     state = os.path.join(folder, STATE_FOLDER)
     if os.path.islink(state):
@@ -104,9 +104,9 @@ def plan(folder: str, wanted: Mapping[str, str], *, prune: bool, remembered: Rem
 
 
 def apply_plan(planned: Plan) -> Plan:
-    """Write everything that is planned or nothing of it, one process at a time; the plan as it was carried out.
+    """Write all planned changes or none, one process at a time, and return the plan that was carried out.
 
-    That is another plan where another process has written meanwhile, and a refused one where something is in the way.
+    It differs from `planned` if another process has written in the meantime, and is refused if there is an obstacle.
     """
     folder = planned.folder
     if planned.refused and not planned.contended:
@@ -128,7 +128,7 @@ def apply_plan(planned: Plan) -> Plan:
 
 
 def _current(folder: str, path: str) -> tuple[str | None, str]:
-    """The text at a path, and what keeps trainc from replacing it whoever wrote it."""
+    """Return the text at a path, and the reason why trainc cannot replace it, whichever tool wrote it."""
     if not can_be_owned(path):
         return None, "is not a valid name for an output file"
     if not stays_inside(folder, path):
@@ -149,13 +149,13 @@ def _current(folder: str, path: str) -> tuple[str | None, str]:
 
 
 def _text(folder: str, path: str) -> str | None:
-    """The text at a path; None where something is in the way."""
+    """Return the text at a path, or None if it cannot be read."""
     current, obstacle = _current(folder, path)
     return None if obstacle else current
 
 
 def _remove_created(folder: str, existed: bool) -> None:
-    """Remove the folders of a build that has written nothing."""
+    """Remove the folders that a build created without writing anything."""
     with suppress(OSError):
         os.rmdir(os.path.join(folder, STATE_FOLDER))
         if not existed:
@@ -187,7 +187,7 @@ def _damaged_journal(folder: str) -> Diagnostic:
     return Diagnostic("InterruptedBuild", "error", message, hint=hint)
 
 
-# One build at a time in an output folder: a lock that ends with the process that holds it, killed or not.
+# One build at a time in an output folder: a lock that is released when its process ends, even if it is killed.
 
 
 _LOCK = "lock"
@@ -195,9 +195,9 @@ _LOCK = "lock"
 
 @contextmanager
 def locked(state: str) -> Iterator[None]:
-    """Wait until no other process holds the lock in the folder `state`, which is made if need be, and hold it.
+    """Wait for the lock in the folder `state`, which is created if necessary, and hold it.
 
-    The file is removed at the end. Where there are no POSIX locks, nothing keeps two builds apart.
+    The lock file is removed at the end. On platforms without POSIX locks, concurrent builds are not prevented.
     """
     try:
         import fcntl
@@ -215,7 +215,7 @@ def locked(state: str) -> Iterator[None]:
         except BaseException:
             os.close(descriptor)
             raise
-        os.close(descriptor)  # Whoever held it has removed the file; another one may be there by now.
+        os.close(descriptor)  # The previous holder has removed the file; there may be a new one by now.
     try:
         yield
     finally:
@@ -226,7 +226,7 @@ def locked(state: str) -> Iterator[None]:
 def _open_lock(path: str) -> int:
     while True:
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        # A build that failed may have removed the folder, being empty, before the file is there.
+        # A failed build may remove the empty folder before the file is created.
         with suppress(FileNotFoundError):
             return os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
 

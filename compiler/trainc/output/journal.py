@@ -1,7 +1,7 @@
-"""All of a build or nothing of it: texts are staged beside the output, and one rename decides.
+"""Atomic writes of a whole build: texts are staged next to the output, and a single rename commits them.
 
-Before that rename the old output stands untouched; after it the new one is as good as written, and whoever comes next
-moves into place what is still staged. A journal that git or a stranger brought can name files of its folder only.
+Before that rename the old output is unchanged. After it the new one is committed, and the next process moves remaining
+staged files into place. A journal can refer only to files of its own folder, even if it comes from git.
 """
 
 # os.path, not pathlib: it starts faster.
@@ -30,19 +30,19 @@ _REMOVED = "-"
 
 
 class DamagedJournalError(Exception):
-    """The journal is none that trainc wrote."""
+    """The journal was not written by trainc."""
 
 
 def is_interrupted(folder: str) -> bool:
-    """Whether a build into `folder` was decided and not completed."""
+    """Return whether a build into `folder` was committed but not completed."""
     return os.path.lexists(_journal(folder))
 
 
 def replace_all(folder: str, new: Mapping[str, str | None]) -> None:
-    """Write each text of `new` to its relative path, None removing the file; the list of 0.1.0 goes.
+    """Write each text of `new` to its relative path, or remove the file if it is None, and remove the list of 0.1.0.
 
-    The caller holds the folder's lock. OSError leaves the folder as it was, except after the decision, when only the
-    names of files change: then it is interrupted.
+    The caller must hold the folder's lock. Raises OSError, which leaves the folder unchanged before the commit. After it
+    only renames remain; if one fails, the build is interrupted.
     """
     made: list[str] = []
     try:
@@ -57,7 +57,10 @@ def replace_all(folder: str, new: Mapping[str, str | None]) -> None:
 
 
 def complete(folder: str) -> None:
-    """Move into place what is staged, if a build was interrupted. DamagedJournalError, and nothing done, if it cannot be."""
+    """Move staged files into place if a build was interrupted.
+
+    Raises DamagedJournalError, and does nothing, if the journal is damaged.
+    """
     if not is_interrupted(folder):
         return
     for number, path in _entries(folder):
@@ -76,10 +79,10 @@ def complete(folder: str) -> None:
 
 
 def _stage(folder: str, new: Mapping[str, str | None], made: list[str]) -> None:
-    """Everything that takes room on the disk; `made` collects the folders that are made for it."""
-    _discard(folder)  # Of a build that was killed before its decision.
+    """Write everything that needs disk space. `made` collects the created folders."""
+    _discard(folder)  # Files of a build that was killed before its commit.
     os.mkdir(_staged(folder))
-    # git should not see a build that is under way.
+    # Hide a build in progress from git.
     with open(_ignoring(folder), "w", encoding="utf-8") as stream:
         stream.write("*\n")
     lines = [_HEAD]
@@ -111,7 +114,7 @@ def _entries(folder: str) -> list[tuple[str, str]]:
 
 
 def _is_safe(folder: str, number: str, path: str, listed: frozenset[str]) -> bool:
-    """Whether an entry replaces or removes nothing but files of trainc's, by files of trainc's."""
+    """Return whether an entry only replaces or removes files of trainc's, with files of trainc's."""
     if not can_be_owned(path) or not stays_inside(folder, path):
         return False
     staged, target = os.path.join(_staged(folder), number), os.path.join(folder, path)
@@ -133,7 +136,7 @@ def _split_entries(lines: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _move(staged: str, target: str) -> None:
-    if os.path.exists(staged):  # Else an interrupted run has moved it.
+    if os.path.exists(staged):  # Otherwise an interrupted run has already moved it.
         os.makedirs(os.path.dirname(target), exist_ok=True)
         os.replace(staged, target)
 

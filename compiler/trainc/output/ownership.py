@@ -1,7 +1,7 @@
-"""Which files of an output folder are trainc's: those whose first line says so.
+"""Which files of an output folder are trainc's: those with its mark in the first line.
 
-The mark stands in the file itself, so two branches never conflict over a list, and whoever deletes the line takes the
-file over. Nothing that stands anywhere else makes trainc remove a file.
+The mark is in the file itself, so that branches never conflict over a list, and users take over a file by deleting the
+line. trainc never removes a file for any other reason.
 """
 
 # os.path, not pathlib: it starts faster.
@@ -16,12 +16,12 @@ from trainc.reading.opening import open_file, read_file
 from trainc.startup.patterns import pattern
 
 STATE_FOLDER = ".trainc"
-# More than any list, journal or manifest of trainc's has.
+# Larger than any list, journal or manifest of trainc's.
 MOST_BYTES = 200_000_000
-# Neither hidden nor a way up, and nothing that a file system reads as more than a name.
+# Not hidden, not `..`, and without characters that have a meaning for file systems.
 _NAME = r"[A-Za-z0-9][-A-Za-z0-9._]*"
 _FORM = pattern(rf"(?:{_NAME}/)?{_NAME}\.yaml")
-# A path has 4,096 bytes at most.
+# A path has at most 4,096 bytes.
 _LONGEST_LINE = 5_000
 _FIRST_LINE = pattern(r"# Compiled by trainc from [^\n]+\. Edit that file instead\.\n")
 _UNPRINTABLE = pattern(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -33,38 +33,38 @@ _SETTINGS = ("kustomization", "overlay", "trainc")
 
 
 def first_line(source: str) -> str:
-    """The line that a file compiled from `source` begins with."""
+    """Return the first line of a file that is compiled from `source`."""
     return f"# Compiled by trainc from {_UNPRINTABLE.sub('?', source)}. Edit that file instead.\n"
 
 
 def is_marked(text: str) -> bool:
-    """Whether a file with this text is trainc's."""
+    """Return whether a file with this text is trainc's."""
     return _FIRST_LINE.match(text) is not None
 
 
 def is_marked_file(path: str) -> bool:
-    """Whether a regular file is trainc's, by as much of its first line as a path can take; it is not a link."""
+    """Return whether a path is a regular file of trainc's, not a link. Reads no more than the longest first line."""
     with open_file(path, links=False) as stream:
         return is_marked(stream.readline(_LONGEST_LINE).decode(errors="replace"))
 
 
 def file_name(namespace: str, name: str) -> str:
-    """Where a job's manifests go: `<namespace>/<name>.yaml`, without the folder where there is no namespace.
+    """Return the path of a job's manifests: `<namespace>/<name>.yaml`, or `<name>.yaml` without a namespace.
 
-    A file of that name may mean something else to a tool; then it is `<name>.jobset.yaml`, which no other job can have:
-    names of jobs hold no dot.
+    If a tool gives that name a special meaning, it is `<name>.jobset.yaml`, which is unique because job names contain no
+    dots.
     """
     file = f"{name}.jobset.yaml" if name in _SETTINGS else f"{name}.yaml"
     return f"{namespace}/{file}" if namespace else file
 
 
 def can_be_owned(path: str) -> bool:
-    """Whether a relative path has the form that `file_name` gives."""
+    """Return whether a relative path has the form of a `file_name`."""
     return _FORM.fullmatch(path) is not None
 
 
 def stays_inside(folder: str, path: str) -> bool:
-    """Whether no part of `path` is a link, so that what is written there is written below `folder`."""
+    """Return whether no part of `path` is a link, so that a file written there is inside `folder`."""
     parent = os.path.dirname(path)
     return not os.path.islink(os.path.join(folder, path)) and not (
         parent and os.path.islink(os.path.join(folder, parent))
@@ -72,9 +72,9 @@ def stays_inside(folder: str, path: str) -> bool:
 
 
 def marked_files(folder: str, besides: Container[str] = ()) -> Iterator[str]:
-    """The relative paths of trainc's files in `folder`, sorted: at its top and one folder down, links left alone.
+    """Yield the sorted relative paths of trainc's files in `folder` and the folders directly in it, without links.
 
-    Those that are `besides` are not looked at.
+    Files in `besides` are not read.
     """
     others = (path for path in _candidates(folder) if path not in besides)
     return (path for path in others if is_marked_file(os.path.join(folder, path)))
@@ -103,14 +103,14 @@ def _is_file(entry: os.DirEntry[str]) -> bool:
 
 
 def legacy_list(folder: str) -> str:
-    """The list in which trainc 0.1.0 kept the names of its files; the next build removes it."""
+    """Return the path of the list in which trainc 0.1.0 kept its files' names; the next build removes it."""
     return os.path.join(folder, STATE_FOLDER, "owned")
 
 
 def listed_files(folder: str) -> frozenset[str]:
-    """The relative paths in that list: files without a mark, which a job of their name may take over.
+    """Return the relative paths in that list: files without a mark, which a job with that name may replace.
 
-    None of them is removed for standing there: anybody can write such a list.
+    They are never removed because of the list, which anyone could have written.
     """
     try:
         text = read_file(legacy_list(folder), MOST_BYTES, links=False).decode(errors="replace")

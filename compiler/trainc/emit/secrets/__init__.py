@@ -1,4 +1,4 @@
-"""Where the Secrets come from that pods mount: one file per mode, and none of them holds key material."""
+"""Secrets modes: where the Secrets that pods mount come from. No mode ever handles key material."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ if TYPE_CHECKING:
     from trainc.emit.secrets.mode import Mode, Provision
     from trainc.ir.provided_secret import ProvidedSecret
 
-# The module of each mode beside this one, imported where a job has a Secret, and its function.
+# The module in this folder and the function of each mode, imported only if a job has a Secret.
 _MODES: Mapping[SecretsMode, tuple[str, str]] = {
     "existing": ("mode", "refer"),
     "external-secrets": ("mode", "generate"),
     "sealed": ("sealed", "pass_sealed"),
     "presync-job": ("presync_job", "make_before_sync"),
 }
-# Modes that make a new key pair for each name; under the others Secrets are there already and keep theirs.
+# Modes that create a new key pair for each name. In the others, the Secret exists already and keeps its name.
 _MAKE_NEW_KEYS: frozenset[SecretsMode] = frozenset({"external-secrets"})
 
 __all__ = ["makes_new_keys", "provide"]
 
 
 def makes_new_keys(mode: SecretsMode) -> bool:
-    """Whether Secrets with key pairs follow a job's name hash."""
+    """Return whether the names of Secrets with key pairs include a job's name hash."""
     return mode in _MAKE_NEW_KEYS
 
 
 def provide(job: TrainJob, secrets: Sequence[ProvidedSecret], others: Sequence[Json], options: Options) -> Provision:
-    """The objects that provide a job's Secrets, and what is left for somebody to do.
+    """Return the objects that provide a job's Secrets, and findings that say what the user has to do.
 
-    `others` are the input's documents that are neither TrainJob nor runtime: a SealedSecret is looked up there. Only
-    key pairs can be made in a cluster; every other Secret has to exist.
+    `others` are the documents of the input that are neither TrainJobs nor runtimes, among which SealedSecrets are looked
+    up. Only key pairs can be created in a cluster; all other Secrets must exist.
     """
     from trainc.emit.secrets.mode import Provision
 

@@ -1,4 +1,4 @@
-"""What a secrets mode is: a function from the Secret that pods expect to the objects that provide it."""
+"""Secrets modes as functions: from the Secret that pods expect to the objects that provide it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from trainc.startup.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Provision:
-    """Objects to emit alongside the job's, and the findings. Neither holds key material."""
+    """Objects to emit together with the job's, and findings. Neither contains key material."""
 
     manifests: tuple[Manifest, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -24,11 +24,11 @@ class Provision:
 Mode: TypeAlias = Callable[[TrainJob, ProvidedSecret, Sequence[Json], Options], Provision]
 
 
-# Mode `existing`: the Secret is referred to, and the cluster's administrator creates it.
+# Mode `existing`: the pods refer to a Secret that the cluster's administrator creates.
 
 
 def refer(job: TrainJob, secret: ProvidedSecret, others: Sequence[Json], options: Options) -> Provision:
-    """No object; an info says what the Secret has to hold and how one is made."""
+    """Return no objects, and an info that says what the Secret must contain and how to create it."""
     message = f"the pods mount the Secret {secret.name!r} of type {secret.type} with {' and '.join(secret.keys)}: "
     hint = f"create it if it does not exist: {secret.make} && {secret.create(job.namespace)}"
     return Provision(
@@ -36,7 +36,7 @@ def refer(job: TrainJob, secret: ProvidedSecret, others: Sequence[Json], options
     )
 
 
-# Mode `external-secrets`: the External Secrets Operator makes the key pair in the cluster, once.
+# Mode `external-secrets`: the External Secrets Operator generates the key pair in the cluster, once.
 #
 # Source: external-secrets/external-secrets generators v1alpha1 SSHKey (since 0.19; ECDSA since 1.1) and ExternalSecret v1.
 
@@ -45,7 +45,7 @@ _GENERATORS_API = "generators.external-secrets.io/v1alpha1"
 
 
 def generate(job: TrainJob, secret: ProvidedSecret, others: Sequence[Json], options: Options) -> Provision:
-    """A generator and the ExternalSecret that asks it. What it makes is never read back and never changed."""
+    """Return a generator and the ExternalSecret that uses it. The generated keys are never read back or changed."""
     generator: Manifest = {
         "apiVersion": _GENERATORS_API,
         "kind": "SSHKey",
@@ -63,7 +63,7 @@ def _external_secret(job: TrainJob, secret: ProvidedSecret) -> Manifest:
         "kind": "ExternalSecret",
         "metadata": job.named(secret.name),
         "spec": {
-            # A generator makes a new key at every refresh; running pods would no longer reach each other.
+            # A generator creates new keys on each refresh, after which running pods could no longer connect.
             "refreshPolicy": "CreatedOnce",
             "target": {
                 "name": secret.name,

@@ -1,6 +1,6 @@
-"""Mode `presync-job`: a hook of Argo CD makes the key pair in the cluster before the first sync, and never again.
+"""Mode `presync-job`: an Argo CD hook generates the key pair in the cluster before the first sync, and never again.
 
-The Secret is no part of the Application afterwards: pruning does not reach it.
+The Secret is not part of the Application, so it is not pruned.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from trainc.ir.trainjob import TrainJob
 from trainc.options import Options
 
 _RBAC = "rbac.authorization.k8s.io"
-# The name comes in a variable, so that the script is the same for every job.
+# The name is passed in a variable, so that the script is the same for all jobs.
 _SCRIPT = """\
 if kubectl get secret "$SECRET_NAME" >/dev/null 2>&1; then
   echo "$SECRET_NAME exists"
@@ -29,7 +29,7 @@ kubectl create secret generic "$SECRET_NAME" --type "$SECRET_TYPE" \\
 
 
 def make_before_sync(job: TrainJob, secret: ProvidedSecret, others: Sequence[Json], options: Options) -> Provision:
-    """A Job with the rights to make one Secret, as hooks that come before everything else."""
+    """Return a Job, and the RBAC objects that let it create the Secret, as hooks that run before everything else."""
     findings = tuple(_problems(job, options))
     if findings:
         return Provision(findings=findings)
@@ -37,7 +37,7 @@ def make_before_sync(job: TrainJob, secret: ProvidedSecret, others: Sequence[Jso
     role: Manifest = {
         **_hook(job, name, "Role", f"{_RBAC}/v1"),
         "rules": [
-            # Creation cannot be limited to a name: the object has none yet when the request is judged.
+            # RBAC cannot restrict `create` by name, because the name is not known when the request is authorized.
             {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
             {"apiGroups": [""], "resources": ["secrets"], "resourceNames": [secret.name], "verbs": ["get"]},
         ],

@@ -1,7 +1,6 @@
-"""Mode `sealed`: a SealedSecret that somebody has sealed goes from the input to the output.
+"""Mode `sealed`: copies a SealedSecret that the user has created from the input to the output.
 
-Only fields that are known to hold no plain text are carried over, so that a mistake in the input is refused and not
-published.
+Only fields that cannot contain plain text are copied, so that a mistake in the input is refused and not published.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _TEMPLATE_FIELDS = ("type", "immutable", "metadata")
 
 
 def pass_sealed(job: TrainJob, secret: ProvidedSecret, others: Sequence[Json], options: Options) -> Provision:
-    """The SealedSecret of the Secret's name and namespace; without one, an error that says how to make it."""
+    """Return the SealedSecret with the Secret's name and namespace, or an error that says how to create it."""
     found = [document for document in others if _is_for(document, secret.name, job.namespace)]
     if not found:
         return Provision(findings=(_missing(job, secret),))
@@ -52,7 +51,7 @@ def _missing(job: TrainJob, secret: ProvidedSecret) -> Finding:
 
 
 def _seal(job: TrainJob, secret: ProvidedSecret) -> str:
-    """Makes the key pair, seals it for one name and namespace, and removes it again."""
+    """Return the command that creates the key pair, seals it for one name and namespace, and deletes it again."""
     files = " ".join(file for _, file in secret.files)
     return (
         f"{secret.make} && {secret.create(job.namespace)} --dry-run=client -o yaml"
@@ -81,7 +80,7 @@ def _problems(document: Json, secret: ProvidedSecret, job: TrainJob) -> Iterator
 
 
 def _is_ciphertext(value: Any) -> bool:
-    """Whether a value is built as kubeseal builds it: the length of an RSA block, the block, and what it encrypts.
+    """Return whether a value has kubeseal's format: the length of an RSA block, the block, and the ciphertext.
 
     Source: bitnami-labs/sealed-secrets pkg/crypto/crypto.go (HybridEncrypt).
     """
@@ -118,9 +117,9 @@ def _unusable(secret: ProvidedSecret, job: TrainJob, why: str) -> Finding:
 
 
 def _clean_secret(document: Json, job: TrainJob, secret: ProvidedSecret) -> Manifest:
-    """The SealedSecret without labels, annotations or anything else that was not looked at."""
+    """Return the SealedSecret without labels, annotations and all other fields that have not been checked."""
     template = _mapping(document["spec"].get("template"))
-    # The ciphertext is bound to this scope, so that it has to survive in both places.
+    # The ciphertext is bound to its scope, so the scope must be kept in both places.
     scope = {k: v for k, v in _mapping(document["metadata"].get("annotations")).items() if k in _SCOPES and v == "true"}
     annotations = {"annotations": scope} if scope else {}
     return {

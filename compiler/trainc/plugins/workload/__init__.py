@@ -1,11 +1,11 @@
-"""Workload: Kubernetes 1.37 schedules the gang itself, by a Workload and PodGroups of scheduling.k8s.io/v1beta1."""
+"""Workload: gang scheduling by Kubernetes 1.37 itself, with a Workload and PodGroups of scheduling.k8s.io/v1beta1."""
 
 from __future__ import annotations
 
 from trainc.plugins.plugin import Gang, Lint, Plugin
 
 API_VERSION = "scheduling.k8s.io/v1beta1"
-# The first Kubernetes minor that serves it.
+# The first Kubernetes minor that serves this API.
 SINCE = "1.37"
 TOPOLOGY = "kueue.x-k8s.io/podset-required-topology"
 

@@ -1,4 +1,4 @@
-"""What `explain` says of Workload: the groups' sizes, topology, disruption mode and priority."""
+"""What `explain` says about Workload: sizes, topology, disruption mode and priority of the groups."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trainc.plugins.workload.groups import Group, groups
 
 
 def _group(s: Situation) -> Group | None:
-    """The group that a leaf is about: that of a template, of a PodGroup, or of a pod template."""
+    """Return the group to which a leaf belongs: that of a template, a PodGroup or a pod template."""
     for group in groups(s.job, s.info):
         if group.template in s.path or group.name == s.object != s.job.name or s.pod_set in group.pod_sets:
             return group
@@ -21,18 +21,18 @@ def _group(s: Situation) -> Group | None:
 
 
 def _name(s: Situation) -> Iterator[Ref]:
-    """The job's name, and the step's where each step is a group."""
+    """Yield the inputs of a group's name: the job's name and, if each step is a group, the step's."""
     yield from job_name(s)
     yield from _template(s)
 
 
 def _object(s: Situation) -> Iterator[Ref]:
-    """The Workload goes by the job's name, a PodGroup by its group's."""
+    """Yield the inputs of an object's name: the job's name for the Workload, the group's for a PodGroup."""
     yield from _name(s) if s.object != s.job.name else job_name(s)
 
 
 def _template(s: Situation) -> Iterator[Ref]:
-    """The step's name where each step is a group, else the job's."""
+    """Yield the inputs of a template's name: the step's name if each step is a group, else the job's."""
     group = _group(s)
     if group is None or group.template == s.job.name:
         yield from job_name(s)
@@ -59,7 +59,7 @@ def _topology(s: Situation) -> Iterator[Ref]:
 
 
 def _priority(s: Situation) -> Iterator[Ref]:
-    """The pods' class, the same in all of them."""
+    """Yield the pods' priority class, which is the same for all pods of the group."""
     for pod_set in s.info.pod_sets:
         path = replicated_job(pod_set, "template", "spec", "template", "spec", "priorityClassName")
         if s.is_set(path):
@@ -67,7 +67,7 @@ def _priority(s: Situation) -> Iterator[Ref]:
 
 
 def _policy(s: Situation) -> Iterator[Ref]:
-    """The policy that asks for a gang, whichever scheduler it names."""
+    """Yield the policy that makes the pods a gang, of whichever scheduler it is."""
     policy = s.info.gang("workload") or {}
     replaced = [name for name in policy if name not in ("schedulingConstraints", "disruptionMode")]
     yield (

@@ -1,8 +1,10 @@
-"""Groups: which pods Kubernetes schedules together, how they are called, and what is requested for each.
+"""Groups: the pods that Kubernetes schedules together, with the group's name, size, topology and priority.
 
-A gang of jobs that start together is one group. Where one waits for another to be ready, or all start in order, each is
-a group of its own: one that waits for all pods would wait for those that are not created yet. Source: kubernetes-sigs/jobset
-keps/969-WAS-integration, whose names end in a hash; here a `.`, which no job's name has, keeps them apart.
+Replicated jobs that start together are one group. If one waits for another, or all start in order, each is a separate
+group, because a single one would wait for pods that have not been created yet.
+
+Source: kubernetes-sigs/jobset keps/969-WAS-integration. Its names end with a hash; here a `.`, which job names cannot
+contain, makes them unique.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from trainc.startup.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The pods of some pod sets, by the name of their PodGroup and of its template in the Workload."""
+    """The pods of one or more pod sets, with the names of their PodGroup and of its template in the Workload."""
 
     name: str
     template: str
@@ -30,7 +32,7 @@ class Group:
 
 
 def groups(job: TrainJob, info: Info) -> tuple[Group, ...]:
-    """The groups of a job, in the order of its replicated jobs. Without any pod there is none."""
+    """Return the groups of a job, in the order of its replicated jobs; empty if the job has no pods."""
     members = tuple(pod_set for pod_set in gang.members(info) if gang.pods(pod_set, info))
     if gang.held_back(info):
         return tuple(Group(f"{job.name}.{each.name}", each.name, (each,)) for each in members)
@@ -38,28 +40,28 @@ def groups(job: TrainJob, info: Info) -> tuple[Group, ...]:
 
 
 def pod_group(group: Group, job: TrainJob, policy: Json, info: Info) -> dict[str, Any]:
-    """What its PodGroup and its template say alike: how many pods, how close together, and what becomes of them."""
+    """Return the fields that a PodGroup shares with its template: size, topology, disruption mode and priority."""
     found: dict[str, Any] = {"schedulingPolicy": {"gang": {"minCount": min_count(group, policy, info)}}}
     if key := topology(group, job, policy, info):
         found["schedulingConstraints"] = {"topology": [{"key": key}]}
     if policy.get("disruptionMode"):
         found["disruptionMode"] = policy["disruptionMode"]
-    # The scheduler refuses a group whose priority is not that of its pods.
+    # The scheduler refuses a group whose priority differs from that of its pods.
     if priority := next(iter(pod_fields(group, "priorityClassName", info).values()), None):
         found["priorityClassName"] = priority
     return found
 
 
 def min_count(group: Group, policy: Json, info: Info) -> int:
-    """How many pods the group waits for: all of them, or as many as Volcano was to wait for."""
+    """Return the number of pods for which the group waits: minMember of a replaced Volcano policy, else all pods."""
     requested: int | None = value_at(policy, ("volcano", "minMember"))
     return sum(gang.pods(pod_set, info) for pod_set in group.pod_sets) if requested is None else requested
 
 
 def topology(group: Group, job: TrainJob, policy: Json, info: Info) -> str:
-    """The node label whose value all pods of the group are to share, empty where any node will do.
+    """Return the node label whose value must be the same for all pods of the group, or an empty string.
 
-    Where a job has no queue, what its pod templates ask of Kueue is requested of the scheduler.
+    If a job has no queue, the topology requests of its pod templates for Kueue are used for the scheduler.
     """
     constraints: list[Json] = value_at(policy, ("schedulingConstraints", "topology")) or []
     if constraints or names.QUEUE_LABEL in {**info.labels, **job.labels}:
@@ -68,13 +70,13 @@ def topology(group: Group, job: TrainJob, policy: Json, info: Info) -> str:
 
 
 def requested_topologies(group: Group, info: Info) -> Mapping[str, str]:
-    """The topology that each pod template of the group asks for, empty where it asks for none."""
+    """Return the topology that each pod template of the group requests, by name; empty if it requests none."""
     path = ("template", "spec", "template", "metadata", "annotations", TOPOLOGY)
     return {name: str(value_at(written, path) or "") for name, written in _written(group, info)}
 
 
 def pod_fields(group: Group, field: str, info: Info) -> Mapping[str, Any]:
-    """One field of the pod specs in the group, None where it is not set."""
+    """Return a field of each pod spec of the group, by name; None if it is not set."""
     return {pod_set.name: info.pod_spec(pod_set.name).get(field) for pod_set in group.pod_sets}
 
 

@@ -1,4 +1,4 @@
-"""Gangs that wait for pods that will not come, or that rendered manifests no longer describe."""
+"""Lints for gangs that wait for pods that will never exist, or that no longer match rendered manifests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HINT = "set prefixes, suffixes and new names in trainc's overlay, or before tra
 
 
 def too_few_pods(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """An error where a Volcano policy's minMember is no number of pods that the gang has. Looks at sized pod sets."""
+    """Yield an error if minMember of a Volcano policy does not fit the gang's number of pods. Runs on sized jobs."""
     requested = value_at(info.gang("workload"), ("volcano", "minMember"))
     pods = gang.min_member(info)
     if requested is not None and not 1 <= requested <= pods:
@@ -29,7 +29,10 @@ def too_few_pods(job: TrainJob, info: Info) -> Iterator[Finding]:
 
 
 def topology_behind_gate(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """An info for a topology, which an API server without the gate drops. Source: KEP-5732; off by default in 1.37."""
+    """Yield an info for a topology: an API server without the feature gate drops it.
+
+    Source: KEP-5732. The gate is off by default in 1.37.
+    """
     policy = info.gang("workload") or {}
     key = next((found for group in groups(job, info) if (found := topology(group, job, policy, info))), "")
     if key:
@@ -39,7 +42,7 @@ def topology_behind_gate(job: TrainJob, info: Info) -> Iterator[Finding]:
 
 
 def stale_groups(jobset: Json, objects: Iterable[Json], plugins: Sequence[Plugin]) -> Iterator[Finding]:
-    """Groups of a rendered JobSet's pods that lead to no template of its Workload, or wait for more pods than it has."""
+    """Yield findings for groups of a rendered JobSet that have no template in its Workload, or wait for too many pods."""
     namespace = value_at(jobset, ("metadata", "namespace"))
     siblings = [
         each

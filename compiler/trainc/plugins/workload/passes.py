@@ -1,4 +1,4 @@
-"""Workload: the Workload and its PodGroups for kube-scheduler, and the field that puts pods into a group.
+"""The passes of Workload: a Workload and its PodGroups for kube-scheduler, and the field with which pods join them.
 
 Source: kubernetes/api scheduling/v1beta1/types.go (1.37); kubernetes/enhancements KEP-4671, KEP-5710, KEP-5732.
 """
@@ -17,7 +17,7 @@ from trainc.plugins.workload.validation import validate
 
 
 def enforce_pod_group_policy(job: TrainJob, policy: Json, info: Info) -> Info:
-    """Puts the gang's pods into their groups."""
+    """Make the gang's pods join their groups."""
     for group in groups(job, info):
         for pod_set in group.pod_sets:
             info = info.with_pod_set(pod_set.with_pod_fields(schedulingGroup={"podGroupName": group.name}))
@@ -25,7 +25,7 @@ def enforce_pod_group_policy(job: TrainJob, policy: Json, info: Info) -> Info:
 
 
 def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
-    """The Workload, and a PodGroup for each of its templates: nothing in the cluster makes them of a JobSet."""
+    """Yield the Workload, and a PodGroup for each of its templates; nothing in the cluster creates them for a JobSet."""
     found = [(group, pod_group(group, job, policy, info)) for group in groups(job, info)]
     if not found:
         return

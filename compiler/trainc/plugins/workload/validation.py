@@ -1,6 +1,6 @@
-"""What keeps a gang from being written as a Workload and PodGroups, each with its reason.
+"""Validation of gangs that cannot be expressed as a Workload and PodGroups.
 
-The API server would refuse it, the scheduler would never place it, or something the runtime asks for would be lost.
+Either the API server would refuse them, the scheduler would never place them, or a setting of the runtime would be lost.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _VOLCANO: Path = (*_POLICY, "volcano")
 _MOST_GROUPS = 8
 _QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
 _DEFAULT_SCHEDULER = "default-scheduler"
-# What Trainer's API server writes where nobody says anything.
+# The default that Trainer's API server sets.
 _DEFAULT_TIMEOUT = 60
 
 
 def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
-    """Everything that stands in the way; `policy` holds the policies of the schedulers that it replaces."""
+    """Yield an error for each obstacle. `policy` contains the policies of the schedulers that it replaces."""
     yield from _served(info)
     yield from _other_schedulers(info)
     yield from _of_volcano(policy.get("volcano") or {}, info)
@@ -62,7 +62,7 @@ def _served(info: Info) -> Iterator[Finding]:
 
 
 def _other_schedulers(info: Info) -> Iterator[Finding]:
-    """A second scheduler beside `workload`, where nothing says that it is replaced."""
+    """Yield an error for a second scheduler in addition to `workload`, if no option replaces it."""
     for other in info.pod_group_policy or {}:
         if other != "workload":
             message = (
@@ -73,7 +73,7 @@ def _other_schedulers(info: Info) -> Iterator[Finding]:
 
 
 def _of_volcano(policy: Json, info: Info) -> Iterator[Finding]:
-    """Fields of Volcano's policy that a PodGroup of Kubernetes lacks, or that mean something else there."""
+    """Yield findings for fields of Volcano's policy that Kubernetes' PodGroup lacks, or that differ in meaning."""
     if "queue" in policy:
         yield _queue((*_VOLCANO, "queue"))
     network = policy.get("networkTopology")
@@ -131,7 +131,7 @@ def _of_group(group: Group, policy: Json, info: Info, *, queued: bool) -> Iterat
 
 
 def _alike(values: dict[str, str], field: str, info: Info, why: str) -> Iterator[Finding]:
-    """A field that all pods of a group must share."""
+    """Yield an error if a field differs between the pods of a group."""
     if len(set(values.values())) > 1:
         different = next(name for name, value in values.items() if value != next(iter(values.values())))
         shown = ", ".join(f"{name}: {value or 'none'}" for name, value in values.items())

@@ -1,4 +1,4 @@
-"""XGBoost: the tracker's address and every worker's rank in DMLC_ variables."""
+"""XGBoost: the tracker's address and each worker's rank, in DMLC_ variables."""
 
 from __future__ import annotations
 

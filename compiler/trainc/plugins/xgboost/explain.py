@@ -1,4 +1,4 @@
-"""What `explain` says of XGBoost: sizes, tracker and ranks."""
+"""What `explain` says about XGBoost: sizes, tracker and ranks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""XGBoost: the tracker's address and every worker's rank in DMLC_ variables.
+"""The passes of XGBoost: the tracker's address and each worker's rank, in DMLC_ variables.
 
 Source: kubeflow/trainer pkg/runtime/framework/plugins/xgboost.
 """
@@ -18,13 +18,16 @@ from trainc.plugins.plugin import Passes
 
 
 def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
-    """Workers are counted from one kind of GPU."""
+    """Yield an error for several kinds of GPU, because the number of workers is that of one kind."""
     if info.gitops:
         yield from ambiguous_gpus(job, info)
 
 
 def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
-    """One worker per GPU, or one per node where there is none. The TrainJob's own variables are PlainML's work."""
+    """Set the tracker's variables for one worker per GPU, or one per node without GPUs.
+
+    PlainML sets the TrainJob's own variables.
+    """
     if info.trainer is None:
         return info
     info = info.with_trainer_count(job.trainer.num_nodes if job.trainer else None)
