@@ -221,7 +221,10 @@ def _wrong(name: str, what: str, hint: str, severity: Literal["error", "warning"
 
 
 def leads_outside(path: str, environment: Mapping[str, str]) -> bool:
-    """Whether `path`, relative to the Application's folder, leaves the repository; symbolic links are followed."""
+    """Whether `path`, relative to the Application's folder, leaves the repository, also through links.
+
+    Only as far as the folder's depth in the repository is known.
+    """
     if os.path.isabs(path):
         return True
     inside = environment.get("ARGOCD_APP_SOURCE_PATH")

@@ -36,7 +36,7 @@ class Transformed:
 def transform(
     items: Sequence[Manifest], configuration: Document | None, folder: str, *, allow_empty: bool = False
 ) -> Transformed:
-    """Compile the TrainJobs among `items` as specified by `configuration`, an overlay with paths relative to `folder`."""
+    """Compile the TrainJobs among `items` as `configuration` says, an overlay with paths relative to `folder`."""
     try:
         manifests, diagnostics = _compiled(items, configuration, folder, allow_empty)
     except CompileError as error:

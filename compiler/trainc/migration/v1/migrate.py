@@ -36,8 +36,8 @@ def migrate(
     """Convert documents to Trainer's newest API; those that need no change, or cannot be converted, stay the same.
 
     A v1 job becomes a TrainJob and a TrainingRuntime of the same name; jobs with equal pod templates share one. With
-    `into` "catalog", a runtime built into trainc is used if one fits. With `variables` "torchrun", `python x` is started
-    by torchrun instead of receiving v1's variables. The input is not modified.
+    `into` "catalog", a runtime built into trainc is used if one fits. With `variables` "torchrun", `python x` is
+    started by torchrun instead of receiving v1's variables. The input is not modified.
 
     Raises CompileError if there are errors and no document could be migrated.
     """
