@@ -151,6 +151,13 @@ def test_files_stand_in_for_a_cluster(tmp_path: Path, monkeypatch: pytest.Monkey
     assert lines[5].startswith("coscheduling any version unknown OK")
 
 
+def test_a_folder_without_answers_is_not_an_empty_cluster(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for folder in (tmp_path / "empty", write_job(tmp_path)):
+        result = run("doctor", JOB, "--release", "2.3", "--from", str(folder))
+        assert (result.status, result.stdout, "error[SnapshotIncomplete]" in result.stderr) == (1, "", True)
+
+
 def test_json_is_for_programs(tmp_path: Path) -> None:
     result = run("doctor", write_job(tmp_path), "--release", "2.0", "--from", str(CLUSTER), "--format", "json")
     form = json.loads(result.stdout)

@@ -118,6 +118,15 @@ def test_a_flag_that_beats_nothing_is_not_reported(case: str) -> None:
     assert diagnostics_of(HARMLESS[case]) == []
 
 
+@pytest.mark.parametrize(
+    ("words", "reported"), [(["--nnodes=4", "recipe.py"], []), (["recipe.py"], ["warning"])], ids=["options", "none"]
+)
+def test_torchtune_reads_the_variable_of_its_option_once_it_has_options(words: list[str], reported: list[str]) -> None:
+    endpoint = {"name": "PET_RDZV_ENDPOINT", "value": "$(PET_MASTER_ADDR):$(PET_MASTER_PORT)"}
+    own = {"numNodes": 4, "command": ["tune", "run", *words], "env": [endpoint]}
+    assert [d.severity for d in said_of("RanksDoNotMeet", trainjob(own), TORCH)] == reported
+
+
 def test_every_flag_is_reported_at_its_own_word() -> None:
     found = diagnostics_of(["torchrun"], ["--nnodes=8", "--nproc-per-node=1", "train.py"])
     assert sorted(d.path for d in found) == ["spec.trainer.args[0]", "spec.trainer.args[1]"]

@@ -196,9 +196,13 @@ def test_processes_and_caches_make_no_difference() -> None:
     assert swept(SWEEP, "-j", "2", "--cache", "cache").stdout == swept(SWEEP).stdout
 
 
-@pytest.mark.parametrize("words", [["--watch", "-o", "out"], ["--matrix", "-"]])
+@pytest.mark.parametrize("words", [["--watch", "-o", "out"], ["--matrix", "other.yaml"]])
 def test_what_cannot_be_is_usage(words: list[str]) -> None:
     assert swept(SWEEP, *words).status == 2
+
+
+def test_a_sweep_cannot_come_from_stdin() -> None:
+    assert run("build", "--matrix", "-").status == 2
 
 
 @pytest.mark.parametrize("base", ["/etc/hostname", "../../../other.yaml"])

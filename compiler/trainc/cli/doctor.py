@@ -107,12 +107,18 @@ def _answers(arguments: Arguments, queues: bool) -> Answers:
     from trainc.doctor.questions import QUESTIONS, QUEUES, Answers, Kubectl, UnreachableError
 
     if arguments.snapshot is not None:
+        from trainc.doctor.cluster import shows_cluster
         from trainc.reading.files import read_paths
 
         documents, problems = read_paths([arguments.snapshot], limits_of(arguments), everything=True)
         if has_errors(problems):
             raise CompileError(problems)
-        return Answers(tuple(document.data for document in documents))
+        answers = Answers(tuple(document.data for document in documents))
+        if not shows_cluster(answers.documents):
+            message = f"{arguments.snapshot} has nothing that shows a version or a component of a cluster"
+            hint = "save the answers of kubectl there, as `trainc help doctor` shows"
+            raise CompileError([Diagnostic("SnapshotIncomplete", "error", message, hint)])
+        return answers
     from shutil import which
 
     program = which("kubectl")

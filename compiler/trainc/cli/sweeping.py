@@ -29,12 +29,15 @@ def read_matrix_option(arguments: Arguments) -> MatrixInput | None:
     """
     if not arguments.matrix:
         return None
-    if arguments.matrix == "-":
+    if len(arguments.matrix) > 1:
+        raise UsageError("--matrix takes one sweep; compile each into an output folder of its own")
+    [path] = arguments.matrix
+    if path == "-":
         raise UsageError("--matrix needs a file; its TrainJob can come from stdin: trainc build - --matrix FILE")
     from trainc.cli.settings import limits_of
     from trainc.sweeps.matrix import read_matrix
 
-    matrix, diagnostics = read_matrix(arguments.matrix, limits_of(arguments))
+    matrix, diagnostics = read_matrix(path, limits_of(arguments))
     if matrix is None:
         raise CompileError(diagnostics)
     if not arguments.paths and not os.path.exists(matrix.path):

@@ -90,6 +90,12 @@ def components(documents: Sequence[Json]) -> dict[str, Component]:
     return found
 
 
+def shows_cluster(documents: Sequence[Json]) -> bool:
+    """Whether anything in the documents is of use: without it, all that is missing would look as if it were not installed."""
+    listed = {"CustomResourceDefinition", "Deployment"}
+    return kubernetes(documents) is not None or any(str(d.get("kind")) in listed for d in documents)
+
+
 def kubernetes(documents: Sequence[Json]) -> Component | None:
     """The API server's version, or that of the oldest kubelet if no document has it."""
     for document in documents:
