@@ -23,7 +23,7 @@ class _UnmodelledError(Exception):
 
 
 def check(data: bytes) -> None:
-    """Raise AssertionError for text that is read in two ways, and any other exception for text that breaks the reader."""
+    """Raise AssertionError for text that is read in two ways, any other exception for text that breaks the reader."""
     documents, diagnostics = read_documents(data, "input.yaml", LIMITS)
     assert all(d.code and d.message and d.source and d.source.line > 0 and d.source.column > 0 for d in diagnostics)
     for document in documents:

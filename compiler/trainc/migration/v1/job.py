@@ -9,7 +9,7 @@ from trainc.diagnostics import Path
 from trainc.migration.v1.kinds import Kind
 from trainc.startup.records import dataclass
 
-# Masters come first because they are rank 0. TF_CONFIG and MPI count each role separately, so their order is irrelevant.
+# Masters come first because they are rank 0. TF_CONFIG and MPI count each role separately, so any order would do.
 _ORDER = ("Chief", "Master", "Launcher", "PS", "Worker", "Evaluator")
 _MPI_RESTARTS = {"Launcher": "OnFailure", "Worker": "Never"}
 
