@@ -1,4 +1,4 @@
-"""Strategic merges: the two that trainc has agree, keep both sides' items, and change neither side."""
+"""Strategic merges: trainc's two implementations agree, keep the items of both sides, and modify neither."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SCALARS: tuple[Any, ...] = ("", "a", "b", "c", 0, 1, True, False, 1.5)
 
 
 def check(data: bytes) -> None:
-    """AssertionError where a merge loses, invents or changes what it should not."""
+    """Raise AssertionError if a merge loses, invents or changes something."""
     choices = Choices(data)
     base, patch = _mapping(choices, 4), _mapping(choices, 4)
     before = json.dumps([base, patch])
@@ -92,7 +92,7 @@ def _unordered(value: Any) -> Any:
 
 
 def _with_directives(value: Any, choices: Choices) -> Any:
-    """A copy with nulls and directives, valid and not, here and there."""
+    """A copy with nulls and directives, valid and invalid, in random places."""
     if isinstance(value, dict):
         copy = {name: _with_directives(item, choices) for name, item in value.items()}
         match choices.below(8):

@@ -22,7 +22,7 @@ OPTIONS = tuple(Options(release=r, semantics=s) for s in _SEMANTICS for r in rev
 
 
 def check(data: bytes) -> None:
-    """AssertionError for output that is not sound, any other exception for input that breaks the compiler."""
+    """Raise AssertionError for unsound output, and any other exception for input that breaks the compiler."""
     options = OPTIONS[data[0] % len(OPTIONS)] if data else OPTIONS[0]
     documents, problems = read_documents(data[1:], "input.yaml", LIMITS)
     if problems:
@@ -49,7 +49,7 @@ def _check_output(result: Compilation, options: Options) -> None:
 
 
 def _turned(value: Any) -> Any:
-    """The same data, the keys of every mapping in reverse order."""
+    """The same data with the keys of every mapping in reverse order."""
     if isinstance(value, dict):
         return {key: _turned(value[key]) for key in reversed(value)}
     return [_turned(item) for item in value] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Quantities: every text is an exact amount or a ValueError, beside a model in fractions that shares no line."""
+"""Quantities: every text is an exact amount or a ValueError, compared with an independent model using fractions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SUFFIXES = _DECIMAL | _BINARY
 
 
 def check(data: bytes) -> None:
-    """AssertionError where the two disagree about one of the texts, which are separated by line feeds."""
+    """Raise AssertionError if the two disagree about one of the texts, which are separated by newlines."""
     amounts = [_check_one(text) for text in data.decode("utf-8", "surrogateescape").split("\n")[:20]]
     known = [amount for amount in amounts if amount is not None]
     for left, right in pairwise(known):
@@ -48,7 +48,7 @@ def _check_one(text: str) -> str | None:
 
 
 def model(text: str) -> Fraction | None:
-    """The amount that `text` writes, None if it writes none."""
+    """The amount that `text` represents; None if it is not a quantity."""
     match = re.match(r"([+-]?)([0-9]*)(\.([0-9]*))?", text, re.ASCII)
     assert match is not None
     sign, whole, _, fraction = match.groups()
@@ -59,7 +59,7 @@ def model(text: str) -> Fraction | None:
     if rest in _SUFFIXES:
         amount *= _SUFFIXES[rest]
     elif re.fullmatch(r"[eE][+-]?[0-9]+", rest, re.ASCII):
-        # Beyond 10^±100 nothing is left to tell apart.
+        # Differences beyond 10^±100 are irrelevant.
         amount *= Fraction(10) ** max(-100, min(int(rest[1:]), 100))
     else:
         return None

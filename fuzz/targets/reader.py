@@ -14,16 +14,16 @@ from trainc.options import Limits
 from trainc.reading.yaml_reader import read_documents
 
 LIMITS = Limits(document_bytes=100_000, documents=50, depth=40, alias_expansions=500)
-# What the model does not follow: several documents, directives, tags, anchors, merge keys.
+# Features that the model lacks: several documents, directives, tags, anchors, merge keys.
 _UNMODELLED = re.compile(rb"^(---|\.\.\.|%)|[!&*]|<<|^[?]|\t|[^\n\x20-\x7e]", re.MULTILINE)
 
 
 class _UnmodelledError(Exception):
-    """The text holds something that the model does not follow."""
+    """The text uses a feature that the model lacks."""
 
 
 def check(data: bytes) -> None:
-    """AssertionError for text that is read in two ways, any other exception for text that breaks the reader."""
+    """Raise AssertionError for text that is read in two ways, any other exception for text that breaks the reader."""
     documents, diagnostics = read_documents(data, "input.yaml", LIMITS)
     assert all(d.code and d.message and d.source and d.source.line > 0 and d.source.column > 0 for d in diagnostics)
     for document in documents:

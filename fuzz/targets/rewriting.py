@@ -1,6 +1,6 @@
 """`migrate` and `krm`: any bytes are rewritten or refused with diagnostics; migrating again changes nothing.
 
-The first byte chooses between the file as it is and the file as the items of a kustomize ResourceList.
+The first byte selects between the file itself and its documents as items of a kustomize ResourceList.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LIMITS = Limits(document_bytes=100_000, documents=20, depth=60, alias_expansions
 
 
 def check(data: bytes) -> None:
-    """AssertionError for a rewritten file that is not sound, any other exception for input that breaks a command."""
+    """Raise AssertionError for an unsound rewritten file, and any other exception for input that breaks a command."""
     if data[:1] in (b"1", b"3", b"5", b"7"):
         _check_function(data[1:])
     else:

@@ -1,4 +1,4 @@
-"""What a platform team needs to run trainc inside Argo CD: files to apply, and the parameters of Applications."""
+"""Files that a platform team applies to run trainc inside Argo CD, and the parameters of Applications."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _MERGE = """\
 
 
 def _health(name: str, version: str) -> str:
-    """A patch of the ConfigMap that Argo CD has under this name."""
+    """A patch of the ConfigMap with this name in Argo CD."""
     return _MERGE + dump_yaml([{"data": argocd_health_checks()}])
 
 
-# Each file by its name, and what makes its text.
+# File name -> the function that generates its text.
 _FILES: Mapping[str, Callable[[str, str], str]] = {
     "plugin.yaml": _template,
     "sidecar.yaml": _template,
@@ -39,5 +39,5 @@ FILE_NAMES = tuple(_FILES)
 
 
 def text_of(name: str, version: str) -> str:
-    """One of FILE_NAMES, made for a version of trainc."""
+    """Return one of FILE_NAMES, generated for a version of trainc."""
     return _FILES[name](name, version)

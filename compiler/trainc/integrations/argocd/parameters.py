@@ -1,7 +1,7 @@
-"""The parameters of an Application whose source trainc compiles: a table, and reading them from Argo CD's environment.
+"""The parameters of an Application that trainc compiles, and how to read them from Argo CD's environment.
 
-Argo CD passes `plugin.parameters` as JSON in ARGOCD_APP_PARAMETERS and, one by one, as PARAM_<NAME>; `plugin.env` comes
-as ARGOCD_ENV_<NAME>. The first of these that sets a parameter wins. Nothing else of the environment is looked at.
+Argo CD passes `plugin.parameters` as JSON in ARGOCD_APP_PARAMETERS and individually as PARAM_<NAME>; `plugin.env` is
+passed as ARGOCD_ENV_<NAME>. The first of these that sets a parameter wins. No other variables are read.
 Source: argoproj/argo-cd docs/operator-manual/config-management-plugins.md.
 """
 
@@ -31,7 +31,7 @@ _TRUTHS = {"true": True, "false": False}
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter: its name, what users are told, and the argument of `trainc build` that it stands for."""
+    """A parameter: its name, its description for users, and the `trainc build` argument that it sets."""
 
     name: str
     title: str
@@ -42,7 +42,7 @@ class Parameter:
 
     @property
     def announcement(self) -> dict[str, Any]:
-        """As Argo CD's user interface wants to be told."""
+        """The announcement in the format of Argo CD's UI."""
         return {
             "name": self.name,
             "title": self.title,
@@ -90,14 +90,14 @@ _BY_NAME = {parameter.name: parameter for parameter in PARAMETERS}
 
 @dataclass(slots=True)
 class ParsedParameters:
-    """Arguments of `trainc build` that an Application sets, and what is wrong with others."""
+    """The `trainc build` arguments that an Application sets, and the problems with its parameters."""
 
     arguments: dict[str, Value] = field(default_factory=dict)
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
 
 def read_parameters(environment: Environment) -> ParsedParameters:
-    """What an Application's parameters and variables say. CompileError with everything that is wrong with them."""
+    """Read an Application's parameters and variables. Raises CompileError with all their problems."""
     read = ParsedParameters()
     for origin in (_from_json, _from_parameters, _from_variables):
         for parameter, raw in origin(environment, read.diagnostics):
@@ -152,7 +152,7 @@ def _from_variables(environment: Environment, findings: list[Diagnostic]) -> Ite
 
 
 def _value(parameter: Parameter, raw: Any, environment: Environment) -> Value | Diagnostic:
-    """What a parameter is set to, or what is wrong with it."""
+    """The value of a parameter, or the problem with it."""
     texts = [raw] if isinstance(raw, str) else raw
     if not isinstance(texts, list) or not all(isinstance(text, str) and _is_text(text) for text in texts):
         return _wrong(parameter.name, "is not a string or a list of strings", "set `string` or `array`")
@@ -170,7 +170,7 @@ def _value(parameter: Parameter, raw: Any, environment: Environment) -> Value | 
 
 
 def _is_text(text: str) -> bool:
-    """Whether it can be written: JSON may hold halves of characters, and variables bytes that are none."""
+    """Whether text is valid Unicode: JSON may contain lone surrogates, and variables may contain arbitrary bytes."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -194,7 +194,7 @@ def _single(parameter: Parameter, text: str) -> Value | Diagnostic:
 
 
 def _place(read: ParsedParameters, environment: Environment) -> None:
-    """Let the Application's destination be the namespace, where that is asked for."""
+    """Use the Application's destination as the namespace, if requested."""
     if not read.arguments.pop(DESTINATION, False):
         return
     namespace = environment.get("ARGOCD_APP_NAMESPACE", "")
@@ -221,7 +221,10 @@ def _wrong(name: str, what: str, hint: str, severity: Literal["error", "warning"
 
 
 def leads_outside(path: str, environment: Mapping[str, str]) -> bool:
-    """Whether `path`, from the Application's folder, leaves the repository as far as its depth is known; links count."""
+    """Whether `path`, relative to the Application's folder, leaves the repository, also through links.
+
+    Only as far as the folder's depth in the repository is known.
+    """
     if os.path.isabs(path):
         return True
     inside = environment.get("ARGOCD_APP_SOURCE_PATH")

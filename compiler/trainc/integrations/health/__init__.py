@@ -8,11 +8,11 @@ _ARGOCD_KEY = "resource.customizations.health."
 
 
 def argocd_health_checks() -> dict[str, str]:
-    """The Lua scripts by the key that each has in the ConfigMap argocd-cm, in sorted order."""
+    """Return the Lua scripts by their key in the ConfigMap argocd-cm, in sorted order."""
     scripts = sorted((f for f in files(__package__).iterdir() if f.name.endswith(".lua")), key=lambda f: f.name)
     return {_ARGOCD_KEY + script.name.removesuffix(".lua"): script.read_text("utf-8") for script in scripts}
 
 
 def flux_health_checks() -> str:
-    """A YAML document with the field `healthCheckExprs` of a Flux Kustomization's spec."""
+    """Return a YAML document with the field `healthCheckExprs` of a Flux Kustomization's spec."""
     return files(__package__).joinpath("flux-healthchecks.yaml").read_text("utf-8")

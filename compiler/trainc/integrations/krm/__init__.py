@@ -1,1 +1,1 @@
-"""The kustomize function: TrainJobs and runtimes among other resources go in, what they compile to comes out."""
+"""The kustomize function: replaces TrainJobs and runtimes among other resources by the compiled manifests."""

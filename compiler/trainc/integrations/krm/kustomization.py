@@ -1,4 +1,4 @@
-"""The kustomization that runs trainc, read to see what kustomize itself would never say: a use that cannot work."""
+"""Read the kustomization that runs trainc, to report misuse that kustomize itself would not explain."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from trainc.startup.records import dataclass
 # Source: kubernetes-sigs/kustomize api/konfig/general.go (RecognizedKustomizationFileNames).
 _FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _NAMES_KUSTOMIZATIONS = ("resources", "components", "bases")
-# Nobody stacks as many; kustomize itself refuses cycles.
+# No real stack is deeper; kustomize itself refuses cycles.
 _MOST = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Kustomization:
-    """A kustomization: its folder, the name of its file, and what it says. What lies outside `root` is not read."""
+    """A kustomization: its folder, file name and content. Files outside `root` are not read."""
 
     folder: str
     file: str
@@ -33,18 +33,18 @@ class Kustomization:
     root: str
 
     def entries(self, field: str) -> list[Any]:
-        """The items of a list; none where there is no list."""
+        """The items of a list field; empty if it is not a list."""
         found = self.data.get(field)
         return found if isinstance(found, list) else []
 
     def documents(self, entry: Any) -> Sequence[dict[str, Any]]:
-        """The documents of an entry, which is a file's path or, with line breaks, YAML in place."""
+        """The documents of an entry, which is a file path or, if it contains line breaks, inline YAML."""
         if not isinstance(entry, str):
             return ()
         return _parsed(entry.encode()) if "\n" in entry.strip() else _documents(self.path_of(entry), self.root)
 
     def beneath(self) -> Iterator[Kustomization]:
-        """This one and those that it builds on, each once."""
+        """This kustomization and those it builds on, without duplicates."""
         waiting, met = [self], {os.path.realpath(self.folder)}
         while waiting:
             one = waiting.pop()
@@ -57,12 +57,12 @@ class Kustomization:
                     waiting += [found] if found else []
 
     def path_of(self, entry: str) -> str:
-        """Where an entry leads."""
+        """The path that an entry refers to."""
         return os.path.join(self.folder, entry)
 
 
 def kustomization_in(folder: str) -> Kustomization | None:
-    """The kustomization of a folder; None where there is none, or none that can be read."""
+    """The kustomization in a folder; None if there is none or it cannot be read."""
     root = root_around(os.curdir)
     for file in _FILES:
         for data in _documents(os.path.join(folder, file), root):
@@ -71,9 +71,9 @@ def kustomization_in(folder: str) -> Kustomization | None:
 
 
 def used_as_validator(folder: str, configuration: Document | None) -> list[Diagnostic]:
-    """An error if the kustomization in `folder` lists `configuration` among its validators; else nothing.
+    """An error if the kustomization in `folder` lists `configuration` among its validators; otherwise empty.
 
-    kustomize compares a validator's output with its input and refuses every difference, in words that help nobody.
+    kustomize compares a validator's output with its input and refuses any difference, with an unhelpful message.
     """
     kustomization = kustomization_in(folder)
     if configuration is None or kustomization is None:
@@ -105,7 +105,7 @@ def _documents(path: str, root: str) -> Sequence[dict[str, Any]]:
 
 
 def _parsed(text: bytes) -> Sequence[dict[str, Any]]:
-    """The documents that can be read; kustomize has read the same text, and judges the others."""
+    """The documents that can be parsed; kustomize has read the same text and reports errors in the others."""
     return [document.data for document in read_documents(text, "", Limits())[0]]
 
 

@@ -1,4 +1,4 @@
-"""The ResourceList that a KRM function reads and writes: from text to items, and back with results.
+"""Read and write the ResourceList of a KRM function: from text to items, and back with results.
 
 Source: kubernetes-sigs/kustomize cmd/config/docs/api-conventions/functions-spec.md.
 """
@@ -23,7 +23,7 @@ _HINT = "a KRM function reads a ResourceList on stdin; kustomize and kpt write i
 
 @dataclass(frozen=True, slots=True)
 class ResourceList:
-    """`configuration` is the functionConfig; `head` is everything else that is to be handed back as it was."""
+    """`configuration` is the functionConfig; `head` is everything else, which is returned unchanged."""
 
     head: Mapping[str, Any]
     items: list[Manifest]
@@ -31,7 +31,7 @@ class ResourceList:
 
 
 def read_resource_list(text: bytes) -> ResourceList:
-    """The list that a function is given. CompileError if it is none."""
+    """Parse the ResourceList of a function. Raises CompileError if it is malformed."""
     try:
         value = read_value(text.decode())
     except UnicodeDecodeError:
@@ -47,7 +47,7 @@ def read_resource_list(text: bytes) -> ResourceList:
 
 
 def answer(request: ResourceList, items: Sequence[Manifest], results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The list that a function gives back."""
+    """The ResourceList that a function returns."""
     reported = {"results": list(results)} if results else {}
     return {**request.head, "items": list(items), **reported}
 
@@ -85,7 +85,7 @@ def _in_stdin(problem: Diagnostic) -> Diagnostic:
 
 
 def results_of(diagnostics: Iterable[Diagnostic], items: Iterable[Json]) -> list[dict[str, Any]]:
-    """One result per diagnostic; `items` are the objects that they may be about."""
+    """One result per diagnostic; `items` are the objects that they may refer to."""
     known = {label_of(item): item for item in items}
     return [_result(d, known.get(d.object)) for d in diagnostics]
 
@@ -94,7 +94,7 @@ def _result(d: Diagnostic, item: Json | None) -> dict[str, Any]:
     tags = {"code": d.code, **({"hint": d.hint} if d.hint else {})}
     result: dict[str, Any] = {"message": d.message, "severity": d.severity, "tags": tags}
     if item is None:
-        # A field may be named only beside the resource that has it.
+        # A field may be given only together with its resource.
         place = ": ".join(part for part in (d.object, d.path) if part)
         return {**result, "message": f"{place}: {d.message}" if place else d.message}
     result["resourceRef"] = _reference(item)

@@ -1,4 +1,4 @@
-"""From items to items: TrainJobs and runtimes become what they compile to, everything else stays as it is."""
+"""Compile the TrainJobs and runtimes among kustomize's items; leave all other items unchanged."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from trainc.pipeline.inputs import read_inputs
 from trainc.reading.document import Document
 from trainc.startup.records import dataclass
 
-# What kustomize itself reads from a plugin's configuration, to find its arguments.
+# Fields of a plugin's configuration that kustomize reads to find its arguments.
 _KUSTOMIZES_OWN = ("argsOneLiner", "argsFromFile")
 
 
 @dataclass(frozen=True, slots=True)
 class Transformed:
-    """The items after compilation, or as they were if there is an error among `diagnostics`."""
+    """The items after compilation; unchanged if there is an error among `diagnostics`."""
 
     items: list[Manifest]
     diagnostics: list[Diagnostic]
@@ -36,7 +36,7 @@ class Transformed:
 def transform(
     items: Sequence[Manifest], configuration: Document | None, folder: str, *, allow_empty: bool = False
 ) -> Transformed:
-    """Compile the TrainJobs among `items` as `configuration`, an overlay whose paths begin at `folder`, says."""
+    """Compile the TrainJobs among `items` as `configuration` says, an overlay with paths relative to `folder`."""
     try:
         manifests, diagnostics = _compiled(items, configuration, folder, allow_empty)
     except CompileError as error:
@@ -70,18 +70,18 @@ def _compiled(
 
 
 def _own(configuration: Document) -> Document:
-    """The configuration without what is there for kustomize."""
+    """The configuration without the fields for kustomize."""
     data = {key: value for key, value in configuration.data.items() if key not in _KUSTOMIZES_OWN}
     return Document(data, configuration.file, configuration.locate)
 
 
 def _is_consumed(item: Mapping[str, Any]) -> bool:
-    # A generator is given its own configuration as an item, too.
+    # A generator also receives its own configuration as an item.
     return is_trainer_document(item) or is_overlay(item)
 
 
 def _is_passed_on(item: Mapping[str, Any], new: set[tuple[str, ...]]) -> bool:
-    """Whether an item is a SealedSecret that the output holds, ready for delivery."""
+    """Whether an item is a SealedSecret that the output already contains."""
     return item.get("kind") == "SealedSecret" and _identity(item) in new
 
 

@@ -1,1 +1,1 @@
-"""The Kubeflow SDK (0.3 to 0.5) without a cluster: what its train() would submit, compiled, kept and written."""
+"""The Kubeflow SDK (0.3 to 0.5) without a cluster: TrainJobs from train() are compiled, collected and written."""

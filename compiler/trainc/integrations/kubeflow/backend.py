@@ -34,22 +34,22 @@ _NAME_BYTES, _HASH_BYTES = 40, 6
 def offline_client(
     namespace: str = "default", runtimes: Sequence[Manifest] = (), options: Options = Options()
 ) -> TrainerClient:
-    """A TrainerClient whose train() compiles instead of submitting; its `backend` is an OfflineBackend.
+    """Return a TrainerClient whose train() compiles instead of submitting; its `backend` is an OfflineBackend.
 
-    `runtimes` are documents; the catalog of the release that `options` names has those that they do not. train() raises
-    CompileError, with hints, for what the cluster would refuse or what cannot run.
+    `runtimes` are documents; others come from the catalog of the release that `options` names. train() raises
+    CompileError, with hints, for jobs that the cluster would refuse or that cannot run.
     """
-    # Its constructor takes the configurations of three backends, and no backend.
+    # The constructor accepts the configurations of three backends, but no backend.
     client = TrainerClient.__new__(TrainerClient)
     client.backend = OfflineBackend(namespace, runtimes, options)
     return client
 
 
 class OfflineBackend(KubernetesBackend):
-    """What the SDK calls the backend of a client. Needs no cluster and no kube-config.
+    """A TrainerClient backend that needs neither a cluster nor a kubeconfig.
 
-    A job without a `Name` option is named after its function and its content, so that a script gives the same names each
-    time. Jobs are complete at once for who waits for them, and have no logs.
+    A job without a `Name` option is named after its function and its content, so that a script always produces the same
+    names. To code that waits for them, jobs are complete immediately; they have no logs.
     """
 
     def __init__(
@@ -68,12 +68,12 @@ class OfflineBackend(KubernetesBackend):
 
     @property
     def trainjobs(self) -> list[Manifest]:
-        """The TrainJobs that would have been submitted, in that order, each with its namespace."""
+        """The TrainJobs that would have been submitted, in order, each with its namespace."""
         return [job for job, _, _ in self._jobs.values()]
 
     @property
     def compilation(self) -> Compilation:
-        """What they compile to."""
+        """The compilation of these TrainJobs."""
         every = [compilation for _, compilation, _ in self._jobs.values()]
         jobs = sorted((job for one in every for job in one.jobs), key=lambda job: (job.namespace, job.name))
         diagnostics = dict.fromkeys(diagnostic for one in every for diagnostic in one.diagnostics)
@@ -81,10 +81,10 @@ class OfflineBackend(KubernetesBackend):
         return Compilation(tuple(jobs), sort_diagnostics(list(diagnostics)), sessions)
 
     def write(self, folder: str | os.PathLike[str]) -> list[str]:
-        """Write each TrainJob to FOLDER/<name>.yaml and give back the paths.
+        """Write each TrainJob to FOLDER/<name>.yaml and return the paths.
 
-        The first line says which train() call it is from. FileExistsError for a file that does not begin so: it is
-        somebody's own.
+        The first line names the train() call that it comes from. Raises FileExistsError for a file with another first
+        line, which trainc did not write.
         """
         os.makedirs(folder, exist_ok=True)
         files = {os.path.join(folder, f"{name}.yaml"): name for name in self._jobs}
@@ -97,25 +97,25 @@ class OfflineBackend(KubernetesBackend):
         return list(files)
 
     def to_yaml(self) -> str:
-        """All TrainJobs as one YAML stream, each after a line that says which train() call it is from."""
+        """Return all TrainJobs as one YAML stream, each after a line that names its train() call."""
         return "---\n".join(written(job, origin) for job, _, origin in self._jobs.values())
 
     def train(self, runtime: Any = None, initializer: Any = None, trainer: Any = None, options: Any = None) -> str:
-        """As the SDK's, up to the request. Raises CompileError where the TrainJob is refused."""
+        """Like the SDK's method, up to the request. Raises CompileError if the TrainJob is refused."""
         named = any(isinstance(option, Name) for option in options or ())
         self._base = None if named else _base_name(trainer)
         before = set(self._jobs)
         try:
             requested: str = super().train(runtime, initializer, trainer, options)
         except RuntimeError as error:
-            # The SDK puts its own words around whatever a request raises.
+            # The SDK wraps any exception from a request in its own.
             if isinstance(error.__cause__, CompileError):
                 raise error.__cause__ from None
             raise
         return next((name for name in self._jobs if name not in before), requested)
 
     def get_job(self, name: str) -> types.TrainJob:
-        """A job that has been submitted, complete."""
+        """Return a submitted job, as complete."""
         if name not in self._jobs:
             raise RuntimeError(f"there is no TrainJob {name}")
         spec = self._jobs[name][0]["spec"]
@@ -127,27 +127,27 @@ class OfflineBackend(KubernetesBackend):
         )
 
     def list_jobs(self, runtime: Any = None) -> list[types.TrainJob]:
-        """All jobs, or those of a runtime."""
+        """Return all jobs, or those of a runtime."""
         jobs = [self.get_job(name) for name in self._jobs]
         return [job for job in jobs if runtime is None or job.runtime.name == getattr(runtime, "name", runtime)]
 
     def wait_for_job_status(self, name: str, *_: Any, **__: Any) -> types.TrainJob:
-        """At once."""
+        """Return the job immediately."""
         return self.get_job(name)
 
     def get_job_logs(self, *_: Any, **__: Any) -> Iterator[str]:
-        """None: nothing has run."""
+        """Return no logs, because nothing has run."""
         return iter(())
 
     def get_job_events(self, *_: Any, **__: Any) -> list[Any]:
-        """None: nothing has run."""
+        """Return no events, because nothing has run."""
         return []
 
     def get_runtime_packages(self, *_: Any, **__: Any) -> None:
-        """Nothing: that takes a pod."""
+        """Do nothing, because listing packages requires a pod."""
 
     def delete_job(self, name: str) -> None:
-        """Leave it: it would have been submitted all the same."""
+        """Keep the job, because it would have been submitted anyway."""
 
     def _create(self, namespace: str, body: Manifest) -> Manifest:
         metadata = {key: value for key, value in body["metadata"].items() if value is not None}
@@ -159,7 +159,7 @@ class OfflineBackend(KubernetesBackend):
         return job
 
     def _name(self, body: Manifest) -> str:
-        """The name that was asked for; else one of the content, with a number where that is there already."""
+        """The requested name, or one derived from the content, with a number if it is taken."""
         if self._base is None:
             return str(body["metadata"]["name"])
         content = json.dumps(body["spec"], sort_keys=True, default=str).encode()
@@ -169,12 +169,12 @@ class OfflineBackend(KubernetesBackend):
 
 
 def written(job: Manifest, origin: str) -> str:
-    """A TrainJob as it is written."""
+    """A TrainJob as YAML, after the line that names its origin."""
     return f"{_WRITTEN}{origin}. Change that instead.\n{dump_yaml([_whole(job)])}"
 
 
 def _whole(value: Any) -> Any:
-    """`value` with 8 in place of 8.0: the SDK makes floats of amounts."""
+    """`value` with 8 instead of 8.0, because the SDK converts amounts to floats."""
     if isinstance(value, dict):
         return {key: _whole(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -191,7 +191,7 @@ def _refuse_others(path: str) -> None:
 
 
 def _base_name(trainer: Any) -> str:
-    """A name for a job that has none: its function's, else the kind of its trainer."""
+    """The base of a generated name: that of the function, or the kind of the trainer."""
     function = getattr(trainer, "func", None)
     name = getattr(function, "__name__", None) or type(trainer).__name__
     label = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:_NAME_BYTES].strip("-")

@@ -1,1 +1,1 @@
-"""Training Operator v1: what its jobs become, so that every pod keeps its rank, its peers, its resources and its end."""
+"""Migrate Training Operator v1 jobs so that every pod keeps its rank, peers, resources and termination behavior."""

@@ -1,4 +1,4 @@
-"""Addresses: the names that pods had in v1, in all that a container spells out, as the names that they have now."""
+"""Replace the names of v1 pods in everything that a container spells out by their new names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trainc.migration.v1.environment import expand, joined, literals
 from trainc.migration.v1.layout import Layout
 from trainc.startup.records import dataclass
 
-# What the kubelet expands `$(NAME)` in.
+# The fields in which the kubelet expands `$(NAME)`.
 _EXPANDED = ("command", "args")
 _SPELLED = (*_EXPANDED, "lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
 
@@ -24,12 +24,12 @@ class Renaming:
     names: re.Pattern[str]
 
     def __call__(self, text: str) -> str:
-        """`text` with the new names for the old ones."""
+        """`text` with old names replaced by new ones."""
         return self.names.sub(lambda found: self.new[found["name"]], text)
 
 
 def renaming(layout: Layout) -> Renaming:
-    """What becomes of the addresses of a job's pods."""
+    """The new addresses of a job's pods."""
     job = layout.job.name
     mpi = layout.job.kind.is_mpi
     new = {_old_name(job, pod): host for pod, host in layout.hosts.items()}

@@ -1,4 +1,4 @@
-"""All v1 jobs of a migration together: equal runtimes are written once, and no two have one name."""
+"""Migrate all v1 jobs together: identical runtimes are written once, and names are unique."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _content(runtime: Json) -> str:
 
 
 def _unsupported(document: Json) -> Finding:
-    """Why a version of the API is not migrated."""
+    """Why this version of the API is not migrated."""
     kind, version = document.get("kind"), document.get("apiVersion")
     if kind == "MPIJob":
         message = f"an MPIJob of {version} starts its workers with kubectl exec; Trainer uses SSH, so the image needs an SSH server"

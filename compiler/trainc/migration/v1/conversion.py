@@ -1,4 +1,4 @@
-"""One v1 job as the documents that replace it, with everything that is worth knowing about the difference."""
+"""Convert one v1 job to the documents that replace it, and report the differences."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ Into: TypeAlias = Literal["runtime", "catalog"]
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """What a job becomes: TrainJob, runtime, and a ConfigMap where one is needed. Nothing where it is refused.
+    """The result for one job: TrainJob, runtime, and a ConfigMap if needed; empty if it is refused.
 
-    `pods` says in a few words which pods become which.
+    `pods` is a short description of which pods become which.
     """
 
     documents: tuple[dict[str, Any], ...]
@@ -37,7 +37,7 @@ class Converted:
 
 
 def convert(kind: Kind, document: Json, release: str, into: Into = "runtime", choice: Variables = "auto") -> Converted:
-    """A document of a v1 kind. Paths of findings lie in it."""
+    """Convert a document of a v1 kind. Paths of findings refer to that document."""
     document, findings = admit(kind, document, release)
     if has_errors(findings):
         return Converted((), tuple(findings))
@@ -66,7 +66,7 @@ def _pods(layout: Layout) -> str:
 
 
 def _impossible(job: Job) -> Iterator[Finding]:
-    """What no TrainJob can be made of."""
+    """Reasons why a job cannot be expressed as a TrainJob."""
     for role in job.roles:
         others = [c.get("name") for i, c in enumerate(role.containers) if i != job.main(role)]
         if names.NODE in others:

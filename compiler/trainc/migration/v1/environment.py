@@ -17,7 +17,7 @@ _TOKEN = pattern(r"\$(?:\$|\((?P<name>[^)]*)\))")
 
 
 def expand(text: str, values: Mapping[str, str]) -> str:
-    """`text` with each reference `$(NAME)` to one of `values` replaced; what is escaped or unknown stays as it is."""
+    """`text` with each reference `$(NAME)` to one of `values` replaced; escaped or unknown references are kept."""
     return str(_TOKEN.sub(lambda found: values.get(found["name"] or "", found[0]), text))
 
 
@@ -27,7 +27,7 @@ def references(texts: Iterable[str]) -> set[str]:
 
 
 def joined(user: Sequence[Json], operator: Sequence[Json]) -> list[dict[str, Any]]:
-    """The variables as the kubelet would end up with them."""
+    """The merged variables, as the kubelet would resolve them."""
     every = [*user, *operator]
     last = {variable["name"]: index for index, variable in enumerate(every)}
     replaced: dict[str, str] = {}

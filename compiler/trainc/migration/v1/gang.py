@@ -1,4 +1,4 @@
-"""Gang scheduling: the scheduling policy of a v1 job, which had an effect where the operator ran with a gang scheduler."""
+"""Gang scheduling: a v1 job's scheduling policy, which applied if the operator ran with a gang scheduler."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _scheduler(job: Job) -> str | None:
 
 
 def group_policy(job: Job) -> dict[str, Any]:
-    """The pod group policy of the runtime, where the job has a scheduling policy and names its scheduler."""
+    """The runtime's pod group policy, if the job has a scheduling policy and names its scheduler."""
     scheduler = _scheduler(job)
     if not _policy(job) or scheduler is None:
         return {}
@@ -45,7 +45,7 @@ def group_annotations(job: Job) -> dict[str, str]:
 
 
 def differences(job: Job) -> Iterator[Finding]:
-    """What of the scheduling policy is not kept, and what only the operator's flags could tell."""
+    """Parts of the scheduling policy that are lost, or that depend on the operator's flags."""
     policy = _policy(job)
     if not policy:
         return

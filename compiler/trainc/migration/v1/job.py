@@ -1,4 +1,4 @@
-"""A v1 job as its controller sees it: defaults filled in, roles in the order of their ranks."""
+"""A v1 job as its controller sees it: with defaults filled in and roles in rank order."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from trainc.diagnostics import Path
 from trainc.migration.v1.kinds import Kind
 from trainc.startup.records import dataclass
 
-# Masters come first: they are rank 0. TF_CONFIG and MPI count each role by itself, so that any order would do there.
+# Masters come first because they are rank 0. TF_CONFIG and MPI count each role separately, so any order would do.
 _ORDER = ("Chief", "Master", "Launcher", "PS", "Worker", "Evaluator")
 _MPI_RESTARTS = {"Launcher": "OnFailure", "Worker": "Never"}
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """The pods of one replica spec. `path` is where it stands in the job."""
+    """The pods of one replica spec. `path` is its position in the job."""
 
     name: str
     replicas: int
@@ -26,7 +26,7 @@ class Role:
 
     @property
     def lower(self) -> str:
-        """The name as pods, labels and TF_CONFIG have it."""
+        """The name as used for pods, labels and TF_CONFIG."""
         return self.name.lower()
 
     @property
@@ -38,7 +38,7 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job that v1 would run. `roles` are those that the job names, in the order of ranks."""
+    """A job that v1 would run. `roles` are those in the job, in rank order."""
 
     kind: Kind
     name: str

@@ -15,7 +15,7 @@ V1 = "kubeflow.org/v1"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of job. `container` is the name that its main container must have; MPI takes the first one."""
+    """A kind of job. `container` is the required name of its main container; MPI uses the first container."""
 
     name: str
     api: str

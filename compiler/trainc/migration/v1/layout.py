@@ -1,8 +1,8 @@
-"""The layout: which replicated job of a JobSet has which pods of v1, so that every pod can work out its own rank.
+"""The layout: which replicated job of a JobSet runs which v1 pods, so that every pod can compute its own rank.
 
-A pod knows its completion index, the index of its Job within the replicated job, and that within the JobSet. With
-equal templates a master and its workers are one job, whose completion index is the rank; with unequal ones the
-workers are Jobs of one pod each, and the index within the JobSet is.
+A pod knows its completion index, the index of its Job within the replicated job, and that within the JobSet. If the
+templates are equal, a master and its workers form one job, whose completion index is the rank. Otherwise the workers
+are Jobs of one pod each, and the index within the JobSet is the rank.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from trainc.migration.v1.job import Job, Role
 from trainc.migration.v1.kinds import LABELS
 from trainc.startup.records import dataclass, replace
 
-# A pod of v1: its role in lower case, and its index there.
+# A v1 pod: its role in lower case, and its index within the role.
 Pod = tuple[str, int]
 
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
@@ -40,11 +40,11 @@ class Group:
 
     @property
     def index_label(self) -> str:
-        """The label that tells its pods apart."""
+        """The label that distinguishes its pods."""
         return JOB_INDEX if self.by_job else COMPLETION_INDEX
 
     def host(self, job: str, position: int) -> str:
-        """The hostname of one of its pods."""
+        """The host name of one of its pods."""
         return names.pod_host(job, self.name, *((position, 0) if self.by_job else (0, position)))
 
 
@@ -57,17 +57,17 @@ class Layout:
 
     @property
     def is_single(self) -> bool:
-        """Whether one replicated job holds all pods, so that the TrainJob itself can say what they run."""
+        """Whether one replicated job holds all pods, so that the TrainJob itself can specify what they run."""
         return len(self.groups) == 1 and not self.job.kind.is_mpi
 
     @property
     def roles(self) -> list[Role]:
-        """The roles whose templates the pods have: of roles that are alike, the first."""
+        """The roles whose templates the pods use; the first one of identical roles."""
         return list({group.role.name: group.role for group in self.groups}.values())
 
     @property
     def hosts(self) -> dict[Pod, str]:
-        """The address of every pod, by what it was in v1: valid from anywhere in its namespace."""
+        """The address of every pod, valid throughout its namespace, by its v1 identity."""
         found = (
             (pod, f"{group.host(self.job.name, i)}.{self.job.name}")
             for group in self.groups
@@ -77,7 +77,7 @@ class Layout:
 
 
 def counted(group: Group, first: int) -> dict[str, Any]:
-    """What makes an environment variable `first` plus the position of the pod in its group."""
+    """An environment variable source for `first` plus the position of the pod in its group."""
     if len(group.pods) == 1:
         return {"value": str(first)}
     if first == 0:
@@ -92,19 +92,19 @@ def _field(path: str) -> dict[str, Any]:
 
 
 def layout_of(job: Job) -> Layout:
-    """The groups of a job, by its kind; with shorter names where pods would have too long ones."""
+    """The groups of a job, according to its kind, with shortened names if pod names would be too long."""
     layout = _layout_of(job)
     return layout if excess(layout) <= 0 or job.kind.is_mpi else Layout(job, tuple(_abbreviated(layout.groups)))
 
 
 def excess(layout: Layout) -> int:
-    """By how many characters the longest name of a pod is too long: a host name, and five random characters."""
+    """The number of characters by which the longest pod name, with its five random characters, is too long."""
     longest = max(len(group.host(layout.job.name, len(group.pods) - 1)) for group in layout.groups)
     return longest + len("-abcde") - LABEL_LIMIT
 
 
 def _abbreviated(groups: Iterable[Group]) -> Iterable[Group]:
-    """The groups under one letter each: `node` is n, `worker` is w, `worker-rest` is r."""
+    """The groups with one-letter names: `node` is n, `worker` is w, `worker-rest` is r."""
     for group in groups:
         yield replace(group, name=group.name.rpartition("-")[2][0])
 
@@ -128,7 +128,7 @@ def _layout_of(job: Job) -> Layout:
 
 
 def deciding_role(roles: Iterable[Role]) -> Role:
-    """The role whose end is the end of a TFJob: the chief or master, else the workers."""
+    """The role whose end determines the end of a TFJob: the chief or master, else the workers."""
     return min(roles, key=lambda role: (role.name not in ("Chief", "Master"), role.name != "Worker"))
 
 
@@ -137,7 +137,7 @@ def _pods(role: Role) -> tuple[Pod, ...]:
 
 
 def _alike(roles: Iterable[Role]) -> bool:
-    """Whether nothing but the index tells the pods of these roles apart."""
+    """Whether the pods of these roles differ only by index."""
     first, *others = roles
     fields = str(first.template).replace("\\'", "'")
     tells_apart = any(f"labels['{LABELS}{name}']" in fields for name in ("replica-type", "replica-index", "job-role"))

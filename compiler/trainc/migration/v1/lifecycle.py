@@ -13,7 +13,7 @@ from trainc.diagnostics import Finding, Path
 from trainc.migration.v1.job import Job, Role
 from trainc.migration.v1.layout import Group, Layout
 
-# v1 tries for ever unless it is told a limit; a Job stops after 6 failures. This is the greatest number that it takes.
+# v1 retries indefinitely by default, while a Job stops after 6 failures. This is the largest limit that a Job accepts.
 _FOR_EVER = 2_147_483_647
 _RETRYABLE_FROM = 128
 _POLICY: Path = ("spec", "runPolicy")
@@ -21,7 +21,7 @@ _RESTARTS = {"Always": "OnFailure", "ExitCode": "Never"}
 
 
 def restart_policy(role: Role) -> str:
-    """The restart policy of a role's pods: a Job allows Never and OnFailure."""
+    """The restart policy of a role's pods; a Job allows only Never and OnFailure."""
     return _RESTARTS.get(role.restart, role.restart)
 
 
@@ -81,7 +81,7 @@ def _decides(layout: Layout, group: Group) -> bool:
 
 
 def differences(layout: Layout) -> Iterator[Finding]:
-    """What a JobSet does otherwise than v1, in failures, in time and at the end."""
+    """How a JobSet differs from v1 in failures, timing and termination."""
     job = layout.job
     for role in layout.roles:
         yield from _restarts(role)
@@ -132,7 +132,7 @@ def _pod_cleanup(job: Job) -> Iterator[Finding]:
 
 
 def _remaining_pods(layout: Layout) -> Iterator[Finding]:
-    """Pods that v1 left running when the job had ended. Workers of an MPIJob only wait for the launcher then."""
+    """Pods that v1 left running after the job ended. Workers of an MPIJob only wait for the launcher by then."""
     job = layout.job
     deciding = [group for group in layout.groups if _first_decides(layout, group)]
     ends_early = bool(deciding) or success_policy(layout) is not None
@@ -146,12 +146,12 @@ def _remaining_pods(layout: Layout) -> Iterator[Finding]:
 
 
 def info(path: Path, message: str, hint: str) -> Finding:
-    """Something that is expressed otherwise than in v1, or had no effect there."""
+    """An info about something that is expressed differently from v1, or had no effect there."""
     return Finding("MigrationChanges", "info", message, hint, path)
 
 
 def warning(path: Path, message: str, hint: str) -> Finding:
-    """Something that v1 did and a JobSet does not do, which needs a decision."""
+    """A warning about something that v1 did and a JobSet does not, which requires a decision."""
     return Finding("MigrationDiffers", "warning", message, hint, path)
 
 

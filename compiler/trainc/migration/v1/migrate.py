@@ -33,13 +33,13 @@ def migrate(
     into: Into = "runtime",
     variables: Variables = "auto",
 ) -> Migration:
-    """Documents as Trainer's newest API has them; what needs no change, or cannot be changed, as it is.
+    """Convert documents to Trainer's newest API; those that need no change, or cannot be converted, stay the same.
 
-    A v1 job becomes a TrainJob and a TrainingRuntime of its name; jobs of equal pod templates share one. `into`
-    "catalog" refers to a runtime that trainc ships, where one fits. `variables` "torchrun" starts `python x` by
-    torchrun instead of giving it v1's variables. The input is never changed.
+    A v1 job becomes a TrainJob and a TrainingRuntime of the same name; jobs with equal pod templates share one. With
+    `into` "catalog", a runtime built into trainc is used if one fits. With `variables` "torchrun", `python x` is
+    started by torchrun instead of receiving v1's variables. The input is not modified.
 
-    Raises CompileError where nothing can be kept: there are errors, and no document could be migrated.
+    Raises CompileError if there are errors and no document could be migrated.
     """
     for name, given in (("into", into), ("variables", variables)):
         if given not in _CHOICES[name]:

@@ -1,7 +1,7 @@
-"""MPIJob: what the MPI Operator adds to the templates of the launcher and its hosts.
+"""MPIJob: what the MPI Operator adds to the pod templates of the launcher and its hosts.
 
-Trainer's MPI policy makes the hostfile, the keys and the variables of Open MPI. What it does not know (Intel MPI,
-MPICH, discover_hosts.sh, launchers without hosts) is written out: a ConfigMap, a Secret by name, and the variables.
+Trainer's MPI policy generates the hostfile, the keys and the Open MPI variables. What it does not support (Intel MPI,
+MPICH, discover_hosts.sh, launchers without hosts) is written out as a ConfigMap, a Secret name, and variables.
 Source: kubeflow/mpi-operator pkg/controller/mpi_job_controller.go (v0.8.0).
 """
 
@@ -24,7 +24,7 @@ _KEYS = "ssh-auth"
 _ROOT = "/root/.ssh"
 _ATTEMPTS = "-o ConnectionAttempts=10"
 _SSHD = ["/usr/sbin/sshd", "-De"]
-# (variable, value) of each implementation; slots follow where it has a variable for them.
+# The (variable, value) pairs of each implementation; the number of slots is added if it has a variable for that.
 _OF_IMPLEMENTATION: dict[str, tuple[tuple[tuple[str, str], ...], str | None]] = {
     "OpenMPI": (
         (
@@ -48,18 +48,18 @@ def implementation(job: Job) -> str:
 
 
 def slots(job: Job) -> int:
-    """The number of processes for each host."""
+    """The number of processes per host."""
     given = job.spec.get("slotsPerWorker")
     return 1 if given is None else int(given)
 
 
 def launcher_works(job: Job) -> bool:
-    """Whether the launcher is a host as well."""
+    """Whether the launcher is also a host."""
     return bool(job.spec.get("runLauncherAsWorker"))
 
 
 def has_policy(layout: Layout) -> bool:
-    """Whether Trainer's MPI policy makes what the operator made."""
+    """Whether Trainer's MPI policy provides what the operator provided."""
     job = layout.job
     texts = str([role.template for role in job.roles])
     reads_index = layout.groups[-1].by_job
@@ -70,7 +70,7 @@ def has_policy(layout: Layout) -> bool:
 
 
 def waits_for_workers(job: Job) -> bool:
-    """Whether the launcher is made once the workers are ready."""
+    """Whether the launcher is created only once the workers are ready."""
     return job.spec.get("launcherCreationPolicy") == "WaitForWorkersReady"
 
 
@@ -83,12 +83,12 @@ def policy(job: Job) -> dict[str, Any]:
 
 
 def keys_path(job: Job) -> str:
-    """Where the keys are."""
+    """The path where the keys are mounted."""
     return str(job.spec.get("sshAuthMountPath") or _ROOT)
 
 
 def variables(layout: Layout, group: Group) -> list[dict[str, Any]]:
-    """What the operator gives the first container, less what Trainer's policy gives it."""
+    """The variables that the operator sets in the first container, without those that Trainer's policy sets."""
     job = layout.job
     made: list[dict[str, Any]] = [{"name": "K_MPI_JOB_ROLE", "value": group.role.lower}]
     if group.role.name == "Launcher":
@@ -105,13 +105,13 @@ def variables(layout: Layout, group: Group) -> list[dict[str, Any]]:
 
 
 def variables_of_policy(job: Job) -> frozenset[str]:
-    """Names that Trainer's policy sets, and that a job must therefore leave out."""
+    """The variables that Trainer's policy sets, which the job must therefore omit."""
     given, slots_variable = _OF_IMPLEMENTATION[implementation(job)]
     return frozenset((*(name for name, _ in given), *filter(None, (slots_variable,))))
 
 
 def pod_spec(layout: Layout, group: Group, spec: Json) -> dict[str, Any]:
-    """A pod of the group with what the operator adds to its template."""
+    """A pod spec of the group with the operator's additions."""
     job = layout.job
     changed = dict(spec)
     main = dict(spec["containers"][0])
@@ -150,7 +150,7 @@ def _volumes(layout: Layout, group: Group) -> Iterator[tuple[Json, Json]]:
 
 
 def secret_name(job: Job) -> str:
-    """The Secret with the keys: the name that it has under Trainer's policy too."""
+    """The name of the Secret with the keys, which is the same as under Trainer's policy."""
     return f"{job.name}-mpi-ssh-auth"
 
 
@@ -159,7 +159,7 @@ def _config_name(job: Job) -> str:
 
 
 def config_map(layout: Layout) -> dict[str, Any]:
-    """The hostfile, and a script that names the same hosts."""
+    """A ConfigMap with the hostfile and a script that lists the same hosts."""
     job = layout.job
     pods = [pod for group in layout.groups for pod in group.pods if pod[0] == "worker" or launcher_works(job)]
     suffix = f".{job.namespace}.svc" if job.namespace else ""
@@ -175,14 +175,14 @@ def config_map(layout: Layout) -> dict[str, Any]:
 
 
 def depends_on(layout: Layout, group: Group) -> dict[str, Any]:
-    """What the launcher waits for."""
+    """The dependencies of the launcher."""
     if not waits_for_workers(layout.job) or group.role.name != "Launcher" or len(layout.groups) == 1:
         return {}
     return {"dependsOn": [{"name": layout.groups[1].name, "status": "Ready"}]}
 
 
 def differences(layout: Layout) -> Iterator[Finding]:
-    """What a JobSet does otherwise than the MPI Operator, and what you must provide."""
+    """Differences between a JobSet and the MPI Operator, and what the user must provide."""
     job = layout.job
     launcher = job.role("Launcher")
     assert launcher is not None

@@ -1,4 +1,4 @@
-"""Pods: the template of a role as the pods of a replicated job have it."""
+"""Convert the pod template of a role to that of a replicated job."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _initial(layout: Layout, group: Group, container: Json, rename: Renaming) ->
 
 
 def main_name(layout: Layout, group: Group) -> str:
-    """What the main container of a group is called."""
+    """The name of a group's main container."""
     if group.is_trainer or group.name == names.NODE:
         return names.NODE
     return str(group.role.containers[layout.job.main(group.role)]["name"])

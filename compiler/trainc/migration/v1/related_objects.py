@@ -1,4 +1,4 @@
-"""Neighbours: other documents that look for jobs or pods by names of v1, and find nothing after the migration."""
+"""Find other documents that select jobs or pods by v1 names, which match nothing after the migration."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _INTEGRATION = "jobset.x-k8s.io/jobset"
 
 @dataclass(frozen=True, slots=True)
 class _Trace:
-    """What is looked for, and what to look for instead."""
+    """A v1 name to search for, and its replacement."""
 
     what: str
     new: str
 
 
 _LABEL = pattern(rf"{LABELS.replace('.', '[.]')}(?P<name>[a-z-]+)")
-# Prometheus spells labels so: __meta_kubernetes_pod_label_training_kubeflow_org_job_name.
+# In Prometheus, labels look like __meta_kubernetes_pod_label_training_kubeflow_org_job_name.
 _METRIC_LABEL = pattern(r"label_training_kubeflow_org_(?P<name>[a-z_]+)")
 _FRAMEWORK = pattern(rf"\bkubeflow[.]org/(?:{'|'.join(sorted(k.name.lower() for k in KINDS.values()))})\b")
 
@@ -63,7 +63,7 @@ def _traces(value: Any, path: Path) -> Iterator[tuple[Path, _Trace]]:
 
 
 def _named(text: str) -> Iterator[_Trace]:
-    """What a text names, each once: a ConfigMap may hold a whole file."""
+    """The v1 names in a text, without duplicates, since a ConfigMap may contain a whole file."""
     if "kubeflow" not in text:
         return
     labels = (match["name"] for match in _LABEL.finditer(text))

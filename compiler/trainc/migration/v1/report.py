@@ -1,4 +1,4 @@
-"""The report of a migration: every v1 job of a repository, what becomes of it, and what is left to decide."""
+"""The migration report: every v1 job of a repository, its replacement, and the open decisions."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Row:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether it is a job that stays as it is."""
+        """Whether it is a job that cannot be migrated."""
         return self.is_job and not self.becomes
 
     def count(self, *severities: str) -> int:
-        """How many of its diagnostics have one of these severities."""
+        """The number of its diagnostics with one of these severities."""
         return sum(diagnostic.severity in severities for diagnostic in self.diagnostics)
 
 

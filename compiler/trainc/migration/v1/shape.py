@@ -1,6 +1,6 @@
-"""The shape of v1 documents: which fields a job has and what they hold, so that the rest may rely on it.
+"""Validate the shape of v1 documents, so that the rest of the migration may rely on it.
 
-The API server drops what it does not know of a job; pod templates are checked as those of a runtime are.
+The API server drops unknown fields of a job; pod templates are validated like those of a runtime.
 Source: the CRDs of kubeflow/training-operator (release-1.9) and kubeflow/mpi-operator (v0.8.0).
 """
 
@@ -40,7 +40,7 @@ _ELASTIC: Json = {
     "standalone": bool,
     "nProcPerNode": int,
 }
-# What the spec of each kind has, apart from the run policy and the replica specs.
+# The fields in the spec of each kind, other than the run policy and the replica specs.
 _SPECS: Json = {
     "PyTorchJob": {"elasticPolicy": _ELASTIC, "nprocPerNode": str},
     "TFJob": {"successPolicy": str, "enableDynamicWorker": bool},
@@ -65,7 +65,7 @@ _CHOICES = {
 
 
 def spec_fields(kind: Kind) -> Json:
-    """What the spec of a kind may hold, as types and mappings of types."""
+    """The fields allowed in the spec of a kind, as types and mappings of types."""
     return {**_SPECS[kind.name], "runPolicy": _RUN_POLICY, kind.replicas: dict}
 
 
