@@ -1,4 +1,4 @@
-"""Every reason why JobSet would refuse to create a JobSet, the CRD's schema apart."""
+"""All rules by which JobSet's webhook refuses to create a JobSet. The CRD's schema is checked elsewhere."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ from trainc.diagnostics import Finding, Path, Severity
 
 
 def check_creation(jobset: JobSet, version: JobSetVersion) -> list[Finding]:
-    """Why that JobSet minor would refuse `jobset`, whose webhook defaults are baked in; empty if it would not.
+    """Return the reasons why this JobSet minor would refuse `jobset`; empty if it would accept it.
 
-    What the CRD's schema refuses (types, enums, list keys, bounds, CEL rules) is the schema stage's to say.
+    `jobset` must have the webhook's defaults. What the CRD's schema refuses (types, enums, list keys, bounds, CEL rules)
+    is reported by the schema stage.
     """
     return [
         *check_names(jobset, version),
@@ -55,7 +56,7 @@ def check_creation(jobset: JobSet, version: JobSetVersion) -> list[Finding]:
 
 
 def check_names(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding]:
-    """What is wrong with the names of a JobSet's Jobs, pods and groups."""
+    """Yield errors for the names of a JobSet's Jobs, pods and groups."""
     if not jobset.name:
         yield from _no_name(jobset)
         return
@@ -66,7 +67,7 @@ def check_names(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding]:
 
 
 def _no_name(jobset: JobSet) -> Iterator[Finding]:
-    # Without generateName either, the schema stage already says that the name is missing.
+    # If there is no generateName either, the schema stage reports the missing name.
     if jobset.generates_name:
         message = "the API server generates the name on creation, so the names of Jobs and pods are not known yet"
         hint = "set metadata.name: an object with only generateName cannot be applied from git either"
@@ -115,7 +116,7 @@ def _too_long(code: str, jobset: JobSet, name: DerivedName) -> Finding:
 
 
 def shortening_hint(jobset: JobSet) -> str:
-    """How to shorten a derived name that is too long."""
+    """Return the hint for a derived name that is too long."""
     longest = longest_name(jobset)
     if longest < 1:
         return "shorten the names of the replicated jobs, claims or volumes: shortening the name of the JobSet is not enough"
@@ -123,19 +124,19 @@ def shortening_hint(jobset: JobSet) -> str:
 
 
 def name_to_shorten(jobset: JobSet, name: DerivedName) -> Path:
-    """Where a derived name that is too long is shortened: at the JobSet's own name, unless none is short enough."""
+    """Return the field to shorten if a derived name is too long: the JobSet's name, unless no name is short enough."""
     return ("metadata", "name") if name.repeats and longest_name(jobset) > 0 else name.path
 
 
 # Refused on creation: volume claim templates that clash, that nothing mounts, or whose claims are misnamed (J17).
 #
-# JobSet also compares each template with a claim that already exists in the cluster, which cannot be known offline. That
-# a template names no namespace is in the CRD's schema.
+# JobSet also compares each template with an existing claim in the cluster, which is unknown offline. The CRD's schema
+# ensures that a template has no namespace.
 # Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go, validateVolumeClaimPolicies.
 
 
 def check_volume_claims(jobset: JobSet) -> Iterator[Finding]:
-    """What is wrong with `volumeClaimPolicies`, as the webhook sees it (JobSet 0.11 and later)."""
+    """Yield the webhook's errors for `volumeClaimPolicies` (JobSet 0.11 and later)."""
     taken: set[str] = set()
     for path, template in claim_templates(jobset):
         name = text(mapping(template.get("metadata")).get("name"))
@@ -188,7 +189,7 @@ def _is_mounted(job: ReplicatedJob, name: str) -> bool:
     return any(mapping(m).get("name") == name for _, c in containers(job) for m in items(c.get("volumeMounts")))
 
 
-# Refused on creation: a coordinator pod that does not exist, or whose address is no label value (J15, J16).
+# Refused on creation: a coordinator pod that does not exist, or whose address is not a valid label value (J15, J16).
 #
 # Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go, validateCoordinator and validateCoordinatorLabelValue.
 
@@ -197,7 +198,7 @@ _PATH = ("spec", "coordinator")
 
 
 def check_coordinator(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding]:
-    """What is wrong with the coordinator, where there is one."""
+    """Yield errors for the coordinator, if there is one."""
     if isinstance(jobset.spec.get("coordinator"), dict):
         yield from _place(jobset)
         if version.checks_coordinator_label:
@@ -230,9 +231,9 @@ def _index(field: str, value: int, have: str) -> Finding:
 
 
 def coordinator_label_problem(jobset: JobSet, severity: Severity) -> Iterator[Finding]:
-    """Whether the coordinator's address fits into the label that carries it; before JobSet 0.11 nothing refuses it."""
+    """Yield a finding if the coordinator's address is too long for its label. Before JobSet 0.11 nothing refuses it."""
     label = coordinator_label(jobset)
-    # Its characters are those of names, each of which is judged on its own.
+    # Only the length can be wrong: the address consists of names that are checked separately.
     if label is not None and label.spare < 0:
         place = name_to_shorten(jobset, label)
         yield Finding(

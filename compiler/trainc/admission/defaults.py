@@ -1,7 +1,7 @@
-"""The defaults that JobSet's webhook writes into a new JobSet, baked into what goes to git.
+"""The defaults that JobSet's webhook sets on a new JobSet, included in the manifests.
 
-The webhook sees CREATE only: a manifest that leaves these fields out is created, and then fails the next client-side
-apply with "field is immutable". The CRD's own defaults come from the schema stage.
+The webhook runs on CREATE only. A manifest without these fields can be created, but the next client-side apply fails
+with "field is immutable". The CRD's own defaults come from the schema stage.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from trainc.api.documents import mapping
 
 
 def bake_defaults(jobset: Mapping[str, Any], version: str) -> dict[str, Any]:
-    """`jobset` as the CREATE webhook of that JobSet minor leaves it; what does not change is shared with the input.
+    """Return `jobset` with the defaults of this JobSet minor's CREATE webhook. Unchanged parts are shared with the input.
 
-    Values of the wrong type stay as they are, for the schema stage to report.
+    Values of the wrong type are kept; the schema stage reports them.
+
     Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go.
     """
     spec = jobset.get("spec")
@@ -47,7 +48,7 @@ def _network(network: Any) -> Any:
 def _replicated_job(_: int, job: dict[str, Any]) -> dict[str, Any]:
     if not _is_template(job.get("template")):
         return job
-    # Go fills the nested structs even where the manifest leaves them out; the schema stage then misses the containers.
+    # Go creates the nested structs even if the manifest omits them; the schema stage then reports missing containers.
     template = job["template"]
     job_spec = _with_defaults(mapping(template.get("spec")), completionMode="Indexed")
     pod = mapping(job_spec.get("template"))
@@ -58,7 +59,7 @@ def _replicated_job(_: int, job: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_template(template: Any) -> bool:
-    """Whether every nested object that is present is an object, so that nothing is papered over."""
+    """Return whether each nested object that is present is a mapping, so that a wrong type is not hidden."""
     job_spec = template.get("spec", {}) if isinstance(template, dict) else None
     pod = job_spec.get("template", {}) if isinstance(job_spec, dict) else None
     return isinstance(pod, dict) and isinstance(pod.get("spec", {}), dict)
@@ -73,11 +74,11 @@ def _volume_claim_policy(_: int, policy: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_defaults(fields: Mapping[str, Any], **defaults: Any) -> dict[str, Any]:
-    """`fields` with each default where the field is absent or null, which Go decodes alike."""
+    """Return `fields` with defaults for those that are absent or null, between which Go does not distinguish."""
     return {**fields, **{name: value for name, value in defaults.items() if fields.get(name) is None}}
 
 
 def _replace_items(owner: dict[str, Any], field: str, change: Callable[[int, dict[str, Any]], dict[str, Any]]) -> None:
-    """Give `owner`, a fresh dict, a new list in which `change` has been applied to each mapping."""
+    """Replace a list of `owner`, which is modified, by a new one with `change(index, item)` applied to each mapping."""
     if isinstance(values := owner.get(field), list):
         owner[field] = [change(i, v) if isinstance(v, dict) else v for i, v in enumerate(values)]

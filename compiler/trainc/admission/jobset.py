@@ -1,7 +1,7 @@
-"""What the admission rules need of a JobSet, read once and tolerantly.
+"""The view of a JobSet on which the admission rules work.
 
-A value of the wrong type reads as absent: the schema stage reports it, and the rules still report the rest.
-Absent values read as the CRD's defaults, so that a rule gives the same answer before and after they are filled in.
+A value of the wrong type counts as absent: the schema stage reports it, and the rules can still check the rest. Absent
+values count as the CRD's defaults, so that rules give the same results before and after these are filled in.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from trainc.startup.records import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class ReplicatedJob:
-    """One entry of `spec.replicatedJobs`; `completions` is None where the template sets none."""
+    """One entry of `spec.replicatedJobs`. `completions` is None if the template does not set it."""
 
     index: int
     name: str
@@ -35,17 +35,17 @@ class ReplicatedJob:
 
     @property
     def path(self) -> Path:
-        """Where the entry is in the JobSet."""
+        """The path of the entry in the JobSet."""
         return ("spec", "replicatedJobs", self.index)
 
     @property
     def job_path(self) -> Path:
-        """Where the Job's spec is in the JobSet."""
+        """The path of the Job's spec in the JobSet."""
         return (*self.path, "template", "spec")
 
     @property
     def pod_path(self) -> Path:
-        """Where the pods' spec is in the JobSet."""
+        """The path of the pods' spec in the JobSet."""
         return (*self.job_path, "template", "spec")
 
 
@@ -65,7 +65,7 @@ class JobSet:
 
     @property
     def subdomain(self) -> str:
-        """The subdomain that the JobSet asks for; empty where it asks for none."""
+        """The subdomain that the JobSet sets, or an empty string."""
         return text(mapping(self.spec.get("network")).get("subdomain"))
 
     @property
@@ -75,7 +75,7 @@ class JobSet:
 
 
 def read_jobset(document: Json) -> JobSet:
-    """The rules' view of a JobSet document."""
+    """Return the view of a JobSet document."""
     spec = mapping(document.get("spec"))
     jobs = tuple(starmap(_replicated_job, enumerate(objects(spec.get("replicatedJobs")))))
     metadata = mapping(document.get("metadata"))
@@ -104,26 +104,26 @@ def _replicated_job(index: int, job: Json) -> ReplicatedJob:
 
 
 def containers(job: ReplicatedJob) -> Iterator[tuple[Path, Json]]:
-    """A job's init containers and containers with their paths in the JobSet, in the order in which they start."""
+    """Yield a job's init containers and containers in start order, with their paths in the JobSet."""
     for field in ("initContainers", "containers"):
         for i, container in enumerate(objects(job.pod_spec.get(field))):
             yield (*job.pod_path, field, i), container
 
 
 def text(value: object, default: str = "") -> str:
-    """`value` where it is a string, else `default`."""
+    """Return `value` if it is a string, else `default`."""
     return value if isinstance(value, str) else default
 
 
 def number(value: object, default: int) -> int:
-    """`value` where it is an integer, else `default`; true and false are no integers here."""
+    """Return `value` if it is an integer, else `default`. Booleans do not count as integers."""
     return value if isinstance(value, int) and not isinstance(value, bool) else default
 
 
-# Every name that is derived from a JobSet's, against its limit.
+# All names that are derived from a JobSet's name, and their limits.
 #
-# A TrainJob's name ends up in Job, pod, Service, claim, volume and label names, each with its own suffix and limit. The
-# rules say which excess JobSet refuses and which it only fails on later; this module measures them all.
+# A TrainJob's name becomes part of the names of Jobs, pods, Services, claims, volumes and labels, each with its own suffix
+# and limit. The code below measures them; the rules decide which ones JobSet refuses and on which it fails later.
 
 
 Use: TypeAlias = Literal[
@@ -131,13 +131,13 @@ Use: TypeAlias = Literal[
     "ConfigMap", "Secret",
 ]  # fmt: skip
 
-# What the Job controller appends to an indexed pod's name, which JobSet counts in.
+# The form of the suffix that the Job controller appends to the names of indexed pods. JobSet includes its length.
 POD_SUFFIX = "-abcde"
 
 
 @dataclass(frozen=True, slots=True)
 class DerivedName:
-    """One derived name: the field of the JobSet it comes from, and how often it contains the JobSet's name."""
+    """A derived name, the field of the JobSet from which it comes, and how often it contains the JobSet's name."""
 
     use: Use
     value: str
@@ -147,7 +147,7 @@ class DerivedName:
 
     @property
     def spare(self) -> int:
-        """How many more characters the name could have; negative: how many are too many."""
+        """The number of characters that are left; negative if the name is too long."""
         return self.limit - length(self.value)
 
     def __str__(self) -> str:
@@ -158,18 +158,18 @@ class DerivedName:
 
 
 def name_budget(jobset: Mapping[str, Any]) -> list[DerivedName]:
-    """The derived names of a JobSet with its defaults baked in, the tightest first."""
+    """Return the derived names of a JobSet that has its defaults, those with the least space left first."""
     return sorted(derived_names(read_jobset(jobset)), key=lambda name: name.spare)
 
 
 def longest_name(jobset: JobSet) -> int:
-    """How many characters the JobSet's own name may have before a derived name exceeds its limit; 0 if none will do."""
+    """Return the maximum length of the JobSet's name with which no derived name is too long; 0 if there is none."""
     used = length(jobset.name)
     return max(0, min(used + name.spare // name.repeats for name in derived_names(jobset) if name.repeats))
 
 
 def derived_names(jobset: JobSet) -> Iterator[DerivedName]:
-    """Every derived name, in the order of the fields it comes from."""
+    """Yield all derived names, in the order of the fields from which they come."""
     yield DerivedName("label", jobset.name, LABEL_LIMIT, ("metadata", "name"), repeats=1)
     yield service_name(jobset)
     for job in jobset.jobs:
@@ -185,19 +185,19 @@ def derived_names(jobset: JobSet) -> Iterator[DerivedName]:
 
 
 def service_name(jobset: JobSet) -> DerivedName:
-    """The headless Service, which is called as the subdomain, or as the JobSet where it sets none."""
+    """Return the headless Service's name, which is the subdomain or else the JobSet's name."""
     path = ("spec", "network", "subdomain")
     return DerivedName("headless Service", jobset.service, LABEL_LIMIT, path, repeats=int(not jobset.subdomain))
 
 
 def job_name(jobset: JobSet, job: ReplicatedJob) -> DerivedName:
-    """The longest name among a replicated job's Jobs: that of its last replica."""
+    """Return the longest name of a replicated job's Jobs, which is that of the last replica."""
     value = f"{jobset.name}-{job.name}-{job.replicas - 1}"
     return DerivedName("Job", value, LABEL_LIMIT, (*job.path, "name"), repeats=1)
 
 
 def pod_name(jobset: JobSet, job: ReplicatedJob) -> DerivedName | None:
-    """The longest name among an indexed job's pods, or None where the Job controller shortens names itself."""
+    """Return the longest name of an indexed job's pods, or None if the Job controller shortens names itself."""
     if not job.indexed or job.completions is None:
         return None
     value = f"{jobset.name}-{job.name}-{job.replicas - 1}-{job.completions - 1}{POD_SUFFIX}"
@@ -205,7 +205,7 @@ def pod_name(jobset: JobSet, job: ReplicatedJob) -> DerivedName | None:
 
 
 def coordinator_label(jobset: JobSet) -> DerivedName | None:
-    """The address of the coordinator pod, which JobSet writes into a label of every child object."""
+    """Return the address of the coordinator pod, which JobSet sets as a label on all child objects, or None."""
     if not isinstance(coordinator := jobset.spec.get("coordinator"), dict):
         return None
     job, replica, index = (coordinator.get(key) for key in ("replicatedJob", "jobIndex", "podIndex"))
@@ -215,27 +215,27 @@ def coordinator_label(jobset: JobSet) -> DerivedName | None:
 
 
 def claim_templates(jobset: JobSet) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Every volume claim template with its path."""
+    """Yield each volume claim template with its path."""
     for i, policy in enumerate(objects(jobset.spec.get("volumeClaimPolicies"))):
         for k, template in enumerate(objects(policy.get("templates"))):
             yield ("spec", "volumeClaimPolicies", i, "templates", k), template
 
 
 def claim_name(jobset: JobSet, path: Path, template: Mapping[str, Any]) -> DerivedName:
-    """The name of the claim that JobSet makes of a template."""
+    """Return the name of the claim that JobSet creates from a template."""
     value = f"{text(mapping(template.get('metadata')).get('name'))}-{jobset.name}"
     return DerivedName("PersistentVolumeClaim", value, LABEL_LIMIT, (*path, "metadata", "name"), repeats=1)
 
 
 def pod_template_names(jobset: JobSet, job: ReplicatedJob) -> Iterator[DerivedName]:
-    """Names inside a pod template, many of which plugins derive from the TrainJob's: labels, volumes, references."""
+    """Yield names inside a pod template, such as labels, volumes and references, many derived from the TrainJob's."""
     for use, value, limit, path in _written_names(job):
         if value:
             yield _derived_name(jobset, use, value, limit, path)
 
 
 def too_long_in_pod_template(jobset: JobSet, job: ReplicatedJob) -> list[DerivedName]:
-    """Those of the names inside a pod template that exceed their limit."""
+    """Return the names inside a pod template that exceed their limits."""
     return [
         _derived_name(jobset, use, value, limit, path)
         for use, value, limit, path in _written_names(job)

@@ -1,7 +1,7 @@
-"""What JobSet accepts and later fails on: the API server refuses the child Job, or the job waits or fails for ever.
+"""Checks for what JobSet accepts but fails on later: the API server refuses a child Job, or the job waits forever.
 
-JobSet then shows nothing but an event, so nobody notices. The caller picks the severity: an error where the manifests
-go to git, a warning where the question is what admission does.
+JobSet then reports only an event, which is easy to miss. The caller chooses the severity: an error if the manifests go
+to git, a warning if only admission is to be checked.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from trainc.startup.records import replace
 
 
 def post_admission_checks(jobset: JobSet, version: JobSetVersion, severity: Severity) -> list[Finding]:
-    """What a JobSet, its defaults baked in, will fail on after that JobSet minor has accepted it."""
+    """Return what a JobSet that has its defaults fails on after this JobSet minor has accepted it."""
     findings = list(_jobset(jobset, version, severity))
     for job in jobset.jobs:
         findings.extend(_pod_template(jobset, job, severity))
@@ -65,7 +65,7 @@ def _pod_template(jobset: JobSet, job: ReplicatedJob, severity: Severity) -> Ite
 
 
 def _child_job(jobset: JobSet, job: ReplicatedJob) -> Json:
-    """The template of a Job with what JobSet changes in its pods: it adds the volumes of claims, and sets the subdomain.
+    """Return a Job's template with JobSet's changes to its pods: volumes of claims, and the subdomain.
 
     Source: kubernetes-sigs/jobset pkg/controllers/jobset_controller.go, constructJob.
     """

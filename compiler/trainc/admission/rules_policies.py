@@ -1,5 +1,6 @@
-"""Refused on creation: policies, feature gates, too many pods, dependencies, the subdomain and `managedBy` (J1 to J7, J11 to J14).
+"""Creation rules for policies, feature gates, pod counts, dependencies, the subdomain and `managedBy`.
 
+These are the rules J1 to J7 and J11 to J14.
 Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go, ValidateCreate and validateFailurePolicy.
 """
 
@@ -36,7 +37,7 @@ _RESTART_JOB = ("RestartJob", "RestartJobAndIgnoreMaxRestarts")
 
 
 def check_policies(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding]:
-    """What is wrong with the JobSet's policies."""
+    """Yield errors for the JobSet's policies."""
     yield from _too_many_pods(jobset)
     targets = mapping(jobset.spec.get("successPolicy")).get("targetReplicatedJobs")
     yield from _unknown_targets(jobset, ("spec", "successPolicy", "targetReplicatedJobs"), targets)
@@ -122,14 +123,14 @@ def _repeated_names(rules: list[Json]) -> Iterator[Finding]:
             )
 
 
-# Refused on creation: dependencies of the first job, and on jobs that do not come before (J1, J2).
+# Refused on creation: dependencies of the first job, and dependencies on jobs that are not earlier in the list (J1, J2).
 #
-# The number of dependencies, their status and their uniqueness (J3) and `startupPolicy: InOrder` beside them (J4) are in
-# the CRD's schema. Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go, ValidateCreate.
+# The CRD's schema limits the number of dependencies, their status and uniqueness (J3), and excludes `startupPolicy:
+# InOrder` with them (J4). Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go, ValidateCreate.
 
 
 def check_depends_on(jobset: JobSet, version: JobSetVersion) -> Iterator[Finding]:
-    """What is wrong with `dependsOn`, as the webhook sees it."""
+    """Yield the webhook's errors for `dependsOn`."""
     for job in jobset.jobs:
         if job.depends_on is None:
             continue
@@ -158,7 +159,7 @@ def _unknown(jobset: JobSet, job: str, name: str, path: tuple[str | int, ...]) -
     return Finding("DependsOnUnknown", "error", f"{job!r} depends on {name!r}, which {where}", hint=hint, path=path)
 
 
-# Refused on creation: a subdomain that no Service can have, and a malformed `managedBy` (J5, J6).
+# Refused on creation: a subdomain that is not a valid Service name, and a malformed `managedBy` (J5, J6).
 #
 # Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go, ValidateCreate.
 
@@ -167,7 +168,7 @@ MANAGED_BY_LIMIT = 63
 
 
 def check_network(jobset: JobSet) -> Iterator[Finding]:
-    """What is wrong with the subdomain, which becomes the name of the headless Service."""
+    """Yield errors for the subdomain, which becomes the name of the headless Service."""
     if not jobset.subdomain:
         return
     service = service_name(jobset)
@@ -179,7 +180,7 @@ def check_network(jobset: JobSet) -> Iterator[Finding]:
 
 
 def check_managed_by(jobset: JobSet) -> Iterator[Finding]:
-    """What is wrong with the name of the controller that is to manage the JobSet."""
+    """Yield errors for `managedBy`, the name of the controller that manages the JobSet."""
     manager = jobset.spec.get("managedBy")
     if not isinstance(manager, str):
         return

@@ -1,7 +1,8 @@
-"""Why the API server would refuse an update of a JobSet that is valid in itself: what must not change.
+"""Rules for updates: the fields of a valid JobSet that must not change.
 
-The CRD freezes five fields with CEL, which compares documents as they are stored and only where old and new both hold
-the field. The webhook freezes the replicated jobs, which it compares as Go values.
+The CRD makes five fields immutable with CEL, which compares stored documents, and only if both have the field. The
+webhook makes the replicated jobs immutable, and compares Go values.
+
 Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go (ValidateUpdate) and the CRD's transition rules.
 """
 
@@ -22,7 +23,7 @@ from trainc.startup.records import dataclass
 _JOBS: Path = ("spec", "replicatedJobs")
 _FROZEN = ("network", "successPolicy", "failurePolicy", "startupPolicy", "volumeClaimPolicies")
 _FROZEN_SINCE_CLAIMS = "volumeClaimPolicies"
-# What Kueue changes in a suspended JobSet's pod templates, below spec.replicatedJobs[].template.spec.template.
+# Fields that Kueue changes while a JobSet is suspended, below spec.replicatedJobs[].template.spec.template.
 _FREE_WHILE_SUSPENDED = (
     ("metadata", "annotations"),
     ("metadata", "labels"),
@@ -37,8 +38,8 @@ _NEW_NAME = "keep the old value, or create the JobSet under another name, or del
 class Submitted:
     """A JobSet in the two forms that are compared.
 
-    `document` is as the API server keeps it: unknown fields pruned, CRD defaults filled in. `typed` is what remains of
-    it in Go's types: zero values dropped, quantities canonical.
+    `document` is what the API server stores: unknown fields are pruned, and CRD defaults filled in. `typed` is the same
+    after decoding into Go's types: zero values are dropped, and quantities are canonical.
     """
 
     document: Mapping[str, Any]
@@ -46,10 +47,10 @@ class Submitted:
 
 
 def update_refusals(old: Submitted, new: Submitted, version: str) -> list[Finding]:
-    """Why that JobSet minor would refuse to replace `old` by `new`; empty if it would not.
+    """Return the reasons why this JobSet minor would refuse to replace `old` with `new`; empty if it would accept it.
 
-    The CREATE webhook's defaults are not applied to `new`: the webhook does not see updates. What the CRD's schema and
-    CEL rules refuse in `new` itself is the schema stage's to say; the webhook's other rules do not run on updates.
+    The CREATE webhook's defaults are not applied to `new`, because that webhook does not run on updates, and neither do
+    its other rules. What the CRD's schema and CEL rules refuse in `new` itself is reported by the schema stage.
     """
     facts = jobset_version(version)
     frozen = [f for f in _FROZEN if facts.has_volume_claims or f != _FROZEN_SINCE_CLAIMS]
@@ -115,7 +116,7 @@ def _name(job: object) -> str:
 
 
 def _is_free(path: Path) -> bool:
-    """Whether a path inside a replicated job may change while the JobSet is suspended."""
+    """Return whether a path inside a replicated job may change while the JobSet is suspended."""
     return path[:3] == ("template", "spec", "template") and path[3:5] in _FREE_WHILE_SUSPENDED
 
 
@@ -143,17 +144,17 @@ def _short(value: Any) -> str:
     return written if len(written) <= 60 else f"{written[:57]}..."
 
 
-# Where two objects differ as Go's `equality.Semantic` sees it, which is how JobSet's webhook compares.
+# The differences between two objects under Go's `equality.Semantic`, with which JobSet's webhook compares them.
 #
-# Absent and empty maps and lists are equal, and so are quantities of one amount. Pointers to zero values are not absent;
-# the schema stage has already dropped the zero values of fields that are no pointers.
+# Absent and empty maps and lists are equal, and so are quantities of the same amount. A pointer to a zero value is not
+# absent; the schema stage has already dropped zero values of fields that are not pointers.
 # Source: kubernetes/apimachinery pkg/api/equality/semantic.go.
 
 
 _QUANTITY_MAPS = ("limits", "requests", "overhead")
 _QUANTITIES = ("sizeLimit", "divisor")
-# What an absent value equals: an empty object for structs that are no pointers and for maps, a quantity of nothing.
-# Any other empty object is behind a pointer, and differs from an absent one.
+# Fields whose absence equals an empty object, because they are structs and not pointers. All other empty objects are
+# pointers, and differ from absent ones.
 _STRUCTS = ("metadata", "resources", "spec", "template", "status")
 _MAPS = ("annotations", "labels", "matchLabels", "nodeSelector", "volumeAttributes", *_QUANTITY_MAPS)
 _POD_RESOURCES = ("template", "spec", "template", "spec", "resources")  # A pointer, unlike a container's.
@@ -161,7 +162,7 @@ _WHEN_ABSENT: dict[str, Any] = {**{key: {} for key in (*_STRUCTS, *_MAPS)}, "div
 
 
 def differences(old: Any, new: Any, path: Path = ()) -> Iterator[Path]:
-    """The paths of the values that differ, the smallest ones; a list whose length differs is one value."""
+    """Yield the innermost paths whose values differ. A list whose length differs counts as one value."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys((*old, *new)):
             left, right = old.get(key), new.get(key)

@@ -1,4 +1,4 @@
-"""What each JobSet minor checks that the others do not, as facts that the rules read."""
+"""The differences between the admission rules of JobSet minors, as facts that the rules read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trainc.startup.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class JobSetVersion:
-    """The admission behaviour of one JobSet minor, with its feature gates at their defaults.
+    """The admission behavior of one JobSet minor, with its feature gates at their defaults.
 
     Source: kubernetes-sigs/jobset pkg/webhooks/jobset_webhook.go at v0.8.2, v0.10.1, v0.11.1 and v0.12.0.
     """
@@ -36,7 +36,7 @@ _FACTS = Columns(JOBSETS, {
     "has_restart_job":             (False, False, False, True),
     "checks_coordinator_label":    (False, False, True,  True),
     "crashes_on_empty_depends_on": (True,  False, False, False),
-    # The webhook refuses with 422 as the API server itself does, before with 403 (jobset pull request 1207).
+    # The webhook responds with 422, like the API server itself; older ones with 403 (jobset pull request 1207).
     "answers_invalid":             (False, False, False, True),
 })
 # fmt: on
@@ -44,5 +44,5 @@ _FACTS = Columns(JOBSETS, {
 
 @cache
 def jobset_version(minor: str) -> JobSetVersion:
-    """The facts of a JobSet minor that goes with a Trainer release (`ir.release`). KeyError for any other."""
+    """Return the facts of a JobSet minor. Raises KeyError if no Trainer release uses it (`ir.release`)."""
     return JobSetVersion(minor=minor, **_FACTS.at(minor))

@@ -1,4 +1,4 @@
-"""The dialects: APIs other than trainer.kubeflow.org/v1alpha1 that documents are still written in."""
+"""Dialects: APIs other than trainer.kubeflow.org/v1alpha1 that existing documents use."""
 
 from __future__ import annotations
 
@@ -37,29 +37,29 @@ _TRAINJOB = {"TrainJob": "TrainJob", **_RUNTIMES}
 
 OME = Dialect("ome", OME_GROUP, (OME_API,), {"TrainingJob": "TrainJob", **_RUNTIMES}, needs_initializers=True)
 V2ALPHA1 = Dialect("v2alpha1", V2ALPHA1_GROUP, (V2ALPHA1_API,), _TRAINJOB)
-# For one day it was called so.
+# The name of the API for one day.
 ONE_DAY_V2ALPHA1 = Dialect("v2alpha1", TRAINER_GROUP, (f"{TRAINER_GROUP}/v2alpha1",), _TRAINJOB)
 DIALECTS = (OME, V2ALPHA1, ONE_DAY_V2ALPHA1)
-# Jobs of the Training Operator and the MPI Operator, which came before Trainer: for `trainc migrate` only.
+# Jobs of the Training Operator and the MPI Operator, Trainer's predecessors; only `trainc migrate` supports them.
 _LEGACY_KINDS = frozenset(("PyTorchJob", "TFJob", "XGBoostJob", "JAXJob", "PaddleJob", "MPIJob"))
 
 
 def dialect_of(document: Json) -> Dialect | None:
-    """The dialect that a document is written in; None for Trainer's own API and for everything else."""
+    """Return the dialect of a document, or None for Trainer's own API and anything else."""
     version, kind = document.get("apiVersion"), document.get("kind")
     known = isinstance(kind, str)
     return next((d for d in DIALECTS if known and version in d.api_versions and kind in d.kinds), None)
 
 
 def claimed_by(document: Json) -> Dialect | None:
-    """The dialect whose group and kind a document names, whether or not the version exists."""
+    """Return the dialect whose group and kind a document uses, even if the version does not exist."""
     group, _, version = str(document.get("apiVersion", "")).partition("/")
     kind = str(document.get("kind"))
     return next((d for d in DIALECTS if version and group == d.group and kind in d.kinds), None)
 
 
 def is_legacy(document: Json) -> bool:
-    """Whether a document is a job of the operators that came before Trainer, in whatever version of their API."""
+    """Return whether a document is a job of Trainer's predecessors, in any API version."""
     kind = document.get("kind")
     if not isinstance(kind, str) or kind not in _LEGACY_KINDS:
         return False
@@ -67,7 +67,7 @@ def is_legacy(document: Json) -> bool:
 
 
 def is_trainer_document(document: Json) -> bool:
-    """Whether a document is a TrainJob or runtime of any dialect, or means to be one."""
+    """Return whether a document is, or is meant to be, a TrainJob or runtime of any dialect."""
     group = str(document.get("apiVersion") or "").partition("/")[0]
     kind = document.get("kind")
     if group == TRAINER_GROUP or (kind in KINDS and (not group or group.endswith("kubeflow.org"))):
@@ -76,7 +76,7 @@ def is_trainer_document(document: Json) -> bool:
 
 
 def dialect_context(documents: Iterable[Json]) -> DialectContext:
-    """What the input says that a conversion of one of its documents may need."""
+    """Collect what the conversion of a document may need from the rest of the input."""
     models: dict[str, str] = {}
     for document in documents:
         if document.get("kind") == _BASE_MODEL_KIND and document.get("apiVersion") == OME_API:

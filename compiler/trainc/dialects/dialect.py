@@ -1,4 +1,4 @@
-"""What a dialect is: the documents it claims, what makes them differ from trainer.kubeflow.org/v1alpha1, and their names."""
+"""The definition of a dialect: which documents belong to it, and how they differ from trainer.kubeflow.org/v1alpha1."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from trainc.startup.records import dataclass, field, replace
 
 @dataclass(frozen=True, slots=True)
 class NamingConvention:
-    """The names that tell which replicated job trains, and which of its containers.
+    """The names that identify the replicated job for training and its main container.
 
-    `trainer_jobs` and `containers` are in order of preference; `contract` is the job name that the dialect itself
-    fixes, so that finding it is no guess. With `guesses`, a job or container that is alone is taken whatever it is
-    called, and having to choose is an error.
+    `trainer_jobs` and `containers` are in order of preference. `contract` is the job name that the dialect prescribes,
+    so using it is not a guess. With `guesses`, the only job or container is used regardless of its name, and ambiguity
+    is an error.
     """
 
     trainer_jobs: tuple[str, ...]
@@ -27,10 +27,10 @@ class NamingConvention:
     guesses: bool = False
 
 
-# trainer.kubeflow.org/v1alpha1: the label decides, and only the names that the API knows may stand in for it.
+# trainer.kubeflow.org/v1alpha1: the label decides, and only names defined by the API can replace it.
 LABELLED = NamingConvention((names.NODE,), (names.NODE,))
 
-# kubeflow.org/v2alpha1 and OME: the API fixed the names trainer-node and trainer, its documents use others.
+# kubeflow.org/v2alpha1 and OME: the API prescribes trainer-node and trainer, but documents also use other names.
 NAMED = NamingConvention(
     ("trainer-node", names.NODE, "worker"), ("trainer", names.NODE), contract="trainer-node", guesses=True
 )
@@ -38,7 +38,10 @@ NAMED = NamingConvention(
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What is at `now` was at `was`; with `whole`, all of it was that one value, and has no parts there."""
+    """`now` is the path after the conversion of what was at `was`.
+
+    With `whole`, everything below `now` was derived from the single value at `was`.
+    """
 
     now: Path
     was: Path
@@ -46,7 +49,7 @@ class Move:
 
 
 def original_path(path: Path, moves: Sequence[Move]) -> Path:
-    """The place of `path` in the document as written: the longest move that covers it decides."""
+    """Return the path in the original document; the longest matching move applies."""
     covering = [move for move in moves if path[: len(move.now)] == move.now]
     if not covering:
         return path
@@ -55,7 +58,7 @@ def original_path(path: Path, moves: Sequence[Move]) -> Path:
 
 
 def move_finding(finding: Finding, moves: Sequence[Move]) -> Finding:
-    """A finding about a converted document as one about the document as written."""
+    """Translate the paths of a finding from the converted to the original document."""
     if not moves:
         return finding
     source_path = None if finding.source_path is None else original_path(finding.source_path, moves)
@@ -64,16 +67,16 @@ def move_finding(finding: Finding, moves: Sequence[Move]) -> Finding:
 
 @dataclass(frozen=True, slots=True)
 class DialectContext:
-    """What a conversion may know of the rest of the input: where each base model is stored, by name."""
+    """What a conversion needs from other documents: the storage URI of each base model, by name."""
 
     base_models: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """A document as trainer.kubeflow.org/v1alpha1 would have it.
+    """A document converted to trainer.kubeflow.org/v1alpha1.
 
-    `moves` says where its fields were; the paths of `findings` lie in the document as written.
+    `moves` maps its fields to their original paths. The paths of `findings` refer to the original document.
     """
 
     data: dict[str, Any]
@@ -87,18 +90,18 @@ Convert: TypeAlias = Callable[[Json, str, DialectContext], Conversion]
 if TYPE_CHECKING:
 
     class DialectModule(Protocol):
-        """What the module of a dialect offers."""
+        """The interface of a dialect's module."""
 
         convert: Convert
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """An API group that documents may be written in. `kinds` maps its kinds to those of trainer.kubeflow.org.
+    """An API group that documents can use; `kinds` maps its kinds to those of trainer.kubeflow.org.
 
-    With `needs_initializers`, every job has to name its data and its model, so that a runtime may have no use for them.
-    What the dialect does is in the module of its name beside this one, imported for the first document that needs it:
-    most input has none.
+    With `needs_initializers`, every job must specify a dataset and a model, even if its runtime does not use them. The
+    conversion is in trainc.dialects.<module>, which is imported for the first document that needs it, since most input
+    does not.
     """
 
     module: str
@@ -109,7 +112,7 @@ class Dialect:
     needs_initializers: bool = False
 
     def convert(self, document: Json, kind: str, context: DialectContext) -> Conversion:
-        """A document of this dialect, of `kind` in trainer.kubeflow.org, as that API would have it."""
+        """Convert a document of this dialect; `kind` is the corresponding kind of trainer.kubeflow.org."""
         return self._module().convert(document, kind, context)
 
     def _module(self) -> DialectModule:

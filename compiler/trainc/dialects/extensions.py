@@ -1,4 +1,4 @@
-"""Fields that no Trainer release has and that are honoured under `gitops`: taken out, checked and handed back."""
+"""Fields that no Trainer release has but that `gitops` honors: extracted, validated and returned separately."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trainc.startup.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Extended:
-    """A runtime without its extensions, and the extensions with their places."""
+    """A runtime without its extensions, and the extensions by path."""
 
     rest: Json
     taken: tuple[tuple[Path, Any], ...] = ()
@@ -35,7 +35,7 @@ def _is_known(release: str) -> bool:
 
 
 def volcano_fields(document: Json, release: str, older_dialect: bool) -> Extended:
-    """Size, queue and priority of Volcano's gang; Trainer has only the network topology there, and since 2.1."""
+    """Extract the size, queue and priority of Volcano gangs; Trainer only has networkTopology there, since 2.1."""
     policy = value_at(document, _VOLCANO)
     if not isinstance(policy, Mapping):
         return Extended(document)
@@ -51,7 +51,7 @@ def volcano_fields(document: Json, release: str, older_dialect: bool) -> Extende
         hint = "to set a queue that works with both, use the annotation scheduling.volcano.sh/queue-name"
         findings = (Finding("VolcanoFieldsNotInTrainer", "warning", message, hint=hint, path=_VOLCANO), *findings)
     taken = () if has_errors(findings) else tuple(((*_VOLCANO, name), value) for name, value in own.items())
-    # An empty policy still chooses Volcano.
+    # An empty policy still selects Volcano.
     return Extended(rest, taken or (((_VOLCANO, {}),) if rest is not document else ()), findings)
 
 
@@ -67,7 +67,7 @@ def _wrong_types(fields: Json) -> Iterator[Finding]:
 
 
 def mpi_implementation(document: Json, release: str, older_dialect: bool) -> Extended:
-    """Intel MPI and MPICH, which v2alpha1 and OME name and Trainer's own API refuses."""
+    """Extract Intel MPI and MPICH, which v2alpha1 and OME support but Trainer's own API rejects."""
     chosen = value_at(document, _IMPLEMENTATION)
     if not older_dialect or chosen not in _OTHER_IMPLEMENTATIONS:
         return Extended(document)
@@ -82,7 +82,7 @@ def mpi_implementation(document: Json, release: str, older_dialect: bool) -> Ext
 
 
 def workload_policy(document: Json, release: str, older_dialect: bool) -> Extended:
-    """Kubernetes' own gangs, which no Trainer release has, with the fields that a PodGroup has in scheduling.k8s.io."""
+    """Extract the policy for Kubernetes' own gang scheduling (PodGroups of scheduling.k8s.io); Trainer has none."""
     policy = value_at(document, _WORKLOAD)
     if policy is None:
         return Extended(document)
@@ -95,7 +95,7 @@ def workload_policy(document: Json, release: str, older_dialect: bool) -> Extend
 
 
 def _wrong_workload(policy: Any) -> Iterator[Finding]:
-    """What is not as in a PodGroup of scheduling.k8s.io/v1beta1."""
+    """Report deviations from the fields of a PodGroup in scheduling.k8s.io/v1beta1."""
     if not isinstance(policy, Mapping):
         yield _wrong_type(_WORKLOAD, "a mapping", policy, "write {} to wait for all pods of the gang")
         return

@@ -1,6 +1,7 @@
-"""The job `initializer` of the older dialects: its init containers become jobs that run one after the other.
+"""Converts the job `initializer` of older dialects to one job per init container.
 
-There the steps were init containers dataset-initializer and model-initializer of one job; Trainer has a job for each.
+There, the steps are the init containers dataset-initializer and model-initializer of one job; Trainer uses a job for
+each.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _STEPS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
 
 @dataclass(frozen=True, slots=True)
 class SplitJobs:
-    """The replicated jobs with the initializer's steps as jobs of their own, and where everything was."""
+    """The replicated jobs with a separate job per initializer step, and the original path of everything."""
 
     jobs: list[Any]
     moves: tuple[Move, ...]
@@ -30,10 +31,10 @@ class SplitJobs:
 
 
 def split_initializer(jobs: Sequence[Any]) -> SplitJobs | None:
-    """`jobs` with the job `initializer` split; None where there is none, or none of its steps is known.
+    """Split the job `initializer`; returns None if there is no such job or it has no known steps.
 
-    The steps come first, since a JobSet's job may only depend on earlier ones. Every job that waits for nothing,
-    or for `initializer`, waits for the last step.
+    The steps come first, because jobs of a JobSet can only depend on earlier ones. Every job that has no dependencies,
+    or depends on `initializer`, depends on the last step afterwards.
     """
     at = next((i for i, job in enumerate(jobs) if isinstance(job, Mapping) and job.get("name") == _JOB), None)
     if at is None:
@@ -55,7 +56,7 @@ def split_initializer(jobs: Sequence[Any]) -> SplitJobs | None:
 
 
 def _step_job(job: Json, pod: Json, steps: Sequence[tuple[int, Json]], position: int) -> dict[str, Any]:
-    """The job of one step: the old job, with the step's container alone and waiting for the step before it."""
+    """Return the job of one step: the old job with only the container of the step, after the step before it."""
     container = steps[position][1]
     kept = [c for c in pod["initContainers"] if not any(c is step for _, step in steps)] if position == 0 else []
     spec = {key: value for key, value in pod.items() if key not in ("initContainers", "containers")}
@@ -106,7 +107,7 @@ def _notices(at: int, pod: Json, last: str, count: int) -> list[Finding]:
 
 
 def _pod(job: Json) -> Json:
-    """The pod spec of a job, empty where the job is not shaped like one: the schema says why."""
+    """Return the pod spec of a job; empty if the job is malformed, which the schema check reports."""
     found: Any = job
     for step in _POD:
         found = _mapping(found).get(step)

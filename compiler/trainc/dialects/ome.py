@@ -1,4 +1,4 @@
-"""ome.io/v1beta1: the training kinds that Open Model Engine documented and never released.
+"""ome.io/v1beta1: training APIs that Open Model Engine documented but never released.
 
 Source: sgl-project/ome pkg/apis/ome/v1beta1/training_runtime.go as proposed in pull request 5, which was never merged.
 """
@@ -30,7 +30,7 @@ _RUNTIME_TYPE = "ome.io/training-runtime-type"
 
 
 def convert(document: Json, kind: str, context: DialectContext) -> Conversion:
-    """A document of OME's as trainer.kubeflow.org/v1alpha1 would have it."""
+    """Convert an OME document to trainer.kubeflow.org/v1alpha1."""
     is_job = kind == "TrainJob"
     converted = convert_job(document, OME_API, OME_GROUP, context) if is_job else _runtime(document, kind)
     notice = Finding(
@@ -55,7 +55,7 @@ def _runtime(document: Json, kind: str) -> Conversion:
 
 def _ignored(spec: Json) -> Iterator[Finding]:
     annotations = spec.get("annotations")
-    # The runtime's type only chose among OME's own mounts and sidecars.
+    # The runtime type only selected OME's own mounts and sidecars.
     informational = isinstance(annotations, Mapping) and set(annotations) == {_RUNTIME_TYPE}
     for name in ("labels", "annotations", "compartmentID"):
         if name in spec and not (name == "annotations" and informational):
@@ -76,9 +76,8 @@ def _pruned_metadata(spec: Json) -> Iterator[Finding]:
             )
 
 
-# OME's TrainingJob as a TrainJob.
-#
-# Source: sgl-project/ome pkg/apis/ome/v1beta1/training_job.go as proposed in pull request 5, which was never merged.
+# Converts OME's TrainingJob to a TrainJob. Source: sgl-project/ome pkg/apis/ome/v1beta1/training_job.go as proposed in
+# pull request 5, which was never merged.
 
 
 _UNUSED_DATASET_FIELDS = ("path", "schemaPath", "nodeSelector", "nodeAffinity")
@@ -102,7 +101,7 @@ _INITIALIZER: Path = ("spec", "initializer")
 
 
 def convert_job(document: Json, api: str, group: str, context: DialectContext) -> Conversion:
-    """A TrainingJob as a TrainJob. What OME itself never read is left out with a warning."""
+    """Convert a TrainingJob to a TrainJob; drops fields that OME itself never read, with a warning."""
     fitting, findings = check_shape(document, {**OBJECT, "spec": _SPEC}, api)
     data = {**fitting, "apiVersion": names.TRAINER_API, "kind": "TrainJob"}
     if "spec" not in fitting:
@@ -125,14 +124,14 @@ def convert_job(document: Json, api: str, group: str, context: DialectContext) -
 
 
 def _dataset(datasets: Json) -> tuple[dict[str, Any], tuple[Move, ...]]:
-    """The dataset initializer: where the data is, a variable for each parameter, and the key to the store."""
+    """Return the dataset initializer: storage URI, a variable per parameter, and the storage key."""
     step = (*_INITIALIZER, "dataset")
     variables = [
         ({"name": name, "value": _text(value)}, (*_DATASETS, "parameters", name))
         for name, value in sorted((datasets.get("parameters") or {}).items(), key=lambda entry: str(entry[0]))
     ]
     if "key" in datasets:
-        # Only the one key of the Secret is handed over; a secretRef would hand over all of them.
+        # Only pass on this key of the Secret; secretRef would pass on all of them.
         source = {"secretKeyRef": {"name": datasets["key"], "key": "key"}}
         variables.append(({"name": "STORAGE_KEY", "valueFrom": source}, (*_DATASETS, "key")))
     result = {name: datasets[name] for name in ("storageUri",) if name in datasets}
@@ -147,7 +146,7 @@ def _text(value: str | float) -> str:
 
 
 def _model(name: str | None, context: DialectContext) -> tuple[dict[str, Any], Sequence[Move], list[Finding]]:
-    """The model initializer: the model's name, and where it is if the input says so."""
+    """Return the model initializer: the name of the model, and its storage URI if the input contains it."""
     if name is None:
         return {}, (), []
     result: dict[str, Any] = {"env": [{"name": "MODEL_NAME", "value": name}]}
@@ -186,5 +185,5 @@ def _ignored_in_job(document: Json, spec: Json) -> Iterator[Finding]:
 
 
 def ome_field_ignored(path: Path, reason: str, hint: str) -> Finding:
-    """A field of OME's that goes nowhere."""
+    """Create the warning about an OME field that has no effect."""
     return Finding("OMEFieldIgnored", "warning", f"{path[-1]} is left out: {reason}", hint=hint, path=path)

@@ -1,7 +1,7 @@
-"""Fields that the chosen release does not have and `gitops` honours all the same, because their meaning is clear.
+"""Fields that the selected release lacks but that `gitops` honors, because their meaning is clear.
 
-Such a field is taken out before the release's schema sees the document, checked by the schema of a release that has
-it or, where no release ever had it, by extensions.py, and put back.
+Such a field is removed before the release's schema check, validated with the schema of a release that has it (or by
+extensions.py, if no release ever did), and put back.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from trainc.startup.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RemovedField:
-    """A field that only `releases` have, in the struct `owner`; `applies` limits it to some values.
+    """A field that only `releases` have, in the struct `owner`.
 
-    `path` begins with `spec`. `contradicts` is a field that those releases refuse beside it.
+    `path` starts with `spec`. `applies` restricts the entry to some values. `contradicts` is a field that those releases
+    reject in combination with this one.
     """
 
     path: Path
@@ -68,9 +69,10 @@ REMOVED_FIELDS: Mapping[str, tuple[RemovedField, ...]] = {
 def check_with_removed_fields(
     document: Json, kind: str, release: str, *, older_dialect: bool = False
 ) -> tuple[dict[str, Any], list[Finding]]:
-    """As schema.check, with fields of other releases honoured: with a warning each, but for documents of a dialect.
+    """Like `schema.check`, but honors fields of other releases, with a warning for each.
 
-    An older dialect has these fields in its own right, so they are no news there, and its rules are its own.
+    Documents of older dialects get no warnings, because these fields are part of their APIs, and `contradicts` does not
+    apply to them.
     """
     group = "TrainJob" if kind == "TrainJob" else "runtime"
     findings: list[Finding] = []
@@ -80,7 +82,7 @@ def check_with_removed_fields(
     written = spec if isinstance(spec, dict) else {}
     for removed in REMOVED_FIELDS[group]:
         if removed.path[1] not in written:
-            continue  # So that what nearly no document has costs next to nothing.
+            continue  # Skip the lookup, since almost no document has these fields.
         value = value_at(document, removed.path)
         own_rules = older_dialect and removed.contradicts
         if not removed.applies(value) or (release in removed.releases and not own_rules):
@@ -105,7 +107,7 @@ def check_with_removed_fields(
 def _check_in_its_release(
     value: Any, removed: RemovedField, document: Json, kind: str, older_dialect: bool
 ) -> tuple[Any, list[Finding]]:
-    """The value as a release that has the field stores it, and what that release says about it."""
+    """Validate the value with a release that has the field; return its stored form and the findings."""
     minimal: Json = {"runtimeRef": {"name": "runtime"}} if kind == "TrainJob" else {"template": {"spec": {}}}
     stub: dict[str, Any] = {"apiVersion": document.get("apiVersion"), "kind": kind, "metadata": {"name": "stub"}}
     stub = with_value({**stub, "spec": minimal}, removed.path, value)

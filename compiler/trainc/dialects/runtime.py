@@ -1,4 +1,4 @@
-"""What the older dialects share: runtimes, `spec.trainer`, `spec.runtimeRef` and the ML policy, whose counts are strings."""
+"""Conversions shared by the older dialects: runtimes, `spec.trainer`, `spec.runtimeRef` and the ML policy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RUNTIME_SPEC: Shape = {
 
 
 def convert_runtime(document: Json, kind: str, api: str, shape: Shape) -> Conversion:
-    """A runtime as Trainer's, with the fields that only `shape` knows left in `spec` for the dialect to judge."""
+    """Convert a runtime to Trainer's API; dialect-specific fields in `shape` stay in `spec` for the caller."""
     fitting, findings = check_shape(document, shape, api)
     data = {**fitting, "apiVersion": names.TRAINER_API, "kind": kind}
     spec = dict(fitting.get("spec") or {})
@@ -61,7 +61,7 @@ RUNTIME_REF: Shape = dict.fromkeys(("name", "apiGroup", "kind"), ANY)
 
 
 def convert_trainer(trainer: Json) -> tuple[Json, list[Finding]]:
-    """The trainer with its process count as a number where it is one; "auto" says nothing and goes."""
+    """Convert the process count of `spec.trainer` to a number if possible; "auto" is the default and is removed."""
     if "numProcPerNode" not in trainer:
         return trainer, []
     processes, findings = convert_processes(trainer["numProcPerNode"], ("spec", "trainer", "numProcPerNode"))
@@ -70,18 +70,19 @@ def convert_trainer(trainer: Json) -> tuple[Json, list[Finding]]:
 
 
 def convert_runtime_ref(reference: Json, own_group: str) -> Json:
-    """The dialect's own group means Trainer's; any other is left for resolution to refuse."""
+    """Replace the dialect's own API group with Trainer's; other groups are rejected when the reference is resolved."""
     return {**reference, "apiGroup": names.TRAINER_GROUP} if reference.get("apiGroup") == own_group else reference
 
 
-# The ML policy of the older dialects: process counts are strings there, and an elastic range may have a size.
+# The ML policy of the older dialects, where process counts are strings, and numNodes can be set along with
+# elasticPolicy.
 
 
 _POLICY: Path = ("spec", "mlPolicy")
 
 
 def convert_policy(policy: Json) -> tuple[dict[str, Any], list[Finding]]:
-    """`spec.mlPolicy` with its process count as a number where it is one, and what is doubtful about it."""
+    """Convert the process count of `spec.mlPolicy` to a number if possible; returns the policy and findings."""
     findings: list[Finding] = []
     result = dict(policy)
     torch = policy.get("torch") or {}
@@ -109,7 +110,7 @@ def convert_policy(policy: Json) -> tuple[dict[str, Any], list[Finding]]:
 
 
 def convert_processes(value: int | str, path: Path) -> tuple[int | str, list[Finding]]:
-    """A process count as Trainer has it: a number, or a word. A number that is not quoted is taken with a warning."""
+    """Convert a process count to a number or a word ("auto"); an unquoted number gets a warning."""
     if isinstance(value, str):
         return (int(value) if value.isdecimal() else value), []
     warning = Finding(

@@ -1,6 +1,6 @@
-"""Shapes: the fields of a dialect's own structs, checked before they are converted.
+"""Shapes: the fields of a dialect's own structs, checked before conversion.
 
-Only what a conversion moves or drops is described; Kubernetes' own types and Trainer's pass through to the schema.
+Shapes only describe what a conversion moves or drops. Types of Kubernetes and Trainer are left to the schema.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PROCESSES = "a string or a whole number"
 SCALARS = "a mapping of names to values"
 Shape: TypeAlias = Mapping[str, "Shape | str"]
 
-# Fields of drafts and of other frameworks, and what they are called here.
+# Fields of API drafts and other frameworks, and their names in these APIs.
 _RENAMED_FIELDS = {
     "mlSpec": "mlPolicy",
     "torchSpec": "torch",
@@ -34,7 +34,7 @@ _RENAMED_FIELDS = {
 def check_shape(
     value: Mapping[str, Any], shape: Shape, api: str, path: Path = ()
 ) -> tuple[dict[str, Any], list[Finding]]:
-    """The fields of `value` that fit `shape`, and an error for each that does not; nulls count as absent."""
+    """Return the fields that fit `shape`, and an error for each other field; nulls count as absent."""
     fitting: dict[str, Any] = {}
     findings: list[Finding] = []
     for name, field in value.items():

@@ -1,4 +1,4 @@
-"""kubeflow.org/v2alpha1, and the one day on which it was called trainer.kubeflow.org/v2alpha1.
+"""kubeflow.org/v2alpha1, which was called trainer.kubeflow.org/v2alpha1 for one day.
 
 Source: kubeflow/trainer pkg/apis/kubeflow.org/v2alpha1 v1.9.0, the only minor that has it.
 """
@@ -42,7 +42,7 @@ _NOT_PATCHABLE = ("command", "args", "envFrom")
 
 
 def convert(document: Json, kind: str, context: DialectContext) -> Conversion:
-    """A document of v2alpha1 as trainer.kubeflow.org/v1alpha1 would have it."""
+    """Convert a v2alpha1 document to trainer.kubeflow.org/v1alpha1."""
     api = str(document.get("apiVersion"))
     converted = _trainjob(document, api) if kind == "TrainJob" else convert_runtime(document, kind, api, _RUNTIME)
     notice = Finding(
@@ -67,7 +67,7 @@ def _trainjob(document: Json, api: str) -> Conversion:
     if spec.get("managedBy") == _MANAGED_BY:
         spec["managedBy"] = names.CONTROLLER_MANAGED_BY
     if "runtimeRef" in spec and api == V2ALPHA1_API:
-        # The one-day V2ALPHA1_API had Trainer's group already, so `kubeflow.org` is no group of its own.
+        # The short-lived variant already used Trainer's group, so `kubeflow.org` has no special meaning there.
         spec["runtimeRef"] = convert_runtime_ref(spec["runtimeRef"], V2ALPHA1_GROUP)
     if "trainer" in spec:
         spec["trainer"], found = convert_trainer(spec["trainer"])
@@ -93,7 +93,7 @@ def _initializer(dataset: Json | None, model_config: Json) -> tuple[dict[str, An
 
 
 def _without_counterpart(spec: Json) -> list[Finding]:
-    """What later APIs have no field for. The old controller read none of it either."""
+    """Report fields that v1alpha1 lacks. The v2alpha1 controller did not read them either."""
     places: list[Path] = []
     if "output" in (spec.get("modelConfig") or {}):
         places.append(("spec", "modelConfig", "output"))

@@ -1,1 +1,1 @@
-"""The typed middle: what plugins see, whatever dialect or release the input was written for."""
+"""The typed intermediate representation that plugins see, regardless of the dialect and release of the input."""

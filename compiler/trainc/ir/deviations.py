@@ -1,6 +1,6 @@
-"""The deviations of `gitops` from what the controller would create: what each does and why.
+"""The deviations of `gitops` from what the controller would create, with the reason for each.
 
-One home for their ids: PORT.yaml lists the same, and a test holds the two together.
+The ids are defined here. PORT.yaml lists the same ones, and a test keeps the two in sync.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from trainc.startup.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """One deliberate difference. `code` is the warning that `controller` semantics gives for the same situation."""
+    """A deliberate difference. `code` is the warning that `controller` semantics reports in the same situation."""
 
     id: str
     summary: str

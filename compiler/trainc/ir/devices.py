@@ -1,4 +1,4 @@
-"""How many processes a node can run: devices and cores counted from its resources.
+"""Counts the processes that a node can run, from the devices and cores in its resources.
 
 Source: kubeflow/trainer pkg/runtime/runtime.go (GetNumGPUPerNode, ExtractResourcePerNodeFromRuntime).
 """
@@ -18,9 +18,10 @@ Resources = Mapping[str, Any]
 
 
 def resources_per_node(job: TrainJob, info: Info) -> Resources:
-    """The resources that counts are taken from.
+    """Return the resources of a node, for counting devices and cores.
 
-    The controller takes the TrainJob's in place of the runtime's; `gitops` takes what the container ends up with.
+    The controller uses the TrainJob's resources instead of the runtime's. `gitops` uses those of the resulting
+    container.
     """
     if not info.gitops and job.trainer and job.trainer.resources_per_node is not None:
         return job.trainer.resources_per_node
@@ -33,20 +34,20 @@ def resources_per_node(job: TrainJob, info: Info) -> Resources:
 
 
 def gpus(resources: Resources) -> int:
-    """Devices per node: requests first, limits where requests name none."""
+    """Return the devices per node, from requests or else from limits."""
     return _gpus_in(resources.get("requests")) or _gpus_in(resources.get("limits"))
 
 
 def cpus(resources: Resources) -> int:
-    """Cores per node, rounded up: requests first, limits where requests name none."""
+    """Return the cores per node, rounded up, from requests or else from limits."""
     return _amount(resources.get("requests"), "cpu") or _amount(resources.get("limits"), "cpu")
 
 
 def ambiguous_gpus(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """An error where a device count would have to choose between two resources.
+    """Report an error if two resources could determine the number of devices.
 
-    The controller chooses at random (kubeflow/trainer pkg/runtime/runtime.go numGPU ranges over a map), so no
-    answer would be right: `gitops` refuses, `controller` warns.
+    The controller picks one at random (kubeflow/trainer pkg/runtime/runtime.go numGPU ranges over a map), so there is
+    no right answer: an error with `gitops`, a warning with `controller`.
     """
     resources = resources_per_node(job, info)
     for kind in ("requests", "limits"):
@@ -64,12 +65,12 @@ def ambiguous_gpus(job: TrainJob, info: Info) -> Iterator[Finding]:
 
 
 def is_gpu(resource: str) -> bool:
-    """Whether the controller takes a resource name for a GPU's."""
+    """Return whether the controller treats a resource as a GPU."""
     return "gpu" in resource.lower()
 
 
 def _gpus_in(amounts: Mapping[str, Any] | None) -> int:
-    # Of several names with "gpu" in them the controller takes whichever its map yields first.
+    # If several names contain "gpu", the controller uses whichever its map yields first.
     return next((_amount(amounts, name) for name in amounts or {} if is_gpu(name)), 0)
 
 

@@ -1,4 +1,4 @@
-"""The containers of a job as they will run: image, command and args with the TrainJob's own in their place."""
+"""The containers of a job as they will run: image, command and args, including the TrainJob's overrides."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ _LONG_FLAGS_WITH_VALUE = frozenset(("--rcfile", "--init-file"))
 
 @dataclass(frozen=True, slots=True)
 class Entrypoint:
-    """One container: `path` is its place in the runtime, `trains` whether the TrainJob's trainer configures it.
+    """A container of a job.
 
-    `trainer` is that trainer, if it does and the TrainJob has one.
+    `path` is its path in the runtime. `trains` means that the TrainJob's `spec.trainer` configures it, and `trainer` is
+    that configuration, if any.
     """
 
     pod_set: PodSet
@@ -34,28 +35,28 @@ class Entrypoint:
 
     @property
     def image(self) -> str:
-        """The image's name, empty where none is given."""
+        """The image, or empty if there is none."""
         return (self.trainer.image if self.trainer else None) or str(self.container.fields.get("image", ""))
 
     @property
     def command(self) -> Sequence[str]:
-        """The command, empty where the image's own is used."""
+        """The command, or empty if the image's entrypoint is used."""
         requested = self.trainer.command if self.trainer else None
         return self.container.command if requested is None else requested
 
     @property
     def args(self) -> Sequence[str]:
-        """The args, empty where there are none."""
+        """The args, or empty if there are none."""
         requested = self.trainer.args if self.trainer else None
         return self.container.fields.get("args", ()) if requested is None else requested
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The whole command line as far as the documents give it; without a command, the image's own runs."""
+        """The command line without the image's entrypoint, which runs if there is no command."""
         return (*self.command, *self.args)
 
     def place(self, index: int) -> tuple[Path, About]:
-        """Where `words[index]` is written, and in whose document."""
+        """Return the path of `words[index]`, and which object it is in."""
         field, before = ("command", 0) if index < len(self.command) else ("args", len(self.command))
         if self.trainer is not None and getattr(self.trainer, field) is not None:
             return (*_TRAINER, field, index - before), "trainjob"
@@ -63,12 +64,12 @@ class Entrypoint:
 
     @property
     def shell(self) -> bool:
-        """Whether a shell reads the command line: `bash -c`, also behind env, timeout or tini."""
+        """Whether the container runs a shell script: `bash -c`, also behind env, timeout or tini."""
         return shell_script(self.words) is not None
 
 
 def shell_script(words: Sequence[str]) -> str | None:
-    """The text that a command line gives a shell to run; None where it starts no shell, or gives it a file."""
+    """Return the script in a command line like `bash -c SCRIPT`; None if there is no shell, or it runs a file."""
     for i, word in enumerate(words):
         if word.rpartition("/")[2] in _SHELLS:
             return _script(words[i + 1 :])
@@ -76,7 +77,7 @@ def shell_script(words: Sequence[str]) -> str | None:
 
 
 def _script(words: Sequence[str]) -> str | None:
-    """What `-c` of a shell is given: the first word that is no flag of the shell's own, nor a flag's value."""
+    """Return the argument of `-c`: the first word that is neither a flag of the shell nor the value of one."""
     given = False
     flags = iter(words)
     for flag in flags:
@@ -90,7 +91,7 @@ def _script(words: Sequence[str]) -> str | None:
 
 
 def entrypoints(job: TrainJob, info: Info) -> Iterator[Entrypoint]:
-    """Every container of every job, init containers first."""
+    """Yield every container of every job; init containers come first within a job."""
     for index, pod_set in enumerate(info.pod_sets):
         pod = (*JOBS, index, "template", "spec", "template", "spec")
         for i, container in enumerate(pod_set.init_containers):

@@ -1,4 +1,4 @@
-"""Environment variables: the shapes that plugins inject, how the controller carries a TrainJob's own, and rendezvous."""
+"""Environment variables that plugins inject, variables of TrainJobs as the controller copies them, and rendezvous."""
 
 from __future__ import annotations
 
@@ -17,26 +17,25 @@ EnvVar = Mapping[str, Any]
 
 
 def literal(name: str, value: str | int) -> EnvVar:
-    """A variable with a fixed value."""
+    """Return a variable with a fixed value."""
     return {"name": name, "value": str(value)}
 
 
 def completion_index(name: str) -> EnvVar:
-    """A variable that holds the pod's completion index, which is its rank. Needs an Indexed job."""
+    """Return a variable with the pod's completion index, which is its rank. Requires an Indexed job."""
     return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": names.COMPLETION_INDEX}}}
 
 
 def trainer_env(job: TrainJob, semantics: Semantics) -> tuple[EnvVar, ...]:
-    """The variables of `spec.trainer.env` as they are written into a container."""
+    """Return the variables of `spec.trainer.env` as they end up in a container."""
     return carry_over(job.trainer.env, semantics) if job.trainer else ()
 
 
 def carry_over(variables: Iterable[EnvVar], semantics: Semantics) -> tuple[EnvVar, ...]:
-    """A TrainJob's variables as they are written into a container.
+    """Return variables of a TrainJob as they end up in a container.
 
-    The controller rebuilds each one from the sources it knows, so `fieldRef.apiVersion` and `fileKeyRef` are lost
-    and a resource divisor becomes explicit (kubeflow/trainer pkg/apply/apply.go EnvVar, all releases). `gitops`
-    keeps them.
+    The controller copies only the sources that it knows, so `fieldRef.apiVersion` and `fileKeyRef` are lost and
+    resource divisors become explicit (kubeflow/trainer pkg/apply/apply.go EnvVar, all releases). `gitops` keeps them.
     """
     return tuple(_carried(v, semantics == "gitops") for v in variables)
 
@@ -62,23 +61,23 @@ def _reference(kind: str, reference: EnvVar, whole: bool) -> EnvVar:
     return reference
 
 
-# Where the pods of a job meet: the address and port of rank 0.
+# Rendezvous: the address and port of rank 0.
 
 
 PORT: Item = {"containerPort": names.TRAINER_PORT}
 
 
 def subdomain(job: TrainJob, info: Info) -> str:
-    """The headless Service that the pods' DNS names end in: `network.subdomain`, else the job's name."""
+    """Return the headless Service in the pods' DNS names: `network.subdomain`, or else the name of the job."""
     network = info.template.get("network") or {}
     return str(network.get("subdomain") or job.name)
 
 
 def master_host(job: TrainJob, info: Info) -> str:
-    """DNS name of rank 0.
+    """Return the DNS name of rank 0.
 
-    The controller writes `<job>-node-0-0.<job>` whatever the trainer's job and subdomain are called
-    (kubeflow/trainer torch.go, jax.go, xgboost.go); `gitops` names the pod that will exist.
+    The controller always uses `<job>-node-0-0.<job>`, even if the replicated job or subdomain has another name
+    (kubeflow/trainer torch.go, jax.go, xgboost.go). `gitops` uses the name of the actual pod.
     """
     trainer = info.trainer
     if info.gitops and trainer is not None:
@@ -87,7 +86,7 @@ def master_host(job: TrainJob, info: Info) -> str:
 
 
 def endpoints(pod_set: PodSet, job: TrainJob, info: Info) -> Iterator[str]:
-    """The DNS name of every pod of a pod set, replica by replica. Until 2.2 the controller knows the first only."""
+    """Yield the DNS name of every pod of a pod set. Up to 2.2, the controller only knows the first replica."""
     domain = subdomain(job, info)
     for replica in range(_replicas(pod_set, info)):
         for index in range(pod_set.count):
@@ -95,7 +94,7 @@ def endpoints(pod_set: PodSet, job: TrainJob, info: Info) -> Iterator[str]:
 
 
 def endpoint_count(pod_set: PodSet, info: Info) -> int:
-    """How many there are, without listing them."""
+    """Return the number of endpoints, without listing them."""
     return _replicas(pod_set, info) * max(pod_set.count, 0)
 
 
@@ -104,16 +103,16 @@ def _replicas(pod_set: PodSet, info: Info) -> int:
 
 
 def with_rendezvous(info: Info, env: Iterable[EnvVar]) -> Info:
-    """The trainer container with the variables by which the pods meet, and the rendezvous port open.
+    """Add the rendezvous variables and port to the trainer container.
 
-    The controller takes any two unnamed ports for one and so overwrites the first unnamed one; `gitops` keeps both.
+    The controller treats any two unnamed ports as the same port, and so overwrites the first one; `gitops` keeps both.
     """
     same = port_match if info.gitops else controller_port_match
     return info.with_trainer_container(lambda container: container.with_env(env).with_ports(({**PORT},), same))
 
 
 def reserved_env(trainer: Trainer, reserved: AbstractSet[str], purpose: str) -> Iterator[Finding]:
-    """An error for each variable of `spec.trainer.env` whose name is in `reserved`."""
+    """Report each variable of `spec.trainer.env` whose name is in `reserved`."""
     for index, variable in enumerate(trainer.env):
         if variable["name"] in reserved:
             yield Finding(

@@ -1,4 +1,4 @@
-"""The gang: the pods that must be scheduled together, and what they need in sum.
+"""The gang: the pods that must be scheduled together, and their total requests.
 
 Source: kubeflow/trainer plugins coscheduling and volcano (Build).
 """
@@ -11,10 +11,10 @@ from trainc.ir.podset import PodSet
 
 
 def members(info: Info) -> tuple[PodSet, ...]:
-    """The pod sets of the gang.
+    """Return the pod sets of the gang.
 
-    The controller counts every job. Under `gitops` a job that another one awaits with `dependsOn: Complete` is no
-    member: it is gone before the others start, and a gang that counts it can never be complete.
+    The controller includes every job. With `gitops`, jobs that another one awaits with `dependsOn: Complete` are
+    excluded: they finish before the others start, so a gang that included them could never be complete.
     """
     if not info.gitops:
         return info.pod_sets
@@ -23,7 +23,7 @@ def members(info: Info) -> tuple[PodSet, ...]:
 
 
 def awaited_pod_sets(info: Info) -> frozenset[str]:
-    """Names of the replicated jobs that must be complete before another one starts."""
+    """Return the names of replicated jobs that must complete before another one starts."""
     return frozenset(
         dependency["name"]
         for job in info.template.get("replicatedJobs", ())
@@ -33,7 +33,7 @@ def awaited_pod_sets(info: Info) -> frozenset[str]:
 
 
 def held_back(info: Info) -> frozenset[str]:
-    """Names of the members that are created only when other members run."""
+    """Return the names of members that are only created once other members run."""
     names = [pod_set.name for pod_set in members(info)]
     if (info.template.get("startupPolicy") or {}).get("startupPolicyOrder") == "InOrder":
         return frozenset(names[1:])
@@ -42,7 +42,7 @@ def held_back(info: Info) -> frozenset[str]:
         for job in info.template.get("replicatedJobs", ())
     }
     found: set[str] = set()
-    # JobSet lets a job await only those before it.
+    # In a JobSet, a job can only depend on earlier ones.
     for name, awaited_by_it in awaits.items():
         if awaited_by_it & (found | set(names)):
             found.add(name)
@@ -50,14 +50,14 @@ def held_back(info: Info) -> frozenset[str]:
 
 
 def min_member(info: Info) -> int:
-    """How many pods the gang needs before any may start."""
+    """Return the number of pods that the gang needs before any of them may start."""
     return sum(pods(pod_set, info) for pod_set in members(info))
 
 
 def min_resources(info: Info, at_most: int | None = None) -> ResourceList:
-    """The sum of the gang's requests per resource name, of its first `at_most` pods where that is fewer than all.
+    """Return the total requests of the gang by resource name, or only of its first `at_most` pods.
 
-    Empty where no container requests anything.
+    Empty if no container has requests.
     """
     total: ResourceList = {}
     left = at_most
@@ -71,6 +71,6 @@ def min_resources(info: Info, at_most: int | None = None) -> ResourceList:
 
 
 def pods(pod_set: PodSet, info: Info) -> int:
-    """Pods of one set that the gang waits for; the controller forgets replicas."""
+    """Return how many pods of a set the gang waits for; the controller ignores replicas."""
     count = pod_set.count if pod_set.min_count is None else pod_set.min_count
     return count * pod_set.replicas if info.gitops else count

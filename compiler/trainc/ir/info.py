@@ -1,4 +1,4 @@
-"""Info: everything a plugin may read or replace while a TrainJob is compiled. Upstream's word, immutable here."""
+"""Everything that a plugin can read or replace while a TrainJob is compiled (upstream's Info, but immutable)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from trainc.startup.records import dataclass, field, replace
 class Info:
     """The runtime, patched and lowered for one TrainJob.
 
-    `template` is the runtime's JobSetSpec with all patches applied; `pod_sets` mirrors its replicatedJobs, in order,
-    and is what passes edit; `command` and `args` are the trainer's entrypoint, None where the template's stands.
-    `ml_policy` is None where the runtime has none, which is not the same as an empty one. `runtime_jobs` names the
-    jobs, and their containers, that the runtime had before any patch; `plugins` those of other distributions that act;
-    `kubernetes` the minor of the cluster.
+    `template` is the runtime's JobSetSpec with all patches applied. `pod_sets` mirrors its replicatedJobs, in order,
+    and is what passes edit. `command` and `args` are the trainer's entrypoint, or None to use the template's.
+    `ml_policy` is None if the runtime has none, which differs from an empty one. `runtime_jobs` maps the jobs that the
+    runtime had before patching to their containers. `plugins` are the active plugins from other distributions.
+    `kubernetes` is the minor version of the cluster.
     """
 
     release: Release
@@ -41,12 +41,12 @@ class Info:
 
     @property
     def gitops(self) -> bool:
-        """Whether the deviations of `gitops` apply."""
+        """Whether `gitops` deviations apply."""
         return self.semantics == "gitops"
 
     @property
     def trainer(self) -> PodSet | None:
-        """The first pod set labelled as the trainer step."""
+        """The first pod set labeled as the trainer step."""
         for pod_set in self.pod_sets:
             if pod_set.ancestor == names.TRAINER:
                 return pod_set
@@ -54,7 +54,7 @@ class Info:
 
     @property
     def trainer_container(self) -> Container | None:
-        """The main container of the trainer's pod set, where the TrainJob's trainer settings go."""
+        """The main container of the trainer's pod set, which the settings of `spec.trainer` apply to."""
         if trainer := self.trainer:
             for container in trainer.containers:
                 if container.name == trainer.main:
@@ -62,19 +62,19 @@ class Info:
         return None
 
     def policy(self, name: str) -> Json | None:
-        """`mlPolicy.<name>`: the policy of an ML plugin, None where the runtime does not choose it."""
+        """Return `mlPolicy.<name>`, the policy of an ML plugin, or None if the runtime does not select it."""
         return (self.ml_policy or {}).get(name)
 
     def gang(self, name: str) -> Json | None:
-        """`podGroupPolicy.<name>`: the policy of a gang scheduler, None where the runtime does not choose it."""
+        """Return `podGroupPolicy.<name>`, the policy of a gang scheduler, or None if the runtime does not select it."""
         return (self.pod_group_policy or {}).get(name)
 
     def pod_set(self, name: str) -> PodSet | None:
-        """The pod set of the replicated job called `name`."""
+        """Return the pod set of the replicated job `name`."""
         return next((p for p in self.pod_sets if p.name == name), None)
 
     def pod_spec(self, name: str) -> Json:
-        """The template's pod spec of the replicated job called `name`, as it was before any pass."""
+        """Return the template's pod spec of the replicated job `name`, before any pass."""
         for job in self.template.get("replicatedJobs", ()):
             if job["name"] == name:
                 spec: Json = job.get("template", {}).get("spec", {}).get("template", {}).get("spec", {})
@@ -82,24 +82,24 @@ class Info:
         return {}
 
     def pod_set_in_role(self, role: str) -> PodSet | None:
-        """The pod set with a part in an MPI or Flux job: names.LAUNCHER or names.NODE."""
+        """Return the pod set with a role in an MPI or Flux job: names.LAUNCHER or names.NODE."""
         return next((p for p in self.pod_sets if p.role == role), None)
 
     def with_pod_set(self, changed: PodSet) -> Info:
-        """With the pod set of the same name replaced."""
+        """Return a copy with the pod set of the same name replaced."""
         return replace(self, pod_sets=tuple(changed if p.name == changed.name else p for p in self.pod_sets))
 
     def map_pod_sets(self, change: Callable[[PodSet], PodSet]) -> Info:
-        """With `change` applied to every pod set."""
+        """Return a copy with `change` applied to every pod set."""
         return replace(self, pod_sets=tuple(change(p) for p in self.pod_sets))
 
     def with_trainer_count(self, count: int | None) -> Info:
-        """With `count` pods in the trainer's pod set; the same Info where either is missing."""
+        """Return a copy with `count` pods in the trainer's pod set; unchanged if either is missing."""
         trainer = self.trainer
         return self if trainer is None or count is None else self.with_pod_set(trainer.with_count(count))
 
     def with_trainer_container(self, edit: Callable[[Container], Container]) -> Info:
-        """With the trainer container edited; the same Info where there is none."""
+        """Return a copy with the trainer container edited; unchanged if there is none."""
         trainer = self.trainer
         if trainer is None or self.trainer_container is None:
             return self

@@ -1,4 +1,4 @@
-"""A Secret that built pods mount and that somebody must provide: trainc names it and never fills it."""
+"""Secrets that pods mount and that someone must provide; trainc names them but never creates their content."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from trainc.startup.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ProvidedSecret:
-    """What pods expect of a Secret, and how one is made by hand.
+    """What pods expect of a Secret, and how to create it manually.
 
-    `files` pairs each key of the Secret with the file that `make`, a shell command, writes for it. `key_pair` is
-    whether it is an SSH key pair, which a secrets mode can have made in the cluster.
+    `files` pairs each key of the Secret with the file that `make`, a shell command, creates for it. `key_pair` means
+    that it is an SSH key pair, which some secrets modes can generate in the cluster.
     """
 
     name: str
@@ -22,11 +22,11 @@ class ProvidedSecret:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys that the Secret must hold."""
+        """The keys that the Secret must have."""
         return tuple(key for key, _ in self.files)
 
     def create(self, namespace: str) -> str:
-        """The kubectl command that creates the Secret from the files, in `namespace` where that is not empty."""
+        """Return the kubectl command that creates the Secret from the files, in `namespace` unless that is empty."""
         place = f" --namespace {namespace}" if namespace else ""
         sources = "".join(f" --from-file {key}={file}" for key, file in self.files)
         return f"kubectl create secret generic {self.name}{place} --type {self.type}{sources}"

@@ -1,7 +1,7 @@
-"""What each Trainer release does differently: one row per concern, one column per release.
+"""Behavior of each Trainer release: one row per concern, one column per release.
 
-No pass compares release numbers; it reads the fact it needs. Each fact was read in
-kubeflow/trainer at the tags that PORT.yaml pins and is held by the recorded cases of that release.
+Passes never compare release numbers; they read the fact that they need. Each fact comes from kubeflow/trainer at the
+tags that PORT.yaml pins, and is verified by the recorded cases of that release.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from trainc.startup.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """The behaviour of one Trainer minor, as facts."""
+    """The behavior of one Trainer minor, as facts."""
 
     minor: str
     jobset: str
 
-    # Patches: the TrainJob field that carries them, and how much of a replicated job one may reach.
+    # Patches: the TrainJob field that contains them, and which part of a replicated job they can change.
     patch_field: Literal["podSpecOverrides", "podTemplateOverrides", "runtimePatches"]
     patch_scope: Literal["pod spec", "pod template", "job template", "job set"]
     patched_job_twice_refused: bool
 
-    # spec.trainer.resourcesPerNode: how it meets the template's resources, and what sees it.
+    # spec.trainer.resourcesPerNode: how it combines with the template's resources, and what takes it into account.
     resources: Literal["replace", "merge"]
     resources_reach_mpi_node: bool
     gang_sees_resources: bool
@@ -82,7 +82,7 @@ _FACTS = Columns(RELEASES, {
     "resources":                    ("replace",              "replace",              "replace",          "merge"),
     "resources_reach_mpi_node":     (False,                  True,                   True,               True),
     "gang_sees_resources":          (False,                  False,                  True,               True),
-    # Of component-helpers: 0.32 knows no huge pages of a pod.
+    # From component-helpers: 0.32 does not support pod-level huge pages.
     "pod_level_resources":          (_POD_2_0,               _POD_2_1,               _POD_2_1,           _POD_2_1),
     "torch_processes":              ("limits then requests", "from runtime too",     "from runtime too", "from runtime too"),
     "torch_checks_need_num_proc":   (True,                   True,                   False,              False),
@@ -115,12 +115,12 @@ _FACTS = Columns(RELEASES, {
 
 @cache
 def release_facts(minor: str) -> Release:
-    """The facts of one release; `minor` is one of api.releases.RELEASES."""
+    """Return the facts of a release; `minor` is one of api.releases.RELEASES."""
     return Release(minor=minor, **_FACTS.at(minor))
 
 
 def controller_panics(why: str, path: Path) -> Finding:
-    """The controller dereferences a missing value here and crashes; nothing is created."""
+    """Create the error for input on which the controller dereferences a nil value and crashes, creating nothing."""
     return Finding(
         "ControllerPanics",
         "error",

@@ -1,4 +1,4 @@
-"""Where a field of a pod template was written: in the TrainJob's last patch that has it, else in the runtime."""
+"""Locates where a field of a pod template was written: in the TrainJob's last patch that sets it, or in the runtime."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from trainc.ir.info import Info
 from trainc.ir.podset import PodSet
 from trainc.ir.trainjob import TrainJob
 
-# A key, or the field and value by which an item of a list is known: ("name", "node").
+# A key, or the field and value that identify a list item: ("name", "node").
 Step = str | tuple[str, Any]
 
 
 def pod_path(job: TrainJob, info: Info, pod_set: str, *steps: Step) -> tuple[Path, About]:
-    """The place of `steps` below the pod spec of the replicated job called `pod_set`, as far as anybody wrote them."""
+    """Return the path of `steps` below the pod spec of a replicated job, as far as it exists, and its object."""
     for patch in reversed(job.patches):
         for patched in patch.jobs:
             if patched.name == pod_set and (found := _follow(patched.pod_spec, steps)) is not None:
@@ -28,7 +28,7 @@ def pod_path(job: TrainJob, info: Info, pod_set: str, *steps: Step) -> tuple[Pat
 
 
 def container_path(job: TrainJob, info: Info, pod_set: str, container: str, *steps: Step) -> tuple[Path, About]:
-    """The same below a container, an init container where no other is called so."""
+    """Like `pod_path`, below a container; init containers are only considered if no other container matches."""
     spec = info.pod_spec(pod_set)
     kinds = ("containers", "initContainers")
     kind = next((k for k in kinds if any(c.get("name") == container for c in spec.get(k, ()))), kinds[0])
@@ -36,7 +36,7 @@ def container_path(job: TrainJob, info: Info, pod_set: str, container: str, *ste
 
 
 def variable_path(job: TrainJob, info: Info, pod_set: PodSet, container: str, name: str) -> tuple[Path, About]:
-    """The place of a container's variable: in the TrainJob's trainer, a patch or the runtime."""
+    """Return the path of a container's variable, in the TrainJob's trainer, a patch or the runtime."""
     if job.trainer is not None and container == pod_set.main and pod_set.ancestor == names.TRAINER:
         for i, variable in enumerate(job.trainer.env):
             if variable["name"] == name:

@@ -1,4 +1,4 @@
-"""A TrainJob as plugins see it, and the patches it holds."""
+"""A TrainJob as plugins see it, and its patches."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from trainc.startup.records import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class PatchedJob:
-    """What one patch does to one replicated job: a partial JobTemplateSpec, written at `path` of the TrainJob.
+    """The effect of one patch on one replicated job: a partial JobTemplateSpec at `path` in the TrainJob.
 
-    `template` is None where the patch names the job and changes nothing. `pod_path` leads to the pod spec patch.
+    `template` is None if the patch lists the job but changes nothing. `pod_path` is the path of the pod spec patch.
     """
 
     name: str
@@ -24,7 +24,7 @@ class PatchedJob:
 
     @property
     def pod_spec(self) -> Mapping[str, Any]:
-        """The partial PodSpec, empty where there is none."""
+        """The partial PodSpec, or empty if there is none."""
         pod_template = ((self.template or {}).get("spec") or {}).get("template") or {}
         spec: Mapping[str, Any] = pod_template.get("spec") or {}
         return spec
@@ -32,7 +32,7 @@ class PatchedJob:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """One item of runtimePatches, podTemplateOverrides or podSpecOverrides; only the first has a manager."""
+    """An item of runtimePatches, podTemplateOverrides or podSpecOverrides; only the first has a manager."""
 
     manager: str | None
     jobs: tuple[PatchedJob, ...]
@@ -46,7 +46,7 @@ EnvVar = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Trainer:
-    """`spec.trainer`. None means "not set"; an empty tuple is set and clears what the runtime has."""
+    """`spec.trainer`. None means "not set"; an empty tuple overrides the runtime's value with nothing."""
 
     image: str | None = None
     command: tuple[str, ...] | None = None
@@ -68,11 +68,11 @@ class InitializerStep:
 
 @dataclass(frozen=True, slots=True)
 class TrainJob:
-    """One TrainJob after validation and defaulting. `namespace` is empty where the document names none.
+    """A TrainJob after validation and defaulting. `namespace` is empty if the document has none.
 
-    `labels` and `annotations` are its metadata's; `spec_labels` and `spec_annotations` those of its spec (until 2.1).
-    `name_hash` is the end of `name` that the content decided, empty without `--name-hash`; `new_keys` whether key
-    pairs are made for each such name, so that their Secrets carry it too.
+    `labels` and `annotations` are from its metadata, `spec_labels` and `spec_annotations` from its spec (up to 2.1).
+    `name_hash` is the suffix of `name` derived from the content, or empty without `--name-hash`. `new_keys` means that
+    each such name gets its own key pairs, so that their Secrets have the suffix too.
     """
 
     name: str
@@ -95,24 +95,24 @@ class TrainJob:
 
     @property
     def plain_name(self) -> str:
-        """The name as it was written, without a content hash: what existing Secrets are called after."""
+        """The name as written, without the content hash; existing Secrets are named after it."""
         return self.name.removesuffix(self.name_hash)
 
     @property
     def metadata(self) -> dict[str, str]:
-        """Name and, where there is one, namespace: the metadata that every built object starts from."""
+        """The metadata that every generated object starts with: name and, if set, namespace."""
         return self.named(self.name)
 
     def named(self, name: str) -> dict[str, str]:
-        """Metadata of an object of this job under another name."""
+        """Return metadata for an object of this job with another name."""
         return {"name": name, "namespace": self.namespace} if self.namespace else {"name": name}
 
     def initializer(self, step: str) -> InitializerStep | None:
-        """The initializer configuration of an ancestor step, None for the trainer step."""
+        """Return the initializer configuration of an ancestor step, or None for the trainer step."""
         return {names.DATASET_INITIALIZER: self.dataset, names.MODEL_INITIALIZER: self.model}.get(step)
 
 
-# What kubectl, kustomize and kpt write for their own use.
+# Annotations that kubectl, kustomize and kpt write for their own use.
 _TOOL_PREFIXES = (
     "kubectl.kubernetes.io/",
     "config.kubernetes.io/",
@@ -124,5 +124,5 @@ _TOOL_KEYS = frozenset({"argocd.argoproj.io/tracking-id"})
 
 
 def carried(metadata: Mapping[str, str]) -> dict[str, str]:
-    """The labels or annotations of a TrainJob that its JobSet takes over."""
+    """Return the labels or annotations of a TrainJob that are copied to its JobSet."""
     return {k: v for k, v in metadata.items() if k not in _TOOL_KEYS and not k.startswith(_TOOL_PREFIXES)}

@@ -1,4 +1,4 @@
-"""Amounts that can hardly be meant: bytes for gigabytes, thousands of cores, devices that nobody offers, no nodes."""
+"""Lints for unlikely amounts: bytes instead of gigabytes, thousands of cores, unknown devices, zero nodes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_DEVICES = 128
 
 
 def no_nodes(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """A warning for a job of no pods."""
+    """Yield a warning for a job without pods."""
     if job.trainer is not None and job.trainer.num_nodes == 0:
         message = "numNodes is 0: the job has no pods and completes at once without training anything"
         hint = "write 1 or more; to hold the job back, set suspend: true"
@@ -32,7 +32,7 @@ def no_nodes(job: TrainJob, info: Info) -> Iterator[Finding]:
 
 
 def unlikely_amounts(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
-    """A warning for each amount of a container that is most likely a slip."""
+    """Yield a finding for each amount of a container that is most likely a mistake."""
     resources = entry.container.resources
     if not resources:
         return
@@ -52,7 +52,7 @@ def unlikely_amounts(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[F
 
 @lru_cache(maxsize=256)
 def _usual(limits: tuple[tuple[str, str], ...], requests: tuple[tuple[str, str], ...]) -> bool:
-    """Whether amounts are such that there is nothing to say: cores, memory and devices of one kind, enough of each."""
+    """Return whether the amounts are clearly plausible: cores, memory and devices of one kind, enough of each."""
     if any(_unlikely(name, str(amount)) is not None for name, amount in (*limits, *requests)):
         return False
     amounts = {**dict(requests), **dict(limits)}
@@ -107,7 +107,7 @@ def _device(name: str, quantity: Quantity) -> Words | None:
 
 
 def misspelt_device(name: str) -> str:
-    """The known device that `name` is nearly called; empty for a name that is known, or like none."""
+    """Return the known device of which `name` is a misspelling; empty if it is known itself, or similar to none."""
     if name in KNOWN or is_mig(name):
         return ""
     domain, _, device = name.partition("/")
@@ -119,11 +119,11 @@ def misspelt_device(name: str) -> str:
 
 
 def _nearly(word: str, known: str, *, whole: bool = False) -> bool:
-    """Whether a part of a name is the known one, but for its case, a letter or two, a plural or a missing end."""
+    """Return whether part of a name is the known one up to case, a letter or two, a plural or a missing ending."""
     from trainc.diagnostics.near_names import edits
 
     word, known = word.lower(), known.lower()
-    # One edit makes another word of a short one: acme.com is not amd.com.
+    # One edit turns a short word into another one: acme.com is not amd.com.
     most = 0 if len(known) < 4 else 1 if len(known) < 9 else 2
     ends = {known, f"{known}s"} | (
         {known.partition(".")[0], f"k8s.{known}", known.replace(".com", ".io")} if whole else set()
@@ -142,12 +142,12 @@ def _too_few_cores(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Fin
     message = f"cpu: {amount} for {devices} devices is less than one core per process, which starves the data loaders"
     words = "UnlikelyAmount", message, f"write {devices * 8}, or the node's number of cores per device times {devices}"
     found = _finding(job, info, entry, (kind, "cpu"), words)
-    # A request may be exceeded.
+    # A container may use more than it requests.
     yield found if kind == "limits" else replace(found, severity="info")
 
 
 def _kinds(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
-    """Devices of two kinds in one container: no node has both, or a whole GPU beside its own slice."""
+    """Yield a finding for devices of two kinds in one container: no node has both, or a GPU and a slice of it."""
     resources = entry.container.resources
     amounts = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
     requested = [name for name in amounts if (name in ACCELERATORS or is_mig(name)) and whole_units(amounts[name]) > 0]

@@ -1,4 +1,4 @@
-"""Pods that cannot start: commands that no container can run, and images that no registry serves."""
+"""Lints for pods that cannot start: commands that no container can run, and invalid image references."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _LONGEST_SHOWN = 80
 _TYPOGRAPHIC = pattern("[\u2018\u2019\u201a\u201c\u201d\u201e\u2032\u2033\u00ab\u00bb\u00a0\u200b\u2010-\u2015]")
 _ASSIGNMENT = pattern(r"[A-Za-z_]\w*=.*", 16)
 _OPERATORS = frozenset(("&&", "||", "|", ">", ">>", "2>&1", "&>"))
-# Images of the catalog that start nothing by themselves: their entrypoint is a shell, or runs what follows it.
+# Images of the catalog that start no program by default: their entrypoint is a shell, or runs its arguments.
 _BARE_IMAGES = ("pytorch/pytorch", "nvcr.io/nvidia/jax", "ubuntu")
 
 
 def cannot_start(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
-    """An error where no pod can start the container's command line, a warning for letters that look like others."""
+    """Yield an error if no container can run the command line, and a finding for typographic characters in it."""
     words = tuple(map(str, entry.words))
     if words and not _starts(words, bool(entry.command)):
         found = list(_program(entry, words)) or list(_shell(entry, words))
@@ -40,7 +40,7 @@ def cannot_start(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Findi
 
 @lru_cache(maxsize=1024)
 def _starts(words: tuple[str, ...], is_command: bool) -> bool:
-    """Whether a command line is nothing to look at: a plain program with plain arguments."""
+    """Return whether a command line clearly starts: a plain program with plain arguments."""
     plain = is_command and words[0] != "" and words[0] not in BUILTINS and "=" not in words[0]
     return plain and all(map(_is_plain, words)) and not any(base(word) in SHELLS for word in words)
 
@@ -69,7 +69,7 @@ def _program(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
         yield _finding(entry, 0, message, f"write {_in_shell(words)}")
     elif shell_script(words) is None and (index := _operator(words)) is not None:
         message = f"no shell runs this command, so {words[index]!r} is passed to {base(first)} as an argument"
-        # Behind an option it may be the option's value.
+        # After an option, it may be the option's value.
         severity: Severity = "warning" if words[index - 1].startswith("-") else "error"
         yield _finding(entry, index, message, f"write {_in_shell(words)}", severity)
 
@@ -79,7 +79,7 @@ def _operator(words: tuple[str, ...]) -> int | None:
 
 
 def _arguments_alone(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
-    """Args without a command, of an image whose entrypoint runs its first argument."""
+    """Yield a finding for args without a command, if the image's entrypoint runs its first argument."""
     image = entry.image.partition("@")[0].rpartition(":")[0] or entry.image
     if image not in _BARE_IMAGES:
         return
@@ -121,7 +121,7 @@ def _shell(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
 
 
 def _script_file(entry: Entrypoint, words: tuple[str, ...], at: int) -> Iterator[Finding]:
-    """A shell that is given a file: one whose name is a whole command line is none."""
+    """Yield a finding if the file that a shell is to run has a whole command line as its name."""
     shell = base(words[at])
     following = [i for i in range(at + 1, len(words)) if not words[i].startswith(("-", "+"))]
     flags = "".join(word for word in words[at + 1 :] if word.startswith("-") and not word.startswith("--"))
@@ -136,7 +136,7 @@ def _script_file(entry: Entrypoint, words: tuple[str, ...], at: int) -> Iterator
 
 
 def _letters(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
-    """Quotes and dashes of a word processor, which programs take for letters."""
+    """Yield findings for a word processor's quotes and dashes, which programs treat as letters."""
     for index, word in enumerate(words):
         if not word.isascii() and (found := _TYPOGRAPHIC.search(_outside_comments(word))) is not None:
             if not _means_punctuation(word, found.group()):
@@ -154,7 +154,7 @@ def _letters(entry: Entrypoint, words: tuple[str, ...]) -> Iterator[Finding]:
 
 
 def _in_ascii(word: str, character: str) -> str:
-    """The help for a word with a typographic character: the whole word without them, if it is short."""
+    """Return the hint for a word with a typographic character: the whole word in ASCII, if it is short."""
     plain = word.translate(_PLAIN)
     if plain.isascii() and plain.isprintable() and len(plain) <= _LONGEST_SHOWN:
         return f"write {plain}"
@@ -166,7 +166,7 @@ def _outside_comments(word: str) -> str:
 
 
 def _means_punctuation(word: str, letter: str) -> bool:
-    """Whether the letter stands where a quote, a dash of an option or a blank belongs, and not inside of prose."""
+    """Return whether the letter is in the place of a quote, an option's dash or a space, and not in prose."""
     at = word.index(letter)
     before, after = word[at - 1 : at], word[at + 1 : at + 2]
     if letter in "\u00a0\u200b":
@@ -208,7 +208,7 @@ def _in_shell(words: tuple[str, ...]) -> str:
 
 
 def invalid_image(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
-    """An error where a container's image is no reference."""
+    """Yield an error if a container's image is not a valid reference."""
     problem = reference_problem(entry.image) if entry.image else None
     if problem is None:
         return

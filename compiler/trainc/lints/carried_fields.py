@@ -1,4 +1,4 @@
-"""What the TrainJob carries and the controller's JobSet does not: detected for the controller's defects."""
+"""Detectors for fields of the TrainJob that the controller does not carry over to the JobSet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What this release's controller gets wrong for a job: one warning per deviation of `gitops` that would matter.
+"""Lints for defects of a release's controller that affect a job: one warning for each deviation that avoids one.
 
 Runs under `controller` semantics only, on the lowered job before any pass.
 """
@@ -25,7 +25,7 @@ _TRAINER: Path = ("spec", "trainer")
 
 
 def controller_defects(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """A warning for each deviation whose situation arises, naming the deviation."""
+    """Yield a warning for each defect that affects the job, with the name of the deviation that avoids it."""
     detectors: dict[str, Detect] = dict(_DETECTORS)
     for plugin in enabled(info.plugins):
         if plugin.detectors and plugin.policy_of(job, info) is not None:
@@ -38,7 +38,7 @@ def controller_defects(job: TrainJob, info: Info) -> Iterator[Finding]:
 
 
 def _is_affected(deviation: str, job: TrainJob, info: Info) -> bool:
-    """Whether a plugin acts on the job for which the controller can get this wrong."""
+    """Return whether one of the job's plugins lists the deviation among its `defects`."""
     return any(
         deviation in plugin.defects and plugin.policy_of(job, info) is not None for plugin in enabled(info.plugins)
     )

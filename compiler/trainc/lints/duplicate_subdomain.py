@@ -1,4 +1,7 @@
-"""Two JobSets behind one Service: the second finds the name taken, and the addresses of its pods never resolve."""
+"""Lints for JobSets that share a headless Service or a place on a claim.
+
+If a Service's name is already taken, the addresses of the second JobSet's pods never resolve.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,15 @@ from trainc.ir.trainjob import TrainJob
 from trainc.options import Options
 from trainc.startup.records import dataclass
 
-# (namespace, name) of a headless Service -> the JobSet that it belongs to.
+# (namespace, name) of a headless Service -> the JobSet to which it belongs.
 Services = dict[tuple[str, str], str]
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The headless Service that a JobSet, named by its label, takes for its own; `needed` is whether pods ask it.
+    """A headless Service that a JobSet uses; `needed` is true if its pods resolve names through it.
 
-    With `written` it is a place on a claim that the JobSet writes to: `claim:path`.
+    With `written`, the name is that of a place on a claim to which the JobSet writes, `claim:path`, instead.
     """
 
     jobset: str
@@ -30,9 +33,9 @@ class Claim:
 
 
 def claims_of(manifests: Iterable[Json]) -> Iterator[Claim]:
-    """The Service of each JobSet: called as the subdomain, else as the JobSet.
+    """Yield the Service of each JobSet, which has the name of its subdomain or else of the JobSet, and its write paths.
 
-    One that exists is taken as well (kubernetes-sigs/jobset pkg/controllers/jobset_controller.go,
+    JobSet uses an existing Service with that name (kubernetes-sigs/jobset pkg/controllers/jobset_controller.go,
     createHeadlessSvcIfNecessary).
     """
     for jobset in (manifest for manifest in manifests if manifest["kind"] == "JobSet"):
@@ -47,7 +50,7 @@ def claims_of(manifests: Iterable[Json]) -> Iterator[Claim]:
 
 
 def _places(jobset: Json) -> set[str]:
-    """Where the containers of a JobSet write on claims."""
+    """Return the places on claims, `claim:path`, to which the containers of a JobSet write."""
     specs = [spec for job in jobset["spec"].get("replicatedJobs", ()) if (spec := _pod_spec(job)).get("volumes")]
     if not any("persistentVolumeClaim" in volume for spec in specs for volume in spec["volumes"]):
         return set()
@@ -62,7 +65,7 @@ def _pod_spec(job: Json) -> Json:
 
 
 def duplicate_subdomain(claims: Iterable[Claim], services: Services) -> Iterator[tuple[str, Finding]]:
-    """A warning for each JobSet whose Service an earlier one has; `services` remembers those of the whole input."""
+    """Yield a warning for each JobSet whose Service an earlier one uses. `services` collects those of all jobs."""
     for claim in claims:
         first = services.setdefault((claim.namespace, claim.service), claim.jobset)
         if first != claim.jobset and claim.needed:
@@ -81,7 +84,7 @@ def _overwritten(place: str, first: str) -> Finding:
 
 
 def subdomain_of_every_run(job: TrainJob, info: Info, options: Options) -> Iterator[Finding]:
-    """A warning where a job's name changes with its content and its Service's does not: its runs meet there."""
+    """Yield a warning if the job's name has a content hash but its Service's has none, so that runs share the Service."""
     subdomain = (info.template.get("network") or {}).get("subdomain")
     if subdomain and job.name_hash:
         yield Finding(

@@ -1,4 +1,4 @@
-"""Gangs whose pods the gang's scheduler never sees."""
+"""Lints for gangs whose pods the gang's scheduler never handles."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trainc.plugins.registry import enabled
 
 
 def foreign_schedulers(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """A warning for pods of a gang that the scheduler of another kind of gang places: it does not look at theirs."""
+    """Yield a warning for pods of a gang that another gang scheduler places, which ignores this gang's PodGroup."""
     gangs = {p.policy: p.gang for p in enabled(info.plugins) if p.gang is not None}
     chosen = {policy: found for policy, found in gangs.items() if info.gang(policy) is not None}
     foreign = {found.scheduler for policy, found in gangs.items() if policy not in chosen and found.scheduler}
@@ -32,9 +32,9 @@ def foreign_schedulers(job: TrainJob, info: Info) -> Iterator[Finding]:
 
 
 def gang_in_sequence(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """An error for a gang that waits for pods which are only created once some of it runs. Looks at sized pod sets.
+    """Yield an error for a gang that waits for pods that are created only after others of it run. Runs on sized jobs.
 
-    Of what the controller's gang waits for in vain, `GangNeverComplete` tells.
+    `GangNeverComplete` reports the same for the controller's gangs.
     """
     chosen = [p for p in enabled(info.plugins) if p.gang is not None and info.gang(p.policy) is not None]
     later = gang.held_back(info)
@@ -61,7 +61,7 @@ def _schedulers(chosen: Sequence[Plugin], info: Info) -> Iterator[str]:
 
 
 def scheduler_name_missing(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """A warning for the jobs of a gang whose pods name no scheduler: the default one knows no gangs."""
+    """Yield a warning if the pods of a gang have no schedulerName: the default scheduler does not support gangs."""
     chosen = [p for p in enabled(info.plugins) if p.gang is not None and info.gang(p.policy) is not None]
     if not chosen or any(p.gang is not None and p.gang.by_default for p in chosen):
         return

@@ -1,4 +1,4 @@
-"""GPUs that are requested and not limited: a device cannot be overcommitted, so the API server refuses the pods."""
+"""A lint for GPUs with a request but no limit: devices cannot be overcommitted, so the API server refuses the pods."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trainc.ir.trainjob import TrainJob
 
 
 def gpu_without_limit(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
-    """An error for each GPU that a container requests without a limit."""
+    """Yield an error for each GPU resource that a container requests without a limit."""
     resources = entry.container.resources
     limits = resources.get("limits") or {}
     for name, amount in (resources.get("requests") or {}).items():

@@ -1,4 +1,4 @@
-"""Here-documents that the shell rewrites: a program's text whose `$`, backquotes and `\\\\` do not arrive."""
+"""A lint for unquoted here-documents, in which the shell expands a program's `$`, backquotes and `\\\\`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _REWRITTEN = pattern(r"(?<!\\)(?:\\\\)*(\$(?:[A-Za-z_]\w*|\{[^}]*\}|\([^)]*\)|[0
 
 
 def heredocs(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
-    """A warning for each program in a here-document without quotes of which the shell changes something."""
+    """Yield a warning for each program in an unquoted here-document that the shell changes."""
     line = read_command(tuple(map(str, entry.words)), programs(""))
     known = {str(variable["name"]) for variable in entry.container.env}
     known |= {name for command, _ in commands(line.items) for name, _ in command.assignments}
@@ -33,14 +33,14 @@ def heredocs(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
 
 
 def _changed(command: Command, heredoc: Heredoc, known: set[str]) -> str:
-    """The first thing that the shell replaces and nobody meant it to; empty where there is none."""
+    """Return the first text that the shell replaces unintentionally, or an empty string."""
     is_code = _holds_code(command, heredoc)
     for found in _REWRITTEN.finditer(heredoc.body):
         text = found[1] or found[2]
         name = text.strip("${}").partition(":")[0]
         if name in known:
             continue
-        # In a configuration file a variable in capitals is meant to be replaced.
+        # In a configuration file, an uppercase variable is meant to be expanded.
         if is_code or (text.startswith("$") and name.isidentifier() and name.islower()):
             return text
     return ""

@@ -1,4 +1,4 @@
-"""Values that are written, valid and not what the job gets: another one takes their place, or nothing reads them."""
+"""Lints for valid values that have no effect: another value replaces them, or nothing reads them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _TEMPLATE: Path = ("spec", "template", "spec")
 
 
 def processes_ignored(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """NumProcPerNode beside a policy that does not read it."""
+    """Yield a warning for numProcPerNode with a policy that does not use it."""
     if job.trainer is None or job.trainer.num_proc_per_node is None:
         return
-    # XGBoost counts its workers itself, from the GPUs.
+    # XGBoost derives the number of workers from the GPUs.
     several = [plugin for plugin in enabled(info.plugins) if plugin.reads_processes]
     if not any(plugin.policy_of(job, info) is not None for plugin in several):
         *others, last = (plugin.policy for plugin in several)
@@ -28,7 +28,7 @@ def processes_ignored(job: TrainJob, info: Info) -> Iterator[Finding]:
 
 
 def values_overridden(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """Sizes and suspend of the template, of a job whose pods have been counted."""
+    """Yield findings for sizes and `suspend` of the template that are overridden. Runs on sized jobs."""
     written = info.template.get("suspend")
     if written is not None and written != bool(job.suspend):
         message = (
@@ -45,7 +45,7 @@ def values_overridden(job: TrainJob, info: Info) -> Iterator[Finding]:
 
 
 def _below_zero(job_spec: Json, path: Path) -> Iterator[Finding]:
-    """Counts that no Job can have: a mistake, although another number takes their place."""
+    """Yield findings for negative counts, which are a mistake even though another number replaces them."""
     for name in ("parallelism", "completions"):
         if isinstance(count := job_spec.get(name), int) and count < 0:
             hint = "remove it: numNodes of the TrainJob or of the mlPolicy sets it"
@@ -55,11 +55,11 @@ def _below_zero(job_spec: Json, path: Path) -> Iterator[Finding]:
 
 
 def _clamped(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """A runtime's number of nodes below 1, where no TrainJob gives another: every release takes it for 1."""
+    """Yield a finding if the runtime's numNodes is below 1 and the TrainJob has none: all releases treat it as 1."""
     nodes = (info.ml_policy or {}).get("numNodes")
     decides = job.trainer is None or job.trainer.num_nodes is None
     if info.gitops and info.policy("mpi") is not None:
-        return  # There it is the number of hosts as it stands.
+        return  # There it is the number of hosts, unchanged.
     if nodes is not None and nodes < 1 and decides and info.trainer is not None and info.trainer.count != nodes:
         message = f"numNodes is {nodes} in the mlPolicy, and {info.trainer.count} in the output"
         hint = "write 1 or more; to hold a job back, set suspend: true in the TrainJob"
@@ -74,7 +74,7 @@ def _sizes(job_spec: Json, pod_set: PodSet, path: Path) -> Iterator[Finding]:
         hint = "remove it here: numNodes of the TrainJob or of the mlPolicy sets it"
         yield Finding("ValueOverridden", "info", message, hint=hint, path=(*path, "parallelism"), about="runtime")
     if completions is not None and completions != pod_set.count:
-        # A job of many completions works them off with few pods; none of that is left.
+        # A Job with more completions than pods works through them in turn, which is lost here.
         severity: Severity = "info" if completions == parallelism else "warning"
         message = f"completions is {completions} in the template and {pod_set.count} in the output"
         hint = "remove it here: Trainer runs each pod once, all at the same time, so completions is always the number of pods"

@@ -1,4 +1,4 @@
-"""Kueue's rules, without Kueue: labels that it reads, where topology requests belong, and what its webhook refuses.
+"""Lints for Kueue: the labels that it reads, the place of topology requests, and the rules of its webhook.
 
 Source: kubernetes-sigs/kueue pkg/controller/jobframework (validation.go, tas_validation.go), apis/kueue/v1beta2
 workload_types.go (MaxItems of podSets), pkg/controller/constants/constants.go.
@@ -46,7 +46,7 @@ _TEMPLATE_METADATA: Path = ("spec", "template", "metadata")
 
 
 def kueue(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """What Kueue would refuse, ignore or wait for in vain. Looks at sized pod sets."""
+    """Yield findings for what Kueue would refuse, ignore or wait for in vain. Runs on sized jobs."""
     queued = names.QUEUE_LABEL in {**info.labels, **job.labels}
     for field, own, runtimes in (
         ("labels", job.labels, _metadata(info, "labels")),
@@ -64,18 +64,18 @@ def kueue(job: TrainJob, info: Info) -> Iterator[Finding]:
 
 
 def _metadata(info: Info, field: str) -> Mapping[str, str]:
-    """What of the JobSet's metadata may be the runtime's."""
+    """Return the JobSet's labels or annotations that may come from the runtime."""
     return info.labels if field == "labels" else info.annotations
 
 
 @lru_cache(maxsize=512)
 def _concerns_kueue(field: str, key: str) -> bool:
-    """Whether a label or annotation is Kueue's, or may be meant to be."""
+    """Return whether a label or annotation is Kueue's, or may be intended as one of Kueue's."""
     return key in _LABELS or key in TOPOLOGY or (key not in _ANNOTATIONS and bool(_meant(key, field)))
 
 
 def _key(field: str, key: str, value: str, path: Path, about: About) -> Iterator[Finding]:
-    """One label or annotation of the job."""
+    """Yield findings about one label or annotation of the job."""
     if not _concerns_kueue(field, key):
         return
     if field == "labels" and key in _LABELS:
@@ -100,7 +100,10 @@ def _key(field: str, key: str, value: str, path: Path, about: About) -> Iterator
 
 
 def _meant(key: str, field: str) -> str:
-    """The name of Kueue's that a key is nearly; "?" where only its domain is Kueue's; empty where it is none of it."""
+    """Return the name of Kueue's of which a key is a misspelling.
+
+    "?" if only its domain is Kueue's, empty if it has nothing to do with Kueue.
+    """
     from trainc.diagnostics.near_names import edits
 
     domain, slash, name = key.rpartition("/")
@@ -177,7 +180,7 @@ def _snippet(key: str, value: str) -> str:
 
 
 def _nested(info: Info) -> Iterator[Finding]:
-    """Kueue's names on jobs and pods inside the JobSet."""
+    """Yield findings for Kueue's labels on jobs and pods inside the JobSet."""
     for index, replicated in enumerate(info.template.get("replicatedJobs", ())):
         template = replicated["template"]
         own: Path = (*JOBS, index, "template", "metadata")

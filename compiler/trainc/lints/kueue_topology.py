@@ -1,4 +1,4 @@
-"""What a pod template asks of Kueue's topology, and what Kueue's webhook refuses of it.
+"""Lints for topology requests of pod templates that Kueue's webhook refuses.
 
 Source: kubernetes-sigs/kueue pkg/controller/jobframework/tas_validation.go.
 """
@@ -28,7 +28,7 @@ _BOOLEANS = frozenset(("1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FA
 
 
 def topology_requests(info: Info, queued: bool) -> Iterator[Finding]:
-    """The topology requests of every pod template, and the groups that they form."""
+    """Yield findings about the topology requests of all pod templates, and about the groups that they form."""
     severity: Severity = "error" if queued else "warning"
     groups: dict[str, list[tuple[int, Json, Path]]] = {}
     gangs = (p.gang for p in enabled(info.plugins) if p.gang is not None and info.gang(p.policy) is not None)

@@ -1,4 +1,4 @@
-"""Options of a launcher that say another thing than the job: nodes, ranks and addresses at which the pods do not meet."""
+"""Lints for launcher options that contradict the job: nodes, ranks and addresses with which the pods never connect."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _AT_HOME = frozenset(
 _OWN_NAME = pattern(
     r"\$\(hostname[^)]*\)|`hostname[^`]*`|\$\{?(?:HOSTNAME|POD_IP|POD_NAME|HOST_IP)\}?|\$\((?:POD_IP|POD_NAME|HOSTNAME)\)"
 )
-# Pods that are told apart by their index are often meant to be trainings of their own: shards, seeds, folds.
+# Commands that use the pod's index often run independent trainings: shards, seeds, folds.
 _INDEX = "JOB_COMPLETION_INDEX"
 _RANGE = pattern(r"(\d+)(?::(\d+))?")
 _ENDPOINT = "PET_RDZV_ENDPOINT"
@@ -24,7 +24,7 @@ _V1_HOST = "(master|worker|chief|ps|launcher|evaluator)"
 
 
 def launch_options(training: Training) -> Iterator[Finding]:
-    """What is wrong with each launcher's options."""
+    """Yield findings about the options of each launcher."""
     for start, launch in training.launches_with_options:
         yield from _judged(training, start, launch)
 
@@ -63,11 +63,11 @@ def _meets(training: Training, launch: Launch) -> bool:
 
 
 def _apart(training: Training, launch: Launch) -> Finding:
-    """A launcher that ignores the variables of the runtime, where no option says where to meet."""
+    """Return the finding for a launcher that ignores the runtime's variables and has no option with an address."""
     name = min(launch.launcher.together)
     message = f"without --{name}, {launch.launcher.name} makes each of the {training.nodes} pods train alone"
     hint = f"add --{name.replace('-', '_')}=$(PET_MASTER_ADDR):$(PET_MASTER_PORT) before the recipe"
-    # With options it waits for the other nodes, each pod at its own address; without any it starts one process.
+    # With options, each pod waits for the others at its own address. Without any, it starts a single process.
     severity: Severity = "error" if launch.options else "warning"
     return training.finding("RanksDoNotMeet", severity, message, hint, launch.index)
 
@@ -86,14 +86,14 @@ def _nodes(training: Training, start: Start, launch: Launch, option: Option) -> 
     if most < training.nodes:
         message = f"{option.written} {value} admits {value} nodes, but the job has {training.nodes}"
     inside = least <= training.nodes <= most
-    # Nodes of other jobs may come to an address outside; without a policy nothing is told that could be beaten.
+    # Nodes of other jobs may join at an external address. Without a policy there are no variables to override.
     unsure = inside or elastic or not training.policy or _uses_external_rendezvous(training, launch)
     severity: Severity = "warning" if unsure else "error"
     yield _finding(training, (start, option), severity, message, _removal_hint("numNodes"))
 
 
 def _uses_external_rendezvous(training: Training, launch: Launch) -> bool:
-    """Whether the nodes meet at a host that is neither the job's own nor the pod itself."""
+    """Return whether the rendezvous is at a host that is neither one of the job's nor the pod itself."""
     option = launch.given(launch.launcher.address)
     value = training.value(option.value, launch) if option is not None and option.value else None
     host = _host(value or "")
@@ -110,7 +110,7 @@ def _rank(training: Training, start: Start, launch: Launch, option: Option) -> I
 
 
 def _backend(launch: Launch) -> str:
-    """How the nodes find each other: "static" takes the ranks that are written, every other hands them out itself."""
+    """Return the rendezvous backend: "static" uses the ranks of the options, all others assign them."""
     return next((option.value or "" for option in launch.options if option.name == "rdzv-backend"), "static")
 
 
@@ -129,7 +129,7 @@ def _address(training: Training, start: Start, launch: Launch, option: Option) -
     if value is None or host in training.hosts or host in training.variables:
         return
     if _backend(launch) not in ("static", "c10d"):
-        return  # A store of its own, such as etcd.
+        return  # An external store, such as etcd.
     if (
         host
         and (configured := _configured_endpoint(training) or training.variables.get("PET_MASTER_ADDR"))
@@ -142,7 +142,7 @@ def _address(training: Training, start: Start, launch: Launch, option: Option) -
 
 
 def is_v1_host(host: str, job: str) -> bool:
-    """Whether a host's name is what Training Operator v1 called a replica of this job, and no pod of a JobSet is."""
+    """Return whether a host has the name of a replica in Training Operator v1, which no pod of a JobSet has."""
     import re
 
     return re.match(rf"{re.escape(job)}-{_V1_HOST}-\d+(?:\.|:|$)", host) is not None
@@ -153,7 +153,7 @@ def _configured_endpoint(training: Training) -> str:
 
 
 def _pod_ip(training: Training) -> str | None:
-    """The name of a variable that holds the pod's own address."""
+    """Return the name of a variable with the pod's own IP address, or None."""
     for variable in training.entry.container.env:
         field = ((variable.get("valueFrom") or {}).get("fieldRef") or {}).get("fieldPath")
         if field in ("status.podIP", "metadata.name", "status.hostIP"):
@@ -162,7 +162,7 @@ def _pod_ip(training: Training) -> str | None:
 
 
 def _host(endpoint: str) -> str:
-    """The host of `host:port`; brackets of an IPv6 address stay."""
+    """Return the host of `host:port`, with the brackets of an IPv6 address."""
     host, colon, port = endpoint.rpartition(":")
     return (
         host if colon and (port.isdecimal() or port.startswith("$") or not port) and host not in ("", ":") else endpoint
@@ -170,7 +170,7 @@ def _host(endpoint: str) -> str:
 
 
 def _overridden(training: Training, start: Start, launch: Launch, option: Option) -> Iterator[Finding]:
-    """Any other option that stands for a variable, such as the number of restarts."""
+    """Yield a finding for any other option that overrides a variable, such as the number of restarts."""
     name = launch.launcher.reads + option.name.upper().replace("-", "_")
     configured = training.variables.get(name)
     value = training.value(option.value, launch) if option.value is not None else None

@@ -1,4 +1,4 @@
-"""Launchers that are missing or foreign: processes that start in every pod and do not know of each other."""
+"""Lints for missing launchers and those of another framework: each pod starts processes that never connect."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from trainc.lints.training import Training
 from trainc.plugins.registry import launching
 from trainc.startup.patterns import pattern
 
-# What a program reads that finds its rank itself.
+# Variables from which a program determines its rank itself.
 _OWN_RANK = pattern(r"\b(?:PET_\w+|\w*NODE_RANK|RANK|WORLD_SIZE|MASTER_ADDR|JOB_COMPLETION_INDEX|OMPI_\w+)\b")
 _RANKS = frozenset(("RANK", "NODE_RANK", "WORLD_RANK", "MACHINE_RANK", "GROUP_RANK"))
-# Policies whose own script starts the command: whatever it is, it is launched.
+# Policies whose script launches the command, whatever it is.
 _WRAPPED = ("flux",)
 
 
 def launchers(training: Training) -> Iterator[Finding]:
-    """One finding at most for a container that trains."""
+    """Yield at most one finding for a container that trains."""
     if training.policy in _WRAPPED or not training.entry.trains:
         return
     launched = [start for start in training.line.starts if start.launch is not None]
@@ -39,7 +39,7 @@ def _foreign(training: Training, launch: Launch) -> Iterator[Finding]:
         return
     if launch.given(launcher.nodes) is not None and launch.given(launcher.address) is not None:
         return
-    # Never an error: pods that train alone do run, and some want just that.
+    # Never an error: pods that train independently do run, and may be intended.
     yield training.finding("ForeignLauncher", "warning", *_foreign_words(training, launch), launch.index)
 
 
@@ -73,7 +73,7 @@ def _other_runtime(launch: Launch) -> str:
 
 
 def _single_process(training: Training, launch: Launch) -> Iterator[Finding]:
-    """With one device and no word of several machines, accelerate runs the program as it is."""
+    """Yield a finding for accelerate with one device and no option for several machines: it starts a single process."""
     several = launch.given(launch.launcher.nodes | frozenset(("multi-gpu", "use-deepspeed", "use-fsdp", "multi-cpu")))
     if training.devices != 1 or several is not None:
         return
@@ -119,12 +119,12 @@ def _missing_words(training: Training) -> str:
 
 
 def _ran_inside(shell: Start, starts: tuple[Start, ...]) -> bool:
-    """Whether what a shell runs has been read as well."""
+    """Return whether the commands that a shell runs have been parsed too."""
     return any(start.line == shell.line and start is not shell for start in starts) and "-c" in " ".join(shell.words)
 
 
 def _reads_rank(training: Training) -> bool:
-    """Whether the command or the container speaks of ranks: the program then meets the others in its own way."""
+    """Return whether the command or the container uses rank variables: then the program does its own rendezvous."""
     if any(_OWN_RANK.search(word) for word in training.line.words):
         return True
     return any(v["name"] in _RANKS and v.get("valueFrom") is not None for v in training.entry.container.env)

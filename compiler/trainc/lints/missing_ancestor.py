@@ -1,4 +1,4 @@
-"""A runtime in which nothing is the trainer: what the TrainJob says of its trainer reaches no container, silently."""
+"""A lint for runtimes without a trainer: the TrainJob's trainer settings silently reach no container."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from trainc.ir.trainjob import TrainJob
 
 
 def missing_trainer_ancestor(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """A warning where no job carries the trainer's label, or the one that does has no container to configure."""
+    """Yield a warning if no job has the trainer label, or the one with it has no container to configure."""
     trainer = info.trainer
     if not info.pod_sets or info.trainer_container is not None:
         return

@@ -1,4 +1,4 @@
-"""Containers without an image: the API server refuses the pods, and JobSet shows an event at most."""
+"""A lint for containers without an image: the API server refuses the pods, and JobSet shows at most an event."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trainc.ir.trainjob import TrainJob
 
 
 def missing_image(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
-    """An error for a container for which neither the runtime nor the TrainJob names an image."""
+    """Yield an error for a container that has no image in the runtime or the TrainJob."""
     if not entry.image:
         here = f"container {entry.container.name!r} of job {entry.pod_set.name!r}"
         hint = "set image"

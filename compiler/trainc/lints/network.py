@@ -1,4 +1,4 @@
-"""Pods that cannot find each other: names that do not resolve, and interfaces that lead nowhere."""
+"""Lints for pods that cannot connect: names that do not resolve, and interfaces that do not reach other pods."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trainc.lints.training import policy_of
 
 _LOOPBACK = frozenset(("lo", "=lo", "lo0"))
 _INTERFACES = frozenset(("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME", "UCX_NET_DEVICES"))
-# Variables in which programs other than torchrun look for rank 0.
+# Variables from which programs other than torchrun read the address of rank 0.
 _ADDRESSES = frozenset(
     ("JAX_COORDINATOR_ADDRESS", "COORDINATOR_ADDRESS", "MASTER_ADDR", "CHIEF_IP", "MAIN_PROCESS_IP", "DMLC_PS_ROOT_URI")
 )
@@ -22,7 +22,7 @@ _AT_HOME = ("localhost", "127.0.0.1", "0.0.0.0", "::1")  # noqa: S104
 
 
 def network(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """What keeps the pods of a job from meeting. Looks at sized pod sets."""
+    """Yield findings for what prevents the pods of a job from connecting. Runs on sized jobs."""
     policy = policy_of(info)
     pods = sum(p.count * p.replicas for p in info.pod_sets if p.role or p.ancestor == "trainer")
     if pods < 2 or not policy:
@@ -43,7 +43,7 @@ def _host_network(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Findin
     if spec.get("hostNetwork") is not True or spec.get("dnsPolicy", "ClusterFirst") not in ("ClusterFirst", "Default"):
         return
     if (spec.get("dnsConfig") or {}).get("nameservers"):
-        return  # The pod asks those.
+        return  # The pod uses its own name servers.
     path, about = pod_path(job, info, pod_set.name, "hostNetwork")
     message = "pods with hostNetwork use the DNS of the host, which does not know pods: the host name of rank 0 does not resolve"
     hint = "add dnsPolicy: ClusterFirstWithHostNet to the same pod template"
@@ -73,11 +73,11 @@ def _variables(job: TrainJob, info: Info, pod_set: PodSet, policy: str, pods: in
 
 
 def _unreachable(name: str, value: str, policy: str, job: str) -> tuple[str, Severity, str] | None:
-    """The code, the severity and the reason why pods do not meet at a variable's value."""
+    """Return (code, severity, reason) if pods cannot connect with this value of a variable, or None."""
     if name in _INTERFACES:
         return ("LoopbackInterface", "error", "which cannot reach other pods") if value in _LOOPBACK else None
     if value.startswith(_AT_HOME):
-        # torchrun sets MASTER_ADDR anew for its workers.
+        # torchrun overrides MASTER_ADDR for its workers.
         if policy == "torch" and name == "MASTER_ADDR":
             return None
         severity: Severity = "error" if name == "JAX_COORDINATOR_ADDRESS" and policy == "jax" else "warning"

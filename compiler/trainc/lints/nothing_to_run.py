@@ -1,4 +1,4 @@
-"""A runtime without jobs: the JobSet that comes of it is valid, runs nothing, and says that it is done."""
+"""A lint for runtimes without replicated jobs: their JobSet is valid, runs nothing, and completes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trainc.ir.trainjob import TrainJob
 
 
 def nothing_to_run(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """An error where there is no replicated job at all."""
+    """Yield an error if there are no replicated jobs."""
     if not info.pod_sets:
         message = "the runtime has no replicated jobs, so the JobSet runs nothing"
         hint = "add a job to spec.template.spec.replicatedJobs"

@@ -1,4 +1,4 @@
-"""Where commands write: the paths of options such as --output_dir, and jobs that write to one place."""
+"""Output paths of commands, from options such as --output_dir, and the places on claims to which they write."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _OUTPUT = pattern(
     r"(?:^|[\s\"'])-*(?:[\w.]*[._-])?(?:output|checkpoints?|ckpt|save|log|run)[_-]?(?:dir|path|folder|root)(?:=|\s+)[\"']?(/[^\s\"';&|]+)",
     2,
 )
-# An option without any of these in its name is none that says where to write.
+# Every option that sets an output path has one of these in its name.
 _ENDINGS = ("dir", "path", "folder", "root")
 
 
 def output_paths(words: Sequence[Any]) -> list[str]:
-    """Absolute paths that a command line is given to write to, without variables in them."""
+    """Return the absolute output paths of a command line, except those that contain variables."""
     text = "\n".join(map(str, words))
     lower = text.lower()
     if "/" not in lower or not any(word in lower for word in _ENDINGS):
@@ -26,7 +26,7 @@ def output_paths(words: Sequence[Any]) -> list[str]:
 
 
 def claimed_paths(pod_spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """(claim, path inside of it) of each place on a claim that a container of a pod writes to."""
+    """Yield (claim, path inside it) for each place on a claim to which a container of a pod writes."""
     claims = {
         volume.get("name"): volume["persistentVolumeClaim"]["claimName"]
         for volume in pod_spec.get("volumes") or ()

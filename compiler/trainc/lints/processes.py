@@ -1,4 +1,4 @@
-"""Processes against devices: devices that no process uses, and processes that find none."""
+"""Lints that compare processes with devices: idle devices, and processes without one."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from trainc.ir.commands.launcher import Launch, Option
 from trainc.ir.entrypoints import About
 from trainc.lints.training import Training
 
-# Words that launchers resolve on the node: as many processes as devices.
+# Words for "as many processes as devices", which launchers resolve on the node.
 _AS_DEVICES = ("auto", "gpu", "", "xpu", "tpu")
 
 
 def processes(training: Training) -> Iterator[Finding]:
-    """What is said of the number of processes."""
+    """Yield findings about the number of processes, from options, numProcPerNode and variables."""
     if training.devices:
         yield from _hidden(training)
     counted = False
@@ -64,7 +64,7 @@ def _total(training: Training, launch: Launch, option: Option) -> Iterator[Findi
 
 
 def _compared(training: Training, option: Option, count: int, whole: bool = False) -> Iterator[Finding]:
-    """Processes against the devices of a pod, or of the whole job."""
+    """Yield a finding if the processes do not match the devices of a pod or, with `whole`, of the job."""
     devices = training.devices * (training.nodes if whole else 1)
     where = f"on {training.nodes} nodes" if whole else "per pod"
     if count == devices or count < 1 or (count < devices and _side_by_side(training)):
@@ -76,24 +76,24 @@ def _compared(training: Training, option: Option, count: int, whole: bool = Fals
 
 
 def _difference(count: int, devices: int) -> tuple[str, str]:
-    """A code, and what becomes of the rest. Never an error: processes that do not compute may share a device."""
+    """Return a code and the consequence. It is never an error: processes that do not compute may share a device."""
     if count < devices:
         return "IdleDevices", f"{devices - count} stay idle"
     return "MoreProcessesThanDevices", f"{count - devices} find none"
 
 
 def _side_by_side(training: Training) -> bool:
-    """Whether a script runs several programs at once, each with some of the devices."""
+    """Return whether a script runs several programs at the same time, each with some of the devices."""
     return training.line.background and len(training.line.ran("launcher", "python", "code")) > 1
 
 
 def _requested(training: Training) -> Iterator[Finding]:
-    """numProcPerNode, where no flag beats it."""
+    """Yield findings about numProcPerNode, if no option overrides it."""
     requested, path, about = _requested_numbers(training)
     if requested is None or not requested.isdecimal() or training.policy not in ("torch", "mpi"):
         return
     if training.policy == "mpi" and about == "runtime":
-        return  # 1 there means: as many as there are devices.
+        return  # There, 1 means as many as there are devices.
     count, devices = int(requested), training.devices
     if count == devices or count < 1:
         return
@@ -104,7 +104,7 @@ def _requested(training: Training) -> Iterator[Finding]:
 
 
 def _requested_numbers(training: Training) -> tuple[str | None, Path, About]:
-    """What numProcPerNode says, and where; None where it is left out."""
+    """Return numProcPerNode with its path and document; None as its value if it is not set."""
     trainer = training.job.trainer
     if trainer is not None and trainer.num_proc_per_node is not None:
         return str(trainer.num_proc_per_node), ("spec", "trainer", "numProcPerNode"), "trainjob"
@@ -114,7 +114,7 @@ def _requested_numbers(training: Training) -> tuple[str | None, Path, About]:
 
 
 def _hidden(training: Training) -> Iterator[Finding]:
-    """A variable that shows the processes fewer devices than there are."""
+    """Yield a finding for a variable that hides some of the devices from the processes."""
     own = {name: value for name, value in training.variables.items() if value is not None}
     if own.keys().isdisjoint(VISIBLE) and not any(start.variables for start in training.line.starts):
         return

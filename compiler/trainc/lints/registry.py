@@ -1,8 +1,11 @@
-"""Every lint in one list, in the order in which they report: those of no framework here, then those of each plugin.
+"""All lints, in the order in which they report: first those for jobs of any framework, then those of each plugin.
 
-What a function takes depends on its stage: a lowered, sized or controller lint (job, info), a built one (job, info,
-options), one of all jobs (claims, services) as in duplicate_subdomain.py, one of rendered manifests (jobset, objects,
-plugins) as in rendered.py.
+The arguments of a lint's function depend on its stage:
+
+- lowered, controller and sized: (job, info), also (job, info, entrypoint) per container, or (training) per training;
+- built: (job, info, options);
+- all_jobs: (claims, services), as in duplicate_subdomain.py;
+- rendered: (jobset, objects, plugins), as in rendered.py.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ def _processes(job: TrainJob, info: Info) -> bool:
 
 
 def _named(job: TrainJob, info: Info) -> bool:
-    """Labels or annotations that somebody wrote, anywhere; or more steps than Kueue takes."""
+    """Return whether the user has set labels or annotations, or the job has several steps, which Kueue limits."""
     if job.labels or job.annotations or info.labels or info.annotations or len(info.pod_sets) > 1:
         return True
     templates = (step["template"] for step in info.template.get("replicatedJobs", ()))
@@ -66,7 +69,7 @@ def _heredoc(entry: Entrypoint) -> bool:
 
 
 def _scripted(training: Training) -> bool:
-    """A script, or a command that only waits."""
+    """Return whether the command is a script or contains a sleep."""
     return training.line.script is not None or bool(training.line.ran("sleep"))
 
 
@@ -111,15 +114,15 @@ LINTS: tuple[Lint, ...] = (
 
 @cache
 def _at(stage: Stage, plugins: tuple[str, ...]) -> tuple[tuple[Lint, Plugin | None], ...]:
-    """The lints of a stage, each with the plugin that it belongs to, if any."""
+    """Return the lints of a stage, each with its plugin, if any."""
     own = ((each, None) for each in LINTS if each.stage == stage)
     return (*own, *((each, plugin) for plugin in enabled(plugins) for each in plugin.lints if each.stage == stage))
 
 
 def lint(job: TrainJob, info: Info, stage: Stage = "lowered", options: Options | None = None) -> list[Finding]:
-    """What the lints of a stage find in one job; `options` is for those of what is built.
+    """Run the lints of a stage on one job and return their findings. `options` is for the stage `built`.
 
-    Under `controller`, which refuses only what the controller does, nothing is an error.
+    Under `controller` semantics errors become warnings, because only what the controller refuses is an error there.
     """
     given = (job, info) if options is None else (job, info, options)
     read = _Read(job, info)
@@ -138,7 +141,7 @@ def lint(job: TrainJob, info: Info, stage: Stage = "lowered", options: Options |
 
 
 class _Read:
-    """The containers of a job, and those that train with their commands read: once for all lints that look at them."""
+    """The containers of a job, and those that train with their parsed commands, computed once for all lints."""
 
     def __init__(self, job: TrainJob, info: Info) -> None:
         self._job = job
@@ -147,13 +150,13 @@ class _Read:
         self._trainings: list[Training] | None = None
 
     def entries(self) -> list[Entrypoint]:
-        """Every container as it will run."""
+        """Return the entrypoints of all containers."""
         if self._entries is None:
             self._entries = list(entrypoints(self._job, self._info))
         return self._entries
 
     def trainings(self) -> list[Training]:
-        """Those that train."""
+        """Return the containers that train."""
         if self._trainings is None:
             from trainc.lints.training import training_of
 
@@ -163,7 +166,10 @@ class _Read:
 
 
 def lint_all_jobs(claims: Iterable[Claim], services: Services, options: Options) -> Iterator[tuple[str, Finding]]:
-    """What only all jobs together show, by the label of the object; `services` remembers those of the whole input."""
+    """Yield findings that depend on several jobs, each with its object's label.
+
+    `services` collects the Services of all jobs of the input, and is updated by each call.
+    """
     for each, _ in _at("all_jobs", options.plugins):
         yield from loaded(each.module, each.function)(claims, services)
 
@@ -171,7 +177,7 @@ def lint_all_jobs(claims: Iterable[Claim], services: Services, options: Options)
 def lint_rendered(
     jobset: Mapping[str, Any], objects: Sequence[Mapping[str, Any]], options: Options
 ) -> Iterator[Finding]:
-    """What a JobSet among rendered `objects` says of others that is no longer so, with paths inside it."""
+    """Yield findings about names in a JobSet that no longer match the rendered `objects`; paths are in the JobSet."""
     for each, _ in _at("rendered", options.plugins):
         yield from loaded(each.module, each.function)(jobset, objects, enabled(options.plugins))
 

@@ -1,7 +1,7 @@
-"""Rendered manifests, read again: do the names inside a JobSet still lead to what it will create?
+"""A lint for rendered manifests: checks that the names inside a JobSet still match the objects.
 
-A prefix, suffix or namespace that is added after compiling renames objects and not the addresses, hostfiles, labels
-and volumes that were derived from their names. Nothing in a cluster notices; the pods just never meet.
+A prefix, suffix or namespace that is added after compilation renames objects, but not the addresses, hostfiles, labels
+and volumes that are derived from their names. The cluster reports no error, but the pods never connect.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _HINT = "set prefixes, suffixes and new names in trainc's overlay, or before tra
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """What a JobSet's names may lead to in its namespace: pods by their addresses, ConfigMaps' files and pod groups."""
+    """What a JobSet's names may refer to in its namespace: the addresses of pods, files of ConfigMaps, PodGroups."""
 
     plugins: Sequence[Plugin]
     hosts: frozenset[str]
@@ -29,7 +29,7 @@ class Rendered:
 
 
 def stale_names(jobset: Json, objects: Iterable[Json], plugins: Sequence[Plugin] = PLUGINS) -> list[Finding]:
-    """Names inside `jobset` that lead nowhere, with paths inside it. `objects` are all manifests rendered with it."""
+    """Return findings for names in `jobset` that match nothing, with paths in it. `objects` are all rendered manifests."""
     namespace = _metadata(jobset).get("namespace", "")
     siblings = [o for o in objects if _metadata(o).get("namespace", "") == namespace]
     rendered = Rendered(
@@ -42,7 +42,7 @@ def stale_names(jobset: Json, objects: Iterable[Json], plugins: Sequence[Plugin]
 
 
 def endpoints(jobset: Json) -> Iterator[str]:
-    """The DNS name of every pod that JobSet will create, inside its namespace."""
+    """Yield the DNS name, within its namespace, of each pod that the JobSet will create."""
     name = _metadata(jobset).get("name", "")
     spec = jobset.get("spec") or {}
     domain = (spec.get("network") or {}).get("subdomain") or name
@@ -65,7 +65,7 @@ def _pod_findings(path: Path, pod: Json, rendered: Rendered) -> Iterator[Finding
 
 
 def _files(path: Path, name: str, rendered: Rendered) -> Iterator[Finding]:
-    """Files by which pods meet, in the ConfigMap called `name`."""
+    """Yield findings about rendezvous files in the ConfigMap called `name`."""
     known = [file for plugin in rendered.plugins for file in plugin.files]
     if name in rendered.files:
         for file in known:
@@ -103,7 +103,7 @@ def _hosts(path: Path, hostfile: str, hosts: frozenset[str]) -> Iterator[Finding
 
 
 def _is_host(host: str, hosts: frozenset[str]) -> bool:
-    """Whether a host is one of `hosts`, be it with the namespace's DNS suffix or not."""
+    """Return whether a host is one of `hosts`, with or without the namespace's DNS suffix."""
     return host in hosts or ".".join(host.split(".")[:2]) in hosts
 
 

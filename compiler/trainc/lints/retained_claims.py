@@ -1,4 +1,4 @@
-"""Claims that outlive their job: they keep the next job of that name from being created."""
+"""A lint for claims that outlive their job, which prevent the next job of the same name from being created."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from trainc.options import Options
 
 
 def retained_claims(job: TrainJob, info: Info, options: Options) -> Iterator[Finding]:
-    """A finding for each policy that keeps claims; a warning where the delivery deletes and creates the job again.
+    """Yield a finding for each policy that retains claims; a warning if the delivery mode recreates the job.
 
-    Under a name hash every version has claims of its own.
+    With a name hash, each version has its own claims.
     """
     if options.name_hash:
         return

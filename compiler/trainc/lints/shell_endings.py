@@ -1,4 +1,4 @@
-"""Scripts that end otherwise than the training in them: failures that are lost, and pods that stay when it is over."""
+"""Lints for scripts that end differently from their training: lost failures, and pods that keep running after it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _PASSING = frozenset(("true", ":", "echo", "printf", "sleep", "date", "exit 0", 
 
 
 def shell_endings(training: Training) -> Iterator[Finding]:
-    """A warning where the training's failure does not reach the pod, and where the pod outlives it.
+    """Yield warnings if a failure of the training does not fail the pod, or if the pod outlives the training.
 
-    The registry asks it about scripts, and about commands in which something sleeps.
+    The registry calls it for scripts, and for commands that contain a sleep.
     """
     line = training.line
     if not training.entry.trains:
@@ -31,7 +31,7 @@ def shell_endings(training: Training) -> Iterator[Finding]:
 
 
 def _training_start(line: CommandLine) -> Start | None:
-    """The last launcher, else the last Python program."""
+    """Return the last launcher, else the last Python program."""
     for kinds in (("launcher",), ("python",)):
         if found := line.ran(*kinds):
             return found[-1]
@@ -40,7 +40,7 @@ def _training_start(line: CommandLine) -> Start | None:
 
 def _only_waits(training: Training) -> Iterator[Finding]:
     waits = training.line.ran("sleep")
-    # Users enter a Flux instance and submit from inside of it.
+    # Users open a shell in a Flux instance and submit jobs from there.
     if waits and training.policy != "flux" and not training.line.ran("launcher", "python", "unknown", "code"):
         message = f"{' '.join(waits[-1].words)!r} never exits and trains nothing: the pods hold their resources until they are deleted"
         hint = "start the training; to debug, use `kubectl debug` or set a deadline"
@@ -49,7 +49,7 @@ def _only_waits(training: Training) -> Iterator[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    """What `set` and the shell's own flags have switched on."""
+    """The options that `set` and the shell's own flags have enabled."""
 
     errexit: bool = False
     pipefail: bool = False
@@ -76,7 +76,7 @@ def _script(training: Training, trains: Start) -> Iterator[Finding]:
 
 
 def _of_flags(words: Sequence[str]) -> _Options:
-    """The options in `bash -eo pipefail -c`."""
+    """Return the options of a shell's flags, as in `bash -eo pipefail -c`."""
     letters = "".join(w[1:] for w in words if w.startswith("-") and not w.startswith("--"))
     return _Options("e" in letters or "errexit" in words, "pipefail" in words)
 
@@ -95,7 +95,7 @@ def _after(item: Item, options: _Options) -> _Options:
 
 
 def _top_level(items: tuple[Item, ...], trains: Start) -> int | None:
-    """The item that is, or pipes, the training; None where it runs inside a condition, a loop or a function."""
+    """Return the index of the item that is or pipes the training; None inside a condition, a loop or a function."""
     found = [i for i, item in enumerate(items) if any(_holds(stage, trains) for stage in item.stages)]
     return found[-1] if found else None
 
@@ -126,7 +126,7 @@ def _lost_behind(item: Item, rest: tuple[Item, ...], options: _Options) -> tuple
     if then == "||" and position < len(rest):
         return _lost_in_or(rest[position])
     behind = [other for other in rest[position:] if _runs(other)]
-    # `set -e` looks at the last command of an && list only; the others' failure ends the list, not the script.
+    # `set -e` applies only to the last command of an && list: a failure of the others ends the list, not the script.
     stops = options.errexit and position == 0
     if then == ";" and behind and not stops:
         shown = _shown(behind[-1])
@@ -174,7 +174,7 @@ def _shown(item: Item) -> str:
 
 
 def _kept_status(rest: tuple[Item, ...]) -> bool:
-    """Whether the script looks at how the training ended: `exit $status`, `[ $? -eq 0 ]`, PIPESTATUS."""
+    """Return whether the script uses the training's exit status: `exit $status`, `[ $? -eq 0 ]`, PIPESTATUS."""
     return any(_reads_status(stage) for item in rest for stage in item.stages)
 
 
@@ -190,7 +190,7 @@ def _reads_status(stage: Stage) -> bool:
 
 
 def _waits_behind(item: Item, rest: tuple[Item, ...]) -> Command | None:
-    """A command behind the training that never ends, if it is reached."""
+    """Return a command after the training that never ends, if it is reached, or None."""
     if item.then == "||":
         return None
     for other in rest:

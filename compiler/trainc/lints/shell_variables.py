@@ -1,4 +1,4 @@
-"""Shell variables that nothing expands: Kubernetes knows `$(NAME)` only, and passes `$NAME` on as it stands."""
+"""A lint for shell variables that nothing expands: Kubernetes expands only `$(NAME)`, and passes `$NAME` unchanged."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from trainc.ir.trainjob import TrainJob
 from trainc.plugins.registry import enabled
 from trainc.startup.patterns import pattern
 
-# Names as environment variables have them: `$ref` in JSON and `${model.size}` of a configuration tool are no variables.
+# Uppercase names only: `$ref` in JSON and `${model.size}` of a configuration tool are not environment variables.
 _VARIABLE = pattern(r"(?<![\\$])\$(?:\{([A-Z_][A-Z0-9_]*)\}|([A-Z_][A-Z0-9_]*))")
 
 
 def unexpanded_shell_variables(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
-    """A warning for each word with a shell variable that no shell will see."""
-    # The search for a `$` is cheap, and almost every command line has none.
+    """Yield a warning for each word with a shell variable that no shell will expand."""
+    # A cheap test first: almost no command line has a `$`.
     if "$" in "".join(entry.words) and not entry.shell:
         yield from _in_words(entry.words, entry, job, info)
 

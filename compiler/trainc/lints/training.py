@@ -1,4 +1,4 @@
-"""The commands that train, with what the job gives them: nodes, devices, variables, and the framework's launchers."""
+"""Commands that train, with the nodes, devices, variables and launchers that the job gives them."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ _SHELL = pattern(r"\$(?:\{(\w+)\}|(\w+))")
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """A container that trains, sized: `nodes` pods, `devices` whole accelerators of one kind in each (0 if unknown).
+    """A container that trains, in a sized job.
 
-    `policy` is the key of the mlPolicy's framework, empty without one; `variables` are the container's own, None where
-    only the pod knows the value.
+    `nodes` is the number of pods, and `devices` the number of whole accelerators of one kind in each; 0 if unknown.
+    `policy` is the framework's key in mlPolicy, or empty. `variables` are the container's own; a value is None if it is
+    known only in the pod.
     """
 
     job: TrainJob
@@ -41,27 +42,30 @@ class Training:
 
     @property
     def starting(self) -> Starting | None:
-        """How the framework's processes start; None where it has no launchers."""
+        """How the framework's processes start, or None if it has no launchers."""
         return starting(self.policy)
 
     def native(self, launcher: Launcher) -> bool:
-        """Whether the framework tells this launcher what it needs to know."""
+        """Return whether the framework configures this launcher."""
         own = self.starting
         if own is None:
             return False
         return launcher in own.launchers and (launcher.reaches == "node" or own.hosts)
 
     def place(self, index: int) -> tuple[Path, About]:
-        """Where a word of a start is written."""
+        """Return the path of a word of the command, and its document."""
         return self.entry.place(self.line.word(index))
 
     def finding(self, code: str, severity: Severity, message: str, hint: str, index: int) -> Finding:
-        """A finding about a word of a start."""
+        """Return a finding about a word of the command."""
         path, about = self.place(index)
         return Finding(code, severity, message, hint=hint, path=path, about=about)
 
     def value(self, text: str, launch: Launch | None = None) -> str | None:
-        """A word as the program sees it; a variable's own name where only the pod knows it; None where nobody does."""
+        """Return a word as the program sees it.
+
+        If a variable's value is known only in the pod, the result is the variable's name; if it is unknown, None.
+        """
         known = {**self.variables, **(launch.variables if launch else {})}
         if "$" not in text:
             return None if "`" in text else text
@@ -72,13 +76,13 @@ class Training:
 
     @property
     def launches_with_options(self) -> list[tuple[Start, Launch]]:
-        """The launchers that have options or should have one, each with its command."""
+        """Return the launchers that have options or need one, each with its command."""
         launches = ((start, start.launch) for start in self.line.starts if start.launch is not None)
         return [(start, found) for start, found in launches if found.options or found.launcher.together]
 
     @property
     def hosts(self) -> frozenset[str]:
-        """Every name of rank 0's pod, from the shortest that resolves."""
+        """Return all DNS names of rank 0's pod, from the shortest that resolves."""
         trainer = self.info.trainer or self.entry.pod_set
         first = names.first_host(self.job.name, trainer.name, subdomain(self.job, self.info))
         spaced = f"{first}.{self.job.namespace}" if self.job.namespace else first
@@ -93,7 +97,7 @@ _POLICIES = tuple(plugin.policy for plugin in PLUGINS if plugin.policy)
 
 
 def training_of(job: TrainJob, info: Info, entry: Entrypoint) -> Training | None:
-    """The trainer's container, or another that is given the variables of the rendezvous; None for every other."""
+    """Return the trainer's container, or another with rendezvous variables, as a Training; None for all others."""
     env = entry.container.env
     if not (entry.trains or any(str(v["name"]).startswith("PET_") for v in env)):
         return None
@@ -108,7 +112,7 @@ def training_of(job: TrainJob, info: Info, entry: Entrypoint) -> Training | None
 
 
 def policy_of(info: Info) -> str:
-    """The key of the framework that the runtime's mlPolicy chooses; empty where it chooses none."""
+    """Return the key of the framework in the runtime's mlPolicy, or an empty string."""
     chosen = info.ml_policy or {}
     for policy in _POLICIES:
         if chosen.get(policy) is not None:

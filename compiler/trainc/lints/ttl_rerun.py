@@ -1,4 +1,4 @@
-"""The TTL trap: what deletes itself when it has finished is missing, and whoever keeps it makes and runs it again."""
+"""Lints for the TTL trap: a finished object that deletes itself is created, and run, again by a GitOps tool or JobSet."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _HOOK = "argocd.argoproj.io/hook"
 
 
 def ttl_rerun(job: TrainJob, info: Info, options: Options) -> Iterator[Finding]:
-    """A warning where a GitOps tool watches the JobSet, and for each Job that is gone before the JobSet has finished.
+    """Yield a warning if a GitOps tool watches the JobSet, and for each Job that is deleted before the JobSet finishes.
 
-    A hook of Argo CD is no part of what it keeps in sync.
+    Argo CD does not keep hooks in sync, so they are not affected.
     """
     yield from _recreated_jobs(info)
     seconds = info.template.get(_FIELD)
@@ -33,10 +33,11 @@ def ttl_rerun(job: TrainJob, info: Info, options: Options) -> Iterator[Finding]:
 
 
 def _recreated_jobs(info: Info) -> Iterator[Finding]:
-    """A JobSet of several Jobs creates each one that it does not find, until it has finished itself.
+    """Yield a warning for each Job with a TTL in a JobSet of several, which recreates missing Jobs until it finishes.
 
-    Source: kubernetes-sigs/jobset pkg/controllers/jobset_controller.go (shouldCreateJob) v0.8.2 and v0.12.0. A lone
-    Job finishes its JobSet, after which nothing is created.
+    A single Job finishes its JobSet, after which nothing is created.
+
+    Source: kubernetes-sigs/jobset pkg/controllers/jobset_controller.go (shouldCreateJob) v0.8.2 and v0.12.0.
     """
     if sum(pod_set.replicas for pod_set in info.pod_sets) < 2:
         return

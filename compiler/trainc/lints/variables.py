@@ -1,4 +1,4 @@
-"""Variables of containers: tokens that would go to git in plain text, and names that nothing reads."""
+"""Lints for variables of containers: tokens that would be committed in plain text, and misspelled names."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from trainc.ir.source_paths import variable_path
 from trainc.ir.trainjob import TrainJob
 from trainc.startup.patterns import pattern
 
-# What tokens of well-known services look like; the first group of each is enough to know one.
+# Tokens of well-known services; the first group of each is enough to recognize one.
 _TOKEN = pattern(
     r"\b(?:hf_[A-Za-z0-9]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abprs]-[\w-]{10,}"
     r"|AKIA[0-9A-Z]{16}|ASIA[0-9A-Z]{16}|sk-(?:ant-|proj-)?[\w-]{20,}|AIza[\w-]{30,}|nvapi-[\w-]{20,}|dckr_pat_[\w-]{16,}"
     r"|ya29\.[\w-]{20,}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]+)|-----BEGIN [A-Z ]*PRIVATE KEY-----"
 )
-# A text without any of these holds no such token: the pattern is not even compiled for it.
+# Every such token contains one of these; the pattern is compiled only for text that does.
 _TOKEN_MARKS = (
     *("hf_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox", "AKIA", "ASIA", "sk-", "AIza"),
     *("nvapi-", "dckr_pat_", "ya29.", "eyJ", "-----BEGIN "),
 )
 _PASSWORD_IN_URL = pattern(r"\b[a-z][a-z0-9+.-]*://[^/\s:@]*:(?!\$)[^/\s:@$]{3,}@")
-# Names that hold nothing but a secret, whatever it looks like.
+# Names of variables whose value is always a secret, whatever it looks like.
 _SECRET_NAME = pattern(
     r"(?:^|.*_)(?:TOKEN|API_?KEY|SECRET|SECRET_?(?:ACCESS_)?KEY|ACCESS_KEY|PASSWORD|PASSWD|PRIVATE_KEY|CLIENT_SECRET"
     r"|CREDENTIALS?|PAT|AUTH_?TOKEN)",
     2,  # re.IGNORECASE
 )
 _SECRET_WORDS = ("TOKEN", "KEY", "SECRET", "PASSW", "CREDENTIAL", "PAT")
-# Tokens of a text's vocabulary, and names of things that hold a secret.
+# Names that are about a vocabulary's tokens, or that refer to the place of a secret.
 _NO_SECRET = pattern(
     r"(?:.*_)?(?:PAD|EOS|BOS|UNK|SEP|CLS|MASK|STOP|SPECIAL|NUM|MAX|MIN|IMAGE|START|END)_TOKEN|.*(?:_ID|_PATH|_FILE|_NAME)",
     2,
@@ -43,15 +43,15 @@ _PLACEHOLDER = pattern(
 )
 
 _SHORTEST_TOKEN = 14
-# What is shorter stands for nothing, or protects nothing.
+# Shorter values are placeholders, or protect nothing.
 _SHORTEST_SECRET = 6
 _LONG_NAME = 10
-# The first letters of the variables that are looked at.
+# The first two letters of the variables that are checked.
 _BEGINNINGS = frozenset(("NC", "TO", "PY", "CU", "GL", "UC", "FI"))
 
 
 def plain_tokens(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
-    """A warning for each token that a container's variable or command holds in plain text."""
+    """Yield a warning for each token in plain text in a container's variables or command."""
     for variable in entry.container.env:
         if _is_secret(variable):
             yield _token(str(variable["name"]), *_place(job, info, entry, str(variable["name"])))
@@ -61,7 +61,7 @@ def plain_tokens(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Findi
 
 
 def tokens_of_initializers(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """The same of the initializers' own settings."""
+    """Yield the same warning for the TrainJob's initializers."""
     for step, field in ((job.dataset, "dataset"), (job.model, "model")):
         path: Path = ("spec", "initializer", field)
         for i, variable in enumerate(step.env if step else ()):
@@ -109,7 +109,7 @@ def _token(name: str, path: Path, about: About) -> Finding:
 
 
 def misspelt_variables(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator[Finding]:
-    """A warning for each variable that is nearly one that NCCL or PyTorch reads."""
+    """Yield a warning for each variable whose name is a misspelling of one that NCCL or PyTorch reads."""
     for variable in entry.container.env:
         name = str(variable["name"])
         meant = _meant(name) if name[:2].upper() in _BEGINNINGS else ""
@@ -123,7 +123,7 @@ def misspelt_variables(job: TrainJob, info: Info, entry: Entrypoint) -> Iterator
 
 @lru_cache(maxsize=1024)
 def _meant(name: str) -> str:
-    """The variable that a name is a slip from; empty for one that is known, or is like none."""
+    """Return the variable of which a name is a misspelling; empty if it is known itself, or similar to none."""
     from trainc.api.tuning_variables import PREFIXES, known_variables
 
     if not name.upper().startswith(PREFIXES) or name in known_variables():

@@ -1,4 +1,4 @@
-"""Volumes between pods: data that the trainer never sees, claims that one node holds, and mounts that are missing."""
+"""Lints for volumes: data that the trainer never sees, claims bound to one node, and volumes that nothing mounts."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from trainc.ir.source_paths import pod_path
 from trainc.ir.trainjob import TrainJob
 
 _INITIALIZERS = {names.DATASET_INITIALIZER: "dataset", names.MODEL_INITIALIZER: "model"}
-# What every pod has for itself, and is gone with it.
+# Volumes that each pod has for itself, and that are deleted with it.
 _OWN = frozenset(("emptyDir", "ephemeral"))
-# Sources that are no storage: they fill a folder and take nothing.
+# Volumes with given content, to which nothing can be stored.
 _FILLED = frozenset(("secret", "configMap", "downwardAPI", "projected", "image"))
 _ONE_NODE = frozenset(("ReadWriteOnce", "ReadWriteOncePod"))
 _IN_MEMORY_SERVED = "cache://"
 
 
 def volumes(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """What is wrong with the volumes of a sized job, from its own documents."""
+    """Yield findings about a job's volumes, as far as its own documents show them. Runs on sized jobs."""
     for pod_set in info.pod_sets:
         yield from _unused(job, info, pod_set)
         if pod_set.ancestor in _INITIALIZERS:
@@ -38,7 +38,7 @@ def _mounts(pod_set: PodSet) -> Iterator[Json]:
 
 
 def _unused(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Finding]:
-    """Volumes of the template that no container mounts: the pod waits for them all the same."""
+    """Yield findings for volumes of the template that no container mounts: the pod still waits for them."""
     mounted = {mount.get("name") for mount in _mounts(pod_set)}
     for volume in info.pod_spec(pod_set.name).get("volumes", ()):
         if volume.get("name") not in mounted:
@@ -58,7 +58,7 @@ def _claim_templates(info: Info) -> Iterator[tuple[int, int, Json]]:
 
 
 def _source(pod_set: PodSet, name: str, info: Info) -> tuple[str, Any] | None:
-    """Kind and identity of the storage behind a mount; None for what holds no data of its own or is unknown."""
+    """Return kind and identity of the storage behind a mount; None if it stores no data or is unknown."""
     volume = next((v for v in pod_set.volumes if v.get("name") == name), None)
     if volume is None:
         shared = any((t.get("metadata") or {}).get("name") == name for _, _, t in _claim_templates(info))
@@ -76,7 +76,7 @@ def _frozen(value: Any) -> str:
 
 
 def _unshared(job: TrainJob, info: Info, pod_set: PodSet) -> Iterator[Finding]:
-    """An initializer whose download lands where the trainer does not look."""
+    """Yield a finding for an initializer whose download is in storage that the trainer does not mount."""
     step = job.initializer(pod_set.ancestor or "")
     trainer = info.trainer
     if trainer is None or (step is None and not _downloads(pod_set)):
@@ -109,12 +109,12 @@ def _downloads(pod_set: PodSet) -> bool:
 
 
 def _templates(info: Info) -> Iterator[Finding]:
-    """Claims that JobSet makes: of which node, and how long they last."""
+    """Yield findings about claims that JobSet creates: access from several nodes, and retention."""
     for i, j, template in _claim_templates(info):
         name = (template.get("metadata") or {}).get("name")
         modes = set((template.get("spec") or {}).get("accessModes") or ())
         path = ("spec", "template", "spec", "volumeClaimPolicies", i, "templates", j, "spec", "accessModes")
-        # Steps that follow each other may well land on one node; the pods of one step do not.
+        # Steps that run one after another may be on the same node; the pods of one step are not.
         pods = max(
             (p.count * p.replicas for p in info.pod_sets if any(m.get("name") == name for m in _mounts(p))), default=0
         )
@@ -151,7 +151,10 @@ def _one_node(claim: str, modes: Sequence[str], pods: int, path: Any, about: Any
 
 
 def claims_on_several_nodes(job: TrainJob, info: Info, documents: Iterable[Json]) -> Iterator[Finding]:
-    """A warning for each claim of the input that one node holds and pods of several mount. Of a sized job."""
+    """Yield a warning for each claim of the input that only one node can mount and pods of several use.
+
+    Runs on sized jobs.
+    """
     modes = {
         (d.get("metadata") or {}).get("name"): set((d.get("spec") or {}).get("accessModes") or ())
         for d in documents

@@ -203,7 +203,7 @@ def _images(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
 
 
 def change_image(image: str, change: ImageChange) -> str:
-    """Apply an image change like kustomize: a new digest replaces the tag, and a new tag replaces both."""
+    """Return the image with `change` applied: a new digest replaces the tag, and a new tag replaces both."""
     name, tag, digest = _split_image(image)
     name = change.new_name or name
     if change.digest:

@@ -1,6 +1,6 @@
-"""Dry runs: runtimes that no TrainJob uses, and pieces of runtimes, compiled as far as their own words go.
+"""Dry runs: unused runtimes, and fragments of runtimes, are compiled with the smallest TrainJob that could use them.
 
-What there is to say of a runtime should not wait for the first TrainJob that asks for it.
+They exist so that a runtime's problems are reported before the first TrainJob refers to it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from trainc.startup.records import replace
 
 
 def check_unused_runtimes(session: Session) -> Iterator[list[Diagnostic]]:
-    """One list for each valid runtime that no TrainJob of the input asks for: what its TrainJobs would meet."""
+    """Yield the diagnostics of each valid runtime to which no TrainJob of the input refers, one list per runtime."""
     used = {wanted_key(job.data) for job in session.jobs}
     for key, runtime in session.index.runtimes.items():
         if key not in used:
@@ -39,12 +39,12 @@ def check_unused_runtimes(session: Session) -> Iterator[list[Diagnostic]]:
 
 
 def check_runtime(runtime: ValidDocument, session: Session) -> list[Diagnostic]:
-    """What the TrainJobs of one valid runtime would meet."""
+    """Return the diagnostics that TrainJobs of one valid runtime would get because of it."""
     return session.rules(_dry_run(runtime, session.options, session.place), False)
 
 
 def check_fragments(documents: Sequence[Document], options: Options) -> Iterator[Diagnostic]:
-    """What there is to say of each fragment among `documents`, and what it is a piece of."""
+    """Yield the diagnostics of each fragment among `documents`, and an info that says what it is a part of."""
     for document in documents:
         fragment = fragment_of(document)
         if fragment is not None:
@@ -52,7 +52,10 @@ def check_fragments(documents: Sequence[Document], options: Options) -> Iterator
 
 
 def _best_reading(fragment: Fragment, options: Options) -> list[Diagnostic]:
-    """A fragment does not say its API: it is read in the one that finds least wrong with it, Trainer's own first."""
+    """Return the diagnostics in the API with the fewest errors, because a fragment has no apiVersion.
+
+    If several APIs have equally few, Trainer's own comes first.
+    """
     readings: list[tuple[bool, int, list[Diagnostic]]] = []
     for api, kind in _apis(fragment, options):
         valid, found = _reading(fragment, api, kind, options)
@@ -64,14 +67,14 @@ def _best_reading(fragment: Fragment, options: Options) -> list[Diagnostic]:
 
 
 def _apis(fragment: Fragment, options: Options) -> Iterator[tuple[str, str]]:
-    """The APIs that a fragment may be written in, each with what it calls the kind of the whole."""
+    """Yield (API, kind of the whole document in it) for each API in which a fragment may be written."""
     yield names.TRAINER_API, fragment.kind
     for dialect in (V2ALPHA1, OME) if options.semantics == "gitops" else ():
         yield dialect.api_versions[0], next(k for k, kind in dialect.kinds.items() if kind == fragment.kind)
 
 
 def _reading(fragment: Fragment, api: str, kind: str, options: Options) -> tuple[bool, list[Diagnostic]]:
-    """Whether the fragment is valid as a piece of an API's document, and what there is to say of it."""
+    """Return whether the fragment is valid as part of a document of this API and kind, and its diagnostics."""
     whole = fragment.in_place(api, kind)
     checked, found = check_document(whole, options.release or NEWEST_RELEASE, options, DialectContext())
     own = fragment.own(found)
@@ -93,7 +96,7 @@ def _describe_fragment(fragment: Fragment, api: str) -> Diagnostic:
 
 
 def _dry_run(runtime: ValidDocument, options: Options, place: Place | None = None) -> list[Diagnostic]:
-    """What the smallest TrainJob of a runtime would meet; it is built as well where `place` can place the findings."""
+    """Return what the smallest TrainJob of a runtime would report. It is also built if `place` is given."""
     minor = options.release or NEWEST_RELEASE
     smallest = smallest_job(runtime, options)
     data = check(smallest, "TrainJob", minor)[0]
@@ -106,18 +109,18 @@ def _dry_run(runtime: ValidDocument, options: Options, place: Place | None = Non
     found = [runtime.place(_of_runtime(finding, trained)) for finding in findings]
     if place is not None and not has_errors(found):
         objects = assemble(job, info, (), options)
-        # A TrainJob may yet name the image; MissingImage speaks of all others.
+        # A TrainJob may still set the trainer's image; for all other containers there is MissingImage.
         known = [(label, f) for label, f in objects.object_findings if f.path[-1:] != ("image",)]
         objects = replace(objects, object_findings=tuple(known))
         result = Result(ValidDocument(Document.of(smallest), data), [], runtime, job, info, objects)
         found += [runtime.place(_of_runtime(finding, trained)) for finding in objects.findings]
         found += place(result, runtime, (), options) if result.object_findings else ()
-    # An info tells of what is made, and nothing is made here.
+    # Infos describe the output, and a dry run has none.
     return [diagnostic for diagnostic in found if diagnostic.severity != "info"]
 
 
 def smallest_job(runtime: ValidDocument, options: Options) -> dict[str, Any]:
-    """The TrainJob that says least and uses a runtime."""
+    """Return the smallest TrainJob document that can use a runtime."""
     metadata, policy = runtime.data["metadata"], runtime.data["spec"].get("mlPolicy") or {}
     elastic = "elasticPolicy" in (policy.get("torch") or {})
     return {
@@ -126,14 +129,14 @@ def smallest_job(runtime: ValidDocument, options: Options) -> dict[str, Any]:
         "metadata": {"name": "job", "namespace": metadata.get("namespace") or options.namespace or "default"},
         "spec": {
             "runtimeRef": {"name": metadata.get("name") or "runtime", "kind": runtime.data["kind"]},
-            # Flux asks every job for its size; an elastic policy has one itself.
+            # Flux requires every job to set its size; an elastic policy has its own.
             "trainer": {} if elastic else {"numNodes": policy.get("numNodes", 1)},
         },
     }
 
 
 def _of_runtime(finding: Finding, trained: Path | None) -> Finding:
-    """A finding as one about the runtime, since the job says nothing; what a job may yet mend is no error."""
+    """Attribute a finding to the runtime, and turn an error into a warning if a real TrainJob can avoid it."""
     if finding.about == "trainjob":
         finding = replace(finding, path=(), source_path=None, about="runtime")
     open_yet = finding.code == "GangMinMemberTooLarge" or (finding.code == "MissingImage" and finding.path == trained)

@@ -1,7 +1,8 @@
-"""Fragments: a piece of a runtime or TrainJob that stands alone, as documentation shows them, put in its parent's place.
+"""Fragments: parts of a runtime or TrainJob without the rest, as documentation shows them, completed to a document.
 
-A fragment has neither apiVersion nor kind. What it is a piece of is told by one of its keys: where that key belongs,
-less the levels that the fragment brings itself, is its place. What the parent needs besides is supplied.
+A fragment has neither apiVersion nor kind. One of its keys identifies its parent: the fragment's place is the path at
+which that key belongs, without the levels that the fragment itself includes. Everything else that the document requires
+is filled in.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ _JOB: Path = (*_JOBSET, "replicatedJobs", 0)
 _POD: Path = (*_JOB, "template", "spec", "template", "spec")
 _LABELS: Path = ("metadata", "labels")
 
-# Trainer's own words: one of them tells, whatever stands beside it.
+# Keys that only Trainer has: one of them identifies a fragment, whatever its other keys are.
 _OWN: tuple[tuple[str, str, Path], ...] = (
     ("mlPolicy", _RUNTIME, _SPEC),
     ("podGroupPolicy", _RUNTIME, _SPEC),
     ("replicatedJobs", _RUNTIME, _JOBSET),
     *((field, _TRAINJOB, _SPEC) for field in ("runtimeRef", "runtimePatches", "podTemplateOverrides")),
 )
-# Words that other files have, too: they tell only where all others beside them fit.
+# Keys that other kinds of files have too: they identify a fragment only if all its other keys fit as well.
 _SHARED: tuple[tuple[str, str, Path], ...] = (
     ("numNodes", _RUNTIME, ("spec", "mlPolicy")),
     ("numNodes", _TRAINJOB, ("spec", "trainer")),
@@ -42,10 +43,10 @@ _SHARED: tuple[tuple[str, str, Path], ...] = (
     *((field, _RUNTIME, _POD[:-2]) for field in ("parallelism", "completions", "backoffLimit")),
     *((field, _RUNTIME, _POD) for field in ("containers", "initContainers")),
 )
-# Levels of a document under which the telling key is looked for.
+# Levels of a document under which the identifying key may be.
 _LEVELS = ("spec", "template", "trainer")
 
-# What a piece needs around it to be judged.
+# What is filled in around a fragment so that it can be validated.
 _AROUND: Mapping[str, Json] = {
     _RUNTIME: {"metadata": {"name": "fragment"}, "spec": {"template": {"spec": {}}}},
     _TRAINJOB: {"metadata": {"name": "fragment"}, "spec": {"runtimeRef": {"name": "fragment"}}},
@@ -58,7 +59,7 @@ _AROUND_JOB: Json = {
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """A document that is a piece of another: what stands at `path` of a document of `kind`."""
+    """A document that is the part at `path` of a document of `kind`."""
 
     document: Document
     kind: str
@@ -66,13 +67,13 @@ class Fragment:
 
     @property
     def label(self) -> str:
-        """What diagnostics call it: "part of a runtime's spec.mlPolicy"."""
+        """The name in diagnostics, such as "part of a runtime's spec.mlPolicy"."""
         parent = "TrainJob" if self.kind == _TRAINJOB else "runtime"
         place = format_path(self.path).replace("[0]", "[]")
         return f"part of a {parent}'s {place}" if place else f"part of a {parent}"
 
     def in_place(self, api_version: str, kind: str) -> Document:
-        """The whole document that the fragment is a piece of, as `kind` of an API; what was supplied has no position."""
+        """Return the fragment completed to a whole document of an API; fields that were filled in have no position."""
         inner, outer = self.path[len(_JOB) :], self.path[: len(_JOB)]
         around: Json = {"apiVersion": api_version, **_AROUND[self.kind], "kind": kind}
         if outer == _JOB:
@@ -83,7 +84,7 @@ class Fragment:
         return Document(whole, self.document.file, lambda path: self._locate(path, whole))
 
     def own(self, found: Iterable[Diagnostic]) -> list[Diagnostic]:
-        """Of what was found in the whole document, what is about the fragment: with its name and its own paths."""
+        """Return the diagnostics of the whole document that are about the fragment, with its label and its own paths."""
         above = format_path(self.path)
         return [
             replace(d, object=self.label, path=d.path.removeprefix(above).removeprefix("."))
@@ -100,7 +101,7 @@ class Fragment:
 
 
 def fragment_of(document: Document) -> Fragment | None:
-    """The fragment that a document is; None for a document with apiVersion or kind, and for what is no piece of ours."""
+    """Return a document as a fragment, or None if it has apiVersion or kind, or is not part of a Trainer document."""
     data = document.data
     if not data or "apiVersion" in data or "kind" in data:
         return None
@@ -117,7 +118,7 @@ def fragment_of(document: Document) -> Fragment | None:
 
 
 def _levels(data: Json) -> Iterator[tuple[Path, Json]]:
-    """The document and the mappings under the levels that lead to a telling key, the outermost first."""
+    """Yield the document and the mappings inside it that may have an identifying key, outermost first."""
     waiting: list[tuple[Path, Json]] = [((), data)]
     while waiting:
         path, level = waiting.pop(0)
@@ -130,7 +131,7 @@ def _known(kind: str, path: Path) -> bool:
 
 
 def _with(tree: Any, path: Path, own: Any) -> Any:
-    """`tree` with `own` at `path`, over what is there."""
+    """Return `tree` with `own` merged into it at `path`."""
     if path:
         return {**tree, path[0]: _with(tree.get(path[0], {}), path[1:], own)}
     if not isinstance(tree, Mapping) or not isinstance(own, Mapping):
@@ -139,7 +140,7 @@ def _with(tree: Any, path: Path, own: Any) -> Any:
 
 
 def _held(value: Any, path: Path) -> int:
-    """How many steps of `path` exist in `value`."""
+    """Return how many steps of `path` exist in `value`."""
     for count, step in enumerate(path):
         there = (isinstance(value, Mapping) and step in value) or (
             isinstance(value, list) and isinstance(step, int) and step < len(value)

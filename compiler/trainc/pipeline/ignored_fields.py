@@ -1,7 +1,7 @@
-"""Fields of a valid document that nothing is made from, whatever the rest of it says: each is named, none is silent.
+"""Fields of a valid document that never affect the output. Each is reported; none is dropped silently.
 
-Sources: kubeflow/trainer pkg/runtime/core/trainingruntime.go takes labels and annotations alone from the metadata of a
-template and of a patch, and pkg/webhooks sets a patch's time; the rest is the API server's own record of an object.
+Sources: kubeflow/trainer pkg/runtime/core/trainingruntime.go uses only labels and annotations of a template's or a
+patch's metadata, and pkg/webhooks sets the time of a patch. The other fields are set by the API server.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from trainc.api.documents import Json
 from trainc.diagnostics import Finding, Path
 
 _CODE = "FieldIgnored"
-# What a cluster writes into an object that it keeps.
+# Fields that the API server sets.
 _RECORD = (
     "creationTimestamp",
     "deletionGracePeriodSeconds",
@@ -29,7 +29,7 @@ _BESIDE_LABELS = ("finalizers", "name", "namespace")
 
 
 def ignored_fields(document: Json, kind: str) -> Iterator[Finding]:
-    """A finding for each such field of a document that passed its schema."""
+    """Yield a finding for each such field of a document that passed its schema."""
     if kind != "TrainJob":
         template = document["spec"].get("template") or {}
         yield from _embedded(template.get("metadata"), ("spec", "template", "metadata"), "template")
@@ -48,7 +48,7 @@ def ignored_fields(document: Json, kind: str) -> Iterator[Finding]:
 
 
 def empty_amounts(document: Json) -> Iterator[Finding]:
-    """A warning for `limits:` with nothing below it, such as comments only: the API server drops it without any message."""
+    """Yield a warning if resourcesPerNode, or its limits or requests, has no value: the API server drops it silently."""
     trainer = (document.get("spec") or {}).get("trainer") or {}
     resources = trainer.get("resourcesPerNode", {})
     path: Path = ("spec", "trainer", "resourcesPerNode")

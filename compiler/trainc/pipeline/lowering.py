@@ -1,4 +1,4 @@
-"""Lowering: a valid TrainJob and its patched runtime become the typed middle that plugins work on.
+"""Lowering: turns a valid TrainJob and its patched runtime into the typed model that plugins work on.
 
 Source: kubeflow/trainer pkg/runtime/core/trainingruntime.go (newRuntimeInfo) and pkg/runtime/runtime.go.
 """
@@ -24,7 +24,7 @@ from trainc.startup.records import dataclass, replace
 
 
 def lower_job(document: Json) -> TrainJob:
-    """A defaulted TrainJob document as a TrainJob."""
+    """Return the TrainJob of a defaulted TrainJob document."""
     metadata, spec = document["metadata"], document["spec"]
     reference = spec["runtimeRef"]
     initializer = spec.get("initializer") or {}
@@ -75,7 +75,7 @@ def _step(spec: Json | None) -> InitializerStep | None:
 
 
 def lower(job: TrainJob, runtime: Json, template: Template, release: Release, options: Options) -> Info:
-    """The Info of a job: `runtime` is the defaulted document, `template` what its template has become."""
+    """Return the Info of a job. `runtime` is the defaulted document, `template` its patched template with roles."""
     spec = runtime["spec"]
     ml_policy = spec.get("mlPolicy")
     labels, annotations = _job_set_metadata(job, spec.get("template", {}).get("metadata") or {})
@@ -103,7 +103,10 @@ def lower(job: TrainJob, runtime: Json, template: Template, release: Release, op
 
 
 def _gang_policy(written: Json | None, options: Options) -> Json | None:
-    """The runtime's podGroupPolicy, with the schedulers that `gang` replaces inside the policy that replaces them."""
+    """Return the runtime's podGroupPolicy, in which `options.gang` replaces other schedulers.
+
+    The replaced policies are kept inside the one that replaces them.
+    """
     if not written or options.gang == "runtime" or options.semantics == "controller":
         return written
     replaced = {name: policy for name, policy in written.items() if name != options.gang}
@@ -111,14 +114,14 @@ def _gang_policy(written: Json | None, options: Options) -> Json | None:
 
 
 def has_several_pods(job: TrainJob, info: Info) -> bool:
-    """Whether more than one pod will train, as far as is known before the plugins count them."""
+    """Return whether more than one pod will train, as far as is known before the passes set pod counts."""
     nodes = job.trainer.num_nodes if job.trainer else None
     return (nodes or 0) > 1 or sum(pod_set.count * pod_set.replicas for pod_set in gang.members(info)) > 1
 
 
 @dataclass(frozen=True, slots=True)
 class _Setting:
-    """What is the same for every pod set of a job."""
+    """The inputs that all pod sets of a job share."""
 
     job: TrainJob
     ml_policy: Json | None
@@ -127,7 +130,7 @@ class _Setting:
 
 
 def _job_set_metadata(job: TrainJob, template: Json) -> tuple[dict[str, str], dict[str, str]]:
-    """Labels and annotations of the JobSet: the template's, then the TrainJob's spec, then each patch's."""
+    """Return labels and annotations of the JobSet, from the template, the TrainJob's spec and each patch, in order."""
     labels = {**template.get("labels", {}), **job.spec_labels}
     annotations = {**template.get("annotations", {}), **job.spec_annotations}
     for patch in job.patches:
@@ -158,7 +161,7 @@ def _pod_set(replicated_job: Json, role: Role, setting: _Setting) -> PodSet:
         requests=pod_requests(requesting, limits_count=gitops, pod_level=pod_level),
         role=role.role,
         main=role.main,
-        # So that `kubectl logs -l` finds the pods of a step without knowing the job's name.
+        # Lets `kubectl logs -l` select the pods of a step without the job's name.
         labels={names.ANCESTOR_LABEL: ancestor} if ancestor and gitops else {},
     )
 
@@ -189,7 +192,7 @@ def _pod_spec(replicated_job: Json) -> Json:
 
 
 def without_unserved_initializers(job: TrainJob, info: Info) -> tuple[TrainJob, list[Finding]]:
-    """The job without the initializers that its runtime has no job for, and a warning for each."""
+    """Return the job without initializers for which its runtime has no replicated job, and a warning for each."""
     findings: list[Finding] = []
     for field, step in (("dataset", names.DATASET_INITIALIZER), ("model", names.MODEL_INITIALIZER)):
         pod_set = info.pod_set(step)
@@ -211,10 +214,10 @@ def without_unserved_initializers(job: TrainJob, info: Info) -> tuple[TrainJob, 
 def node_resources_apply(
     role: str, ancestor: str | None, ml_policy: Json | None, release: Release, semantics: Semantics
 ) -> bool:
-    """Whether a replicated job takes the TrainJob's resources while the runtime is lowered.
+    """Return whether a replicated job takes the TrainJob's resources during lowering.
 
-    Since 2.2 the controller asks for an mlPolicy here, and so ignores the resources of a plain runtime; `gitops`
-    does not. Until 2.1 it does not look at them before it builds.
+    Since 2.2 the controller applies them here only if there is an mlPolicy, and so ignores them for plain runtimes;
+    `gitops` applies them. Until 2.1 the controller applies them only when it builds the JobSet.
     """
     trains = ancestor == names.TRAINER
     launcher_is_node = bool(((ml_policy or {}).get("mpi") or {}).get("runLauncherAsNode"))
@@ -227,7 +230,7 @@ def node_resources_apply(
 
 
 def with_node_resources(pod_spec: Json, requested: Json, main: str, release: Release, semantics: Semantics) -> Json:
-    """A pod spec whose first container called `main` has the TrainJob's resources."""
+    """Return the pod spec with the TrainJob's resources on its first container called `main`."""
     containers = list(pod_spec.get("containers", ()))
     at = next((i for i, container in enumerate(containers) if container.get("name") == main), None)
     if at is None:
@@ -246,7 +249,7 @@ def _combine(container: Json, requested: Json, release: Release, semantics: Sema
         combined = {**_amounts(written), **_amounts(requested)}
         combined = {kind: {**written.get(kind, {}), **requested.get(kind, {})} for kind in combined}
         combined = {kind: amounts for kind, amounts in combined.items() if amounts}
-    # The controller drops claims as soon as the TrainJob says anything about resources.
+    # The controller drops claims if the TrainJob sets any resources.
     claims = {c["name"]: c for c in (*written.get("claims", ()), *requested.get("claims", ()))}
     return {**combined, "claims": list(claims.values())} if claims and semantics == "gitops" else combined
 

@@ -1,4 +1,4 @@
-"""What a compilation tells whoever wants to know how it came about; the passes know nothing of it."""
+"""The observer of a compilation, which `explain` and other tools use to see its steps. Passes do not depend on it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from trainc.plugins.registry import Applied
 
 
 class Observer(Protocol):
-    """Told of each step of one TrainJob, in order. What it is given must not be changed and may be kept."""
+    """Methods that are called for each step of one TrainJob, in order. Arguments may be kept but must not be modified."""
 
     def lowered(self, job: ValidDocument, runtime: ValidDocument, trainjob: TrainJob, info: Info) -> None:
-        """The runtime was found, patched, labelled and lowered."""
+        """Called when the runtime has been found, patched, labeled and lowered."""
 
     def renamed(self, trainjob: TrainJob) -> None:
-        """The job goes on under a name that ends in a hash of its content."""
+        """Called when the job continues under a name that ends with a hash of its content."""
 
     def passed(self, plugin: Applied, point: ExtensionPoint, before: Info, after: Info) -> None:
-        """A pass was concerned."""
+        """Called after a pass that changed the Info."""
 
     def shaped(self, stage: str, manifests: Sequence[dict[str, Any]]) -> None:
-        """The objects as a stage after the passes left them.
+        """Called with the objects after each stage that follows the passes.
 
-        Stages are "build", then the id of each deviation that changed something, "admission", "secrets", "delivery".
+        The stages are "build", the id of each deviation that changed something, "admission", "secrets" and "delivery".
         """

@@ -1,4 +1,4 @@
-"""Patches: the TrainJob's changes to its runtime's template, applied in the order they were written.
+"""Patches: the TrainJob's changes to its runtime's template, applied in order.
 
 Source: kubeflow/trainer pkg/runtime/core/trainingruntime.go (mergeRuntimePatches and its predecessors).
 """
@@ -17,7 +17,7 @@ from trainc.ir.trainjob import Patch, PatchedJob
 
 
 def read_patches(spec: Json) -> tuple[Patch, ...]:
-    """The patches of a TrainJob's spec, in every spelling that a release has had."""
+    """Return the patches of a TrainJob's spec, from the field of any release."""
     return (
         *_overrides(spec, "podSpecOverrides"),
         *_overrides(spec, "podTemplateOverrides"),
@@ -64,9 +64,9 @@ def _pod_template_patch(item: Json, field: str, path: Path) -> tuple[Json, Path]
 
 
 def apply_patches(template: Json, patches: tuple[Patch, ...], release: Release) -> dict[str, Any]:
-    """A JobSetSpec with every patch merged in, its replicated jobs in the template's order.
+    """Return the JobSetSpec with all patches merged in, and its replicated jobs in the template's order.
 
-    PatchFailedError, with the patch's place in the TrainJob, where one cannot be merged.
+    Raises PatchFailedError, with the patch's path in the TrainJob, if a patch cannot be merged.
     """
     jobs: list[Any] = list(template.get("replicatedJobs", ()))
     if not patches:
@@ -77,12 +77,12 @@ def apply_patches(template: Json, patches: tuple[Patch, ...], release: Release) 
     jobs = [_without_blank_account(job) for job in jobs]
     if any(_has_empty_list(patched.template) for patch in patches for patched in patch.jobs):
         jobs = _without_empty_lists(jobs)
-    # A job that only a patch knows sorts as if it were the first: the controller looks up a missing key.
+    # A job that only a patch has sorts with the first one: the controller looks its name up in a Go map and gets 0.
     return {**template, "replicatedJobs": sorted(jobs, key=lambda job: order.get(job["name"], 0))}
 
 
 def _without_blank_account(job: Json) -> Json:
-    """A patch may say `serviceAccountName: ""`: it clears the template's, and Go's PodSpec does not write it."""
+    """Remove `serviceAccountName: ""`, with which a patch clears the template's. Go's PodSpec omits it."""
     template = job["template"]
     job_spec = template.get("spec") or {}
     pod_template = job_spec.get("template") or {}
@@ -100,7 +100,7 @@ def _has_empty_list(value: Any) -> bool:
 
 
 def _without_empty_lists(value: Any) -> Any:
-    """A patch may replace a required list by an empty one, which Go's apply configurations do not write."""
+    """Remove empty lists, with which a patch may replace required ones. Go's apply configurations omit them."""
     if isinstance(value, Mapping):
         return {name: _without_empty_lists(item) for name, item in value.items() if item != []}
     return [_without_empty_lists(item) for item in value] if isinstance(value, list) else value
@@ -112,7 +112,7 @@ def _patch_jobs(jobs: list[Any], patch: Patch, release: Release) -> list[Any]:
         try:
             merged = strategic_merge({"replicatedJobs": jobs}, {"replicatedJobs": items} if items else {})
         except PatchFailedError as failed:
-            # replicatedJobs[i].template.spec.template.spec; the lists that are merged by a key are all below it.
+            # The six steps are replicatedJobs[i].template.spec.template.spec: all lists that merge by key are below it.
             raise failed.at((*patch.jobs[int(failed.path[1])].pod_path, *failed.path[6:])) from None
         return [job if "template" in job else {**job, "template": _EMPTY_JOB} for job in merged["replicatedJobs"]]
     for patched in patch.jobs:
@@ -124,19 +124,19 @@ def _merge_job(job: Json, patched: PatchedJob) -> Json:
     try:
         return {**job, "template": strategic_merge(job["template"], patched.template or {})}
     except PatchFailedError as failed:
-        # spec.template.spec of the job's template.
+        # The three steps are spec.template.spec, relative to the job's template.
         raise failed.at((*patched.pod_path, *failed.path[3:])) from None
 
 
 _EMPTY_JOB: Json = {"spec": {"template": {"spec": {}}}}
 
 
-# Who writes these means to replace them.
+# Lists that a patch always replaces on purpose.
 _MEANT = frozenset(("command", "args"))
 
 
 def replaced_lists(template: Mapping[str, Any], patches: Sequence[Patch]) -> Iterator[Finding]:
-    """A warning for each list of a JobSetSpec from which a patch takes something away."""
+    """Yield a warning for each list of a JobSetSpec from which a patch removes items."""
     jobs = {job["name"]: job for job in template.get("replicatedJobs") or ()}
     for patch in patches:
         for patched in patch.jobs:

@@ -1,4 +1,4 @@
-"""Resolution: from a TrainJob's runtimeRef to the runtime document it means.
+"""Resolution: from a TrainJob's runtimeRef to the runtime's document.
 
 Source: kubeflow/trainer pkg/runtime/core (clustertrainingruntime.go, trainingruntime.go) and pkg/webhooks.
 """
@@ -19,14 +19,14 @@ Key: TypeAlias = tuple[str, str, str]
 
 
 def runtime_key(document: Json) -> Key:
-    """(kind, namespace, name); a cluster-scoped runtime has no namespace, whatever its document says."""
+    """Return (kind, namespace, name). A ClusterTrainingRuntime has no namespace, even if its document sets one."""
     metadata, kind = document["metadata"], document["kind"]
     namespace = "" if kind == "ClusterTrainingRuntime" else metadata.get("namespace", "")
     return kind, namespace, metadata["name"]
 
 
 def wanted_key(job: Json) -> Key:
-    """The key of the runtime that a TrainJob refers to: a TrainingRuntime serves its own namespace only."""
+    """Return the key of the runtime to which a TrainJob refers; a TrainingRuntime is in the TrainJob's namespace."""
     reference = job["spec"]["runtimeRef"]
     kind = reference["kind"]
     namespace = "" if kind == "ClusterTrainingRuntime" else job["metadata"].get("namespace", "")
@@ -34,7 +34,7 @@ def wanted_key(job: Json) -> Key:
 
 
 def check_reference(job: Json, namespace: str | None) -> Json | None:
-    """A TrainJob of Trainer's own API cut down to its runtimeRef, for one that is wrong elsewhere; None if it has none."""
+    """Return an otherwise invalid TrainJob of Trainer's API reduced to its runtimeRef, or None if it has none."""
     spec, metadata = job.get("spec"), job.get("metadata")
     reference = spec.get("runtimeRef") if isinstance(spec, Mapping) else None
     if (job.get("apiVersion"), job.get("kind")) != (names.TRAINER_API, "TrainJob") or not isinstance(
@@ -49,12 +49,12 @@ def check_reference(job: Json, namespace: str | None) -> Json | None:
     return {"metadata": {"namespace": own or namespace or ""}, "spec": {"runtimeRef": known}}
 
 
-# What go-yaml's reader refuses, less what JSON, which it is given, writes as an escape.
+# Characters that go-yaml's reader refuses, except those that are escaped in the JSON that it reads here.
 _NOT_IN_YAML = pattern("[\x7f-\x84\x86-\x9f\ufffe\uffff]")
 
 
 def not_stored(runtime: Json) -> Iterator[Finding]:
-    """Text of a runtime that its snapshot cannot hold: the controller stops there, and creates nothing for the job.
+    """Yield a finding for text that the runtime's snapshot cannot contain: the controller fails and creates nothing.
 
     Source: kubeflow/trainer pkg/runtime/core/snapshot.go; the reader of sigs.k8s.io/yaml.
     """
@@ -69,7 +69,7 @@ def not_stored(runtime: Json) -> Iterator[Finding]:
 
 
 def _texts(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
-    """Every key and every string of a document, with its place."""
+    """Yield (path, text) for each key and each string of a document."""
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, Mapping):
@@ -82,7 +82,7 @@ def _texts(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
 
 
 def unsupported_reference(job: Json) -> Iterator[Finding]:
-    """A runtimeRef whose group or kind no runtime has."""
+    """Yield an error for a runtimeRef with a group or kind that does not exist."""
     reference = job["spec"]["runtimeRef"]
     if reference["apiGroup"] != names.TRAINER_GROUP:
         yield Finding(
@@ -102,7 +102,7 @@ def _no_kind(stated: str) -> Finding:
     near = near_names(stated, RUNTIME_KINDS, 1)
     message, hint = f"{stated!r} is not a kind of runtime", f"write kind: {' or kind: '.join(RUNTIME_KINDS)}"
     if stated and stated == stated.lower():
-        # Kinds begin with a capital, and names have none.
+        # Kinds begin with a capital letter; names have none.
         message = f"{stated!r} is not a kind of runtime; it looks like the name of one"
         hint = f"write kind: ClusterTrainingRuntime (or TrainingRuntime) and name: {stated}"
     elif near:
@@ -111,7 +111,7 @@ def _no_kind(stated: str) -> Finding:
 
 
 def group_mismatch(job: Json, runtime: Json) -> Iterator[Finding]:
-    """A job that asks for a runtime of another API group than the found one was written in; both as written."""
+    """Yield a finding if the runtimeRef's API group differs from that of the runtime. Both documents are as written."""
     stated = job["spec"]["runtimeRef"].get("apiGroup")
     group = str(runtime["apiVersion"]).partition("/")[0]
     if stated and stated != group:
@@ -125,7 +125,7 @@ def group_mismatch(job: Json, runtime: Json) -> Iterator[Finding]:
 
 
 def not_found(job: Json, known: Iterable[Key], catalog_miss: NotFound | None = None) -> Finding:
-    """Why no runtime answers the reference, with the nearest that would."""
+    """Return the error for a reference to a runtime that was not found, with the nearest existing one in its hint."""
     kind, namespace, name = wanted_key(job)
     keys = sorted(known)
     where = (
@@ -161,7 +161,7 @@ def _help(known: list[Key], kind: str, namespace: str, name: str, catalog_miss: 
 
 
 def deprecated(runtime: Json) -> Iterator[Finding]:
-    """A cluster runtime whose label says that it is on its way out."""
+    """Yield a finding if a ClusterTrainingRuntime is labeled as deprecated."""
     metadata = runtime["metadata"]
     if (
         runtime["kind"] == "ClusterTrainingRuntime"

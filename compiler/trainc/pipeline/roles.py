@@ -1,6 +1,6 @@
-"""Roles: which replicated job launches, which ones are launched on, and which of their containers is the main one.
+"""Roles: which replicated job is the launcher, which one is the nodes, and which container is the main one of each.
 
-Runs on labelled templates, before lowering, which writes the answer into the pod sets.
+Roles are inferred before lowering, which writes them into the pod sets.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from trainc.startup.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """The part of one replicated job, as `PodSet.role` and `PodSet.main` have it."""
+    """The role of a replicated job and the name of its main container, for `PodSet.role` and `PodSet.main`."""
 
     role: str = ""
     main: str = names.NODE
@@ -25,7 +25,7 @@ class Role:
 
 NO_ROLE = Role()
 _NAMED = {name: Role(name) for name in (names.NODE, names.LAUNCHER)}
-# Roles by the name of the replicated job; a job without one has none.
+# Roles by the name of the replicated job. Jobs without a role are not in it.
 Roles: TypeAlias = Mapping[str, Role]
 
 
@@ -38,13 +38,13 @@ class Template:
 
 
 def read_roles(spec: Json) -> Template:
-    """A JobSetSpec as the controller takes it: a job called node or launcher is one, and its container is `node`."""
+    """Return the roles as the controller has them: by the job names `node` and `launcher`, with main container `node`."""
     called = [job["name"] for job in spec["replicatedJobs"]]
     return Template(spec, {name: _NAMED[name] for name in called if name in _NAMED})
 
 
 def infer_roles(spec: Json, ml_policy: Json | None, naming: NamingConvention) -> tuple[Template, list[Finding]]:
-    """A JobSetSpec with missing ancestor labels added and every role found, and what was guessed or could not be."""
+    """Return the JobSetSpec with inferred ancestor labels and roles, and findings about guesses and ambiguities."""
     labelled, findings = infer_ancestor_labels(spec, ml_policy, naming)
     if not naming.guesses:
         return read_roles(labelled), findings
@@ -66,7 +66,7 @@ def _roles(jobs: Sequence[Json], ml_policy: Json | None, naming: NamingConventio
 
 
 def _launcher(jobs: Sequence[Json], naming: NamingConvention) -> Json | None:
-    """The job called launcher; else the trainer, where it stands alone or another job is plainly the nodes'."""
+    """Return the job called launcher, else the trainer if it is the only candidate or another job is clearly the nodes."""
     by_name = next((job for job in jobs if job["name"] == names.LAUNCHER), None)
     if by_name is not None:
         return by_name
@@ -129,9 +129,9 @@ _INITIALIZERS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
 def infer_ancestor_labels(
     template: Json, ml_policy: Json | None, naming: NamingConvention = LABELLED
 ) -> tuple[Json, list[Finding]]:
-    """The JobSetSpec with ancestor labels added where they are missing and plain, and what was added.
+    """Return the JobSetSpec with missing ancestor labels added where they are unambiguous, and findings about them.
 
-    An existing label is never changed. Several candidates for one step are an error, not a guess.
+    Existing labels are never changed. Several candidates for one step are an error, not a guess.
     """
     jobs = list(template.get("replicatedJobs", ()))
     findings: list[Finding] = []
@@ -152,24 +152,24 @@ def infer_ancestor_labels(
 
 
 def ancestor_of(job: Json) -> str | None:
-    """The step that a replicated job is labelled with."""
+    """Return the step in a replicated job's ancestor label, or None."""
     labels = (job.get("template", {}).get("metadata") or {}).get("labels", {})
     value: str | None = labels.get(names.ANCESTOR_LABEL)
     return value
 
 
 def container_names(job: Json) -> tuple[str, ...]:
-    """The regular containers of a replicated job, in order."""
+    """Return the names of a replicated job's regular containers, in order."""
     pod = job.get("template", {}).get("spec", {}).get("template", {}).get("spec", {})
     return tuple(container.get("name", "") for container in pod.get("containers", ()))
 
 
 def _candidates(step: str, jobs: Sequence[Json], ml_policy: Json | None, naming: NamingConvention) -> list[int]:
-    """Indexes of the unlabelled jobs that could do a step."""
+    """Return the indexes of the unlabeled jobs that could be a step."""
     unlabelled = [i for i, job in enumerate(jobs) if ancestor_of(job) is None]
     if step != names.TRAINER:
         return [i for i in unlabelled if jobs[i]["name"] == step and step in container_names(jobs[i])]
-    # An MPI job trains from its launcher, where there is one.
+    # In an MPI job with a launcher, the launcher is the trainer.
     launches = "mpi" in (ml_policy or {}) and any(job["name"] == names.LAUNCHER for job in jobs)
     for name in (names.LAUNCHER,) if launches else naming.trainer_jobs:
         found = [i for i in unlabelled if jobs[i]["name"] == name]

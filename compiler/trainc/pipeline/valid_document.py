@@ -1,4 +1,4 @@
-"""One document: read, converted from its dialect, valid against its release's schema, and placed in diagnostics."""
+"""One document: converted from its dialect, checked against its release's schema, and located in diagnostics."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ from trainc.startup.records import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class ValidDocument:
-    """A document that passed its schema: `data` is defaulted and Trainer's own API, `document` the one that was read.
+    """A document that passed its schema.
 
-    `dialect` is None for Trainer's own API; `moves` lead from `data` back to a document of another dialect.
+    `data` is defaulted and in Trainer's own API; `document` is what was read. `dialect` is None for Trainer's own API;
+    for others, `moves` maps paths in `data` to paths in `document`.
     """
 
     document: Document
@@ -37,32 +38,32 @@ class ValidDocument:
 
     @property
     def label(self) -> str:
-        """What diagnostics call it: "TrainJob team-a/llm"."""
+        """The name in diagnostics, such as "TrainJob team-a/llm"."""
         return label_of({**self.data, "kind": self.document.data.get("kind")})
 
     @property
     def naming(self) -> NamingConvention:
-        """What a runtime of this dialect calls the parts of a job."""
+        """The naming convention for jobs and containers in runtimes of this dialect."""
         return LABELLED if self.dialect is None else self.dialect.naming
 
     def behaviour(self, release: Release) -> Release:
-        """What the release does with a runtime of this dialect: in the older ones initializers mount any volume."""
+        """Return the release's facts for a runtime of this dialect: in older ones, initializers mount any volume."""
         return release if self.dialect is None else replace(release, initializer_needs_mount=False)
 
     def original_path(self, path: Path) -> Path:
-        """Where the author wrote what `data` has at `path`."""
+        """Return the path in the original document of the field at `path` in `data`."""
         return original_path(path, self.moves)
 
     def locate(self, path: Path) -> Source | None:
-        """The position in the file of what `data` has at `path`."""
+        """Return the position in the file of the field at `path` in `data`."""
         return self.document.locate(self.original_path(path))
 
     def place(self, finding: Finding) -> Diagnostic:
-        """A finding about this document, with its name and its position in the source."""
+        """Return a finding about this document as a diagnostic with its label and position."""
         return self.document.place(move_finding(finding, self.moves), self.label)
 
     def place_built(self, label: str, finding: Finding) -> Diagnostic:
-        """A finding about an object built from this document: its path lies in that object, its position here."""
+        """Return a finding about an object built from this document: its path is in the object, its position here."""
         return Diagnostic(
             finding.code,
             finding.severity,
@@ -77,7 +78,10 @@ class ValidDocument:
 def check_document(
     document: Document, release: str, options: Options, context: DialectContext
 ) -> tuple[ValidDocument | None, list[Diagnostic]]:
-    """A document that `is_trainer_document`, valid; None with at least one error."""
+    """Convert and check a document for which `is_trainer_document` is true.
+
+    Returns the valid document, or None and at least one error.
+    """
     dialect = dialect_of(document.data)
     wrong = list(_wrong_dialect(document.data, dialect, options))
     if wrong:
@@ -101,7 +105,7 @@ def _schema(data: Json, dialect: Dialect | None, release: str, options: Options)
     if written["kind"] == "TrainJob" or dialect is not None:
         return _check(written, dialect, release, options.semantics)
     try:
-        # Programs compile against the same runtime again and again; equal values have equal bytes in version 2.
+        # Programs compile many jobs against the same runtime, so check it once. Equal values have equal bytes in version 2.
         content: Any = written
         stored = _stored_runtime(dumps(content, 2), release, options.semantics)
     except ValueError:
@@ -113,7 +117,7 @@ def _schema(data: Json, dialect: Dialect | None, release: str, options: Options)
 
 @lru_cache(maxsize=64)
 def _stored_runtime(written: bytes, release: str, semantics: Semantics) -> bytes | None:
-    """A runtime as the API server stores it; None where there is anything to say of it."""
+    """Return a runtime as the API server stores it, or None if it has findings."""
     stored, findings = _check(loads(written), None, release, semantics)  # noqa: S302 - what `dumps` wrote
     content: Any = stored
     return None if findings else dumps(content, 2)
@@ -125,18 +129,18 @@ def _check(data: Json, dialect: Dialect | None, release: str, semantics: Semanti
         data, findings = check(written, kind, release)
     else:
         data, findings = check_with_removed_fields(written, kind, release, older_dialect=dialect is not None)
-    # The webhooks' rules are about labels, which older dialects do not know.
+    # The webhooks' rules are about labels, which older dialects do not have.
     if kind != "TrainJob" and dialect is None and not has_errors(findings):
         findings = [*findings, *runtime_rules(written, release)]
     if not has_errors(findings):
-        # The CRDs of the runtimes ask for no spec; Go's is then an empty one.
+        # The CRDs of the runtimes do not require a spec; in Go it is then empty.
         data = data if "spec" in data else {**data, "spec": {}}
         findings = [*findings, *ignored_fields(data, kind), *empty_amounts(written)]
     return data, findings
 
 
 def _wrong_dialect(data: Json, dialect: Dialect | None, options: Options) -> Iterator[Finding]:
-    """A document of ours in a dialect that does not exist, or that these semantics do not have."""
+    """Yield errors for an unknown version or kind, or for a dialect that these semantics do not support."""
     version, kind = data.get("apiVersion"), data.get("kind")
     if dialect is not None:
         if options.semantics == "controller":
@@ -169,7 +173,7 @@ def _unknown_version(version: object, kind: object) -> str:
 
 
 def _right_version(data: Json) -> str:
-    """The version that a document in one that never existed most likely means."""
+    """Return the version that was most likely meant by a version that does not exist."""
     claiming = claimed_by(data)
     return (
         names.TRAINER_API if claiming is None or claiming.group.endswith("kubeflow.org") else claiming.api_versions[0]
@@ -177,14 +181,14 @@ def _right_version(data: Json) -> str:
 
 
 def _document_as_intended(document: Document, wrong: list[Finding]) -> Document | None:
-    """A document whose version alone is wrong, in the right one, so that its other problems show at once."""
+    """Return a document with its version corrected, if only that is wrong, so that its other problems are reported too."""
     if [finding.code for finding in wrong] != ["UnknownAPIVersion"]:
         return None
     return replace(document, data={**document.data, "apiVersion": _right_version(document.data)})
 
 
 def _with_namespace(data: Json, namespace: str | None) -> Json:
-    """The document in `namespace` where it names none and is of a kind that lives in one."""
+    """Return the document with `namespace`, if it is of a namespaced kind and has no namespace."""
     metadata = data.get("metadata")
     if not namespace or data["kind"] == "ClusterTrainingRuntime" or not isinstance(metadata, dict):
         return data

@@ -1,1 +1,1 @@
-"""Sweeps: one TrainJob for each combination of values, as Trainer's OptimizationJob makes its trials, and what they cost."""
+"""Sweeps: one TrainJob per combination of values, like the trials of Trainer's OptimizationJob, and their cost."""

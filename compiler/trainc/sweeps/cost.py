@@ -1,4 +1,4 @@
-"""What a sweep costs: trials, GPUs and hours of all its jobs, read from what was compiled, and compared with its budget."""
+"""The cost of a sweep: trials, GPUs and hours of the compiled jobs, compared with the budget."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HOUR = 3600
 
 @dataclass(slots=True)
 class Cost:
-    """The cost of the trials that were added so far: GPUs of each, and hours of their steps, None where that is not known."""
+    """The accumulated cost of trials: GPUs per trial, and hours per GPU step (None if unknown)."""
 
     budget: Budget
     trials: int = 0
@@ -25,7 +25,7 @@ class Cost:
     gpu_hours: float = 0.0
 
     def add(self, manifests: Sequence[Json], deadline: int | None) -> None:
-        """One more trial: its objects, and the `activeDeadlineSeconds` of its TrainJob."""
+        """Add a trial: its manifests, and the `activeDeadlineSeconds` of its TrainJob."""
         self.trials += 1
         jobset = next((manifest for manifest in manifests if manifest["kind"] == "JobSet"), None)
         if jobset is None:
@@ -47,7 +47,7 @@ class Cost:
         return min(known, default=None)
 
     def findings(self) -> Iterator[Finding]:
-        """What all trials cost together, and an error where that is more than the budget or cannot be known."""
+        """Yield the total cost, as an error if it exceeds the budget or a budget is set and the cost is unknown."""
         if not self.trials:
             return
         limit, is_known = self.budget.gpu_hours, None not in self.hours

@@ -1,4 +1,4 @@
-"""The JSON Schema of sweeps for editors: what `read_matrix` accepts, with a line on what each field does."""
+"""The JSON Schema of sweeps for editors: what `read_matrix` accepts, with descriptions of the fields."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _about(description: str, schema: Schema) -> Schema:
 
 
 def sweep_schema(dialect: str) -> Schema:
-    """A schema in the dialect of JSON Schema that the URI names; no release changes it."""
+    """Return the schema; `dialect` is the URI of the JSON Schema dialect. It is the same for all releases."""
     ends: Schema = {
         "min": _about("The first value.", _NUMBER),
         "max": _about("No value is above it; the last value, with `count`.", _NUMBER),

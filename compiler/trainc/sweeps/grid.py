@@ -1,6 +1,6 @@
-"""The parameters of a sweep, and every assignment of values to them, in order.
+"""The parameters of a sweep and all combinations of their values, in order.
 
-The parameters come in the order in which they are written; the values of the last one change fastest.
+Parameters are in the order in which they are written. The values of the last one change fastest.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from trainc.startup.records import dataclass
 from trainc.sweeps.ranges import RangeError, range_values
 
 Value: TypeAlias = "str | int | float | bool"
-# Told the place, what is wrong there, and what to write.
+# Called with the path of a problem, the message and the hint.
 Report: TypeAlias = Callable[[Path, str, str], None]
 
-# Part of a variable's name in capitals, and of an annotation's key, of which an API server takes 63 characters.
+# Becomes part of a variable name (in upper case) and of an annotation key, which is limited to 63 characters.
 NAME = r"[A-Za-z]([A-Za-z0-9_.-]{0,51}[A-Za-z0-9])?"
 _NAME = pattern(NAME)
-# Of so many combinations nobody wants but a few.
+# Nobody needs more than a fraction of this many combinations.
 _MOST_COMBINATIONS = 100_000
-# As many trials as an OptimizationJob may have.
+# The maximum number of trials of an OptimizationJob.
 MOST_TRIALS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A value for each parameter, and where in the sweep that value was written."""
+    """A value for each parameter, and the path in the sweep where it was written."""
 
     values: Mapping[str, Value]
     places: Mapping[str, Path]
 
     @property
     def texts(self) -> dict[str, str]:
-        """The values as a program is told them."""
+        """The values as they are passed to the program."""
         return {name: value_text(value) for name, value in self.values.items()}
 
 
 def value_text(value: Value) -> str:
-    """A value as text: `true`, `0.0001`, `3e-05`; a string is as it was written."""
+    """Format a value as text: `true`, `0.0001`, `3e-05`; strings are unchanged."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return value if isinstance(value, str) else repr(value)
@@ -54,9 +54,9 @@ _Column: TypeAlias = "list[tuple[Value, Path]]"
 
 
 def read_assignments(data: Json, report: Report) -> tuple[list[Assignment], list[Finding]]:
-    """Those of `parameters`, less those that `exclude` names, then those of `include`; and what there is to say of them.
+    """Return the combinations of `parameters` without `exclude`, followed by `include`, and findings.
 
-    What is wrong with the sweep is reported, and then there are none.
+    Errors are passed to `report`; if there are any, the result is empty.
     """
     wrong: list[Path] = []
 
@@ -115,7 +115,7 @@ def _matches(row: Json, values: Mapping[str, Value]) -> bool:
 
 
 def _columns(data: Json, refuse: Report) -> dict[str, _Column]:
-    """The values of each parameter, with their places."""
+    """Return the values of each parameter with their paths."""
     parameters = data.get("parameters")
     if parameters is None:
         return {}
@@ -195,6 +195,6 @@ def _check_row(row: Json, names: Sequence[str], path: Path, refuse: Report, *, w
 
 
 def variable_name(name: str) -> str:
-    """The variable that tells a trial the value of a parameter."""
+    """Return the environment variable that passes a parameter to a trial."""
     # kubeflow/trainer KEP-3562, section 6, and pull request 3828: constructTrainJob.
     return f"KUBEFLOW_TRAINER_OPT_{name.upper()}"

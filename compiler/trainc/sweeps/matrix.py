@@ -1,4 +1,4 @@
-"""A sweep as a file says it, and the documents of its trials, each of whose values is found where it was written."""
+"""Reads sweep files and creates the documents of their trials, with positions of where each value was written."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LABEL = "Sweep"
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a sweep may cost, and for how long a trial is said to run; None where the file says nothing."""
+    """The budget of a sweep, and the assumed duration of a trial in hours; None if not set."""
 
     gpu_hours: float | None = None
     hours_per_trial: float | None = None
@@ -37,9 +37,10 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A sweep that was read: the path of the base, which of its TrainJobs is meant (empty for the only one), and what is tried.
+    """A sweep file.
 
-    `template` is the base itself, where it is part of the sweep.
+    `path` is the file of the base, and `job` selects one of its TrainJobs (empty if there is only one). `template` is
+    the base itself if the sweep contains it.
     """
 
     document: Document
@@ -52,7 +53,7 @@ class Matrix:
 
 
 def read_matrix(path: str, limits: Limits) -> tuple[Matrix | None, list[Diagnostic]]:
-    """The sweep of the file at `path`, and what there is to say of it; None where that is an error."""
+    """Read the sweep at `path`; return it (None if there are errors) and its diagnostics."""
     documents, diagnostics = read_paths([path], limits)
     found = [document for document in documents if str(document.data.get("kind")) in _READERS]
     if has_errors(diagnostics):
@@ -95,7 +96,7 @@ _READERS: Mapping[str, tuple[str, Callable[[Document, Limits], tuple[Matrix, lis
 
 
 def _base(text: str, file: str) -> tuple[str, str]:
-    """The path from the current folder, and the job after `#`; without a base, the sweep's own file has it."""
+    """Return the path from the current directory and the job after `#`; defaults to the sweep file itself."""
     path, _, job = text.partition("#")
     return (os.path.normpath(os.path.join(os.path.dirname(file), path)) if path else file), job
 
@@ -128,7 +129,7 @@ def _budget(data: Mapping[str, Any], fields: TypedFields) -> Budget:
 
 
 def replace_base(matrix: Matrix, documents: Sequence[Document]) -> tuple[list[Document], list[Diagnostic]]:
-    """The documents with the trials in place of their TrainJobs, and what is wrong with the base."""
+    """Return the documents with the trials instead of their TrainJobs, and problems with the base."""
     jobs = [document for document in documents if _is_trainjob(document)]
     others = [each for each in documents if not _is_trainjob(each) and str(each.data.get("kind")) not in _READERS]
     chosen = [document for document in jobs if matrix.job in _names(document)] if matrix.job else jobs
@@ -165,7 +166,7 @@ def _not_one(matrix: Matrix, found: Sequence[Document]) -> Finding:
 
 
 def _document(base: Document, matrix: Matrix, trial: Trial, assignment: Assignment) -> Document:
-    """A trial that finds the values of parameters in the sweep, and everything else in the base."""
+    """Return the document of a trial; positions of parameter values are in the sweep, all others in the base."""
     made = Edited.of(base).with_data(trial.job, _written(matrix.document, trial, assignment)).finished()
     return replace(made, file=matrix.document.file)
 

@@ -1,6 +1,6 @@
-"""An OptimizationJob whose trials are known beforehand, as a sweep: Trainer's own kind with `searchAlgorithm: {grid: {}}`.
+"""Reads an OptimizationJob with `searchAlgorithm: {grid: {}}`, whose trials are known in advance, as a sweep.
 
-Source: kubeflow/trainer pkg/apis/trainer/v1alpha1/optimizationjob_types.go, which no release has yet.
+Source: kubeflow/trainer pkg/apis/trainer/v1alpha1/optimizationjob_types.go, which is not in any release yet.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _TEMPLATE: Path = ("spec", "trainJobTemplate")
 
 
 def read_grid(document: Document) -> tuple[Document, list[Assignment], list[Diagnostic]]:
-    """The TrainJob of the template, the assignments of the grid in order, and what is wrong with the OptimizationJob."""
+    """Return the template's TrainJob, the assignments of the grid in order, and all problems."""
     fields = TypedFields(document, label_of(document.data), "InvalidSweep")
     spec = mapping(document.data.get("spec"))
     fields.unknown(spec, _FIELDS, ("spec",))
@@ -48,7 +48,7 @@ def read_grid(document: Document) -> tuple[Document, list[Assignment], list[Diag
 
 
 def _places(spec: Mapping[str, Any], fields: TypedFields) -> Iterator[tuple[str, tuple[Path, Any]]]:
-    """The values of each parameter by its name, with their place."""
+    """Yield (name, (path, values)) of each parameter."""
     parameters = spec.get("parameters")
     if not isinstance(parameters, list):
         fields.report(
@@ -72,14 +72,14 @@ def _places(spec: Mapping[str, Any], fields: TypedFields) -> Iterator[tuple[str,
 
 
 def _home(path: Path, places: Mapping[str, tuple[Path, Any]]) -> Path:
-    """Where a place of the sweep is in the OptimizationJob."""
+    """Translate a path in the sweep to the OptimizationJob."""
     if len(path) > 1 and path[1] in places:
         return (*places[str(path[1])][0], *path[2:])
     return ("spec", "parameters")
 
 
 def _template(document: Document, spec: Mapping[str, Any]) -> Document:
-    """The TrainJob that every trial begins as, with the name and namespace of the OptimizationJob."""
+    """Return the TrainJob template with the name and namespace of the OptimizationJob."""
     template = mapping(spec.get("trainJobTemplate"))
     own = mapping(document.data.get("metadata"))
     identity = {name: own[name] for name in ("name", "namespace") if name in own}

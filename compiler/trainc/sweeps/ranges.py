@@ -1,6 +1,6 @@
-"""Ranges of numbers: `{min, max, step}`, or `{min, max, count}` with `scale: log` where they are to be multiplied.
+"""Ranges of numbers: `{min, max, step}` or `{min, max, count}`, optionally with `scale: log`.
 
-Everything is computed in decimals, so that the values are the ones that a person would write, on any machine.
+Uses decimal arithmetic, so that the values are the ones that a person would write, on every machine.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MOST_VALUES = 100_000
 
 
 class RangeError(ValueError):
-    """What is wrong with a range; `field` is where, empty for the whole of it."""
+    """An invalid range; `field` is the field at fault, or empty for the range as a whole."""
 
     def __init__(self, field: str, message: str, hint: str = f"write {_SHOWN}") -> None:
         super().__init__(message)
@@ -26,9 +26,9 @@ class RangeError(ValueError):
 
 
 def range_values(data: Json) -> list[int | float]:
-    """The values of a range, both ends included where `step` meets them. RangeError for what is none.
+    """Return the values of a range, including `max` if a step ends there. Raises RangeError if it is invalid.
 
-    Whole numbers stay whole; of the others, those that `count` makes have six significant digits.
+    Integers stay integers. Other values computed from `count` are rounded to six significant digits.
     """
     for field in data:
         if field not in _FIELDS:

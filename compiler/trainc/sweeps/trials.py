@@ -1,7 +1,7 @@
-"""The trials of a sweep: a TrainJob for each assignment, named, labelled and told its values as an OptimizationJob's are.
+"""Creates the trials of a sweep: a TrainJob per assignment, with the same names and variables as an OptimizationJob.
 
 Source: kubeflow/trainer KEP-3562 and pull request 3828 (constructTrainJob): `<name>-trial-<index>`, the variable
-KUBEFLOW_TRAINER_OPT_<NAME>, the annotation opt-param-<name>. Katib's `${trialParameters.<name>}` is filled in as well.
+KUBEFLOW_TRAINER_OPT_<NAME>, the annotation opt-param-<name>. Katib's `${trialParameters.<name>}` is substituted too.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from trainc.sweeps.grid import MOST_TRIALS, Assignment, read_assignments, value_
 _GROUP = "trainer.kubeflow.org"
 _REFERENCE = pattern(r"\$\{(trialParameters|trialSpec)\.([^}]*)\}")
 _ENV: Path = ("spec", "trainer", "env")
-# Below these a value is text, whatever it looks like.
+# Below these fields, values are always strings.
 _TEXTS = frozenset(("annotations", "args", "command", "env", "labels"))
 _OF_TRIAL = ("Name", "Namespace")
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A TrainJob of a sweep; `written` says which of its fields come from which parameter."""
+    """A TrainJob of a sweep. `written` lists the paths of fields that depend on a parameter, with its name."""
 
     job: Manifest
     written: tuple[tuple[Path, str], ...]
@@ -40,14 +40,16 @@ def sweep(
     include: Sequence[Mapping[str, Any]] = (),
     name: str = "",
 ) -> list[dict[str, Any]]:
-    """A TrainJob for each combination of values: `sweep(job, {"lr": [1e-4, 3e-4], "batch": [32, 64]})`.
+    """Create a TrainJob per combination of values: `sweep(job, {"lr": [1e-4, 3e-4], "batch": [32, 64]})`.
 
-    `base` is a TrainJob as a document, and is not changed. Instead of a list, a parameter may have a range, such as
-    {"min": 1e-5, "max": 1e-1, "count": 5, "scale": "log"}. `exclude` drops the combinations that have these values, and
-    `include` adds whole ones. Trials are `<name>-trial-<index>`, where `name` is that of `base` by default, and find
-    their values in KUBEFLOW_TRAINER_OPT_<NAME>, in annotations, and wherever `base` says ${trialParameters.<name>}.
+    `base` is a TrainJob as a dict; it is not modified. Instead of a list, a parameter can have a range such as {"min":
+    1e-5, "max": 1e-1, "count": 5, "scale": "log"}. `exclude` drops combinations with the given values, and `include`
+    adds complete combinations.
 
-    Raises CompileError with everything that is wrong with the sweep; the jobs themselves are not checked.
+    Trials are named `<name>-trial-<index>`; `name` defaults to the name of `base`. Their values are in the variables
+    KUBEFLOW_TRAINER_OPT_<NAME>, in annotations, and replace ${trialParameters.<name>} anywhere in `base`.
+
+    Raises CompileError with all problems of the sweep. The jobs themselves are not validated.
     """
     data = {"parameters": parameters, "exclude": list(exclude), "include": list(include)}
     problems: list[Diagnostic] = []
@@ -69,14 +71,14 @@ def _placed(finding: Finding, label: str) -> Diagnostic:
 
 
 def too_many_trials(count: int, most: int) -> Finding:
-    """The error about a sweep of more trials than were wanted."""
+    """Create the error for a sweep with more trials than allowed."""
     message = f"the sweep has {count:,} trials, which is more than {most:,}"
     hint = f"list fewer values, exclude combinations, or write maxTrials: {count}"
     return Finding("TooManyTrials", "error", message, hint, ("parameters",))
 
 
 def make_trials(base: Json, found: Sequence[Assignment], name: str = "") -> Iterator[Trial]:
-    """The trials of the job `base`, in order; `name` is what they are named after, if not after `base`."""
+    """Yield the trials of the job `base` in order; `name` overrides the name that they are derived from."""
     named = name or _name_of(base)
     for index, assignment in enumerate(found):
         yield _Filling(base, assignment, named, f"{named}-trial-{index}").trial()
@@ -88,7 +90,7 @@ def _name_of(base: Json) -> str:
 
 
 def check_base(base: Json, found: Sequence[Assignment], name: str = "") -> Iterator[Finding]:
-    """What is wrong with a base: no name for the trials, and each `${trialParameters.x}` that the sweep does not have."""
+    """Report a missing name, and each `${trialParameters.x}` that is not a parameter of the sweep."""
     if not name and not _name_of(base):
         message = "the trials need a name to derive theirs from"
         yield Finding("InvalidSweep", "error", message, "set metadata.name here or in the sweep", ("metadata",))
@@ -117,7 +119,7 @@ def _strings(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
 
 @dataclass(slots=True)
 class _Filling:
-    """One trial in the making."""
+    """Builds one trial."""
 
     base: Json
     assignment: Assignment
@@ -126,7 +128,7 @@ class _Filling:
     written: list[tuple[Path, str]] = field(default_factory=list)
 
     def trial(self) -> Trial:
-        """The whole TrainJob. What is no mapping where one belongs is left to the schema."""
+        """Return the TrainJob; fields of the wrong type are left for the schema check to report."""
         job = {key: self._filled(value, (key,)) for key, value in self.base.items()}
         metadata = job.get("metadata", {})
         if isinstance(metadata, dict):
@@ -145,7 +147,7 @@ class _Filling:
         ]
         made: Manifest = {**metadata, "name": self.name}
         made.pop("generateName", None)
-        # TrainJobs of one OptimizationJob are found by this label, and so are the trials of one sweep.
+        # Selects all trials of a sweep, as it does the TrainJobs of an OptimizationJob.
         if isinstance(given["labels"], dict):
             made["labels"] = {**given["labels"], f"{_GROUP}/optimizationjob-name": self.sweep}
         if isinstance(given["annotations"], dict):
@@ -153,7 +155,7 @@ class _Filling:
         return made
 
     def _env(self, env: Sequence[Any]) -> list[Any]:
-        """The job's variables, those of the parameters in the place of a default that it may have for them."""
+        """Return the variables of the job with those of the parameters added; they replace existing ones in place."""
         injected = {variable_name(name): name for name in self.assignment.values}
         there = [variable.get("name") if isinstance(variable, dict) else None for variable in env]
         names = [*there, *(name for name in injected if name not in there)]

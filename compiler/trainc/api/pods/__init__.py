@@ -1,4 +1,4 @@
-"""Pods and Jobs as a Kubernetes 1.36 API server validates them, after its defaults, offline."""
+"""Validates pods and Jobs offline, like a Kubernetes 1.36 API server after defaulting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Affinity: which nodes and which neighbours a pod wants or shuns.
+"""Node and pod affinity.
 
 Source: kubernetes pkg/apis/core/validation/validation.go, validateAffinity.
 """
@@ -85,7 +85,7 @@ affinity = struct(
                 _REQUIRED: struct(
                     {"nodeSelectorTerms": list_of(_node_term(_required_node_requirement))}, needs=("nodeSelectorTerms",)
                 ),
-                # Values that no label can have are tolerated here: the scheduler only prefers.
+                # Invalid label values are tolerated here, because they are only a preference.
                 _PREFERRED: list_of(struct({"weight": _WEIGHT, "preference": _node_term(_node_requirement)})),
             }
         ),

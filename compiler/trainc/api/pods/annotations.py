@@ -1,4 +1,4 @@
-"""Metadata of pods: the keys of annotations, their size, and those whose value Kubernetes reads.
+"""Pod metadata: annotation keys, their total size, and annotations that Kubernetes interprets.
 
 Source: kubernetes pkg/apis/core/validation/validation.go, ValidatePodSpecificAnnotations.
 """
@@ -25,7 +25,7 @@ _KEY_FORM = "letters, digits, '-', '_' and '.', at most 63, with or without a do
 
 
 def check_metadata(metadata: Json, path: Path) -> Iterator[Finding]:
-    """Labels and annotations of any object."""
+    """Check the labels and annotations of any object."""
     if metadata.get("labels"):
         yield from labels(metadata["labels"], (*path, "labels"))
     if metadata.get("annotations"):
@@ -43,7 +43,7 @@ def _annotations(annotations: Json, path: Path) -> Iterator[Finding]:
 
 
 def check_pod_annotations(metadata: Json, spec: Json, path: Path) -> Iterator[Finding]:
-    """The annotations of a pod that say how it runs; `path` is that of its metadata."""
+    """Check the annotations that affect how a pod runs; `path` is the path of its metadata."""
     annotations = {str(key): str(value) for key, value in mapping(metadata.get("annotations")).items()}
     for key, value in annotations.items():
         if "kubernetes.io/" in key:
@@ -68,7 +68,7 @@ def _known(key: str, value: str, spec: Json, path: Path) -> Iterator[Finding]:
 
 
 def _against_fields(annotations: Mapping[str, str], spec: Json, path: Path) -> Iterator[Finding]:
-    """Profiles that an annotation and a field of the security context give, and give differently."""
+    """Report profiles that differ between an annotation and a security context."""
     context = mapping(spec.get("securityContext"))
     given = [(_SECCOMP_POD, context.get("seccompProfile"), (*path, "securityContext", "seccompProfile"))]
     for kind in ("initContainers", "containers"):

@@ -1,7 +1,7 @@
-"""The vocabulary of the tables: checks of one value (a word, a number, a name, a path), and of the fields of a struct.
+"""Building blocks of the tables: checks of single values (words, numbers, names, paths) and of the fields of a struct.
 
-A check takes a value that is there and its path, and gives what is wrong with it. A value of the wrong type is not its
-concern: the schema stage reports it. Source of the name forms: kubernetes/apimachinery pkg/util/validation.
+A check is called with a value that is present and its path, and yields problems. It ignores values of the wrong type,
+which the schema stage reports. Source of the name forms: kubernetes/apimachinery pkg/util/validation.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PORT_CHARACTERS = frozenset("-abcdefghijklmnopqrstuvwxyz0123456789")
 
 
 def one_of(*allowed: str) -> Check:
-    """A word among `allowed`. Where an empty one counts as absent, "" is among them."""
+    """A word from `allowed`, which includes "" if an empty value counts as absent."""
 
     def check(value: Any, path: Path) -> Iterable[Finding]:
         return () if value in allowed or not isinstance(value, str) else (mistakes.unsupported(path, value, allowed),)
@@ -44,7 +44,7 @@ def one_of(*allowed: str) -> Check:
 
 
 def number(smallest: int, largest: int | None = None) -> Check:
-    """A whole number within bounds."""
+    """An integer within bounds (inclusive)."""
 
     def check(value: Any, path: Path) -> Iterable[Finding]:
         if not isinstance(value, int) or (value >= smallest and (largest is None or value <= largest)):
@@ -55,27 +55,27 @@ def number(smallest: int, largest: int | None = None) -> Check:
 
 
 def dns_label(value: Any, path: Path) -> Iterable[Finding]:
-    """A name as volumes and containers have it."""
+    """A DNS label, like the names of volumes and containers."""
     if not isinstance(value, str) or (len(value) <= LABEL_LIMIT and is_dns1123_label(value)):
         return ()
     return (mistakes.malformed(path, value, _DNS_LABEL_FORM, mistakes.suggest_label(value)),)
 
 
 def dns_subdomain(value: Any, path: Path) -> Iterable[Finding]:
-    """A name as most objects have it."""
+    """A DNS subdomain, like the names of most objects."""
     if not isinstance(value, str) or is_subdomain(value):
         return ()
     return (mistakes.malformed(path, value, f"{DNS_1123_FORM}, at most {SUBDOMAIN_LIMIT} characters"),)
 
 
 def is_subdomain(value: str) -> bool:
-    """Whether `value` is a DNS subdomain, its length included."""
+    """Return whether `value` is a DNS subdomain, including its length."""
     return len(value) <= SUBDOMAIN_LIMIT and is_dns1123_subdomain(value)
 
 
 @lru_cache(maxsize=1024)
 def is_key(value: str) -> bool:
-    """Whether `value` is a qualified name: of a label, a taint or a condition, its prefix and lengths included."""
+    """Return whether `value` is a qualified name (of a label, taint or condition), including its prefix and lengths."""
     prefix, slash, name = value.rpartition("/")
     if slash and not is_subdomain(prefix):
         return False
@@ -83,17 +83,17 @@ def is_key(value: str) -> bool:
 
 
 def qualified_name(value: Any, path: Path) -> Iterable[Finding]:
-    """A name with or without a domain before it."""
+    """A name with an optional domain prefix."""
     return () if not isinstance(value, str) or is_key(value) else (mistakes.malformed(path, value, _KEY_FORM),)
 
 
 def label_key(value: Any, path: Path) -> Iterable[Finding]:
-    """The key of a label."""
+    """A label key."""
     return () if not isinstance(value, str) or is_key(value) else (mistakes.bad_label(path, value, _KEY_FORM, "key"),)
 
 
 def label_value(value: Any, path: Path) -> Iterable[Finding]:
-    """The value of a label."""
+    """A label value."""
     if not isinstance(value, str) or _is_label_value(value):
         return ()
     return (mistakes.bad_label(path, value, f"{LABEL_VALUE_FORM}, at most {LABEL_LIMIT} characters", "value"),)
@@ -112,7 +112,7 @@ def labels(value: Any, path: Path) -> Iterator[Finding]:
 
 
 def config_map_key(value: Any, path: Path) -> Iterable[Finding]:
-    """The key of an entry in a ConfigMap or a Secret; an empty one is reported as missing."""
+    """A key in a ConfigMap or a Secret; empty keys are reported as missing."""
     if not isinstance(value, str) or not value:
         return ()
     if len(value) <= SUBDOMAIN_LIMIT and _KEY_CHARACTERS.issuperset(value) and value != "." and value[:2] != "..":
@@ -121,7 +121,7 @@ def config_map_key(value: Any, path: Path) -> Iterable[Finding]:
 
 
 def is_variable_name(value: str) -> bool:
-    """Whether an environment variable can be called `value`, in the relaxed form of Kubernetes 1.34."""
+    """Return whether `value` is a valid environment variable name by the relaxed rules of Kubernetes 1.34."""
     return value.isascii() and value.isprintable() and "=" not in value
 
 
@@ -133,7 +133,7 @@ def variable_name(value: Any, path: Path) -> Iterable[Finding]:
 
 
 def port_name(value: Any, path: Path) -> Iterable[Finding]:
-    """The name of a container's port."""
+    """The name of a container port."""
     if not isinstance(value, str) or _is_port_name(value):
         return ()
     form = (
@@ -154,7 +154,7 @@ def _is_port_name(value: str) -> bool:
 
 
 def port(value: Any, path: Path) -> Iterable[Finding]:
-    """A port by number or, as text, by the name that a container gives it."""
+    """A port, by number or by name."""
     if isinstance(value, str):
         return port_name(value, path)
     return _PORT_NUMBER(value, path)
@@ -164,7 +164,7 @@ _PORT_NUMBER = number(1, 65535)
 
 
 def relative_path(value: Any, path: Path) -> Iterable[Finding]:
-    """A path inside a volume or a folder."""
+    """A relative path without `..`."""
     if not isinstance(value, str) or (value[:1] != "/" and ".." not in value):
         return ()
     if value[:1] == "/":
@@ -173,21 +173,21 @@ def relative_path(value: Any, path: Path) -> Iterable[Finding]:
 
 
 def path_without_dotdot(value: Any, path: Path) -> Iterable[Finding]:
-    """A path without `..` among its parts."""
+    """A path without `..` components."""
     if not isinstance(value, str) or ".." not in value.split("/"):
         return ()
     return (mistakes.bad_path(path, value, "write a path without '..'"),)
 
 
 def relative_file(value: Any, path: Path) -> Iterable[Finding]:
-    """The path of a file that Kubernetes writes in a volume, where names with `..` first are its own."""
+    """The relative path of a file that Kubernetes writes to a volume; names starting with `..` are reserved."""
     if isinstance(value, str) and value.startswith("..") and not value.startswith("../"):
         return (mistakes.bad_path(path, value, "write a name that does not start with '..'"),)
     return relative_path(value, path)
 
 
 def address(value: Any, path: Path) -> Iterable[Finding]:
-    """An IP address without leading zeros and without IPv4 inside IPv6, as StrictIPCIDRValidation has it."""
+    """An IP address without leading zeros and without IPv4-mapped IPv6, like with StrictIPCIDRValidation."""
     from ipaddress import IPv6Address, ip_address
 
     if not isinstance(value, str):
@@ -201,7 +201,7 @@ def address(value: Any, path: Path) -> Iterable[Finding]:
 
 
 def unless_empty(check: Check) -> Check:
-    """A value whose zero counts as absent."""
+    """Skip empty values, which count as absent."""
 
     def check_set(value: Any, path: Path) -> Iterable[Finding]:
         return check(value, path) if value else ()
@@ -210,7 +210,7 @@ def unless_empty(check: Check) -> Check:
 
 
 def list_of(check: Check) -> Check:
-    """A list whose items `check` looks at."""
+    """A list with each item checked by `check`."""
 
     def check_items(value: Any, path: Path) -> Iterator[Finding]:
         for i, item in enumerate(items(value)):
@@ -220,7 +220,7 @@ def list_of(check: Check) -> Check:
 
 
 def duplicates(holders: Any, field: str, path: Path) -> Iterator[Finding]:
-    """Items of a list with the same value in `field`; an empty one is reported as missing."""
+    """Report items with the same value in `field`; empty values are reported as missing elsewhere."""
     seen: set[str] = set()
     for i, holder in enumerate(items(holders)):
         value = mapping(holder).get(field)
@@ -230,14 +230,14 @@ def duplicates(holders: Any, field: str, path: Path) -> Iterator[Finding]:
 
 
 def struct(fields: Mapping[str, Check], needs: Sequence[str] = (), also: Check | None = None) -> Check:
-    """A mapping: `needs` names the fields that must not be empty, `also` looks at several fields together."""
+    """A mapping: `needs` are the fields that must not be empty, `also` checks several fields together."""
     return partial(check_fields, fields, tuple(needs), also)
 
 
 def check_fields(
     fields: Mapping[str, Check], needs: tuple[str, ...], also: Check | None, value: Any, path: Path
 ) -> Iterator[Finding]:
-    """What is wrong with the fields of a mapping; a field that is absent is checked by `needs` and `also` alone."""
+    """Check the fields of a mapping; absent fields are only subject to `needs` and `also`."""
     if not isinstance(value, dict):
         return
     for name in needs:

@@ -1,4 +1,4 @@
-"""Containers of a pod: names, images, ports, restarts, and what only some kinds of containers may have.
+"""Containers: names, images, ports, restarts, and fields that only some kinds of containers can have.
 
 Source: kubernetes pkg/apis/core/validation/validation.go, validateContainers and validateInitContainers.
 """
@@ -20,7 +20,7 @@ from trainc.startup.records import dataclass
 
 _PORT = number(1, 65535)
 _MESSAGE_POLICY = one_of("", "File", "FallbackToLogsOnError")
-# Most containers have no other fields; what these need is looked at one by one.
+# Fast path: most containers have no other fields.
 _OFTEN_SET = frozenset(
     ("name", "image", "command", "args", "env", "resources", "ports", "volumeMounts", "volumeDevices", "workingDir")
 )
@@ -31,7 +31,10 @@ _MOST_EXIT_CODES = 255
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """What the rules about a container need of its pod: volumes by name, names of claims, and a few fields."""
+    """What the rules for containers need to know about the pod.
+
+    Volumes by name, names of claims, and a few fields of the spec.
+    """
 
     volumes: Mapping[str, Json]
     claims: Collection[str]
@@ -41,7 +44,7 @@ class Pod:
 
 
 def check_containers(spec: Json, path: Path, pod: Pod) -> Iterator[Finding]:
-    """All containers of a pod, whose names must differ."""
+    """Check all containers of a pod, whose names must be unique."""
     if spec.get("containers") == []:
         yield mistakes.missing((*path, "containers"))
     seen: set[str] = set()
@@ -56,7 +59,7 @@ def check_containers(spec: Json, path: Path, pod: Pod) -> Iterator[Finding]:
                 yield mistakes.duplicate((*place, "name"), name)
             seen.add(str(name))
             if container.get("ports"):
-                # Init containers run one by one, so that each may use the same ports.
+                # Init containers run one at a time, so they can use the same ports.
                 yield from _host_ports(container, place, ports if kind == "containers" else set())
             yield from _container(container, place, pod)
             if not _OFTEN_SET.issuperset(container):
@@ -147,7 +150,7 @@ _FIELDS = struct(
 
 
 def _host_ports(container: Json, path: Path, seen: set[tuple[str, ...]]) -> Iterator[Finding]:
-    """No two containers that run at once may use one port of the host."""
+    """Report host ports that several containers use at the same time."""
     for i, port in enumerate(map(mapping, items(container.get("ports")))):
         if port.get("hostPort"):
             key = (str(port.get("protocol") or "TCP"), str(port.get("hostIP") or ""), str(port["hostPort"]))

@@ -1,4 +1,4 @@
-"""Environment variables: their names, and the sources that they are read from.
+"""Environment variables: names and sources.
 
 Source: kubernetes pkg/apis/core/validation/validation.go, ValidateEnv and ValidateEnvFrom.
 """
@@ -29,7 +29,7 @@ ENV_FIELDS = (
     *("status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"),
 )
 VOLUME_FIELDS = ("metadata.name", "metadata.namespace", "metadata.labels", "metadata.annotations", "metadata.uid")
-# What podshelper.ConvertDownwardAPIFieldLabel knows; `spec.host` is the old name of spec.nodeName.
+# From podshelper.ConvertDownwardAPIFieldLabel; `spec.host` is the old name of spec.nodeName.
 _RENAMED = {"spec.host": "spec.nodeName"}
 _RESOURCES = tuple(
     f"{kind}.{name}" for kind in ("limits", "requests") for name in ("cpu", "memory", "ephemeral-storage")
@@ -45,7 +45,7 @@ _FROM = ("configMapRef", "secretRef")
 
 
 def field_ref(allowed: tuple[str, ...]) -> Check:
-    """A reference to a field of the pod itself: one of `allowed`, or one label or annotation."""
+    """A reference to a field of the pod: one of `allowed`, or a single label or annotation."""
 
     def check(value: Any, path: Path) -> Iterable[Finding]:
         written = value.get("fieldPath")
@@ -77,7 +77,7 @@ def _api_version(value: Any, path: Path) -> Iterable[Finding]:
 
 
 def resource_ref(value: Any, path: Path) -> Iterator[Finding]:
-    """A reference to an amount that a container asks for."""
+    """A reference to a resource of a container."""
     name = value.get("resource")
     if not isinstance(name, str) or not name:
         return
@@ -93,7 +93,7 @@ def _divisor(value: Any) -> str:
     try:
         return canonical(str(value)) if value is not None else "0"
     except ValueError:
-        return "0"  # The schema stage reports it.
+        return "0"  # Reported by the schema stage.
 
 
 _OBJECT_KEY = struct(
@@ -113,7 +113,7 @@ _SOURCES: dict[str, Check] = {
 
 
 def check_env(variables: Any, path: Path, volumes: Mapping[str, Json]) -> Iterator[Finding]:
-    """The variables of a container, in a pod that has these `volumes`."""
+    """Check the variables of a container; `volumes` are those of the pod."""
     for i, variable in enumerate(items(variables)):
         if not isinstance(variable, dict):
             continue
@@ -159,7 +159,7 @@ def _from_file(file: Json, path: Path, volumes: Mapping[str, Json]) -> Iterator[
 
 
 def check_env_from(sources: Any, path: Path) -> Iterator[Finding]:
-    """The ConfigMaps and Secrets whose every key becomes a variable."""
+    """Check the ConfigMaps and Secrets that are imported as a whole."""
     for i, source in enumerate(map(mapping, items(sources))):
         if source.get("prefix"):
             yield from variable_name(source["prefix"], (*path, i, "prefix"))

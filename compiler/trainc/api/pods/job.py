@@ -1,6 +1,7 @@
-"""A Job as the API server validates it: counts, indexes, restarts, and the template of its pods.
+"""Jobs: counts, indexes, restarts, and the pod template.
 
-Source: kubernetes pkg/apis/batch/validation/validation.go, validateJobSpec, at 1.36, after pkg/apis/batch/v1/defaults.go.
+Source: kubernetes pkg/apis/batch/validation/validation.go, validateJobSpec, at 1.36, after
+pkg/apis/batch/v1/defaults.go.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ _COUNTS = (
     *("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"),
     *("backoffLimitPerIndex", "maxFailedIndexes"),
 )
-# What the API server selects a Job's pods by. Source: pkg/registry/batch/job/strategy.go, generateSelector.
+# The labels that the API server generates for the selector. Source: pkg/registry/batch/job/strategy.go,
+# generateSelector.
 _GENERATED_LABELS = tuple(
     f"{prefix}{name}" for prefix in ("", "batch.kubernetes.io/") for name in ("controller-uid", "job-name")
 )
@@ -32,10 +34,10 @@ _FIELDS = struct({**dict.fromkeys(_COUNTS, number(0)), "completionMode": one_of(
 
 
 def validate_job(job: Json, path: Path = ()) -> list[Finding]:
-    """Why the API server would refuse the Jobs of a template: `{"metadata": ..., "spec": ...}`, as a JobSet has them.
+    """Return why the API server would reject Jobs with a template `{"metadata": ..., "spec": ...}` from a JobSet.
 
-    The template holds the defaults of JobSet's webhook already; those of batch/v1 are taken as given. Paths begin with
-    `path`. All findings are errors. Values of a wrong type are passed over, as the schema stage reports them.
+    The template must include the defaults of JobSet's webhook; those of batch/v1 are implied. Paths start with `path`.
+    All findings are errors. Values of the wrong type are ignored, because the schema stage reports them.
     """
     return list(_problems(job, path))
 
@@ -119,7 +121,7 @@ def _manager(value: str, path: Path) -> Iterator[Finding]:
 
 
 def _selector(spec: Json, path: Path) -> Iterator[Finding]:
-    """The API server selects a Job's pods by a label that it makes up; another selector must be asked for."""
+    """Check the selector: the API server generates one, unless manualSelector is set."""
     selector = mapping(spec.get("selector"))
     if spec.get("manualSelector") is True:
         if spec.get("selector") is None:
@@ -138,7 +140,7 @@ def _matches_template(spec: Json, path: Path) -> Iterator[Finding]:
     yield from label_selector(selector, place)
     labels = mapping(mapping(mapping(spec.get("template")).get("metadata")).get("labels"))
     for key, value in mapping(mapping(selector).get("matchLabels")).items():
-        # JobSet labels the pods too.
+        # JobSet adds its own labels to the pods.
         if labels.get(key) != value and not str(key).startswith("jobset.sigs.k8s.io/"):
             message = f"the pods of the Job do not have the label {key}: {value}"
             hint = "add it to the labels of the template, or remove selector and manualSelector"

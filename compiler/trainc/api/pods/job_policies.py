@@ -1,4 +1,4 @@
-"""When a Job fails or succeeds: podFailurePolicy, successPolicy, podReplacementPolicy.
+"""Policies for the failure and success of a Job: podFailurePolicy, successPolicy, podReplacementPolicy.
 
 Source: kubernetes pkg/apis/batch/validation/validation.go, validatePodFailurePolicy and validateSuccessPolicy.
 """
@@ -19,7 +19,7 @@ _ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
 
 
 def check_policies(spec: Json, template: Json, path: Path) -> Iterator[Finding]:
-    """The policies of a Job whose spec and pod template are given; `path` is that of the spec."""
+    """Check the policies of a Job, given its spec and pod template; `path` is the path of the spec."""
     failure, success = spec.get("podFailurePolicy"), spec.get("successPolicy")
     replacement = spec.get("podReplacementPolicy")
     if isinstance(replacement, str):
@@ -122,7 +122,7 @@ def _success_rule(rule: Json, completions: int, path: Path) -> Iterator[Finding]
 
 
 def _count_indexes(text: str, completions: int) -> int:
-    """How many indexes "0,2-4" names. ValueError if one is not below `completions` or above the one before."""
+    """Count the indexes in "0,2-4". Raises ValueError unless they are ascending and below `completions`."""
     total, last = 0, -1
     for interval in text.split(",") if text else ():
         limits = [_index(limit, completions) for limit in interval.split("-")]

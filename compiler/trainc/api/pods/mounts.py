@@ -1,4 +1,4 @@
-"""Volume mounts and devices of a container, against the volumes of its pod.
+"""Volume mounts and devices of a container, checked against the volumes of its pod.
 
 Source: kubernetes pkg/apis/core/validation/validation.go, ValidateVolumeMounts and ValidateVolumeDevices.
 """
@@ -18,7 +18,7 @@ _CLAIMS = ("persistentVolumeClaim", "ephemeral")
 
 
 def check_mounts(container: Json, path: Path, volumes: Mapping[str, Json]) -> Iterator[Finding]:
-    """The volume mounts of a container."""
+    """Check the volume mounts of a container."""
     devices = [mapping(device) for device in items(container.get("volumeDevices"))]
     yield from duplicates(container.get("volumeMounts"), "mountPath", (*path, "volumeMounts"))
     for i, mount in enumerate(map(mapping, items(container.get("volumeMounts")))):
@@ -38,7 +38,7 @@ def check_mounts(container: Json, path: Path, volumes: Mapping[str, Json]) -> It
 
 
 def _choices(mount: Json, path: Path, container: Json) -> Iterator[Finding]:
-    """Everything about a mount but what is mounted where."""
+    """Check the options of a mount."""
     for field in ("subPath", "subPathExpr"):
         if mount.get(field):
             yield from relative_path(mount[field], (*path, field))
@@ -66,7 +66,7 @@ def _choices(mount: Json, path: Path, container: Json) -> Iterator[Finding]:
 
 
 def check_devices(container: Json, path: Path, volumes: Mapping[str, Json]) -> Iterator[Finding]:
-    """The volumes that a container gets as block devices."""
+    """Check the volumes that a container uses as block devices."""
     for field in ("name", "devicePath"):
         yield from duplicates(container.get("volumeDevices"), field, (*path, "volumeDevices"))
     for i, device in enumerate(map(mapping, items(container.get("volumeDevices")))):

@@ -1,4 +1,4 @@
-"""How a pod is named and how it finds others: DNS, host aliases, host names.
+"""Host names and DNS of pods: DNS configuration, host aliases, host names.
 
 Source: kubernetes pkg/apis/core/validation/validation.go, validatePodDNSConfig and ValidateHostAliases.
 """
@@ -28,7 +28,7 @@ host_aliases = list_of(
 
 
 def own_nameservers(spec: Json, path: Path) -> Iterator[Finding]:
-    """`dnsPolicy: None` leaves a pod without any name server but its own."""
+    """Require name servers with `dnsPolicy: None`, because the pod has no others."""
     if spec.get("dnsPolicy") != "None":
         return
     config = spec.get("dnsConfig")
@@ -54,7 +54,7 @@ def _amounts(value: Any, path: Path) -> Iterator[Finding]:
 
 
 def _search(value: Any, path: Path) -> Iterator[Finding]:
-    # An underscore counts as a letter or digit, a dot at the end marks an absolute name.
+    # Underscores count as letters; a trailing dot marks an absolute name.
     if isinstance(value, str) and value != "." and not is_subdomain(value.removesuffix(".").replace("_", "0")):
         yield mistakes.malformed(path, value, _SEARCH_FORM)
 
@@ -63,7 +63,7 @@ dns_config = struct({"nameservers": list_of(address), "searches": list_of(_searc
 
 
 def hostname_override(spec: Json, path: Path) -> Iterator[Finding]:
-    """`hostnameOverride`, which takes the place of every other way to name a host."""
+    """Check `hostnameOverride`, which excludes other fields for the host name."""
     name, place = spec.get("hostnameOverride"), (*path, "hostnameOverride")
     yield from dns_subdomain(name, place)
     if isinstance(name, str) and len(name) > _LONGEST_HOSTNAME:
@@ -74,7 +74,7 @@ def hostname_override(spec: Json, path: Path) -> Iterator[Finding]:
 
 
 def host_ports(spec: Json, path: Path) -> Iterator[Finding]:
-    """On the host's network, a container's port is the host's port."""
+    """Check that host ports equal container ports in pods on the host network."""
     for i, container in enumerate(map(mapping, items(spec.get("containers")))):
         for k, port in enumerate(map(mapping, items(container.get("ports")))):
             if port.get("hostPort") and port["hostPort"] != port.get("containerPort"):

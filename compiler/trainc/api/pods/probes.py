@@ -1,4 +1,4 @@
-"""Probes and lifecycle hooks: one handler each, and times that go together.
+"""Probes and lifecycle hooks: one handler each, and consistent times.
 
 Source: kubernetes pkg/apis/core/validation/validation.go, validateProbe, validateHandler and validateLifecycle.
 """
@@ -44,7 +44,7 @@ _TIMES = struct(
 
 
 def check_probes(container: Json, path: Path) -> Iterator[Finding]:
-    """The probes of a container."""
+    """Check the probes of a container."""
     for name in PROBES:
         probe, place = container.get(name), (*path, name)
         if not isinstance(probe, dict):
@@ -62,7 +62,7 @@ def check_probes(container: Json, path: Path) -> Iterator[Finding]:
 
 
 def check_lifecycle(lifecycle: Any, path: Path, grace_period: int | None) -> Iterator[Finding]:
-    """The hooks of a container; `grace_period` is that of its pod, in seconds."""
+    """Check the hooks of a container; `grace_period` is that of its pod, in seconds."""
 
     def sleep(value: Any, place: Path) -> Iterator[Finding]:
         seconds = value.get("seconds")

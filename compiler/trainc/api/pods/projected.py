@@ -1,4 +1,4 @@
-"""Volumes whose files Kubernetes writes: projected ones, and those of the downward API.
+"""Volumes with files that Kubernetes writes: projected and downward API volumes.
 
 Source: kubernetes pkg/apis/core/validation/validation.go, validateProjectionSources, validateDownwardAPIVolumeFile.
 """
@@ -30,7 +30,7 @@ _FILE = struct(
 
 
 def check_downward_api(value: Any, path: Path) -> Iterator[Finding]:
-    """The files that hold fields of the pod itself."""
+    """Check the files of a downward API volume."""
     for i, item in enumerate(map(mapping, items(value.get("items")))):
         place = (*path, "items", i)
         yield from _FILE(item, place)
@@ -41,7 +41,7 @@ def check_downward_api(value: Any, path: Path) -> Iterator[Finding]:
             yield mistakes.conflict(place, "an item of downwardAPI has both fieldRef and resourceFieldRef")
 
 
-# clusterTrustBundle and podCertificate are behind gates that 1.36 leaves off: it drops them unseen.
+# The feature gates of clusterTrustBundle and podCertificate are off in 1.36, so the API server drops both.
 _SOURCES: dict[str, Check] = {
     "secret": struct({"items": KEYS_TO_PATHS}, needs=("name",)),
     "configMap": struct({"items": KEYS_TO_PATHS}, needs=("name",)),
@@ -53,9 +53,9 @@ _SOURCES: dict[str, Check] = {
 
 
 def check_projected(value: Any, path: Path) -> Iterator[Finding]:
-    """The sources of a projected volume, and that no two of them write one file."""
+    """Check the sources of a projected volume, and that no two of them write the same file."""
     if value.get("sources") is None:
-        # Go writes the list that is not there as null, which JobSet's CRD refuses.
+        # Go serializes a missing list as null, which JobSet's CRD rejects.
         yield mistakes.missing((*path, "sources"))
     seen: set[str] = set()
     for i, source in enumerate(map(mapping, items(value.get("sources")))):
@@ -79,7 +79,7 @@ def check_projected(value: Any, path: Path) -> Iterator[Finding]:
 
 
 def _files(source: Json, path: Path) -> Iterator[tuple[Path, str]]:
-    """The files that a source names, with the paths of their fields."""
+    """Yield the files of a source with the paths of their fields."""
     for name in ("secret", "configMap", "downwardAPI"):
         for i, item in enumerate(map(mapping, items(mapping(source.get(name)).get("items")))):
             if item.get("path"):

@@ -1,4 +1,4 @@
-"""What containers and pods ask for: names of resources, amounts, limits, claims.
+"""Resources of containers and pods: names, amounts, limits, claims.
 
 Source: kubernetes pkg/apis/core/validation/validation.go (validateResourceRequirements, validatePodResources) and
 pkg/apis/core/helper/helpers.go (IsExtendedResourceName, IsOvercommitAllowed).
@@ -25,7 +25,7 @@ _NameCheck = Callable[[str, Path], Iterator[Finding]]
 
 
 def check_resources(resources: Any, path: Path, claims: Collection[str] = ()) -> Iterator[Finding]:
-    """The `resources` of a container, in a pod that has these `claims`."""
+    """Check the `resources` of a container; `claims` are those of the pod."""
     resources = mapping(resources)
     yield from _check(resources, path, _container_resource)
     if resources.get("claims"):
@@ -54,7 +54,7 @@ def _quantity(amount: object) -> Quantity | None:
     try:
         return parse_quantity(str(amount))
     except ValueError:
-        return None  # The schema stage reports it.
+        return None  # Reported by the schema stage.
 
 
 def _container_resource(name: str, path: Path) -> Iterator[Finding]:
@@ -157,7 +157,7 @@ def _claims(claims: Any, path: Path, known: Collection[str]) -> Iterator[Finding
 
 
 def check_resize_policy(policies: Any, path: Path, pod_restart_policy: object) -> Iterator[Finding]:
-    """What happens to a container when its resources change."""
+    """Check `resizePolicy`: what happens to a container when its resources change."""
     seen: set[str] = set()
     for i, policy in enumerate(map(mapping, items(policies))):
         name, restart = policy.get("resourceName"), policy.get("restartPolicy")
@@ -174,7 +174,7 @@ def check_resize_policy(policies: Any, path: Path, pod_restart_policy: object) -
 
 
 def check_pod_resources(spec: Json, path: Path) -> Iterator[Finding]:
-    """`resources` of the pod as a whole, which hold those of its containers."""
+    """Check pod-level `resources`, which must cover those of the containers."""
     resources, place = mapping(spec["resources"]), (*path, "resources")
     if mapping(spec.get("os")).get("name") == "windows":
         yield mistakes.misplaced(
@@ -205,7 +205,7 @@ def check_pod_resources(spec: Json, path: Path) -> Iterator[Finding]:
 
 
 def _together(spec: Json, kind: str, name: str) -> int:
-    """The requests or limits of a pod's containers in billionths: of those that run at once, or of one that initializes."""
+    """Return the total requests or limits of a pod's containers in billionths, or those of a larger init container."""
     at_once, alone = 0, 0
     for field in ("initContainers", "containers"):
         for container in map(mapping, items(spec.get(field))):
@@ -219,6 +219,6 @@ def _together(spec: Json, kind: str, name: str) -> int:
 
 
 def check_overhead(overhead: Any, path: Path) -> Iterator[Finding]:
-    """`overhead`: amounts that a runtime class adds to a pod."""
+    """Check `overhead`, the amounts that a runtime class adds to a pod."""
     for finding in _check({"limits": overhead}, (), _container_resource):
         yield Finding(finding.code, "error", finding.message, hint=finding.hint, path=(*path, *finding.path[1:]))

@@ -1,4 +1,4 @@
-"""Where a pod may run: tolerations, topology spread, gates.
+"""Constraints on scheduling: tolerations, topology spread, gates.
 
 Source: kubernetes pkg/apis/core/validation/validation.go, ValidateTolerations, validateTopologySpreadConstraints.
 """
@@ -32,7 +32,7 @@ def _toleration(value: Any, path: Path) -> Iterator[Finding]:
             message, hint = "operator Exists cannot have a value", "remove value, or use operator: Equal"
             yield mistakes.bad_selector(place, message, hint)
     elif operator != "Equal":
-        # Lt and Gt are behind the gate TaintTolerationComparisonOperators, which 1.36 leaves off.
+        # Lt and Gt need the feature gate TaintTolerationComparisonOperators, which is off in 1.36.
         yield mistakes.unsupported(place, operator, ("Equal", "Exists"))
     elif isinstance(wanted, str) and (length(wanted) > LABEL_LIMIT or not is_label_value(wanted)):
         message, hint = (
@@ -75,7 +75,7 @@ _CONSTRAINT = struct(
 
 
 def topology_spread(value: Any, path: Path) -> Iterator[Finding]:
-    """`topologySpreadConstraints`, of which no two may be of one kind."""
+    """Check `topologySpreadConstraints`, where topologyKey and whenUnsatisfiable together must be unique."""
     seen = set()
     for i, constraint in enumerate(map(mapping, items(value))):
         yield from _CONSTRAINT(constraint, (*path, i))
@@ -86,7 +86,7 @@ def topology_spread(value: Any, path: Path) -> Iterator[Finding]:
 
 
 def scheduling_gates(value: Any, path: Path) -> Iterator[Finding]:
-    """`schedulingGates`: qualified names, each once."""
+    """Check `schedulingGates`: unique qualified names."""
     seen = set()
     for i, gate in enumerate(map(mapping, items(value))):
         name = gate.get("name") or ""

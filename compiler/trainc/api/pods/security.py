@@ -1,4 +1,4 @@
-"""Security contexts of pods and containers: users, profiles, kernel parameters, and what excludes what.
+"""Security contexts of pods and containers: users, profiles, sysctls, and fields that exclude each other.
 
 Source: kubernetes pkg/apis/core/validation/validation.go, validatePodSpecSecurityContext, ValidateSecurityContext.
 """
@@ -74,7 +74,7 @@ _CONTAINER = struct({**_BOTH, "procMount": one_of("Default", "Unmasked")})
 
 
 def check_pod_security(spec: Json, path: Path) -> Iterator[Finding]:
-    """The security context of a pod, and the namespaces that it shares with its host."""
+    """Check the security context of a pod, including its sysctls."""
     context, place = mapping(spec.get("securityContext")), (*path, "securityContext")
     yield from _POD(context, place)
     if context.get("sysctls"):
@@ -82,7 +82,7 @@ def check_pod_security(spec: Json, path: Path) -> Iterator[Finding]:
 
 
 def check_host_namespaces(spec: Json, path: Path) -> Iterator[Finding]:
-    """Fields of the pod that share namespaces with the host, and cannot be used together."""
+    """Check the fields of a pod that share namespaces with the host and exclude each other."""
     if spec.get("shareProcessNamespace") is True and spec.get("hostPID") is True:
         yield mistakes.conflict(
             (*path, "shareProcessNamespace"), "shareProcessNamespace and hostPID cannot be used together"
@@ -113,7 +113,7 @@ def _sysctls(value: Any, path: Path, spec: Json) -> Iterator[Finding]:
 
 
 def check_container_security(context: Any, path: Path, *, host_users: bool) -> Iterator[Finding]:
-    """The security context of a container, in a pod with or without the users of its host."""
+    """Check the security context of a container; `host_users` is whether its pod shares the host's user namespace."""
     context = mapping(context)
     yield from _CONTAINER(context, path)
     if context.get("procMount") == "Unmasked" and host_users:
@@ -129,7 +129,7 @@ def check_container_security(context: Any, path: Path, *, host_users: bool) -> I
 
 
 def check_operating_system(spec: Json, path: Path) -> Iterator[Finding]:
-    """`os`, and what pods of that system cannot have."""
+    """Check `os`, and fields that pods of that system cannot have."""
     name = mapping(spec["os"]).get("name")
     if name == "linux":
         yield from _forbidden(spec, path, ("windowsOptions",), "Linux")

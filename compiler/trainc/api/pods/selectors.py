@@ -1,4 +1,4 @@
-"""Label selectors: those of affinity, topology spread, claims and Jobs.
+"""Label selectors of affinity, topology spread, claims and Jobs.
 
 Source: kubernetes/apimachinery pkg/apis/meta/v1/validation/validation.go, ValidateLabelSelector.
 """
@@ -32,12 +32,12 @@ def _requirement(value: Any, path: Path) -> Iterator[Finding]:
 
 
 def needs_values(path: Path, operator: str) -> Finding:
-    """An operator that compares with values, without any."""
+    """An operator that needs values, without any."""
     return mistakes.bad_selector((*path, "values"), f"operator {operator} needs values", "list them under values")
 
 
 def forbids_values(path: Path, operator: str) -> Finding:
-    """An operator that looks at the key alone, beside values."""
+    """An operator that takes no values, with some."""
     hint = "remove values, or use operator In or NotIn"
     return mistakes.bad_selector((*path, "values"), f"operator {operator} cannot have values", hint)
 
@@ -46,10 +46,10 @@ label_selector = struct({"matchLabels": labels, "matchExpressions": list_of(stru
 
 
 def check_label_keys(value: Json, path: Path) -> Iterator[Finding]:
-    """`matchLabelKeys` and `mismatchLabelKeys`: keys of labels, beside a labelSelector that they add to.
+    """Check `matchLabelKeys` and `mismatchLabelKeys`, which extend a labelSelector.
 
-    A key may stand in labelSelector once: it is merged when a pod is made of the template. Source: the same package as
-    affinity, validateMatchLabelKeysAndMismatchLabelKeys.
+    A key can only occur once in labelSelector, as it is merged into it when a pod is created. Source: the same package
+    as affinity, validateMatchLabelKeysAndMismatchLabelKeys.
     """
     selector = value.get("labelSelector")
     for name in ("matchLabelKeys", "mismatchLabelKeys"):

@@ -1,4 +1,4 @@
-"""Volumes of particular storage systems, most of them deprecated or gone, all of them still in the API.
+"""Volumes of specific storage systems, most of which are deprecated or gone, but still in the API.
 
 Source: kubernetes pkg/apis/core/validation/validation.go, validate*VolumeSource.
 """

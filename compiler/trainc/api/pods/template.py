@@ -1,4 +1,4 @@
-"""A pod template: its metadata and the fields of its spec, each with the rules about it.
+"""Pod templates: metadata, and the fields of the spec with their rules.
 
 Source: kubernetes pkg/apis/core/validation/validation.go, ValidatePodTemplateSpec and ValidatePodSpec.
 """
@@ -32,7 +32,7 @@ _Together = Callable[[Json, Path], Iterator[Finding]]
 
 
 def check_template(template: Json, path: Path) -> Iterator[Finding]:
-    """What the API server refuses in the template of a pod."""
+    """Check a pod template."""
     metadata, spec = mapping(template.get("metadata")), mapping(template.get("spec"))
     if metadata:
         yield from check_metadata(metadata, (*path, "metadata"))
@@ -91,7 +91,7 @@ def _ephemeral_containers(value: Any, path: Path) -> Iterator[Finding]:
         yield mistakes.misplaced(path, message, hint)
 
 
-# The following modules are imported when a pod has a field of theirs.
+# These modules are only imported if a pod has one of their fields.
 def _volumes(value: Any, path: Path) -> Iterator[Finding]:
     from trainc.api.pods.volumes import check_volumes
 
@@ -177,9 +177,9 @@ def _pod_resources(spec: Json, path: Path) -> Iterator[Finding]:
     yield from check_pod_resources(spec, path)
 
 
-# An empty word counts as absent, but in fields that Go points to.
+# Empty strings count as absent, except in fields that are pointers in Go.
 _EMPTY_IS_WRONG = ("preemptionPolicy", "runtimeClassName")
-# By field, what looks at its value alone.
+# Checks of single fields.
 _FIELDS: dict[str, Check] = {
     "activeDeadlineSeconds": number(1, LARGEST_INT32),
     "affinity": _affinity,
@@ -204,7 +204,7 @@ _FIELDS: dict[str, Check] = {
     "topologySpreadConstraints": _scheduling,
     "volumes": _volumes,
 }
-# By field, what looks at others beside it.
+# Checks of a field in combination with others.
 _TOGETHER: dict[str, _Together] = {
     "dnsPolicy": _own_nameservers,
     "hostNetwork": _host_network,

@@ -1,4 +1,4 @@
-"""The claim that an ephemeral volume is made of.
+"""The claim template of an ephemeral volume.
 
 Source: kubernetes pkg/apis/core/validation/validation.go, ValidatePersistentVolumeClaimTemplate.
 """
@@ -21,7 +21,7 @@ _SHORT = {"RWO": "ReadWriteOnce", "ROX": "ReadOnlyMany", "RWX": "ReadWriteMany",
 
 
 def check_claim_template(ephemeral: Json, path: Path) -> Iterator[Finding]:
-    """`volumeClaimTemplate` of an ephemeral volume, where it is there."""
+    """Check the `volumeClaimTemplate` of an ephemeral volume, if present."""
     template, place = ephemeral.get("volumeClaimTemplate"), (*path, "volumeClaimTemplate")
     if not isinstance(template, dict):
         return
@@ -69,7 +69,7 @@ def _storage(spec: Json, path: Path) -> Iterator[Finding]:
     try:
         positive = parse_quantity(str(amount)).nanos > 0
     except ValueError:
-        return  # The schema stage reports it.
+        return  # Reported by the schema stage.
     if not positive:
         place = (*path, "resources", "requests", "storage")
         yield Finding("OutOfRange", "error", f"storage cannot be {amount}", hint="request more than 0", path=place)

@@ -1,4 +1,4 @@
-"""Volumes: one source each, and what each kind of source needs.
+"""Volumes: exactly one source each, and the requirements of each kind of source.
 
 Source: kubernetes pkg/apis/core/validation/validation.go, ValidateVolumes and validateVolumeSource.
 """
@@ -39,7 +39,7 @@ def _size_limit(value: Any, path: Path) -> Iterable[Finding]:
     try:
         negative = parse_quantity(str(value)).nanos < 0
     except ValueError:
-        return ()  # The schema stage reports it.
+        return ()  # Reported by the schema stage.
     return (mistakes.out_of_range(path, value, 0),) if negative else ()
 
 
@@ -104,7 +104,7 @@ _SOURCES: dict[str, Check] = {
 
 
 def check_volumes(volumes: Any, path: Path) -> Iterator[Finding]:
-    """The volumes of a pod."""
+    """Check the volumes of a pod."""
     yield from duplicates(volumes, "name", path)
     for i, volume in enumerate(map(mapping, items(volumes))):
         name, place = volume.get("name"), (*path, i)
@@ -118,7 +118,7 @@ def check_volumes(volumes: Any, path: Path) -> Iterator[Finding]:
 def _source(volume: Json, path: Path) -> Iterator[Finding]:
     name = volume.get("name")
     sources = [field for field, value in volume.items() if field != "name" and value is not None]
-    # A volume that says nothing becomes an emptyDir.
+    # A volume without a source becomes an emptyDir.
     if len(sources) > 1:
         message = f"volume {name!r} has {len(sources)} sources: {', '.join(map(str, sources))}"
         yield Finding("TwoVolumeSources", "error", message, hint="keep one of them", path=path)

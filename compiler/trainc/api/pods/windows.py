@@ -1,4 +1,4 @@
-"""Options of security contexts that Windows reads.
+"""Windows options of security contexts.
 
 Source: kubernetes pkg/apis/core/validation/validation.go, validateWindowsSecurityContextOptions.
 """
@@ -25,7 +25,7 @@ _NOT_IN_USER = frozenset('"/\\:;|=,+*?<>@[]')
 
 
 def check_options(options: Json, path: Path) -> Iterator[Finding]:
-    """`windowsOptions` of a pod or a container."""
+    """Check the `windowsOptions` of a pod or a container."""
     options = mapping(options)
     yield from dns_subdomain(options.get("gmsaCredentialSpecName"), (*path, "gmsaCredentialSpecName"))
     spec, user = options.get("gmsaCredentialSpec"), options.get("runAsUserName")
@@ -49,7 +49,7 @@ def _is_user(value: str) -> bool:
 
 
 def check_host_process(spec: Json, path: Path) -> Iterator[Finding]:
-    """`hostProcess`, which all containers of a pod have or none, on the network of the host."""
+    """Check `hostProcess`: all containers of a pod or none, and only on the host network."""
     own = _host_process(spec)
     running: list[bool] = []
     for kind in ("initContainers", "containers"):

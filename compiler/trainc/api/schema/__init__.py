@@ -1,4 +1,4 @@
-"""The API schemas of each Trainer release: checking documents, filling in defaults, and JSON Schemas for editors."""
+"""The API schemas of each Trainer release: validation, defaults, and JSON Schemas for editors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from trainc.api.schema.editor_schema import json_schema
     from trainc.api.schema.known_fields import known_in
 
-# Where JobSet's CRD and Trainer's do not know the same fields of a pod: jobset_pods.py.
+# Releases in which JobSet's and Trainer's CRDs have different pod fields; see jobset_pods.py.
 DIFFERING = Span("2.2", "2.2")
 _RUNTIMES = ("TrainingRuntime", "ClusterTrainingRuntime")
 
@@ -25,12 +25,13 @@ __all__ = ["check", "json_schema", "known_in"]
 def check(
     document: Mapping[str, Any], kind: str, release: str, *, prune: bool = False
 ) -> tuple[dict[str, Any], list[Finding]]:
-    """`document` as the API server stores it and the Go types of `release` marshal it, and every problem with it.
+    """Validate `document`; return it as the API server stores it and Go marshals it, and all problems.
 
     `kind` is "TrainJob", "TrainingRuntime", "ClusterTrainingRuntime" or "JobSet" (of the JobSet minor that `release`
-    is built on). Defaults are filled in, nulls and the zero values that Go omits are gone, quantities are canonical.
-    Unknown fields are errors; with `prune` they are dropped, as the API server does, with a warning each. With errors
-    the returned document is only the input less nulls and pruned fields. The input is never changed.
+    uses). The result has defaults filled in, nulls and zero values that Go omits removed, and quantities in canonical
+    form. If there are errors, it is only the input without nulls and pruned fields. The input is never modified.
+
+    Unknown fields are errors. With `prune` they are dropped with a warning, like the API server does.
     """
     if kind == "JobSet" and release in DIFFERING:
         return _check_older_jobset(document, release, prune)
@@ -50,7 +51,7 @@ def _check(document: Mapping[str, Any], kind: str, release: str, prune: bool) ->
     try:
         return accept(document), []
     except Refused:
-        # Valid input must not pay for the import of jsonschema.
+        # Importing jsonschema is slow, and only needed for invalid input.
         from trainc.api.schema.explanation import explain
 
     findings, remaining = explain(document, kind, release, prune=prune)
@@ -58,7 +59,7 @@ def _check(document: Mapping[str, Any], kind: str, release: str, prune: bool) ->
 
 
 def __getattr__(name: str) -> Any:
-    # Only `trainc schema`, old fields and refused documents need these.
+    # Only needed for `trainc schema`, deprecated fields and rejected documents.
     if name == "json_schema":
         from trainc.api.schema.editor_schema import json_schema
 

@@ -1,8 +1,8 @@
-"""The fast path of the schema check: closures that validate and normalise a document in one walk, or refuse it.
+"""The fast path of validation: closures that validate and normalize a document in one pass, or reject it.
 
-A closure takes a value and returns it as the API server stores it and the release's Go types marshal it; None means
-that the field disappears. They are compiled when a document first uses a field, say nothing about what is wrong, and
-refuse exactly what explanation.py explains.
+A closure takes a value and returns it as the API server stores it and the Go types of the release marshal it; None
+means that the field is omitted. Closures are compiled when a document first uses a field. They do not report what is
+wrong, and must reject exactly what explanation.py explains.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from trainc.startup.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class _Site:
-    """A field that is being compiled: "group.Definition.field", and whether its zero value survives."""
+    """The field being compiled: "group.Definition.field", and whether its zero value is kept."""
 
     release: str
     key: str
@@ -33,12 +33,12 @@ class _Site:
 
 @cache
 def acceptor(release: str, name: str, form: Form = "marshalled") -> Accept:
-    """The check of the definition `name` ("core.Container")."""
+    """Return the check for the definition `name` ("core.Container")."""
     known = definition(release, name)
     complete = _completion(release, name, form != "read")
 
     required = known.required
-    fields: dict[str, Accept] = {}  # Filled as documents have them.
+    fields: dict[str, Accept] = {}  # Filled on first use.
 
     def accept(value: Any) -> dict[str, Any]:
         if not isinstance(value, dict):
@@ -62,7 +62,7 @@ def acceptor(release: str, name: str, form: Form = "marshalled") -> Accept:
 
 
 def _completion(release: str, name: str, marshalled: bool) -> Callable[[Json, dict[str, Any]], None] | None:
-    """What is left to do once a struct's fields are accepted: its defaults and its rules. None if there are none."""
+    """Return the step that adds defaults and checks rules after the fields, or None if there are none."""
     added = added_values(release, name, marshalled)
     rules = rules_of(release).get(name, ())
     if not added and not rules:
@@ -109,12 +109,12 @@ def _accept_shape(shape: Shape, site: _Site) -> Accept:
             return accept_map(inner, site.keeps_zero)
 
 
-# A value as the API server stores it and Go marshals it; None when the field disappears.
+# Returns a value as the API server stores it and Go marshals it, or None to omit the field. Raises Refused.
 Accept: TypeAlias = Callable[[Any], Any]
 
 
 def accept_list(accept_item: Accept, key: str, release: str, keeps_empty: bool) -> Accept:
-    """The check of the list at the field `key`, whose items are checked by `accept_item`."""
+    """Return the check for the list in the field `key`; `accept_item` checks its items."""
     bounds = limits(release)
     fewest, most = bounds.min_items.get(key, 0), bounds.max_items.get(key)
     has_duplicates = _duplicates(key)
@@ -143,7 +143,7 @@ def _duplicates(key: str) -> Callable[[list[Any]], bool] | None:
 
 
 def accept_map(accept_value: Accept, keeps_empty: bool) -> Accept:
-    """The check of an object with free keys, whose values are checked by `accept_value`."""
+    """Return the check for a mapping with arbitrary keys; `accept_value` checks its values."""
 
     def accept(value: Any) -> dict[str, Any] | None:
         if not isinstance(value, dict):
@@ -159,7 +159,7 @@ def accept_map(accept_value: Accept, keeps_empty: bool) -> Accept:
 
 
 def accept_sized(accept_struct: Accept, fewest: int) -> Accept:
-    """`accept_struct`, and at least `fewest` fields that are not null."""
+    """Extend `accept_struct` to require at least `fewest` non-null fields."""
 
     def accept(value: Any) -> Any:
         if isinstance(value, dict) and sum(item is not None for item in value.values()) < fewest:
@@ -170,12 +170,12 @@ def accept_sized(accept_struct: Accept, fewest: int) -> Accept:
 
 
 def omit_if_empty(accept_struct: Accept) -> Accept:
-    """`accept_struct`, with None instead of an empty result."""
+    """Change `accept_struct` to return None instead of an empty result."""
     return lambda value: accept_struct(value) or None
 
 
 def accept_scalar(kind: ScalarType, key: str, release: str, keeps_zero: bool) -> Accept:
-    """The check of a leaf of type `kind` at the field `key`; without `keeps_zero` a zero value becomes None."""
+    """Return the check for a scalar in the field `key`; without `keeps_zero` a zero value becomes None."""
     match kind:
         case "string":
             return _string(key, release, keeps_zero)

@@ -1,4 +1,4 @@
-"""What to write instead of a refused value, as text to paste: amounts, seconds, commands, variables, names."""
+"""Suggests what to write instead of a rejected value: amounts, seconds, commands, variables, names."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _DURATION = pattern(r"\s*(?P<number>\d+)\s*(?P<unit>s|sec|m|min|h|hr|hours?|d|da
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _VARIABLE = pattern(r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)=(?P<value>.*)")
 _SHELL = pattern(r"[|&;<>$`\n]")
-VARIABLE = "write {name: "  # What the help for a variable begins with.
+VARIABLE = "write {name: "  # The start of each suggestion for a variable.
 _NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_LONGEST = 80  # Characters of a user's own text that a hint repeats.
+_LONGEST = 80  # Maximum number of characters of the user's text to repeat in a hint.
 
 
 def is_template(text: str) -> bool:
-    """Whether a value still holds the placeholder of a template language: `{{ x }}`, `{% if %}` or `${X}`."""
+    """Return whether a value contains an unrendered placeholder: `{{ x }}`, `{% if %}` or `${X}`."""
     return _TEMPLATE.search(text) is not None
 
 
 def suggest_amount(resource: str, text: str) -> str:
-    """What to write for a quantity of `resource` that Kubernetes cannot read."""
+    """Suggest a quantity of `resource` instead of text that Kubernetes cannot parse."""
     if is_template(text):
         return TEMPLATE_HINT
     if "/" in resource:
@@ -46,13 +46,13 @@ def suggest_amount(resource: str, text: str) -> str:
 
 
 def suggest_seconds(text: str) -> str:
-    """The whole number of seconds that a duration such as `24h` means; empty where it means none."""
+    """Convert a duration such as `24h` to seconds; empty if it is not a duration."""
     found = _DURATION.fullmatch(text)
     return f"write {int(found['number']) * _SECONDS[found['unit'][0]]}: it is a number of seconds" if found else ""
 
 
 def suggest_name(text: str, *, letter_first: bool) -> str:
-    """A name that is allowed and looks like the refused one; empty where nothing of it can stay."""
+    """Suggest a valid name similar to the rejected one; empty if none of its characters are usable."""
     kept = "".join(c if c.isascii() and c.isalnum() else "-" for c in text.lower())
     name = "-".join(part for part in kept.split("-") if part)
     if letter_first and name[:1].isdigit():
@@ -63,7 +63,7 @@ def suggest_name(text: str, *, letter_first: bool) -> str:
 
 
 def suggest_list(path: Path, value: Any) -> str:
-    """The list that somebody meant who wrote one text or one mapping where `path` takes a list."""
+    """Suggest a list instead of the single string or mapping at `path`."""
     field = path[-1]
     if field == "env" and isinstance(value, dict):
         return f"write a list: env: [{', '.join(_variable(str(k), v) for k, v in value.items())}]"
@@ -73,7 +73,7 @@ def suggest_list(path: Path, value: Any) -> str:
 
 
 def suggest_mapping(path: Path, value: Any) -> str:
-    """The mapping that somebody meant who wrote something else at `path`."""
+    """Suggest a mapping instead of another value at `path`."""
     if path[-1:] == ("runtimeRef",) and isinstance(value, str):
         return f"write its name one level down: runtimeRef: {{name: {_text(value)}}}"
     if isinstance(value, list):
@@ -89,12 +89,12 @@ def suggest_mapping(path: Path, value: Any) -> str:
 
 
 def suggest_variable(item: Mapping[str, Any]) -> str:
-    """The item of `env` that somebody meant who wrote `- NAME: value`."""
+    """Suggest an item of `env` instead of `- NAME: value`."""
     return f"write {', '.join(_variable(str(name), value) for name, value in item.items())}"
 
 
 def suggest_text(value: Any) -> str:
-    """The text that somebody meant who wrote a mapping: `bash -c: echo` reads as one."""
+    """Suggest a string instead of a mapping, since YAML reads `bash -c: echo` as one."""
     if isinstance(value, dict) and len(value) == 1:
         ((key, inner),) = value.items()
         if isinstance(inner, str | int | float):
@@ -110,7 +110,7 @@ def _variable(name: str, value: Any) -> str:
 
 
 def _words(text: str, *, shell: bool) -> str:
-    """A command line as a list; through a shell where it needs one."""
+    """Format a command line as a list; with a shell if it needs one."""
     if len(text) > _LONGEST:
         return "[python, train.py]" if shell else '["--epochs", "3"]'
     if shell and _SHELL.search(text):

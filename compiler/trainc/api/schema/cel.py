@@ -1,8 +1,8 @@
-"""Rules that look at more than one value: the CEL rules of the CRDs, as functions of one struct.
+"""Rules for several values: the CEL rules of the CRDs, as functions of one struct.
 
-A rule gets a struct as written, its fields known to be of the right type but possibly null, and yields findings whose
-paths start inside that struct. Source: x-kubernetes-validations in the CRDs of kubeflow/trainer and jobset. Rules on
-one value that a bound or an enum can express are in constraints.py; rules on updates are not the compiler's concern.
+A rule is called with a struct as written. Its fields have the right types, but can be null. It yields findings with
+paths relative to that struct. Source: x-kubernetes-validations in the CRDs of kubeflow/trainer and jobset. Rules for a
+single value that can be expressed as bounds or enums are in constraints.py. Rules for updates are out of scope.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MAIN_CONTAINER = "node"
 
 
 def one_framework(fields: Collection[str]) -> Rule:
-    """At most one framework per runtime: of these fields of an MLPolicy, one may be there."""
+    """Return the rule that at most one of these fields of an MLPolicy is set: a runtime has one framework."""
 
     def rule(policy: Struct) -> Iterator[Finding]:
         configured = [name for name in fields if policy.get(name) is not None]
@@ -42,7 +42,7 @@ def one_framework(fields: Collection[str]) -> Rule:
 
 
 def elastic_without_num_nodes(policy: Struct) -> Iterator[Finding]:
-    """An elastic job has a range of sizes, so a fixed one contradicts it (2.0 and 2.1)."""
+    """Reject numNodes for an elastic job, which has a range of sizes (2.0 and 2.1)."""
     torch = policy.get("torch")
     if policy.get("numNodes") is not None and torch is not None and torch.get("elasticPolicy") is not None:
         message = "numNodes cannot be used together with torch.elasticPolicy"
@@ -51,7 +51,7 @@ def elastic_without_num_nodes(policy: Struct) -> Iterator[Finding]:
 
 
 def torch_processes(torch: Struct) -> Iterator[Finding]:
-    """`numProcPerNode` is a positive number or one of three words (2.0 and 2.1)."""
+    """Check that `numProcPerNode` is a positive number or one of three words (2.0 and 2.1)."""
     processes = torch.get("numProcPerNode")
     if processes is None or processes in _NPROC_WORDS or (not isinstance(processes, str) and processes > 0):
         return
@@ -61,7 +61,7 @@ def torch_processes(torch: Struct) -> Iterator[Finding]:
 
 
 def storage_uri(initializer: Struct) -> Iterator[Finding]:
-    """`storageUri` is empty or a URI (2.3)."""
+    """Check that `storageUri` is empty or a URI (2.3)."""
     uri = initializer.get("storageUri")
     if uri and not _URI.match(uri):
         hint = f"add a scheme: write hf://{uri[:80]} for Hugging Face, or s3://bucket/path"
@@ -69,7 +69,7 @@ def storage_uri(initializer: Struct) -> Iterator[Finding]:
 
 
 def injection_targets(target: Struct) -> Iterator[Finding]:
-    """The main container always gets the environment, so it is no target (2.3)."""
+    """Reject the main container as an injection target, since it always gets the environment (2.3)."""
     for index, name in enumerate(target.get("containerNames") or ()):
         if name == _MAIN_CONTAINER:
             message = "container node always gets the PET_ variables and cannot be listed"
@@ -78,7 +78,7 @@ def injection_targets(target: Struct) -> Iterator[Finding]:
 
 
 def in_order_without_depends_on(holder: Struct) -> Iterator[Finding]:
-    """JobSet's two ways to order jobs exclude each other."""
+    """Reject the combination of JobSet's two ways to order jobs."""
     spec = holder.get("spec") or {}
     order = (spec.get("startupPolicy") or {}).get("startupPolicyOrder")
     depends = [i for i, job in enumerate(spec.get("replicatedJobs") or ()) if job.get("dependsOn") is not None]
@@ -90,10 +90,9 @@ def in_order_without_depends_on(holder: Struct) -> Iterator[Finding]:
 
 
 def volume_claim_namespace(policy: Struct) -> Iterator[Finding]:
-    """A volume claim template lives in the JobSet's namespace and names none (2.2).
+    """Reject namespaces in volume claim templates, which are always in the JobSet's namespace (2.2).
 
-    The CRD's rule reads `templates` and the metadata of each without asking whether they are there, so a policy
-    that lacks them is refused too.
+    The CRD's rule fails if `templates` or the metadata of one is missing, so such policies are rejected too.
     """
     if policy.get("templates") is None:
         message = "a volume claim policy needs its list of templates"
@@ -111,13 +110,13 @@ def volume_claim_namespace(policy: Struct) -> Iterator[Finding]:
 
 
 def sources_of_jobset_volumes(jobset: Struct) -> Iterator[Finding]:
-    """A projected volume has sources: JobSet's webhook encodes the object anew and writes null for missing ones."""
+    """Require sources in projected volumes: JobSet's webhook re-encodes the object, with null for missing ones."""
     for index, job in enumerate((jobset.get("spec") or {}).get("replicatedJobs") or ()):
         yield from _sources(job, ("spec", "replicatedJobs", index))
 
 
 def sources_of_patched_volumes(trainjob: Struct) -> Iterator[Finding]:
-    """So does Trainer's (2.2), which adds the time to patches, and only where one has none."""
+    """Like `sources_of_jobset_volumes`, for Trainer's webhook (2.2), which only re-encodes to add `time` to patches."""
     patches = (trainjob.get("spec") or {}).get("runtimePatches") or ()
     if all(patch.get("time") is not None for patch in patches):
         return

@@ -1,7 +1,7 @@
-"""Bounds, lengths, sizes and allowed values that the CRDs of Trainer and JobSet declare.
+"""Bounds, lengths, sizes and allowed values in the CRDs of Trainer and JobSet.
 
-Keys are "group.Definition.field"; "[]" after it means each item of the list. Source: the CRDs of kubeflow/trainer and
-kubernetes-sigs/jobset at the tags that PORT.yaml pins. Rules that look at more than one value are in cel.py.
+Keys are "group.Definition.field"; a "[]" suffix refers to the items of the list. Source: the CRDs of kubeflow/trainer
+and kubernetes-sigs/jobset at the tags that PORT.yaml pins. Rules for several values are in cel.py.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from trainc.api.schema.cel import ML_POLICY, RULES, Rule, one_framework
 from trainc.api.schema.shapes import API_VERSIONS, ROOTS, Struct, definition
 from trainc.startup.records import dataclass
 
-# Integers are int32 but for these: int64 in the CRD, or a Go `int`, which has no format there.
+# All other integers are int32. These are int64 in the CRD, or a Go `int`, which has no format there.
 INT64 = frozenset(
     {
         "batch.JobSpec.activeDeadlineSeconds",
@@ -172,7 +172,7 @@ MIN_PROPERTIES = Since[int](
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one release demands of single values, by "group.Definition.field"."""
+    """The constraints of a release on single values, by "group.Definition.field"."""
 
     minimum: dict[str, int]
     enum: dict[str, tuple[str, ...]]
@@ -185,7 +185,7 @@ class Limits:
 
 @cache
 def limits(release: str) -> Limits:
-    """The tables above as they hold in `release`."""
+    """Return the tables above for `release`."""
     return Limits(
         MINIMUM.at(release),
         ENUM.at(release),
@@ -198,14 +198,17 @@ def limits(release: str) -> Limits:
 
 
 def integer_bounds(key: str, release: str) -> tuple[int, int]:
-    """The smallest and the largest integer that the field `key` takes."""
+    """Return the smallest and the largest allowed value of the integer field `key`."""
     bits = 63 if key in INT64 else 31
     return limits(release).minimum.get(key, -(1 << bits)), (1 << bits) - 1
 
 
 @cache
 def rules_of(release: str) -> dict[str, tuple[Rule, ...]]:
-    """The rules of `release` by definition. Every struct in an MLPolicy is a framework's, and they exclude each other."""
+    """Return the rules of `release` by definition.
+
+    Each struct in an MLPolicy belongs to a framework, and they are mutually exclusive.
+    """
     rules = RULES.at(release)
     fields = definition(release, ML_POLICY).fields
     frameworks = frozenset(field for field, shape in fields.items() if isinstance(shape, Struct))

@@ -1,8 +1,8 @@
-"""What a release fills in where a document is silent, and which zero values its Go types write.
+"""The defaults of a release, and the zero values that its Go types write.
 
-Defaults are those that the CRDs of Trainer and JobSet declare; one takes effect only where its parent object is
-present. Source: manifests/base/crds of kubeflow/trainer and config/components/crd/bases of kubernetes-sigs/jobset,
-at the tags that PORT.yaml pins.
+The CRDs of Trainer and JobSet declare the defaults; a default only applies if its parent object is present. Source:
+manifests/base/crds of kubeflow/trainer and config/components/crd/bases of kubernetes-sigs/jobset, at the tags that
+PORT.yaml pins.
 """
 
 from __future__ import annotations
@@ -63,13 +63,12 @@ DEFAULTS = Since[Default](
 )
 
 
-# What survives Go: which fields keep a zero value ("", 0, false) when a release's types marshal the object.
-#
-# Runtime templates, overrides and JobSets pass through Go types, whose `omitempty` drops the zero value of every
-# optional field that is no pointer, and every empty list and map. The fields below are pointers. `spec.trainer` and
-# `spec.initializer` of a TrainJob are only read, never marshalled, so there `args: []` and `image: ""` still say
-# something. Source: k8s.io/api core/v1, batch/v1 and autoscaling/v2, jobset v1alpha2, trainer v1alpha1, volcano
-# scheduling v1beta1 Go types at the versions each release pins; pointers do not differ between them.
+# Fields that keep a zero value ("", 0, false) when a release's Go types marshal the object. Runtime templates,
+# overrides and JobSets pass through Go types, where `omitempty` drops empty lists and maps and the zero value of every
+# optional non-pointer field. The fields below are pointers. `spec.trainer` and `spec.initializer` of a TrainJob are
+# only read and never marshaled, so there `args: []` and `image: ""` have a meaning. Source: k8s.io/api core/v1,
+# batch/v1 and autoscaling/v2, jobset v1alpha2, trainer v1alpha1, volcano scheduling v1beta1 Go types at the versions
+# that each release pins; all of them have the same pointers.
 
 
 _POINTERS: dict[str, str] = {
@@ -145,32 +144,32 @@ _POINTERS: dict[str, str] = {
 
 KEEPS_ZERO = frozenset(f"{definition}.{field}" for definition, fields in _POINTERS.items() for field in fields.split())
 
-# Structs that are no pointers: Go writes them even when empty, the API ignores them then, and so they are left out.
+# Non-pointer structs: Go writes them even if they are empty, but the API ignores them, so they are omitted.
 EMPTY_STRUCT_DROPPED = frozenset({"metadata", "resources", "status"})
 
-# Whose zero values go: nobody's where a value is only read; Go's types keep those of pointers and of required fields;
-# Go's apply configurations, which a runtime's template passes through, leave out empty lists even then.
+# Which zero values are dropped. "read": none. "marshalled": all except in pointers and required fields. "applied": also
+# empty lists in required fields, as by Go's apply configurations, which runtime templates pass through.
 Form: TypeAlias = Literal["read", "marshalled", "applied"]
 
-# Required by the CRDs, and still left out by Go where they are empty.
+# Required by the CRDs, but omitted by Go if they are empty.
 OMITTED_THOUGH_REQUIRED = frozenset(
     {"core.ContainerRestartRule.action", "core.ContainerRestartRuleOnExitCodes.operator"}
 )
 
-# Fields that no Go type leaves out, with what it writes for a missing one.
-EMPTY = object()  # a struct without fields, made anew for each document
+# Fields that Go types always write, with the value that they write for a missing one.
+EMPTY = object()  # a struct without fields, created for each document
 ALWAYS_WRITTEN: dict[str, object] = {
     "batch.PodFailurePolicyOnPodConditionsPattern.status": "",  # Required until 2.1.
     "core.PersistentVolumeClaim.spec": EMPTY,
     "core.ResourceFieldSelector.divisor": "0",
 }
 
-# TrainJob fields that the controller reads and never marshals: nothing inside them is dropped.
+# TrainJob fields that the controller reads but never marshals, so nothing inside them is dropped.
 NEVER_MARSHALLED = frozenset({"trainer.TrainJobSpec.trainer", "trainer.TrainJobSpec.initializer"})
 
 
 def keeps_zero(key: str, form: Form, *, required: bool, is_list: bool) -> bool:
-    """Whether the zero value of the field `key` ("group.Definition.field") is written."""
+    """Return whether the zero value of the field `key` ("group.Definition.field") is written."""
     if form == "read":
         return True
     omitted = key in OMITTED_THOUGH_REQUIRED or (form == "applied" and is_list)
@@ -179,7 +178,7 @@ def keeps_zero(key: str, form: Form, *, required: bool, is_list: bool) -> bool:
 
 @cache
 def defaults_of(release: str) -> dict[str, dict[str, Default]]:
-    """The defaults of `release` by definition and field."""
+    """Return the defaults of `release` by definition and field."""
     grouped: dict[str, dict[str, Default]] = {}
     for key, value in DEFAULTS.at(release).items():
         name, _, field = key.rpartition(".")
@@ -188,7 +187,7 @@ def defaults_of(release: str) -> dict[str, dict[str, Default]]:
 
 
 def added_values(release: str, name: str, marshalled: bool) -> tuple[tuple[str, Default | object], ...]:
-    """What a struct gets where the document is silent: CRD defaults, less the zero values that Go drops again."""
+    """Return the fields that are added to a struct: CRD defaults, except for zero values that Go drops again."""
     known = definition(release, name).fields
     defaults = {field: value for field, value in defaults_of(release).get(name, {}).items() if field in known}
     if not marshalled:

@@ -1,4 +1,4 @@
-"""What the fields of Trainer's own types mean, one line each, for editors."""
+"""One-line descriptions of the fields of Trainer's own types, for editors."""
 
 from __future__ import annotations
 

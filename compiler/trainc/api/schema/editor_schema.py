@@ -1,4 +1,4 @@
-"""JSON Schemas (draft 2020-12), derived from the same data as the fast check: for editors, and to explain failures."""
+"""JSON Schemas (draft 2020-12) for editors and to explain errors, derived from the same data as the fast path."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Schema = dict[str, Any]
 
 @cache
 def json_schema(kind: str, release: str) -> Schema:
-    """The JSON Schema of `kind` in `release`. What spans several values (list keys, CEL) is not in it."""
+    """Return the JSON Schema of `kind` in `release`, without constraints on several values (list keys, CEL)."""
     root = ROOTS[kind]
     definitions: dict[str, Schema] = {}
     wanted = [root]

@@ -1,4 +1,4 @@
-"""The failure path of the schema check: every problem of a refused document, with its place and a way out."""
+"""The slow path of validation: all problems of a rejected document, with positions and hints."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from trainc.api.schema.walking import Node, nodes, well_typed, without_nulls, wi
 from trainc.diagnostics import Finding, Path, Severity
 from trainc.startup.records import replace
 
-# A missing field that only shows what this finding says already.
+# A finding that implies a missing field, which is then not reported separately.
 _EXPLAINS_MISSING_TEMPLATE = "PodSpecInsteadOfJobSpec"
 
 
 def explain(
     document: Mapping[str, Any], kind: str, release: str, *, prune: bool
 ) -> tuple[list[Finding], dict[str, Any]]:
-    """Every problem of `document`, and the document less its nulls and, with `prune`, its unknown fields."""
+    """Return all problems, and the document without nulls and, with `prune`, without unknown fields."""
     shape = Struct(ROOTS[kind])
     severity: Severity = "warning" if prune else "error"
     findings = list(unknown_fields(Node(dict(document), shape, (), kind), release, severity))
@@ -46,13 +46,17 @@ def explain(
 
 
 def _is_consequence(missing: Finding, siblings: Mapping[Path, Sequence[Finding]]) -> bool:
-    """Whether a missing `template` is only the other face of a PodSpec in its place, a field is there and empty, or `- NAME: value` is a variable."""
+    """Return whether a missing field is only a consequence of another finding.
+
+    That is: a PodSpec instead of a `template`, a field next to its empty parent, or a variable written as `- NAME:
+    value`.
+    """
     return missing.code == "MissingRequired" and any(
         finding.code == _EXPLAINS_MISSING_TEMPLATE
         or finding.hint == indent_hint(finding.path, missing.path)
         or (missing.path[-1] == "name" and finding.hint.startswith(advice.VARIABLE))
         for finding in siblings.get(missing.path[:-1], ())
-        if finding.severity == "error"  # Where the field is dropped, what is missing is the only error.
+        if finding.severity == "error"  # With `prune` this is a warning, so keep the error.
     )
 
 
@@ -61,7 +65,7 @@ def _has_wrong_parent(path: Path, wrong: set[Path]) -> bool:
 
 
 def _value_findings(node: Node, release: str) -> Iterator[Finding]:
-    """What a single value or list can have wrong and jsonschema does not say."""
+    """Report problems of a single value or list that jsonschema does not cover."""
     match node.shape, node.value:
         case Scalar("quantity"), _:
             yield from _quantity(node.value, node.path)
@@ -85,7 +89,7 @@ def _quantity(value: Any, path: Path) -> Iterator[Finding]:
     try:
         canonical(text_or_integer(value))
     except Refused:
-        return  # jsonschema says that the type is wrong
+        return  # jsonschema reports the wrong type
     except ValueError as error:
         yield Finding(
             "InvalidQuantity", "error", str(error), hint=advice.suggest_amount(str(path[-1]), str(value)), path=path
@@ -114,7 +118,7 @@ def _duplicates(node: Node, item: object, release: str) -> Iterator[Finding]:
 
 
 def _identity(value: Any, names: tuple[str, ...] | None, defaults: Mapping[str, object]) -> tuple[object, ...] | None:
-    """What makes a list item unique; None where it cannot be told."""
+    """Return what identifies a list item, or None if that is unknown."""
     if names is None:
         parts: tuple[object, ...] = (value,)
     elif isinstance(value, dict):

@@ -1,8 +1,8 @@
-"""Where the pods of Trainer's CRDs and of JobSet's differ: in 2.2, whose Trainer follows a newer Kubernetes than its JobSet.
+"""Differences between the pods of Trainer's and JobSet's CRDs in 2.2, where Trainer uses a newer Kubernetes.
 
-Trainer 2.2.1 knows `schedulingGroup` of a pod, and JobSet 0.11.1 in its place `workloadRef`. The definitions are
-Trainer's, so a JobSet is brought into their form before it is checked, and what only JobSet knows comes back afterwards.
-Source: the CRDs of both at the tags that PORT.yaml pins, compared field by field.
+Pods in Trainer 2.2.1 have `schedulingGroup`, and in JobSet 0.11.1 `workloadRef` instead. The definitions are Trainer's,
+so JobSets are converted to that form before validation, and JobSet's own field is restored afterwards. Source: the CRDs
+of both at the tags that PORT.yaml pins, compared field by field.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _TRAINERS = "schedulingGroup"
 _JOBSETS = "workloadRef"
 _POD: Path = ("template", "spec", "template", "spec")
 
-# What each replicated job, by its index, says in the field that only JobSet knows.
+# The value of JobSet's own field by the index of the replicated job.
 References: TypeAlias = dict[int, Any]
 
 
 def in_trainers_form(jobset: Mapping[str, Any], *, prune: bool) -> tuple[dict[str, Any], References, list[Finding]]:
-    """The JobSet without JobSet's own field, the values of that, and a finding for each field that JobSet lacks.
+    """Return the JobSet without its own field, the values of that, and a finding for each field that JobSet lacks.
 
-    With `prune` such a field is dropped with a warning, else it is an error.
+    With `prune` these fields are dropped with a warning; otherwise they are errors.
     """
     references: References = {}
     findings: list[Finding] = []
@@ -44,7 +44,7 @@ def in_trainers_form(jobset: Mapping[str, Any], *, prune: bool) -> tuple[dict[st
 
 
 def with_references(jobset: dict[str, Any], references: References) -> dict[str, Any]:
-    """The JobSet with JobSet's own field put back; the tree below it is not checked."""
+    """Restore JobSet's own field; its contents are not validated."""
     if not references:
         return jobset
     jobs = [

@@ -1,4 +1,4 @@
-"""Which releases know a field: the data behind "since 2.3" and "removed in 2.2", and behind honouring old fields."""
+"""Which releases have a field: for hints like "since 2.3", and to honor fields of older releases."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from trainc.api.releases import RELEASES
 from trainc.api.schema.shapes import ROOTS, ListOf, MapOf, Shape, Struct, definition
 from trainc.diagnostics import Path
 
-# What took the place of a field that a later release dropped, relative to the struct that held it.
+# Replacements of fields that a later release removed, relative to the struct that contained them.
 REPLACEMENTS = {
     "trainer.TrainJobSpec.labels": "runtimePatches[].trainingRuntimeSpec.template.metadata.labels",
     "trainer.TrainJobSpec.annotations": "runtimePatches[].trainingRuntimeSpec.template.metadata.annotations",
@@ -18,7 +18,7 @@ REPLACEMENTS = {
 
 
 def known_in(kind: str, path: Path, release: str) -> bool:
-    """Whether `release` has a field at `path` ("spec", "trainer", "env", 0, "name") of `kind`."""
+    """Return whether `release` has a field at `path` ("spec", "trainer", "env", 0, "name") of `kind`."""
     shape: Shape = Struct(ROOTS[kind])
     for step in path:
         match shape:
@@ -34,7 +34,7 @@ def known_in(kind: str, path: Path, release: str) -> bool:
 
 
 def releases_with(definition_name: str, field: str) -> tuple[str, ...]:
-    """The releases whose `definition_name` has `field`, oldest first."""
+    """Return the releases in which `definition_name` has `field`, oldest first."""
     return tuple(release for release in RELEASES if _has(release, definition_name, field))
 
 
@@ -46,7 +46,7 @@ def _has(release: str, definition_name: str, field: str) -> bool:
 
 
 def release_hint(definition_name: str, field: str, release: str) -> str:
-    """Why `release` does not know a field that another release does; empty if none does."""
+    """Return a hint about a field that only other releases have; empty if none does."""
     known = releases_with(definition_name, field)
     if not known:
         return ""

@@ -1,7 +1,7 @@
-"""What a Kubernetes minor makes of a JobSet's pods and claims: fields that it does not know, and those it has deprecated.
+"""Fields of a JobSet's pods and claims that a Kubernetes minor lacks or deprecates.
 
-JobSet's CRD has the fields of the Kubernetes that JobSet was built for. An older API server takes the JobSet, and drops
-what it does not know from the Jobs and claims that are made of it.
+JobSet's CRD has the fields of the Kubernetes version that it was built for. An older API server accepts the JobSet, but
+drops unknown fields from the Jobs and claims created from it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from trainc.api.schema.walking import Node, nodes
 from trainc.diagnostics import Finding, Path
 
 _ROOT = "jobset.JobSet"
-# What to write instead; a volume of a kind that is not named here takes a claim.
+# Replacements for deprecated fields; the default for other volume types is a claim.
 _INSTEAD = {
     "core.PodSpec.serviceAccount": "use serviceAccountName",
     "core.LifecycleHandler.tcpSocket": "use exec, httpGet or sleep: a handler never opens a socket",
@@ -26,7 +26,7 @@ _CLAIM = "use a persistentVolumeClaim whose storage class has a CSI driver for i
 
 
 def kubernetes_findings(jobset: Json, minor: str, release: str) -> Iterator[Finding]:
-    """Fields of a JobSet that `minor` lacks, or has deprecated, with paths inside the JobSet."""
+    """Report fields that `minor` lacks or deprecates, with paths relative to the JobSet."""
     dropped: Path = ("", "")
     for node in nodes(Node(jobset, Struct(_ROOT), (), _ROOT), release):
         if node.path[: len(dropped)] == dropped:

@@ -1,4 +1,4 @@
-"""Where a field belongs that a TrainJob does not have and its pods, Jobs or runtime do, with text to paste."""
+"""Suggests where a field belongs that a TrainJob lacks, but its pods, Jobs or runtime have."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from trainc.api.schema.shapes import definition
 
 _OWNERS = ("trainer.TrainJob", "trainer.TrainJobSpec", "trainer.Trainer")
 _POD = "template.spec.replicatedJobs[].template.spec.template.spec"
-# Structs of a runtime, and where they are in its spec.
+# Structs of a runtime, and their location in its spec.
 _IN_RUNTIME = (
     ("trainer.TrainingRuntimeSpec", ""),
     ("core.PodSpec", f"{_POD}."),
@@ -17,7 +17,7 @@ _IN_RUNTIME = (
     ("batch.JobSpec", "template.spec.replicatedJobs[].template.spec."),
     ("jobset.JobSetSpec", "template.spec."),
 )
-# The structs by which a TrainJob changes pods and containers, and the text around a pod's fields, newest release first.
+# Structs through which a TrainJob patches pods and containers, and the YAML around a pod field, newest release first.
 _PATCHES = (
     (
         "trainer.PodSpecPatch",
@@ -38,11 +38,11 @@ _PATCHES = (
         "podSpecOverrides: [{{targetJobs: [{{name: node}}], {inner}}}]",
     ),
 )
-_LONGEST = 120  # Characters of a user's own text that a hint repeats.
+_LONGEST = 120  # Maximum number of characters of the user's text to repeat in a hint.
 
 
 def placement_hint(owner: str, field: str, value: Any, release: str) -> str:
-    """The help for `field`, which `owner`, a part of a TrainJob, does not have; empty where nothing else has it."""
+    """Return a hint for a field that `owner`, a part of a TrainJob, lacks; empty if it exists nowhere else."""
     if owner not in _OWNERS:
         return ""
     for pod, container, text in _PATCHES:
@@ -75,7 +75,7 @@ def _has(release: str, struct: str, field: str) -> bool:
 
 
 def _flow(value: Any) -> str:
-    """A value as YAML on one line; `...` where it is long or has no text as JSON."""
+    """Format a value as YAML on one line, or `...` if it is long or cannot be written as JSON."""
     if value is None:
         return "..."
     try:

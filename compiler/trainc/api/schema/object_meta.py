@@ -1,6 +1,6 @@
-"""Rules on the metadata of a whole object: the API server's own for every kind, and Trainer's for TrainJob names.
+"""Rules for object metadata: those of the API server for every kind, and Trainer's for TrainJob names.
 
-Metadata inside templates is not checked by anybody until Jobs are created from it, so it is not checked here.
+Metadata in templates is only validated when Jobs are created from it, so it is not checked here.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _LOWERCASE = "lowercase letters, digits and '-', starting and ending with a lett
 
 
 def trainjob_metadata(trainjob: Json) -> Iterator[Finding]:
-    """A TrainJob's name becomes part of host names, so it is an RFC 1035 label; the rest as for every object.
+    """Check the metadata of a TrainJob, whose name must be an RFC 1035 label because host names contain it.
 
-    The rule is the webhook's in 2.0 and CEL on the CRD from 2.1 on; both refuse the same names.
+    The webhook enforces this in 2.0, and CEL in the CRD since 2.1; both reject the same names.
     """
     metadata = trainjob.get("metadata") or {}
     generated = metadata.get("generateName")
@@ -58,7 +58,7 @@ def trainjob_metadata(trainjob: Json) -> Iterator[Finding]:
 
 
 def object_metadata(document: Json) -> Iterator[Finding]:
-    """A runtime's metadata."""
+    """Check the metadata of a runtime."""
     metadata = document.get("metadata") or {}
     yield from _required_name(metadata, "add a name under metadata, such as name: my-runtime: TrainJobs refer to it")
     yield from _subdomain_name(metadata)
@@ -66,7 +66,7 @@ def object_metadata(document: Json) -> Iterator[Finding]:
 
 
 def jobset_metadata(jobset: Json) -> Iterator[Finding]:
-    """A JobSet's metadata; the API server completes `generateName`."""
+    """Check the metadata of a JobSet, where the API server supports `generateName`."""
     metadata = jobset.get("metadata") or {}
     if not metadata.get("generateName"):
         yield from _required_name(metadata, "add metadata.name or metadata.generateName")
@@ -75,7 +75,7 @@ def jobset_metadata(jobset: Json) -> Iterator[Finding]:
 
 
 def _renamed(name: str, rule: str, *, letter_first: bool) -> str:
-    """The rule that a name breaks, after a name that keeps it; a template has to be rendered instead."""
+    """Return a hint with a valid name and the rule; for a template, a hint to render it."""
     from trainc.api.schema import advice
 
     if advice.is_template(name):
@@ -129,7 +129,7 @@ def _object_meta(metadata: Json) -> Iterator[Finding]:
         yield Finding("TooLong", "error", message, hint="move data to a ConfigMap", path=("metadata", "annotations"))
 
 
-@lru_cache(maxsize=4096)  # The same few stand in all documents.
+@lru_cache(maxsize=4096)  # Documents have few distinct keys.
 def _is_key(key: str) -> bool:
     prefix, slash, name = key.rpartition("/")
     prefix_fits = len(prefix) <= SUBDOMAIN_LIMIT and is_dns1123_subdomain(prefix) if slash else True

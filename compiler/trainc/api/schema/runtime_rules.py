@@ -1,4 +1,4 @@
-"""What Trainer's runtime webhooks demand of the jobs that carry an ancestor label.
+"""Rules of Trainer's runtime webhooks for jobs with an ancestor label.
 
 Source: kubeflow/trainer pkg/webhooks/trainingruntime_webhook.go and clustertrainingruntime_webhook.go.
 """
@@ -12,20 +12,20 @@ from trainc.api.names import ANCESTOR_LABEL, DATASET_INITIALIZER, LAUNCHER, MODE
 from trainc.api.releases import Since
 from trainc.diagnostics import Finding, Path
 
-# The container that a job of each ancestor step must have.
+# The required container in jobs of each ancestor step.
 REQUIRED_CONTAINER = Since[str](
     {
         "2.1": {TRAINER: NODE, DATASET_INITIALIZER: DATASET_INITIALIZER, MODEL_INITIALIZER: MODEL_INITIALIZER},
     }
 )
-# Jobs that must have one replica whatever their label says.
+# Jobs that must have one replica regardless of their label.
 ONE_REPLICA = Since[bool](
     {
         "2.0": {LAUNCHER: True},
         "2.1": {LAUNCHER: False},
     }
 )
-# Labels that exempt a runtime from the webhook, with the value that does.
+# Labels, with their values, that exempt a runtime from the webhook.
 EXEMPT = Since[str](
     {
         "2.3": {"trainer.kubeflow.org/webhook-validation": "disabled"},
@@ -36,9 +36,9 @@ _STEPS = (TRAINER, DATASET_INITIALIZER, MODEL_INITIALIZER)
 
 
 def runtime_rules(document: Json, release: str) -> list[Finding]:
-    """Every reason why the webhook of `release` would refuse a runtime whose schema is in order.
+    """Return all reasons why the webhook of `release` would reject a runtime with a valid schema.
 
-    A label that exempts a runtime from the webhook (since 2.3, on all shipped runtimes) silences it here too.
+    Runtimes with a label that exempts them from the webhook (since 2.3, all shipped runtimes) have none.
     """
     labels = document["metadata"].get("labels") or {}
     if any(labels.get(label) == value for label, value in EXEMPT.at(release).items()):

@@ -1,4 +1,4 @@
-"""Leaf values as JSON has them: what counts as a string, an integer and a time."""
+"""Scalars as in JSON: strings, integers and times."""
 
 from __future__ import annotations
 
@@ -12,18 +12,21 @@ _LONGEST_SHOWN = 80
 
 
 class Refused(Exception):
-    """A value does not fit its schema; explanation.py says why."""
+    """A value does not match its schema; explanation.py finds out why."""
 
 
 def as_text(value: Any) -> str:
-    """`value` as a plain string. Refused if it is none."""
+    """Return `value` as a plain string. Raises Refused if it is not one."""
     if isinstance(value, str):
         return str(value)
     raise Refused
 
 
 def as_integer(value: Any) -> int:
-    """`value` as an integer; 2.0 is one, as in JSON, and true is none. Refused otherwise."""
+    """Return `value` as an integer. Raises Refused if it is not one.
+
+    As in JSON, 2.0 is an integer and true is not.
+    """
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, int) and not isinstance(value, bool):
@@ -32,15 +35,15 @@ def as_integer(value: Any) -> int:
 
 
 def text_or_integer(value: Any) -> str | int:
-    """`value` as a plain string or an integer. Refused if it is neither."""
+    """Return `value` as a plain string or an integer. Raises Refused if it is neither."""
     return str(value) if isinstance(value, str) else as_integer(value)
 
 
 def is_time(text: str) -> bool:
-    """Whether `text` is an RFC 3339 time with a zone."""
+    """Return whether `text` is an RFC 3339 time with a time zone."""
     return _RFC3339.fullmatch(text) is not None
 
 
 def quote(text: str) -> str:
-    """`text` in quotes, cut where it is too long to read in a message."""
+    """Quote and shorten `text` for a message."""
     return repr(text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "...")

@@ -1,4 +1,4 @@
-"""The field structure of one Trainer release: the compact schema data, loaded when a definition is first asked for."""
+"""The field structure of each Trainer release; the schema data is loaded on first use."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ API_VERSIONS = {
     "ClusterTrainingRuntime": "trainer.kubeflow.org/v1alpha1",
     "JobSet": "jobset.x-k8s.io/v1alpha2",
 }
-# Metadata inside a template: the CRDs are generated with generateEmbeddedObjectMeta, which keeps these fields only.
+# Metadata in templates: the CRDs are generated with generateEmbeddedObjectMeta, which only keeps these fields.
 EMBEDDED_METADATA = "meta.EmbeddedObjectMeta"
 _EMBEDDED_FIELDS = ("annotations", "finalizers", "labels", "name", "namespace")
-# Required beyond what the CRDs say: without them no object has a type, and no TrainJob a runtime.
+# Not required by the CRDs, but objects without them have no type, and TrainJobs no runtime.
 _REQUIRED_TOO = dict.fromkeys(ROOTS.values(), ("apiVersion", "kind")) | {
     ROOTS["TrainJob"]: ("apiVersion", "kind", "spec")
 }
 # Go structs without fields, such as `jax: {}`.
 EMPTY_STRUCT = "meta.EmptyStruct"
-# A Go struct that one release left without fields; it keeps its name here, so that hints know what it had before.
+# A struct whose fields one release removed. It keeps its name here so that hints know its former fields.
 _EMPTIED = {("trainer.MLPolicy", "torch"): "trainer.TorchMLPolicySource"}
 _WITHOUT_FIELDS = frozenset((EMPTY_STRUCT, *_EMPTIED.values()))
 
@@ -38,28 +38,28 @@ ScalarType: TypeAlias = Literal["string", "integer", "boolean", "time", "quantit
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A leaf value; "any" is a tree that is not checked."""
+    """A scalar; "any" is a tree that is not validated."""
 
     type: ScalarType
 
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """An object with known fields: the name of its definition."""
+    """An object with known fields, by the name of its definition."""
 
     definition: str
 
 
 @dataclass(frozen=True, slots=True)
 class ListOf:
-    """A list whose items all have one shape."""
+    """A list with items of one shape."""
 
     item: Shape
 
 
 @dataclass(frozen=True, slots=True)
 class MapOf:
-    """An object with free keys whose values all have one shape."""
+    """A mapping with arbitrary keys and values of one shape."""
 
     value: Shape
 
@@ -69,7 +69,7 @@ Shape: TypeAlias = Scalar | Struct | ListOf | MapOf
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One API type: its fields by JSON name, and which of them are required."""
+    """An API type: its fields by JSON name, and which of them are required."""
 
     name: str
     fields: Mapping[str, Shape]
@@ -77,7 +77,7 @@ class Definition:
 
 
 class _Fields(Mapping[str, Shape]):
-    """The shapes of a definition's fields; each is made of its text when it is asked for, which most never are."""
+    """The shapes of a definition's fields, parsed on access because most are never used."""
 
     def __init__(self, owner: str, texts: Mapping[str, str]) -> None:
         self._owner = owner
@@ -95,14 +95,14 @@ class _Fields(Mapping[str, Shape]):
 
 @cache
 def definition(release: str, name: str) -> Definition:
-    """The definition `name` ("core.Container") in `release`. KeyError if the release has none."""
+    """Return the definition `name` ("core.Container") in `release`. Raises KeyError if it does not exist."""
     texts = definition_texts(release, name)
     required = (field for field, text in texts.items() if text.endswith("!"))
     return Definition(name, _Fields(name, texts), (*_REQUIRED_TOO.get(name, ()), *required))
 
 
 def definition_names(release: str) -> tuple[str, ...]:
-    """Every definition of `release`, sorted."""
+    """Return the names of all definitions of `release`, sorted."""
     from trainc.api.schema.definitions import DEFINITIONS
 
     names = {EMBEDDED_METADATA, *_WITHOUT_FIELDS, *(name for row in DEFINITIONS.until(release) for name in row)}
@@ -110,7 +110,7 @@ def definition_names(release: str) -> tuple[str, ...]:
 
 
 def definition_texts(release: str, name: str) -> dict[str, str]:
-    """A definition of `release` in the notation of scripts/generate_schemas.py: field -> type. KeyError if it has none."""
+    """Return a definition as in scripts/generate_schemas.py: field -> type. Raises KeyError if it does not exist."""
     texts = _written(release, name)
     if not texts and name not in _WITHOUT_FIELDS:
         raise KeyError(name)
@@ -127,13 +127,13 @@ def _written(release: str, name: str) -> dict[str, str]:
     for row in DEFINITIONS.until(release):
         if (changed := row.get(name)) is not None:
             fields = {**texts, **changed}
-            # A field without a type is gone, and so is a definition without fields.
+            # A field without a type has been removed, as has a definition without fields.
             texts = {field: fields[field] for field in sorted(fields) if fields[field]} if changed else {}
     return texts
 
 
 def _shape(owner: str, field: str, text: str) -> Shape:
-    """A type in the notation of scripts/generate_schemas.py as a Shape."""
+    """Parse a type in the notation of scripts/generate_schemas.py."""
     if text.startswith("["):
         return ListOf(_shape(owner, field, text[1:-1]))
     if text.startswith("{"):

@@ -1,4 +1,4 @@
-"""What jsonschema says about a refused document, in plain words: types, allowed values, bounds, sizes, missing fields."""
+"""Explains jsonschema errors in plain words: types, allowed values, bounds, sizes, missing fields."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _FIELD_HINTS: dict[Path, str] = {
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """A jsonschema error: the value, what the failed keyword demands, the schema that holds it, and the place."""
+    """A jsonschema error: the value, the value of the failed keyword, its schema, and the path."""
 
     value: Any
     wanted: Any
@@ -42,7 +42,7 @@ class _Failure:
 
 
 def structural_findings(document: Any, kind: str, release: str) -> Iterator[Finding]:
-    """Every failure that the JSON Schema of `kind` describes, but unknown fields, patterns and unique items."""
+    """Report all errors by the JSON Schema of `kind`, except for unknown fields, patterns and unique items."""
     for error in _validator(kind, release).iter_errors(document):
         explain = _EXPLANATIONS.get(str(error.validator))
         if explain is not None:
@@ -56,7 +56,7 @@ def _validator(kind: str, release: str) -> jsonschema.Draft202012Validator:
 
 
 def describe_value(value: Any) -> str:
-    """A value as a diagnostic names it: what it is, and its text where that is short."""
+    """Describe a value in a diagnostic: its type, and its text if that is short."""
     match value:
         case None:
             return "null"
@@ -100,7 +100,7 @@ def _not_a_quantity(path: Path, value: Any) -> str:
 
 def _type_hint(wanted: list[str], value: Any, path: Path) -> str:
     if "string" in wanted and isinstance(value, bool | int | float):
-        # Not with the value: `yes` has become true by now, and 1.10 is 1.1.
+        # Without the value, because it is already parsed: `yes` has become true, and 1.10 is 1.1.
         return "put quotes around it"
     if wanted == ["integer"] and isinstance(value, str) and value.lstrip("-").isdecimal():
         return "remove the quotes"
@@ -186,7 +186,7 @@ def _required(failure: _Failure) -> Iterator[Finding]:
             )
 
 
-# What to add for a field that every document needs.
+# Suggestions for fields that every document needs.
 _ADDITIONS: dict[Path, str] = {
     ("spec", "runtimeRef"): "add runtimeRef: {name: torch-distributed}; `trainc runtimes list` shows the others",
 }

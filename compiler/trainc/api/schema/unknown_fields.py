@@ -1,4 +1,4 @@
-"""Unknown fields and misplaced ones: what was probably meant, and where it belongs."""
+"""Explains unknown and misplaced fields: what was probably meant, and where it belongs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trainc.diagnostics import Finding, Path, Severity, format_path
 from trainc.diagnostics.near_names import near_names
 
 _POD_FIELDS = ("containers", "initContainers")
-# Structs that people take for a PodSpec: the code, and where the PodSpec belongs, seen from them.
+# Structs that are often mistaken for a PodSpec: the code, and the relative path where the PodSpec belongs.
 _NOT_A_POD_SPEC = {
     "jobset.JobSetSpec": (
         "PodSpecInsteadOfJobSetSpec",
@@ -27,7 +27,7 @@ _NOT_A_POD_SPEC = {
         "move its fields one level down, to template.spec",
     ),
 }
-# What other tools call a field, in small letters.
+# Names for a field in other tools, in lower case.
 _SYNONYMS = {
     ("trainer.Trainer", word): hint
     for words, hint in (
@@ -39,14 +39,14 @@ _SYNONYMS = {
     for word in words.split()
 }
 _LONGEST_AMOUNT = 20
-_AT_A_GLANCE = 12  # Names that are read rather than searched.
+_AT_A_GLANCE = 12  # The longest list of names that is useful in a hint.
 _DEEPEST_SEARCH = 5
-# Of one object. More of them are not typos, but another kind of document.
+# Per object. More unknown fields than this are not typos, but another kind of document.
 _MOST_HINTS = 200
 
 
 def unknown_fields(root: Node, release: str, severity: Severity) -> Iterator[Finding]:
-    """A finding for every field of the document that the release does not know."""
+    """Report every field of the document that the release does not have."""
     for node in nodes(root, release):
         if isinstance(node.shape, Struct) and isinstance(node.value, dict):
             known = definition(release, node.shape.definition).fields
@@ -98,7 +98,7 @@ def _explain_one(node: Node, owner: str, name: str, release: str, severity: Seve
 
 
 def _inner_hint(node: Node, owner: str, name: str, release: str) -> str:
-    """A field next to its parent instead of under it: `spec:` empty and its children at the same column."""
+    """Suggest indentation for a field next to its parent: `spec:` is empty, and its fields are in the same column."""
     fields = definition(release, owner).fields
     inside = [f for f, shape in fields.items() if isinstance(shape, Struct) and name in _fields(shape, release)]
     present = [field for field in inside if field in node.value]
@@ -108,12 +108,12 @@ def _inner_hint(node: Node, owner: str, name: str, release: str) -> str:
 
 
 def indent_hint(field: Path, parent: Path) -> str:
-    """The help for a field that stands next to its parent."""
+    """Return the hint for a field that is next to its parent."""
     return f"indent {field[-1]} under {parent[-1]}"
 
 
 def _outer_hint(node: Node, name: str, release: str) -> str:
-    """A field indented too far: one of the structs around knows it."""
+    """Suggest moving a field out to an enclosing struct that has it."""
     for path, owner in reversed(node.structs):
         if name in definition(release, owner).fields:
             return (
@@ -130,7 +130,7 @@ def _spelling_hint(owner: str, name: str, release: str) -> str:
 
 
 def _other_word(owner: str, name: str, siblings: dict[str, Any]) -> str:
-    """The help for a word that other tools have for a field of this struct."""
+    """Return a hint for a field name from another tool."""
     if owner == "core.EnvVar" and "name" not in siblings and "value" not in siblings:
         return suggest_variable(siblings)
     if owner == "core.ResourceRequirements":
@@ -144,7 +144,7 @@ def _is_amount(value: object) -> bool:
 
 
 def _deeper_hint(owner: str, name: str, release: str) -> str:
-    """The shallowest place below `owner` that knows the field."""
+    """Suggest the least deeply nested place below `owner` that has the field."""
     level: list[tuple[str, Shape]] = [("", Struct(owner))]
     for _ in range(_DEEPEST_SEARCH):
         deeper = [child for place, shape in level for child in _children(place, shape, release)]
@@ -156,7 +156,7 @@ def _deeper_hint(owner: str, name: str, release: str) -> str:
 
 
 def _known_hint(owner: str, release: str) -> str:
-    """The fields that there are, where they can be taken in at a glance."""
+    """List the known fields if there are not too many."""
     known = definition(release, owner).fields
     return f"choose one of {', '.join(known)}" if 0 < len(known) <= _AT_A_GLANCE else ""
 

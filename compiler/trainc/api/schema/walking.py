@@ -1,4 +1,4 @@
-"""A document beside its schema, value by value: how the explanation of a refused document gets about."""
+"""Walks a document along with its schema, to explain why it was rejected."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SINGLE = str | int | float
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One value that the schema knows: `key` is its "group.Definition.field", `structs` the structs around it."""
+    """A value that the schema covers: `key` is its "group.Definition.field", `structs` are the enclosing structs."""
 
     value: Any
     shape: Shape
@@ -27,7 +27,7 @@ class Node:
 
 
 def nodes(node: Node, release: str) -> Iterator[Node]:
-    """`node` and everything below it, as far as lists are lists and mappings mappings."""
+    """Yield `node` and everything below it, as far as the types match the schema."""
     yield node
     match node.shape, node.value:
         case Struct(name), dict():
@@ -45,10 +45,10 @@ def nodes(node: Node, release: str) -> Iterator[Node]:
 
 
 def without_nulls(value: Any, shape: Shape, release: str) -> Any:
-    """A copy without the null entries of mappings, which the API server prunes.
+    """Return a copy without null entries in mappings, which the API server prunes.
 
-    It goes no deeper than the schema: a mapping or list where the schema has none keeps its single values only, for
-    nothing else inside it matters and it may be deeper than Python can follow.
+    Only recurses as far as the schema. Where the schema has neither a mapping nor a list, only scalars of the value are
+    kept: the rest does not matter, and could be nested too deeply for recursion.
     """
     match shape, value:
         case Struct(name), dict():
@@ -67,7 +67,7 @@ def without_nulls(value: Any, shape: Shape, release: str) -> Any:
 
 
 def without_unknown(value: Any, shape: Shape, release: str) -> Any:
-    """A copy without the fields that the schema does not know."""
+    """Return a copy without unknown fields."""
     match shape, value:
         case Struct(name), dict():
             fields = definition(release, name).fields
@@ -80,7 +80,7 @@ def without_unknown(value: Any, shape: Shape, release: str) -> Any:
 
 
 def well_typed(value: Any, shape: Shape, release: str) -> Any:
-    """A copy of what has the right type, None for the rest; a list with one wrong item is wrong as a whole."""
+    """Return a copy without values of the wrong type; a list with a wrong item is dropped entirely."""
     match shape, value:
         case Struct(name), dict():
             fields = definition(release, name).fields
@@ -98,9 +98,9 @@ def well_typed(value: Any, shape: Shape, release: str) -> Any:
 
 
 def mistyped(value: Any, name: str, release: str) -> Path | None:
-    """The first place in a value of the definition `name` where a value of another type stands; None if there is none.
+    """Return the first path with a wrong type in a value of the definition `name`, or None.
 
-    As for the API server, null is a field that is not there, and no item of a list.
+    As for the API server, a null field counts as missing, but null is not a valid list item.
     """
     for node in nodes(Node(value, Struct(name), (), name), release):
         missing = node.value is None and node.path and isinstance(node.path[-1], str)
@@ -110,7 +110,7 @@ def mistyped(value: Any, name: str, release: str) -> Path | None:
 
 
 def _is_of(shape: Shape, value: Any) -> bool:
-    """Whether a value itself has the type of a shape, whatever is in it."""
+    """Return whether the value itself, apart from its contents, has the type of a shape."""
     match shape:
         case Scalar(kind):
             return _has_type(value, kind)

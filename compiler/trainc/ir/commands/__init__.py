@@ -1,1 +1,1 @@
-"""What a container's command line starts: shell text read as a shell reads it, and launchers with their options."""
+"""Analysis of container command lines: parses shell scripts, and recognizes launchers and their options."""

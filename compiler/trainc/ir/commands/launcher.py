@@ -1,4 +1,4 @@
-"""A launcher: a program that starts the processes of training, with the options that say how many and where they meet."""
+"""Launchers: programs that start the training processes, with the options for their number and rendezvous."""
 
 from __future__ import annotations
 
@@ -11,14 +11,19 @@ NONE: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Launcher:
-    """What a launcher is called and which of its options mean what, as data.
+    """The name of a launcher and the meaning of its options, as data.
 
-    `programs` and `modules` (of `python -m`) start it, followed by one of `subcommands` where it has some. Option names
-    are without dashes before them and with `-` for `_`. `flags` take no value, `pairs` two. `nodes`, `per_node`,
-    `total` (processes of the whole job), `rank` (of a node), `address` (where the nodes meet) and `port` are what a rank
-    needs; `alone` keeps each pod to itself, as does the lack of all of `together`; `hosts` bring a list of machines of their own; `own_way` say that the nodes
-    meet in a way that cannot be seen here. `reads` begins the names of the variables that stand for options ("PET_").
-    `reaches` is where its processes run: on the "node" that it is started on, or on all "hosts" from one of them.
+    - `programs`, `modules`: what starts it (modules with `python -m`), followed by one of `subcommands` if there are
+      any.
+    - `flags`, `pairs`: options with no value and with two values. Option names have no leading dashes and use `-` for
+      `_`.
+    - `nodes`, `per_node`, `total`, `rank`, `address`, `port`: number of nodes, processes per node, processes in the
+      job, rank of the node, and where the nodes meet.
+    - `alone`: options that keep each pod to itself, as the absence of all `together` options does.
+    - `hosts`: options that list the machines explicitly.
+    - `own_way`: options for a rendezvous that cannot be analyzed.
+    - `reads`: the prefix of environment variables that replace options ("PET_").
+    - `reaches`: where its processes run: on the "node" where it is started, or on all "hosts".
     """
 
     name: str
@@ -43,10 +48,10 @@ class Launcher:
 
 @dataclass(frozen=True, slots=True)
 class Starting:
-    """How the processes of a framework start: by which launchers, and whether they need one.
+    """How the processes of a framework are started: by which launchers, and whether one is needed.
 
-    Where they do, a program that is started alone finds no rank; where not, it reads the framework's variables itself.
-    `hosts` is whether the framework lists the job's hosts for a launcher that reaches them.
+    If it is needed, a program without a launcher has no rank; otherwise, it reads the framework's variables itself.
+    `hosts` means that the framework provides a list of hosts for a launcher that reaches them.
     """
 
     launchers: tuple[Launcher, ...]
@@ -56,7 +61,7 @@ class Starting:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option as it is `written` ("--nproc_per_node"), its normal name, its value, and the index of its word."""
+    """An option as `written` ("--nproc_per_node"), its normalized name, its value, and the index of its word."""
 
     written: str
     name: str
@@ -66,7 +71,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A launcher that a command starts: its options, and the words of what it launches."""
+    """An invocation of a launcher: its options, and the words of the program that it launches."""
 
     launcher: Launcher
     options: tuple[Option, ...]
@@ -75,12 +80,12 @@ class Launch:
     variables: Mapping[str, str | None] = field(default_factory=dict)
 
     def given(self, names: frozenset[str]) -> Option | None:
-        """The last option of these names, which is the one that counts."""
+        """Return the last option with one of these names, which takes precedence."""
         return next((option for option in reversed(self.options) if option.name in names), None)
 
 
 def launch(launcher: Launcher, words: Sequence[str], start: int) -> Launch:
-    """What `words`, whose arguments of `launcher` begin at `start`, launch."""
+    """Parse the arguments of `launcher`, which begin at `words[start]`."""
     options: list[Option] = []
     at = start
     while at < len(words) and words[at].startswith("-") and words[at] not in ("-", "--"):
@@ -100,7 +105,7 @@ def launch(launcher: Launcher, words: Sequence[str], start: int) -> Launch:
     return Launch(launcher, tuple(options), tuple(words[at:]), start - 1)
 
 
-# Slurm's, which is of no framework and needs a cluster of its own.
+# Slurm's launcher belongs to no framework, and needs a Slurm cluster.
 SRUN = Launcher(
     name="srun",
     programs=("srun",),

@@ -1,4 +1,4 @@
-"""Which program a command runs, behind what wraps it: a launcher, Python, a shell, a plain tool, or something else."""
+"""Determines what a command runs, looking through wrappers: a launcher, Python, a shell, a tool, or something else."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from trainc.startup.records import dataclass
 Kind: TypeAlias = Literal["launcher", "python", "code", "shell", "sleep", "tool", "unknown"]
 
 SHELLS = frozenset(("sh", "bash", "dash", "ash", "zsh", "ksh"))
-# Shell words that are no programs: nothing but a shell can run them.
+# Shell builtins, which only work in a shell.
 BUILTINS = frozenset(
     (
         *("cd", "export", "source", ".", "set", "unset", "ulimit", "exec", "eval", "alias", "trap", "wait", "shopt"),
         *("declare", "local", "readonly", "read", "return", "exit", "umask", "pushd", "popd", "if", "for", "while"),
     )
 )
-# Programs that run another one, with options of their own before it.
+# Programs that run another program, given after their own options.
 _WRAPPERS = frozenset(
     (
         *("env", "exec", "nohup", "time", "timeout", "nice", "ionice", "stdbuf", "numactl", "taskset", "tini", "sudo"),
@@ -54,7 +54,7 @@ _WRAPPERS = frozenset(
         *("chrt", "prlimit", "systemd-inhibit", "aws-vault", "doppler", "infisical", "direnv", "with-contenv", "eval"),
     )
 )
-# What wraps a program only when this comes after its name: `conda install torchrun` runs nothing.
+# Programs that wrap another one only with this subcommand: `conda install torchrun` runs nothing.
 _WRAPS_WITH = {
     **dict.fromkeys(("conda", "mamba", "micromamba", "uv", "poetry", "pipenv", "pixi", "hatch", "pdm", "rye"), "run"),
     "nsys": "profile",
@@ -112,9 +112,10 @@ _LONG_SLEEP = 86_400
 
 
 class Programs:
-    """The launchers that are known, by the programs and Python modules that start them.
+    """The known launchers, by program and Python module.
 
-    `rest` are those of other frameworks, which are asked for only where a command does not begin with what is known.
+    `rest` returns the launchers of other frameworks; it is only called if a command does not start with a known
+    program.
     """
 
     def __init__(self, launchers: Iterable[Launcher], rest: Callable[[], Iterable[Launcher]] | None = None) -> None:
@@ -128,7 +129,7 @@ class Programs:
 
     @property
     def all(self) -> Programs:
-        """With those of every other framework."""
+        """The known launchers together with those of all other frameworks."""
         if self._rest is None:
             return self
         if self._all is None:
@@ -138,9 +139,9 @@ class Programs:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What a command runs: its kind, the index of the word that says so, and where its arguments begin.
+    """What a command runs: its kind, the index of the word that determined it, and the index of its first argument.
 
-    Kind "python" is a script or module, "code" is `python -c`, "sleep" a program that only waits, for ever or a day.
+    "python" is a script or module, "code" is `python -c`, and "sleep" a program that waits for at least a day.
     """
 
     kind: Kind
@@ -150,14 +151,14 @@ class Program:
 
 
 def base(word: str) -> str:
-    """The program's name without its path; that of `$(which NAME)` is NAME."""
+    """Return the name of a program without its path; for `$(which NAME)`, this is NAME."""
     found = _LOOKED_UP.fullmatch(word) if "$(" in word or "`" in word else None
     name = (found[1] or found[2]) if found else word
     return name.rpartition("/")[2]
 
 
 def program_of(words: Sequence[str], programs: Programs) -> Program:
-    """The program that the words of a simple command run."""
+    """Return the program that a simple command runs."""
     found = _scanned(words, programs)
     certain = found.index == 0 and found.kind != "unknown" and "-m" not in words
     return found if certain or found.kind == "launcher" or programs.all is programs else _scanned(words, programs.all)
@@ -194,7 +195,7 @@ def _known(words: Sequence[str], index: int, name: str, programs: Programs) -> P
 
 
 def _started(launcher: Launcher, words: Sequence[str], index: int) -> Program | None:
-    """A launcher behind its name, where its subcommand follows; with another one it is a tool."""
+    """Return a launcher if its subcommand follows; with another subcommand it is a tool."""
     if not launcher.subcommands or launcher.programs.index(base(words[index])) > 0:
         return Program("launcher", index, index + 1, launcher)
     if index + 1 < len(words) and words[index + 1] in launcher.subcommands:

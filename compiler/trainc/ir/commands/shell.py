@@ -1,7 +1,7 @@
-"""Shell text as commands: lists of pipelines, and the compound commands that hold lists themselves.
+"""Parses shell scripts to lists of pipelines and compound commands.
 
-The grammar is POSIX.1-2017 XCU 2.9 and 2.10 with bash's `[[`, `function` and `select`, read leniently: what is
-conditional is kept as one flat list of what may run.
+The grammar is POSIX.1-2017 XCU 2.9 and 2.10 with bash's `[[`, `function` and `select`, parsed leniently: the parts of a
+conditional become one flat list of what may run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CLAUSES = {"if": "fi", "while": "done", "until": "done"}
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A simple command: the variables set before it, its words, where its streams go, and its line, from 0."""
+    """A simple command: its words, preceding assignments, redirections, and line (0-based)."""
 
     words: tuple[str, ...]
     assignments: tuple[tuple[str, str], ...]
@@ -32,7 +32,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Compound:
-    """`if`, `while`, `until`, `for`, `case`, `function`, `{` or `(`, with all that may run in it."""
+    """`if`, `while`, `until`, `for`, `case`, `function`, `{` or `(`, with everything that may run inside."""
 
     kind: str
     body: tuple[Item, ...]
@@ -44,7 +44,7 @@ Stage: TypeAlias = Command | Compound
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A pipeline and the operator behind it: `&&`, `||`, `;` (a line's end too), `&`, or nothing at the end."""
+    """A pipeline and the operator after it: `&&`, `||`, `;` (also for a line break), `&`, or empty at the end."""
 
     stages: tuple[Stage, ...]
     then: str
@@ -53,12 +53,12 @@ class Item:
 
 @lru_cache(maxsize=512)
 def read_script(text: str) -> tuple[Item, ...]:
-    """The pipelines of shell text, in order. Raises UnclosedError where a quote or bracket is left open."""
+    """Parse a shell script to pipelines, in order. Raises UnclosedError for an unclosed quote or bracket."""
     return _Parser(tokens(text)).items(frozenset())
 
 
 def commands(items: tuple[Item, ...], *, sure: bool = True) -> Iterator[tuple[Command, bool]]:
-    """Every simple command, with whether it runs whatever is true: not in a condition, a loop or a function."""
+    """Yield every simple command and whether it always runs, meaning outside of conditions, loops and functions."""
     for item in items:
         for stage in item.stages:
             if isinstance(stage, Command):
@@ -94,7 +94,7 @@ class _Parser:
                 self.at += 1
                 continue
             token = self.token
-            # A `}` that closes nothing is a word like any other.
+            # A `}` without a matching `{` is an ordinary word.
             if token.kind == "word" and token.bare and token.text in (until | (_ENDS - {"}"})):
                 break
             start = self.at

@@ -1,6 +1,6 @@
-"""Shell text as tokens: words with their quotes resolved, operators, and the bodies of here-documents.
+"""Tokenizes shell scripts: words with quotes removed, operators, and the bodies of here-documents.
 
-Source: POSIX.1-2017 XCU 2 (quoting, token recognition, here-documents) and bash's additions to them.
+Source: POSIX.1-2017 XCU 2 (quoting, token recognition, here-documents) and bash's extensions.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from trainc.startup.patterns import pattern
 from trainc.startup.records import dataclass
 
-# A dollar sign or backquote that quotes keep from the shell stands in a word as one of these.
+# Placeholders for quoted dollar signs and backquotes in a word, which the shell does not expand.
 LITERAL = {"$": "\ue024", "`": "\ue060"}
 _OPERATOR = pattern(r"\n|&&|\|\||;;&?|;&|\|&|[;&|()]")
 _REDIRECT = pattern(r"\d*(?:<<<|<<-?|>>|>\||>&|<&|<>|&>>|&>|[<>])(?![(])|&>>?")
@@ -17,12 +17,12 @@ _CLOSING = {"(": ")", "{": "}"}
 
 
 class UnclosedError(ValueError):
-    """A quote, a bracket or a here-document that the text never closes; the message is what opened it."""
+    """An unclosed quote, bracket or here-document; the message is the opening character."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heredoc:
-    """A here-document; `rewritten` is whether the shell expands `body` on its way."""
+    """A here-document; `rewritten` means that the shell expands its `body`."""
 
     delimiter: str
     body: str
@@ -31,10 +31,10 @@ class Heredoc:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A word ("word"), an operator ("op") or a redirection ("to") with its text, and the line that it begins on, from 0.
+    """A word ("word"), operator ("op") or redirection ("to"), with its text and its first line (0-based).
 
-    In a word quotes are gone, and `$` and backquotes that the shell leaves alone are LITERAL's. A redirection's
-    `text` is its operator; the word after it is its target. `bare` is a word without any quotes.
+    Quotes in words are removed, and quoted `$` and backquotes are replaced by LITERAL. The `text` of a redirection is
+    its operator; the next word is its target. `bare` words contain no quotes.
     """
 
     kind: str
@@ -45,12 +45,12 @@ class Token:
 
 
 def plain(word: str) -> str:
-    """A word's text with the characters that quotes have kept."""
+    """Return the text of a word with LITERAL placeholders replaced."""
     return word.replace(LITERAL["$"], "$").replace(LITERAL["`"], "`")
 
 
 def tokens(text: str) -> list[Token]:
-    """The tokens of shell text. Raises UnclosedError where a quote or a bracket is left open."""
+    """Tokenize a shell script. Raises UnclosedError for an unclosed quote or bracket."""
     return _Scanner(text.replace("\r\n", "\n")).tokens()
 
 
@@ -163,7 +163,7 @@ class _Scanner:
         raise UnclosedError('"')
 
     def _expansion(self, c: str) -> str:
-        """`$NAME`, `${...}`, `$(...)`, a backquoted command or `<(...)`, as it is written."""
+        """Consume `$NAME`, `${...}`, `$(...)`, a backquoted command or `<(...)`; return it unchanged."""
         start, text = self.at, self.text
         following = text[start + 1 : start + 2]
         if c == "`":

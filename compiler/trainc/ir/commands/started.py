@@ -1,4 +1,4 @@
-"""What a container's command line starts, in order: one program, or the commands of the script that a shell is given."""
+"""Lists what a container's command line starts: a single program, or the commands of a shell script, in order."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _DECLARING = frozenset(("export", "declare", "readonly", "local", "typeset"))
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """One command: its words, what they run, and whether it runs in any case.
+    """A command: its words, the program, and whether it always runs.
 
-    `variables` are those that the script has set by then, None where a value is not known. `line` counts from 0 in a
-    script.
+    `variables` are those that the script has set so far, with None for unknown values. `line` is 0-based and relative to
+    the script.
     """
 
     words: tuple[str, ...]
@@ -34,15 +34,16 @@ class Start:
 
     @property
     def kind(self) -> Kind:
-        """What kind of program it runs."""
+        """The kind of program that it runs."""
         return self.program.kind
 
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """A container's command line, read. `script` is the index of the word that a shell runs, None where no shell does.
+    """A parsed command line.
 
-    `items` is that script's structure; `unclosed` is what it opens and never closes, where it cannot be read.
+    `script` is the index of the word with the shell script, or None if there is no shell. `items` is the structure of
+    the script. `unclosed` is the opening character if the script cannot be parsed.
     """
 
     words: tuple[str, ...]
@@ -52,21 +53,21 @@ class CommandLine:
     unclosed: str = ""
 
     def word(self, index: int) -> int:
-        """The index among the container's words of a word of a start."""
+        """Return the index in the container's words for the word of a start."""
         return index if self.script is None else self.script
 
     @property
     def launches(self) -> tuple[Launch, ...]:
-        """Every launcher that is started, in order."""
+        """All launchers that are started, in order."""
         return tuple(start.launch for start in self.starts if start.launch is not None)
 
     @property
     def background(self) -> bool:
-        """Whether the script starts anything behind which it goes on at once."""
+        """Whether the script starts anything in the background."""
         return any(_goes_on(item) for item in self.items)
 
     def ran(self, *kinds: Kind) -> tuple[Start, ...]:
-        """The commands of these kinds."""
+        """Return the commands of these kinds."""
         return tuple(start for start in self.starts if start.kind in kinds)
 
 
@@ -79,11 +80,11 @@ def _goes_on(item: Item) -> bool:
 
 @lru_cache(maxsize=512)
 def read_command(words: tuple[str, ...], programs: Programs) -> CommandLine:
-    """What these words start. A script that cannot be read starts nothing that is known."""
+    """Return what a command line starts. A script that cannot be parsed has no starts."""
     script = shell_script(words)
     if script is None:
         return CommandLine(words, (_start_alone(_before_arguments(words), programs),) if words else ())
-    # What reads a shell's language is imported for the first script.
+    # Only import the shell parser for scripts.
     from trainc.ir.commands.shell import read_script
     from trainc.ir.commands.shell_words import UnclosedError
 
@@ -99,7 +100,7 @@ def read_command(words: tuple[str, ...], programs: Programs) -> CommandLine:
 
 
 def _before_arguments(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The words up to a Python script: all behind it are the script's own, and every job has others."""
+    """Drop the arguments of a Python script, so that jobs that differ only in these share a cache entry."""
     return words[: next((i for i, word in enumerate(words) if word.endswith(".py")), len(words)) + 1]
 
 
@@ -136,7 +137,7 @@ def _of_script(items: tuple[Item, ...], programs: Programs) -> Iterator[Start]:
 
 
 def _nested(start: Start, programs: Programs) -> Iterator[Start]:
-    """What a shell inside a script runs."""
+    """Yield what a nested shell runs."""
     if start.kind == "shell" and (script := shell_script(start.words)) is not None:
         from trainc.ir.commands.shell import read_script
         from trainc.ir.commands.shell_words import plain

@@ -1,4 +1,4 @@
-"""Coscheduling: a PodGroup for the scheduler-plugins gang scheduler, and the label that puts pods into it."""
+"""Coscheduling: a PodGroup for the gang scheduler of scheduler-plugins, and the label with which pods join it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ POD_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 
 
 def applies_to(job: TrainJob, info: Info) -> Json | None:
-    """Its own policy; v2.0.1 looks at any pod group policy, an empty one included."""
+    """Return the coscheduling policy. v2.0.1 acts on any podGroupPolicy, even an empty one."""
     policy = info.gang("coscheduling")
     return info.pod_group_policy if policy is None and info.release.gang_label_for_any_policy else policy
 

@@ -1,4 +1,4 @@
-"""What `explain` says of coscheduling: the gang's label, size and needs."""
+"""What `explain` says about coscheduling: the gang's label, size and resources."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from trainc.plugins.rows import FixedRule, Ref, Row, Rows, Situation
 
 
 def _label_policy(s: Situation) -> Iterator[Ref]:
-    """v2.0.1 labels pods for any pod group policy."""
+    """Yield the policy because of which pods have the label; in v2.0.1 it is any podGroupPolicy."""
     if s.info.gang("coscheduling") is None:
         yield FixedRule("pods are labeled for any podGroupPolicy (Trainer 2.0)")
 

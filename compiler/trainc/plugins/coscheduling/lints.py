@@ -1,4 +1,4 @@
-"""Gangs of coscheduling that no PodGroup can describe."""
+"""Lints for gangs of coscheduling that cannot have a valid PodGroup."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trainc.ir.trainjob import TrainJob
 
 
 def gang_without_pods(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """An error where no pod runs with the others: minMember starts at 1. Looks at sized pod sets."""
+    """Yield an error if the gang has no pods, because minMember must be at least 1. Runs on sized jobs."""
     if info.gang("coscheduling") is None or gang.min_member(info) > 0:
         return
     message = "the gang has no pods, and a PodGroup of coscheduling needs minMember 1: the API server refuses it"

@@ -1,4 +1,4 @@
-"""Coscheduling: a PodGroup for the scheduler-plugins gang scheduler, and the label that puts pods into it.
+"""The passes of coscheduling: a PodGroup for the gang scheduler of scheduler-plugins, and its label on pods.
 
 Source: kubeflow/trainer pkg/runtime/framework/plugins/coscheduling.
 """
@@ -17,14 +17,14 @@ from trainc.plugins.plugin import Passes
 
 
 def enforce_pod_group_policy(job: TrainJob, policy: Json, info: Info) -> Info:
-    """Labels the gang's pods with their group."""
+    """Label the gang's pods with their PodGroup."""
     for pod_set in gang.members(info):
         info = info.with_pod_set(pod_set.with_pod_labels({POD_GROUP_LABEL: job.name}))
     return info
 
 
 def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
-    """The PodGroup, which v2.0.1 makes for its own policy only, though it labels the pods for any."""
+    """Yield the PodGroup. v2.0.1 builds it only for the coscheduling policy, although it labels the pods for any."""
     if info.gang("coscheduling") is None:
         return
     yield {

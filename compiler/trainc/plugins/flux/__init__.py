@@ -12,7 +12,7 @@ PLUGIN = Plugin(
     explain="trainc.plugins.flux.explain",
     launchers="trainc.plugins.flux.launchers",
     detectors="trainc.plugins.flux.lints",
-    # The lead broker of all serves the port.
+    # The lead broker listens on the port.
     files=(RendezvousFile("-flux-entrypoint", "init.sh", port=r"(?m)^default_port = (\d+)$", called="broker.toml"),),
     reads_processes=True,
     contained="its entrypoint installs Flux and writes to the file system of its container",

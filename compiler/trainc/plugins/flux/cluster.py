@@ -1,4 +1,4 @@
-"""The Flux cluster of a job: its hosts, its lead broker, its size, and the settings it takes from variables."""
+"""The Flux cluster of a job: its hosts, lead broker and size, and the settings that it reads from variables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DEFAULTS = {
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """What the scripts are written from. `gpus` are devices per node; `domain` the DNS suffix of the hosts."""
+    """The input of the scripts. `gpus` is the number of devices per node, `domain` the DNS suffix of the hosts."""
 
     host_prefix: str
     domain: str
@@ -38,29 +38,33 @@ class Cluster:
 
     @property
     def lead(self) -> str:
-        """Hostname of the lead broker."""
+        """The hostname of the lead broker."""
         return f"{self.host_prefix}-0"
 
     @property
     def resources(self) -> str:
-        """Cores and devices per host, as `flux R encode` takes them."""
+        """Cores and devices per host, as options of `flux R encode`."""
         cores = f"--cores={_span(self.processes)}"
         return f"{cores} --gpu={_span(self.gpus)}" if self.gpus else cores
 
     @property
     def run_flags(self) -> str:
-        """Nodes, tasks and devices per task, as `flux run` takes them."""
+        """Nodes, tasks and devices per task, as options of `flux run`."""
         flags = f"-N {self.nodes} -n {self.processes * self.nodes}"
         return f"{flags} -g {self.gpus_per_task}" if self.gpus else flags
 
     @property
     def gpus_per_task(self) -> int:
-        """Devices that one task holds: the controller gives each task all of the node's, which fit only one."""
+        """Devices per task. The controller gives each task all devices of the node, so that only one task fits."""
         return max(1, self.gpus // max(1, self.processes)) if self.shares_gpus else self.gpus
 
 
 def cluster(job: TrainJob, info: Info) -> Cluster:
-    """The cluster of a TrainJob. The controller knows one job name and one subdomain; `gitops` the real ones."""
+    """Return the cluster of a TrainJob.
+
+    The controller assumes that the replicated job is `node` and that the subdomain is the job's name; `gitops` uses the
+    real ones.
+    """
     settings = _settings(job, info)
     node = info.pod_set_in_role(names.NODE)
     requested_nodes = job.trainer.num_nodes if job.trainer else None
@@ -83,7 +87,10 @@ def cluster(job: TrainJob, info: Info) -> Cluster:
 
 
 def _settings(job: TrainJob, info: Info) -> dict[str, str]:
-    """Defaults, then the runtime's variables, then the TrainJob's; one that is read from elsewhere counts as empty."""
+    """Return the settings: defaults, then the runtime's variables, then the TrainJob's.
+
+    A variable with `valueFrom` is ignored in the runtime, and counts as empty in the TrainJob.
+    """
     settings = dict(_DEFAULTS)
     container = info.trainer_container
     for variable in container.env if container else ():

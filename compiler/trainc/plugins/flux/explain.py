@@ -1,4 +1,4 @@
-"""What `explain` says of Flux: the wrapped command, the installer, volumes and scripts."""
+"""What `explain` says about Flux: the wrapped command, the installer, volumes and scripts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ENTRYPOINT_WORDS = 2
 
 
 def _setting(name: str) -> Reading:
-    """A variable that configures Flux: the TrainJob's, else the runtime's, else Flux's default."""
+    """Read a variable that configures Flux: the TrainJob's, else the runtime's, else Flux's default."""
 
     def read(s: Situation) -> Iterator[Ref]:
         for i, variable in enumerate(s.job.trainer.env if s.job.trainer else ()):
@@ -32,7 +32,7 @@ def _setting(name: str) -> Reading:
 
 
 def _word(s: Situation) -> Iterator[Ref]:
-    """A word of the command that Flux runs: the entrypoint's, then the TrainJob's or the template's own."""
+    """Yield the inputs of a word of the command: the entrypoint's, then those of the TrainJob or the template."""
     at = int(s.path[-1]) - _ENTRYPOINT_WORDS if isinstance(s.path[-1], int) else -1
     if at < 0:
         yield from _ON(s)
@@ -60,7 +60,7 @@ def _controller_sees(s: Situation, field: str) -> bool:
 
 
 def _domain(s: Situation) -> Iterator[Ref]:
-    """The controller ends hosts in the job's name, whatever the subdomain is."""
+    """Yield the inputs of the hosts' domain. The controller uses the job's name, even if there is a subdomain."""
     yield from host_domain(s) if s.info.gitops else job_name(s)
 
 
@@ -74,7 +74,7 @@ def _hosts(s: Situation) -> Iterator[Ref]:
 
 
 def _processes(s: Situation) -> Iterator[Ref]:
-    """Processes per node of a Flux job."""
+    """Yield the inputs of the number of processes per node."""
     yield from requesters(s, "flux")
 
 

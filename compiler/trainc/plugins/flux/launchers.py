@@ -1,4 +1,4 @@
-"""The launcher of Flux.
+"""Flux's launcher, `flux run`.
 
 Source: flux-framework/flux-core doc/man1/flux-run.rst.
 """

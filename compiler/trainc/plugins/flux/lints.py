@@ -1,4 +1,4 @@
-"""What the controller gets wrong for Flux jobs."""
+"""Detectors of the controller's defects for Flux jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flux: a Flux Framework cluster inside the job, with its broker configuration and start scripts.
+"""The passes of Flux: a Flux Framework cluster inside the job, with its broker configuration and start scripts.
 
 Source: kubeflow/trainer pkg/runtime/framework/plugins/flux. The scripts themselves are trainc's own.
 """
@@ -25,7 +25,7 @@ INSTALLER = "flux-installer"
 
 
 def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
-    """Process counts and the reserved init container."""
+    """Yield errors for invalid process counts, and for an init container with the reserved name."""
     if info.gitops:
         yield from ambiguous_gpus(job, info)
     yield from _processes(job, policy.get("numProcPerNode", 1), info)
@@ -41,7 +41,7 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
 
 
 def build_failures(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
-    """The value whose absence crashes the controller."""
+    """Yield an error for a missing value without which the controller crashes."""
     if job.trainer is None or job.trainer.num_nodes is None:
         yield controller_panics("a Flux job needs the number of nodes", ("spec", "trainer"))
 
@@ -62,7 +62,7 @@ def _processes(job: TrainJob, policy_processes: int, info: Info) -> Iterator[Fin
 
 
 def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
-    """Wraps the trainer's command, mounts Flux and its configuration, and adds the installer. PlainML sets the count."""
+    """Wrap the trainer's command, mount Flux and its configuration, and add the installer. PlainML sets the count."""
     broker = cluster(job, info)
     wrapped = (*scripts.ENTRYPOINT, *_original_command(job, info))
     info = replace(info, command=wrapped, args=() if info.gitops else None)
@@ -71,7 +71,7 @@ def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
 
 
 def _original_command(job: TrainJob, info: Info) -> tuple[str, ...]:
-    """The command that Flux runs: one unquoted word as the controller passes it, its own words under `gitops`."""
+    """Return the command that Flux runs. The controller passes it as one unquoted word, `gitops` as separate words."""
     trainer, container = job.trainer, info.trainer_container
     template_command = container.command if container else ()
     template_args = tuple(container.fields.get("args", ())) if container else ()
@@ -104,7 +104,7 @@ def _configure(node: PodSet, job: TrainJob, info: Info, broker: Cluster) -> PodS
 
 
 def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
-    """The ConfigMap with both scripts. The curve certificate's Secret is never built: see `secrets`."""
+    """Yield the ConfigMap with both scripts. The Secret with the curve certificate is never built: see `secrets`."""
     yield {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -114,7 +114,7 @@ def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
 
 
 def secrets(job: TrainJob, policy: Json, info: Info) -> Iterator[ProvidedSecret]:
-    """The Secret with the curve certificate, which every node pod mounts."""
+    """Yield the Secret with the curve certificate, which all node pods mount."""
     yield volumes.curve_secret(job)
 
 

@@ -1,7 +1,7 @@
 """The two scripts of a Flux job: one installs Flux and its configuration, the other starts the brokers.
 
-Both are trainc's own; what they must achieve is known from Flux's administrator guide and the Trainer's plugin:
-Flux arrives in an init container's view, every host starts a broker, and the lead broker runs the command.
+Both are trainc's own, written from Flux's administrator guide and the behavior of Trainer's plugin: an init container
+copies Flux into a shared volume, each host starts a broker, and the lead broker runs the command.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ exec flux start "$${broker[@]}" flux run $flags $command
 
 
 def render(cluster: Cluster) -> dict[str, str]:
-    """Both scripts by file name."""
+    """Return both scripts, by file name."""
     broker = _BROKER_CONFIG.substitute(
         install=INSTALL_DIR,
         port=_BROKER_PORT,
@@ -111,7 +111,7 @@ def render(cluster: Cluster) -> dict[str, str]:
         hosts=cluster.hosts,
         queue=cluster.queue_policy,
     ).rstrip()
-    # The controller hands over one word that the shell must split; `gitops` hands over the words themselves.
+    # The controller passes one word, which the shell must split; `gitops` passes separate words.
     command = '"$@"' if cluster.words_kept else "$*"
     entrypoint = _ENTRYPOINT_SCRIPT.substitute(
         install=INSTALL_DIR,

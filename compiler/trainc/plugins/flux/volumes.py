@@ -14,17 +14,17 @@ SHARED_MEMORY_DIR = "/dev/shm"  # noqa: S108 - a mount in the pod, not a file of
 
 
 def config_map_name(job: TrainJob) -> str:
-    """Name of the ConfigMap with the scripts; the volume that mounts it has the same name."""
+    """Return the name of the ConfigMap with the scripts, which is also the name of its volume."""
     return f"{job.name}-flux-entrypoint"
 
 
 def curve_secret_name(job: TrainJob) -> str:
-    """Name of the Secret whose `curve.cert` the brokers authenticate each other with."""
+    """Return the name of the Secret with `curve.cert`, with which the brokers authenticate each other."""
     return f"{job.plain_name}-flux-curve"
 
 
 def curve_secret(job: TrainJob) -> ProvidedSecret:
-    """The certificate's Secret as the brokers expect it; no secrets mode makes one."""
+    """Return the Secret with the certificate that the brokers expect. No secrets mode can create it."""
     return ProvidedSecret(
         name=curve_secret_name(job),
         type="Opaque",
@@ -35,7 +35,7 @@ def curve_secret(job: TrainJob) -> ProvidedSecret:
 
 
 def volumes(job: TrainJob, release: Release) -> tuple[Item, ...]:
-    """In the controller's order; shared memory since 2.3."""
+    """Return the volumes in the controller's order; releases since 2.3 add shared memory."""
     config = config_map_name(job)
     shared_memory: Item = {"name": "shared-memory", "emptyDir": {"medium": "Memory"}}
     return (
@@ -48,7 +48,7 @@ def volumes(job: TrainJob, release: Release) -> tuple[Item, ...]:
 
 
 def installer_mounts(job: TrainJob) -> tuple[Item, ...]:
-    """What the init container fills and reads."""
+    """Return the mounts of the init container, which installs Flux."""
     return (
         {"name": "flux-install", "mountPath": INSTALL_DIR},
         {"name": config_map_name(job), "mountPath": CONFIG_DIR, "readOnly": True},
@@ -56,7 +56,7 @@ def installer_mounts(job: TrainJob) -> tuple[Item, ...]:
 
 
 def node_mounts(job: TrainJob, release: Release) -> tuple[Item, ...]:
-    """What the trainer's container runs from. The controller mounts shared memory read-only."""
+    """Return the mounts of the trainer's container. The controller mounts shared memory read-only."""
     shared_memory: Item = {"name": "shared-memory", "mountPath": SHARED_MEMORY_DIR, "readOnly": True}
     return (
         {"name": "flux-install", "mountPath": INSTALL_DIR},

@@ -1,4 +1,4 @@
-"""Initializers: where the dataset and the model come from, told to the jobs that fetch them."""
+"""Initializers: pass the sources of the dataset and the model to the jobs that download them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ STEPS = (names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
 
 
 def applies_to(job: TrainJob, info: Info) -> Json | None:
-    """A TrainJob that says what to fetch."""
+    """Return an empty policy if the TrainJob configures an initializer, else None."""
     return {} if job.dataset is not None or job.model is not None else None
 
 
 def in_runtime(job: TrainJob, info: Info) -> bool:
-    """Whether the runtime has an initializer, whatever the TrainJob says."""
+    """Return whether the runtime has an initializer, even if the TrainJob configures none."""
     return any(pod_set.ancestor in STEPS for pod_set in info.pod_sets)
 
 

@@ -1,4 +1,4 @@
-"""What `explain` says of initializers: sources, variables and secrets of the dataset and the model."""
+"""What `explain` says about initializers: sources, variables and secrets of the dataset and the model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _step(s: Situation) -> tuple[str, InitializerStep | None]:
 
 
 def _variable(s: Situation) -> Iterator[Ref]:
-    """The TrainJob's own variable of that name, else the storage URI."""
+    """Yield the TrainJob's own variable with that name, else the storage URI."""
     field, step = _step(s)
     if step is None:
         return

@@ -1,4 +1,4 @@
-"""Initializers that nothing waits for: training starts beside the download, and finds half a dataset or none."""
+"""A lint for initializers for which nothing waits: training starts before its data has been downloaded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from trainc.plugins.initializer import STEPS
 
 
 def initializer_not_ordered(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """A warning for each initializer whose completion no other job awaits; a startup order awaits readiness only."""
+    """Yield a warning for each initializer without a job that depends on its completion.
+
+    A startup order does not help: it waits only until pods are ready.
+    """
     awaited = gang.awaited_pod_sets(info)
     for index, pod_set in enumerate(info.pod_sets):
         if pod_set.ancestor in STEPS and pod_set.name not in awaited and len(info.pod_sets) > 1:

@@ -1,4 +1,4 @@
-"""Initializers: where the dataset and the model come from, told to the jobs that fetch them.
+"""The passes of initializers: pass the sources of the dataset and the model to the jobs that download them.
 
 Source: kubeflow/trainer pkg/runtime/framework/plugins/jobset (Validate in jobset.go, Initializer in builder.go).
 """
@@ -18,7 +18,7 @@ from trainc.plugins.initializer import STEPS
 from trainc.plugins.plugin import Passes
 from trainc.startup.records import replace
 
-# Runtimes of the catalog that have the initializer of a step.
+# Catalog runtimes that have an initializer for a step.
 _WITH_STEP = {
     names.DATASET_INITIALIZER: "torch-distributed-with-cache",
     names.MODEL_INITIALIZER: "torchtune-llama3.2-1b",
@@ -26,7 +26,7 @@ _WITH_STEP = {
 
 
 def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
-    """A configured initializer needs its job, its container and, since 2.3, the shared volume's mount."""
+    """Yield errors if a configured initializer has no job, no container or, since 2.3, no mount of the shared volume."""
     for step in STEPS:
         if job.initializer(step) is not None:
             problem = _missing(info.pod_set(step), step, info)
@@ -52,7 +52,7 @@ def _missing(pod_set: PodSet | None, step: str, info: Info) -> str:
 
 
 def pre_build_sync(job: TrainJob, policy: Json, info: Info) -> Info:
-    """Tells each labelled initializer its source. The job's label decides, not its name."""
+    """Set the source on each initializer, which is identified by its ancestor label and not by its name."""
     for pod_set in info.pod_sets:
         step = job.initializer(pod_set.ancestor) if pod_set.ancestor in STEPS else None
         if step is not None:

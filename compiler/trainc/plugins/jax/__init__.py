@@ -1,4 +1,4 @@
-"""JAX: jax.distributed's coordinator, process count and rank."""
+"""JAX: the coordinator, number of processes and rank for jax.distributed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `explain` says of JAX: sizes, coordinator and ranks."""
+"""What `explain` says about JAX: sizes, coordinator and ranks."""
 
 from __future__ import annotations
 

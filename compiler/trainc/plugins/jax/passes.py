@@ -1,4 +1,4 @@
-"""JAX: jax.distributed's coordinator, process count and rank.
+"""The passes of JAX: the coordinator, number of processes and rank for jax.distributed.
 
 Source: kubeflow/trainer pkg/runtime/framework/plugins/jax.
 """
@@ -18,7 +18,7 @@ from trainc.plugins.plugin import Passes
 
 
 def build_failures(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
-    """2.2 crashes when there is no trainer to size."""
+    """Yield an error if there is no trainer to size, on which 2.2 crashes."""
     if info.release.jax_needs_trainer and info.trainer is None:
         yield controller_panics(
             "the JAX policy needs a job with the ancestor label of the trainer, and the runtime has none",
@@ -27,7 +27,7 @@ def build_failures(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]
 
 
 def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
-    """Sizes the trainer and tells its container where the coordinator is. TrainJob variables come last."""
+    """Size the trainer, and set the coordinator's variables on its container, before those of the TrainJob."""
     info = info.with_trainer_count(job.trainer.num_nodes if job.trainer else None)
     if (job.trainer is None and not info.gitops) or info.trainer is None:
         return info

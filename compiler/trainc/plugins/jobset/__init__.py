@@ -1,4 +1,4 @@
-"""JobSet: the object that runs the job."""
+"""JobSet: builds the object that runs the job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `explain` says of the JobSet: what lowering and building write over the runtime's template."""
+"""What `explain` says about the JobSet: the fields of the runtime's template that lowering and building overwrite."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TRAINER: Path = ("spec", "trainer")
 
 
 def _pod_count(s: Situation) -> Iterator[Ref]:
-    """As lowering counts: a trainer's pods are the policy's nodes, all others the template's."""
+    """Yield the inputs of pod counts during lowering: numNodes of the policy for a trainer, else the template's."""
     pod_set = s.pod_set
     if pod_set is None:
         return
@@ -32,7 +32,7 @@ def _pod_count(s: Situation) -> Iterator[Ref]:
 
 
 def _below(field: str, path: Path) -> Row:
-    """A row for a value that the TrainJob has in the same form: what follows `field` follows `path`."""
+    """Return a row for a field that has the same structure in the TrainJob: `field` of the JobSet is `path` there."""
 
     def read(s: Situation) -> Iterator[Ref]:
         at = len(s.path) - 1 - s.path[::-1].index(field)

@@ -1,4 +1,4 @@
-"""JobSet: the object that runs the job.
+"""The passes of JobSet: builds the object that runs the job.
 
 Source: kubeflow/trainer pkg/runtime/framework/plugins/jobset.
 """
@@ -18,7 +18,10 @@ from trainc.plugins.plugin import Passes
 
 
 def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
-    """The JobSet, named as the TrainJob. It has no owner reference: the TrainJob's UID is a cluster's to give."""
+    """Yield the JobSet, which has the TrainJob's name.
+
+    It has no owner reference, because only a cluster assigns the UID of a TrainJob.
+    """
     metadata: dict[str, Any] = dict(job.metadata)
     if info.labels:
         metadata["labels"] = dict(info.labels)

@@ -1,4 +1,4 @@
-"""One replicated job of the JobSet: the template's job with its pod set written back into it.
+"""One replicated job of the JobSet: the template's job, updated from its pod set.
 
 Source: kubeflow/trainer pkg/runtime/framework/plugins/jobset (Build in jobset.go, Trainer in builder.go).
 """
@@ -18,7 +18,7 @@ _STEPS = (names.TRAINER, names.DATASET_INITIALIZER, names.MODEL_INITIALIZER)
 
 
 def replicated_job(template: Json, pod_set: PodSet, job: TrainJob, info: Info) -> dict[str, Any]:
-    """The job as it goes into `spec.replicatedJobs`. A step's job has one replica, whatever the template says."""
+    """Return the entry for `spec.replicatedJobs`. A job with an ancestor label always has one replica."""
     job_template = template.get("template", {})
     job_spec = job_template.get("spec", {})
     count = _pod_count(pod_set, info)
@@ -38,7 +38,7 @@ def replicated_job(template: Json, pod_set: PodSet, job: TrainJob, info: Info) -
 
 
 def _pod_count(pod_set: PodSet, info: Info) -> int:
-    # v2.0.1 gives every job labelled as trainer the first one's count.
+    # v2.0.1 gives all jobs labeled as trainer the count of the first one.
     if info.release.all_trainers_take_first_count and pod_set.ancestor == names.TRAINER and info.trainer:
         return info.trainer.count
     return pod_set.count
@@ -55,7 +55,7 @@ def _pod_template(template: Json, pod_set: PodSet, job: TrainJob, info: Info) ->
         "volumes": list(pod_set.volumes),
     }
     filled = {field: items for field, items in written.items() if items}
-    # An empty list of containers, required though it is, does not survive Go's apply configurations.
+    # Go's apply configurations omit an empty list of containers, although the field is required.
     rest = {field: value for field, value in template.get("spec", {}).items() if field not in written}
     spec = {**rest, **pod_set.pod_fields, **filled}
     result: dict[str, Any] = {**template, "spec": spec}
@@ -66,7 +66,7 @@ def _pod_template(template: Json, pod_set: PodSet, job: TrainJob, info: Info) ->
 
 
 def _finish_container(container: Container, pod_set: PodSet, job: TrainJob, info: Info) -> Container:
-    """A regular container with the TrainJob's trainer settings, where they concern it."""
+    """Return a regular container with the TrainJob's trainer settings, if they apply to it."""
     container = _rebuild_container(container, info, True)
     if job.trainer is None or container.name != pod_set.main:
         return container
@@ -80,7 +80,7 @@ def _finish_container(container: Container, pod_set: PodSet, job: TrainJob, info
 
 
 def _with_entrypoint(container: Container, image: str | None, info: Info) -> Container:
-    """Image, command and args that are set replace the template's; an empty list clears it."""
+    """Return the container with image, command and args of the TrainJob, if set. An empty list clears the template's."""
     entrypoint = {"command": info.command, "args": info.args}
     changes: dict[str, Any] = {} if image is None else {"image": image}
     changes |= {field: list(words) or None for field, words in entrypoint.items() if words is not None}
@@ -88,7 +88,10 @@ def _with_entrypoint(container: Container, image: str | None, info: Info) -> Con
 
 
 def _with_resources(container: Container, requested: Json | None, info: Info) -> Container:
-    """Until 2.2 the TrainJob's lists replace the template's here; since then lowering has merged them."""
+    """Return the container with the TrainJob's resources.
+
+    Up to 2.2 they replace the template's here; in later releases lowering has already merged them.
+    """
     if (
         info.gitops
         or info.release.resources == "merge"
@@ -104,9 +107,10 @@ def _is_mpi_node(pod_set: PodSet, info: Info) -> bool:
 
 
 def _rebuild_container(container: Container, info: Info, rebuilt: bool) -> Container:
-    """The controller writes a container's ports and mounts onto themselves; `gitops` does not.
+    """Return the container as the controller leaves it, which merges its ports and mounts with themselves.
 
-    So it loses unnamed ports, and of two mounts at one path, which only a patch can have, writes the last one twice.
+    Unnamed ports are lost. Of two mounts at the same path, which only a patch can cause, the last one occurs twice.
+    `gitops` does not do this.
     """
     if info.gitops or not rebuilt:
         return container

@@ -1,4 +1,4 @@
-"""What the JobSet plugin refuses in a TrainJob's patches, with the field paths of upstream's webhook.
+"""Validation of a TrainJob's patches, with the field paths of upstream's webhook.
 
 Source: kubeflow/trainer pkg/runtime/framework/plugins/jobset/jobset.go (Validate) at each release's tag.
 """
@@ -23,7 +23,7 @@ _DOMAIN_PREFIXED_PATH = pattern(
 
 
 def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
-    """Managers, jobs, containers and variables of the patches."""
+    """Yield errors for managers, jobs, containers and variables of patches."""
     for patch in job.patches:
         yield from _manager(patch)
         for patched in patch.jobs:
@@ -45,7 +45,7 @@ def _manager(patch: Patch) -> Iterator[Finding]:
 
 def _patched_job(patch: Patch, patched: PatchedJob, info: Info) -> Iterator[Finding]:
     pod_set = info.pod_set(patched.name)
-    # Upstream looks at the template after the patch is merged: from 2.3 on the patch itself has created the job.
+    # Upstream checks the template after merging the patch, so that since 2.3 the patch itself has created the job.
     if pod_set is None or (info.gitops and patched.name not in info.runtime_jobs):
         yield Finding(
             "UnknownPatchedJob",
@@ -72,7 +72,10 @@ def _patched_job(patch: Patch, patched: PatchedJob, info: Info) -> Iterator[Find
 
 
 def _mounts_at_one_path(mounts: Sequence[Json], info: Info, path: Path) -> Iterator[Finding]:
-    """The API knows a patch's mounts by volume, the merge by path: of two at one path it makes a mixture of both."""
+    """Yield an error for two mounts of a patch at the same path.
+
+    The API identifies a patch's mounts by volume, but the merge identifies them by path, and mixes the two.
+    """
     first: dict[str, int] = {}
     for index, mount in enumerate(mounts):
         place = mount["mountPath"]
@@ -99,7 +102,7 @@ def _unknown_container(name: str, job: str, info: Info, path: Path) -> Finding:
 
 
 def _repeated_jobs(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """v2.0.1 lets each job be the target of one override only."""
+    """Yield an error for a job with several overrides: v2.0.1 allows only one."""
     if not info.release.patched_job_twice_refused:
         return
     seen: set[str] = set()

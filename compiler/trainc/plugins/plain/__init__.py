@@ -1,4 +1,4 @@
-"""PlainML: the trainer's size and the TrainJob's variables, for runtimes without a framework of their own."""
+"""PlainML: sizes the trainer and sets the TrainJob's variables, for runtimes without a framework."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `explain` says of PlainML: sizes."""
+"""What `explain` says about PlainML: sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PlainML: sizes the trainer and carries the TrainJob's environment for runtimes without a framework of their own.
+"""The passes of PlainML: size the trainer and set the TrainJob's variables, for runtimes without a framework.
 
 Source: kubeflow/trainer pkg/runtime/framework/plugins/plainml.
 """
@@ -13,7 +13,10 @@ from trainc.plugins.plugin import Passes
 
 
 def enforce_ml_policy(job: TrainJob, policy: Json, info: Info) -> Info:
-    """Acts unless a framework carries the variables itself, so beside XGBoost and Flux too."""
+    """Size the trainer and set the TrainJob's variables.
+
+    It also runs for XGBoost and Flux, because they do not set the TrainJob's variables themselves.
+    """
     if job.trainer is None:
         return info
     sized = info.with_trainer_count(job.trainer.num_nodes)

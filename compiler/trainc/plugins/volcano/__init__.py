@@ -1,4 +1,4 @@
-"""Volcano: a PodGroup for the Volcano scheduler, and the annotation that puts pods into it."""
+"""Volcano: a PodGroup for the Volcano scheduler, and the annotation with which pods join it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `explain` says of Volcano: the gang's size, needs, queue and priority."""
+"""What `explain` says about Volcano: the gang's size, resources, queue and priority."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _queue(s: Situation) -> Iterator[Ref]:
 
 
 def _priority(s: Situation) -> Iterator[Ref]:
-    """The pods' class; of several jobs that name one, the last decides."""
+    """Yield the pods' priority class. If several replicated jobs have one, the last wins."""
     if "priorityClassName" in (s.info.gang("volcano") or {}):
         yield RuntimeField(("spec", "podGroupPolicy", "volcano", "priorityClassName"))
         return

@@ -1,4 +1,4 @@
-"""Gangs of Volcano that can never be complete."""
+"""Lints for Volcano gangs that can never be complete."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trainc.ir.trainjob import TrainJob
 
 
 def gang_too_large(job: TrainJob, info: Info) -> Iterator[Finding]:
-    """An error where Volcano is to wait for more pods than there will be, or for none. Looks at sized pod sets."""
+    """Yield an error if Volcano would wait for more pods than the job has, or for none. Runs on sized jobs."""
     requested = (info.gang("volcano") or {}).get("minMember")
     if requested is None:
         return

@@ -1,7 +1,7 @@
-"""Volcano: a PodGroup for the Volcano scheduler, and the annotation that puts pods into it.
+"""The passes of Volcano: a PodGroup for the Volcano scheduler, and its annotation on pods.
 
-Source: kubeflow/trainer pkg/runtime/framework/plugins/volcano; minMember, queue and priorityClassName of the policy are
-fields that no Trainer release has, with the meaning that Volcano's own PodGroup gives them.
+Source: kubeflow/trainer pkg/runtime/framework/plugins/volcano. The fields minMember, queue and priorityClassName of the
+policy are in no Trainer release; they have the meaning of those fields in Volcano's PodGroup.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ QUEUE_ANNOTATION = "scheduling.volcano.sh/queue-name"
 
 
 def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
-    """One gang scheduler, and a queue with a name. Whether a PriorityClass exists only a cluster knows."""
+    """Yield errors for several gang schedulers, or an empty queue name. Whether a PriorityClass exists is unknown offline."""
     hint = "write the name of the Volcano queue, or remove it to use the default queue"
     if policy.get("queue") == "":
         path = ("spec", "podGroupPolicy", "volcano", "queue")
@@ -42,7 +42,7 @@ def validate(job: TrainJob, policy: Json, info: Info) -> Iterator[Finding]:
 
 
 def enforce_pod_group_policy(job: TrainJob, policy: Json, info: Info) -> Info:
-    """Annotates the gang's pods with their group, and under `gitops` hands them to Volcano where nobody else has them."""
+    """Annotate the gang's pods with their PodGroup; under `gitops`, set schedulerName to Volcano if it is not set."""
     for pod_set in gang.members(info):
         annotated = pod_set.with_pod_annotations({GROUP_ANNOTATION: job.name})
         if info.gitops and not info.pod_spec(pod_set.name).get("schedulerName"):
@@ -52,7 +52,7 @@ def enforce_pod_group_policy(job: TrainJob, policy: Json, info: Info) -> Info:
 
 
 def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
-    """The PodGroup."""
+    """Yield the PodGroup."""
     spec: dict[str, Any] = {
         "minMember": policy.get("minMember", gang.min_member(info)),
         "minResources": format_resources(gang.min_resources(info, policy.get("minMember"))),
@@ -74,7 +74,7 @@ def build(job: TrainJob, policy: Json, info: Info) -> Iterator[Manifest]:
 
 
 def _priority_class(info: Info) -> str | None:
-    """The priority class of the pods; of several jobs that name one, the last decides."""
+    """Return the pods' priority class. If several replicated jobs have one, the last wins."""
     found: str | None = None
     for pod_set in info.pod_sets:
         found = info.pod_spec(pod_set.name).get("priorityClassName", found)

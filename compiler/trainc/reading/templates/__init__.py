@@ -1,4 +1,4 @@
-"""Templates: `*.yaml.j2` files become text, bounded in time and memory, with every place traced back to the template."""
+"""Templates: renders `*.yaml.j2` files with limits on time and memory, and maps positions back to the template."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["read_template", "render"]
 
 
 def render(text: str, file: str, values: Mapping[str, Any], limits: Limits) -> str:
-    """The text that a template yields for `values`; TemplateFailedError, with the place, for one that does not."""
-    # Jinja2 takes long to import, and most inputs are no templates.
+    """Render a template. Raises TemplateFailedError with the position of the problem."""
+    # Jinja2 is slow to import, and most inputs are not templates.
     from trainc.reading.templates.rendering import rendered
 
     return rendered(text, file, values, limits)
@@ -27,9 +27,9 @@ def render(text: str, file: str, values: Mapping[str, Any], limits: Limits) -> s
 def read_template(
     data: bytes, file: str, values: Mapping[str, Any], limits: Limits, *, already: int = 0
 ) -> tuple[list[Document], list[Diagnostic]]:
-    """The documents of a rendered template, as `yaml_reader.read_documents` gives those of a file.
+    """Render a template and read its documents, like `yaml_reader.read_documents`.
 
-    Places are those of the template: a line that an expression has made counts as the line that holds it.
+    Positions refer to the template; output of an expression is on the line of the expression.
     """
     text = decode(data)
     try:
@@ -43,18 +43,18 @@ def read_template(
 
 
 class _Lines:
-    """Lines of the output to lines of the template, found only when a diagnostic needs one."""
+    """Maps output lines to template lines, on demand."""
 
     def __init__(self, text: str, output: str, file: str, values: Mapping[str, Any], limits: Limits) -> None:
         self._of = (text, output, file, values, limits)
         self._lines: list[int] | None = None
 
     def locator(self, locate: Callable[[Path], Source | None]) -> Callable[[Path], Source | None]:
-        """A document's `locate` in terms of the template."""
+        """Return a document's `locate` function with positions in the template."""
         return lambda path: self.place(locate(path))
 
     def place(self, source: Source | None) -> Source | None:
-        """A place in the output as a place in the template."""
+        """Convert a position in the output to a position in the template."""
         if source is None:
             return None
         if self._lines is None:

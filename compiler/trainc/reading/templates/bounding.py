@@ -1,4 +1,4 @@
-"""A template, rewritten before it runs, so that what Jinja2 does without asking the environment is paid for as well."""
+"""Rewrites templates so that operations that bypass the environment count towards the budget."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _NODES_PER_STEP = 10
 
 
 class Bounding(NodeTransformer):
-    """Rewrites a template so that all that Jinja2 does without asking the environment is paid for as well."""
+    """Rewrites templates so that operations that bypass the environment count towards the budget."""
 
     def visit_For(self, node: nodes.For) -> nodes.Node:  # noqa: N802
-        """`for x in items` becomes `for x in items | counted(n)`, with `n` for the size of its body."""
+        """Turn `for x in items` into `for x in items | counted(n)`, where `n` depends on the size of the body."""
         steps = _steps(node)
         self.generic_visit(node)
         if node.recursive:
@@ -22,30 +22,30 @@ class Bounding(NodeTransformer):
         return node
 
     def visit_Macro(self, node: nodes.Macro) -> nodes.Node:  # noqa: N802
-        """A body that can be called pays for its size when it is."""
+        """Charge for the size of the body on every call."""
         self._pay_for_size(node)
         return node
 
     def visit_CallBlock(self, node: nodes.CallBlock) -> nodes.Node:  # noqa: N802
-        """As macros."""
+        """Like `visit_Macro`."""
         self._pay_for_size(node)
         return node
 
     def visit_Block(self, node: nodes.Block) -> nodes.Node:  # noqa: N802
-        """As macros."""
+        """Like `visit_Macro`."""
         self._pay_for_size(node)
         return node
 
     def visit_EvalContextModifier(self, node: nodes.EvalContextModifier) -> nodes.Node:  # noqa: N802
-        """`autoescape` makes texts of another type, with methods that nobody has looked at."""
+        """Reject `autoescape`, which creates a string type whose methods the sandbox does not cover."""
         raise SecurityError(f"{type(node).__name__}: autoescape is for HTML")
 
     def visit_ScopedEvalContextModifier(self, node: nodes.ScopedEvalContextModifier) -> nodes.Node:  # noqa: N802
-        """The same, as a block."""
+        """Like `visit_EvalContextModifier`, for the block form."""
         return self.visit_EvalContextModifier(node)
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Node:  # noqa: N802
-        """`a in b` becomes `a | weighed in b | weighed`: each value of a list may be compared."""
+        """Turn `a in b` into `a | weighed in b | weighed`, as every item of a list may be compared."""
         self.generic_visit(node)
         node.expr = _filtered(node.expr, "weighed")
         for operand in node.ops:
@@ -53,31 +53,31 @@ class Bounding(NodeTransformer):
         return node
 
     def visit_Getitem(self, node: nodes.Getitem) -> nodes.Node:  # noqa: N802
-        """`a[1:]` becomes `a[1:] | made`."""
+        """Turn `a[1:]` into `a[1:] | made`."""
         self.generic_visit(node)
         return _filtered(node, "made") if isinstance(node.arg, nodes.Slice) else node
 
     def visit_List(self, node: nodes.List) -> nodes.Node:  # noqa: N802
-        """`[a, b]` becomes `[a, b] | made`, as lists of lists of lists grow without any loop."""
+        """Turn `[a, b]` into `[a, b] | made`, since nested lists can grow exponentially without loops."""
         self.generic_visit(node)
         return _filtered(node, "made")
 
     def visit_Dict(self, node: nodes.Dict) -> nodes.Node:  # noqa: N802
-        """As lists, with keys that YAML can have."""
+        """Like `visit_List`; also restrict keys to types that YAML allows."""
         self.generic_visit(node)
         for pair in node.items:
             pair.key = _filtered(pair.key, "key")
         return _filtered(node, "made")
 
     def visit_Tuple(self, node: nodes.Tuple) -> nodes.Node:  # noqa: N802
-        """As lists, unless it is what a loop or an assignment gives names to."""
+        """Like `visit_List`, except for assignment targets."""
         if node.ctx != "load":
             return node
         self.generic_visit(node)
         return _filtered(node, "made")
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802
-        """`a ~ b` becomes `[a, b] | join`."""
+        """Turn `a ~ b` into `[a, b] | join`."""
         self.generic_visit(node)
         self.generic_visit(node)
         return _filtered(nodes.List(node.nodes), "join")
@@ -90,7 +90,7 @@ class Bounding(NodeTransformer):
 
 
 def _steps(node: nodes.Node) -> int:
-    """What running through a node once may take."""
+    """Return the cost of running a node once, in steps."""
     return 1 + sum(1 for _ in node.find_all(nodes.Node)) // _NODES_PER_STEP
 
 

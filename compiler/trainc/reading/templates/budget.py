@@ -1,4 +1,4 @@
-"""What one template may spend: steps, bytes of text and collections, and, as a net below both, processor time."""
+"""The budget of a template: steps, bytes of strings and collections, and processor time as a fallback."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any
 from trainc.options import Limits
 from trainc.reading.templates.failure import TooMuchError
 
-# Characters that are handled in about the time of one step.
+# The number of characters that are processed in about the time of one step.
 CHARACTERS = 1_000
-# About what a value takes that is new in each place of a collection, such as a number of a range.
+# Approximate size of a new value in a collection, such as a number in a range.
 _ITEM_BYTES = 32
 
 
 class Budget:
-    """The steps, bytes and seconds that `limits` leaves to one run of one template; TooMuchError once they are spent.
+    """The remaining steps, bytes and seconds of one run of a template. Raises TooMuchError once they are spent.
 
-    A step is a round of a loop, a call, a value that is looked at, or a thousand characters that are. Bytes are those
-    of everything made on the way, kept or not. `now` tells processor time in seconds: no input that was found takes
-    all of it within its steps and bytes, and one that does ends there.
+    A step is a loop iteration, a call, a value or a thousand characters processed. Bytes count everything that was
+    created, even if it has been freed. `now` returns processor time in seconds. No known input reaches the time limit
+    before the other two; it is a safety net.
     """
 
     def __init__(self, limits: Limits, now: Callable[[], float] = thread_time) -> None:
@@ -31,11 +31,11 @@ class Budget:
 
     @property
     def steps(self) -> int:
-        """Those that are left."""
+        """The remaining steps."""
         return self._steps
 
     def spend(self, steps: int = 1) -> None:
-        """Take steps."""
+        """Spend steps."""
         self._steps -= steps
         if self._steps < 0:
             raise TooMuchError("it takes too many steps (loop iterations, calls, and values in them)")
@@ -43,12 +43,12 @@ class Budget:
             raise TooMuchError("it takes too long")
 
     def allow(self, characters: int) -> None:
-        """Refuse a text of that many characters, before it is made."""
+        """Check that a string of this length is allowed, before creating it."""
         if characters > self._text:
             raise TooMuchError("its output is too long")
 
     def made(self, value: Any) -> Any:
-        """The value, which is new, paid for: each value in a collection is a step, and one that is there twice is two."""
+        """Charge for a new value and return it: a step per value in a collection, counting duplicates."""
         if isinstance(value, str):
             self.allow(len(value))
         if isinstance(value, str | dict | list | tuple):
@@ -60,7 +60,7 @@ class Budget:
         return value
 
     def weigh(self, value: Any) -> None:
-        """Pay for going through a value: a step for each value in it, and for each thousand characters."""
+        """Charge for processing a value: a step per value in it, and per thousand characters."""
         if isinstance(value, str):
             if len(value) >= CHARACTERS:
                 self.spend(len(value) // CHARACTERS)
@@ -81,7 +81,7 @@ class Budget:
                 self.spend(len(inner) // CHARACTERS)
 
     def counted(self, items: Iterable[Any], steps: int = 1) -> Iterator[Any]:
-        """The items, each of them `steps` steps."""
+        """Yield the items, charging `steps` for each."""
         for item in items:
             self.spend(steps)
             yield item

@@ -1,4 +1,4 @@
-"""Why a template yields no text."""
+"""The reasons why a template cannot be rendered."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from trainc.diagnostics import Diagnostic, Source
 
 
 class TemplateFailedError(Exception):
-    """The template `text` cannot be rendered; `diagnostic` says where and why."""
+    """The template `text` cannot be rendered; `diagnostic` has the position and the reason."""
 
     def __init__(self, file: str, text: str, line: int, message: str, hint: str) -> None:
         super().__init__(message)
         shown = text.split("\n")[line - 1 : line]
-        # Jinja2 knows no column: the line's first character that is not a space.
+        # Jinja2 does not report columns, so use the first non-space character of the line.
         column = 1 + sum(len(words) - len(words.lstrip()) for words in shown)
         self.diagnostic = Diagnostic("TemplateError", "error", message, hint, source=Source(file, line, column))
 
 
 class TooMuchError(Exception):
-    """The template asks for more steps or more text than it is given."""
+    """The template exceeded its budget."""

@@ -1,4 +1,4 @@
-"""Rendering: a template, parsed, bounded, run, and its failures turned into diagnostics with the line they arose on."""
+"""Renders templates: parses, rewrites and runs them, and turns errors into diagnostics with lines."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from trainc.reading.templates.sandbox import BoundedEnvironment
 from trainc.startup.patterns import pattern
 
 _NAME = "<template>"
-# What an expression of a template can raise besides Jinja2's own errors: 1/0, {}[[]], 'a' + 1, loops in twenty loops.
+# Exceptions from template expressions besides Jinja2's own: 1/0, {}[[]], 'a' + 1, deeply nested loops.
 _EXPRESSION_ERRORS = (ArithmeticError, AttributeError, LookupError, RuntimeError, SyntaxError, TypeError, ValueError)
-# What Jinja2 takes to read a template, by its worst cases: texts full of backslashes, blocks.
+# The cost of parsing in Jinja2 in the worst cases: strings full of backslashes, many blocks.
 _BYTES_PER_CHARACTER = 100
 _STEPS_PER_WORD = 4
 _MARK = pattern("\ue000([0-9]+)\ue001")
-# Of several marks before a line's first character the last one counts: the others' text ended where the line begins.
+# If there are several marks at the start of a line, the last one applies; the text of the others is empty there.
 _MARKS = pattern(f"(?:{_MARK.pattern})+")
 
 
 def rendered(text: str, file: str, values: Mapping[str, Any], limits: Limits) -> str:
-    """The text that a template yields; TemplateFailedError where it yields none."""
+    """Render a template. Raises TemplateFailedError."""
     failed = partial(TemplateFailedError, file, text)
     try:
         return _run(text, values, limits, ())
@@ -51,13 +51,13 @@ def rendered(text: str, file: str, values: Mapping[str, Any], limits: Limits) ->
 
 
 def template_lines(text: str, output: str, file: str, values: Mapping[str, Any], limits: Limits) -> list[int]:
-    """For each line of `output`, which `text` has yielded, the line of the template that it came from.
+    """Return the template line for each line of `output`, which is the rendered `text`.
 
-    The template is run again with marks at its lines. Where a mark has changed the outcome, all lines are the first.
+    Renders the template again with marks at each line. If the marks change the output, all lines map to line 1.
     """
     try:
         marked = _run(text, values, limits, (_Marking(),))
-    except TooMuchError:  # The marks take room of their own.
+    except TooMuchError:  # The marks count towards the budget.
         return [1]
     if _MARK.sub("", marked) != output:
         return [1]
@@ -85,16 +85,16 @@ def _run(text: str, values: Mapping[str, Any], limits: Limits, changes: tuple[No
 
 
 class _Marking(NodeTransformer):
-    """Writes its line before every line of the template's own text."""
+    """Inserts a mark with the line number before every line of literal text."""
 
     def visit_TemplateData(self, node: nodes.TemplateData) -> nodes.Node:  # noqa: N802
-        """Text between tags; `lineno` is the line that it begins on."""
+        """Mark the lines of literal text; `lineno` is the first one."""
         lines = (f"\ue000{node.lineno + i}\ue001{line}" for i, line in enumerate(node.data.split("\n")))
         return nodes.TemplateData("\n".join(lines), lineno=node.lineno)
 
 
 def _line(traceback: TracebackType | None) -> int:
-    """The innermost line of the template in a traceback; 1 where it holds none."""
+    """Return the innermost line of the template in a traceback, or 1 if there is none."""
     line = 1
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename == _NAME:

@@ -1,8 +1,8 @@
-"""The environment that templates run in: no files, no Python, no randomness, and everything paid for.
+"""The sandbox for templates: no file access, no Python, no randomness, and a budget for everything.
 
-Jinja2's own sandbox keeps templates away from Python's internals; it does not keep them from running for ever or from
-filling the memory. Here loops, calls, filters, tests and operators pay for what they go through before they do, and for
-what they make; what makes large values out of small ones is left out.
+Jinja2's own sandbox protects Python's internals, but does not prevent infinite loops or excessive memory use. Here,
+loops, calls, filters, tests and operators are charged for their input before they run, and for their result. Features
+that create large values from small ones are removed.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from trainc.reading.templates.values import (
     to_json,
 )
 
-# Left out: what pads, repeats, formats or draws at random, and what is about HTML.
+# Filters that pad, repeat, format, pick at random, or concern HTML are removed.
 _FILTERS = (
     "abs", "count", "d", "default", "dictsort", "first", "float", "int", "items", "last", "length", "list", "map", "max",
     "min", "reject", "rejectattr", "reverse", "select", "selectattr", "sort", "unique",
 )  # fmt: skip
-# They go through nothing, and make nothing.
+# Filters that neither process nor create anything.
 _IMMEDIATE = frozenset(("count", "d", "default", "first", "last", "length"))
-# Of a text they take each character.
+# Filters that treat a string as a sequence of characters.
 _ITERATING = frozenset(
     ("join", "list", "map", "max", "min", "reject", "rejectattr", "select", "selectattr", "sort", "sum", "unique")
 )
@@ -52,7 +52,7 @@ _METHODS: Mapping[type, frozenset[str]] = {
     list: frozenset(("count", "index")),
     tuple: frozenset(("count", "index")),
 }
-# What Jinja2 itself makes, whose attributes it judges itself.
+# Jinja2's own objects, whose attributes its sandbox checks.
 _ITS_OWN = (BlockReference, LoopContext, Macro, Namespace, TemplateReference, Undefined)
 _TEXT_FILTERS: Mapping[str, Callable[[str], str]] = {
     "capitalize": str.capitalize,
@@ -65,12 +65,12 @@ _TEXT_FILTERS: Mapping[str, Callable[[str], str]] = {
 _AT_AN_END = frozenset(("endswith", "removeprefix", "removesuffix", "startswith"))
 _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _LARGEST_POWER = 256
-# A filter's own texts are gone through for each item.
+# The string arguments of a filter are processed again for each item.
 _CHARACTERS_PER_ITEM = 100
 
 
 class BoundedEnvironment(ImmutableSandboxedEnvironment):
-    """A sandbox in which everything is paid for from `budget`."""
+    """A sandbox in which everything is charged to `budget`."""
 
     intercepted_binops = frozenset(("+", "-", "*", "/", "//", "**", "%"))
 
@@ -103,7 +103,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         self.concat = self._concat  # type: ignore[method-assign]
 
     def call(self, context: Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """Every call of a macro or method is a step, beside what it goes through."""
+        """Charge a step for every call of a macro or method, and for the values that it processes."""
         self._budget.spend()
         owner = getattr(obj, "__self__", None)
         for value in (owner, *args, *kwargs.values()):
@@ -113,7 +113,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         return self._made(super().call(context, obj, *args, **kwargs))
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        """Operators that can make a small template fill the memory."""
+        """Restrict operators that could fill the memory."""
         for side in (left, right):
             self._weighed(side)
         if operator == "%" and isinstance(left, str):
@@ -129,17 +129,17 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         return self._made(super().call_binop(context, operator, left, right))
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        """Methods by type; what Jinja2 has made is Jinja2's to judge."""
+        """Allow methods by type; Jinja2 decides about its own objects."""
         if isinstance(obj, _ITS_OWN):
             return super().is_safe_attribute(obj, attr, value)
         return attr in _METHODS.get(type(obj), ())
 
     def wrap_str_format(self, value: Any) -> None:
-        """`str.format` pads without bound, and is treated as every other method."""
+        """Leave `str.format` to `is_safe_attribute`, like every other method; it can pad without limits."""
 
     def _charge(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """A filter or test that pays for what it is given, item by item where that is still to come, and for its result."""
-        first = int(hasattr(function, "jinja_pass_arg"))  # Before it, the environment or the context is passed.
+        """Wrap a filter or test to charge for its input (per item if it is lazy) and its result."""
+        first = int(hasattr(function, "jinja_pass_arg"))  # The environment or the context is passed first.
 
         @wraps(function)
         def paid(*args: Any, **kwargs: Any) -> Any:
@@ -154,7 +154,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         return paid
 
     def _given(self, name: str, value: Any, steps: int) -> Any:
-        """What a filter goes through, paid for with `steps` for each item."""
+        """Charge `steps` per item of a filter's input, and return the input."""
         if hasattr(value, "__next__"):
             return self._budget.counted(value, steps)
         if name in _IMMEDIATE:
@@ -164,7 +164,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
             self._budget.spend(len(value) * (steps - 1))
         elif isinstance(value, str) and name in _ITERATING:
             self._budget.spend(len(value) * steps)
-        # Values of equal hash, which can be made, are compared with each other.
+        # Values can be constructed to have equal hashes, in which case they are compared with each other.
         return self._budget.counted(value) if name == "unique" else value
 
     def _made(self, value: Any) -> Any:
@@ -181,7 +181,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         return ""
 
     def _check_parts(self, text: str, method: str, given: Any = None) -> None:
-        """Pay for comparing a text with another at each place, and refuse too many parts before they are made."""
+        """Charge for substring searches, and check the number of parts before they are created."""
         if isinstance(given, str) and method not in _AT_AN_END:
             self._budget.spend(len(text) * len(given) // CHARACTERS)
         if method == "split" and len(text) > self._budget.steps:

@@ -1,6 +1,6 @@
-"""The values of templates: which numbers and keys there may be, and how a value is written.
+"""Values in templates: which numbers and keys are allowed, and how values are printed.
 
-Small texts must not become large numbers, and no value may show what differs from run to run.
+Prevents short templates from creating huge numbers, and output that differs between runs.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from jinja2.utils import Namespace
 
 from trainc.startup.patterns import pattern
 
-# As wide as any number that means something; and so narrow that few numbers have the same hash.
+# Large enough for any realistic number, and small enough that few numbers share a hash.
 _INTEGER_BITS = 64
-# What JSON may hold in a string, and YAML refuses there or takes for the end of a line.
+# Characters that are allowed in JSON strings, but that YAML rejects or treats as line breaks.
 _NOT_PLAIN = pattern("[\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 
 
 def dict_of(*args: Any, **kwargs: Any) -> dict[Any, Any]:
-    """`dict`, as a function: the class has methods that change what they are given."""
+    """Replace the class `dict`, which has methods that modify their argument."""
     pairs = args[0].items() if args and isinstance(args[0], dict) else (*args, ())[0]
     return {key_of(key): value for key, value in pairs} | kwargs
 
 
 def key_of(value: Any) -> Any:
-    """The key of a mapping, as YAML has them: many others could be made to have the same hash."""
+    """Check a mapping key. Other types than in YAML could be constructed to have equal hashes."""
     if not isinstance(value, str | int | float | None):
         refuse("the keys of a mapping must be strings or numbers")
     check_number(value)
@@ -36,21 +36,22 @@ def key_of(value: Any) -> Any:
 
 
 def namespace_of(*args: Any, **kwargs: Any) -> Any:
-    """`namespace`, as a function."""
+    """Replace the class `namespace` with a function."""
     made: Any = Namespace
     return made(*args, **kwargs)
 
 
 def check_number(value: Any) -> None:
-    """SecurityError for a number wider than 64 bits."""
+    """Raise SecurityError for an integer of more than 64 bits."""
     if isinstance(value, int) and value.bit_length() > _INTEGER_BITS:
         refuse("the number is too large")
 
 
 def as_yaml(value: Any) -> str:
-    """A value as YAML writes it in a line: null, true, and mappings and lists in flow style.
+    """Format a value as YAML on one line: null, true, and flow style for mappings and lists.
 
-    Anything else, such as a method that was not called, would be shown with its address, another one in every run.
+    Other values, such as a method that was not called, are rejected: their text contains an address, which differs
+    between runs.
     """
     if isinstance(value, str | int | float | Undefined) and not isinstance(value, bool):
         return str(value)
@@ -62,16 +63,16 @@ def as_yaml(value: Any) -> str:
 
 
 def on_text(change: Callable[[str], str]) -> Callable[[Any], str]:
-    """A filter of texts as one of any value."""
+    """Turn a filter for strings into one for any value."""
     return lambda value: change(as_yaml(value))
 
 
 def to_json(value: Any) -> str:
-    """A value as JSON that is YAML, too."""
+    """Format a value as JSON that is also valid YAML."""
     text = as_yaml(value) if isinstance(value, Undefined) else json.dumps(value, ensure_ascii=False)
     return _NOT_PLAIN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def refuse(reason: str) -> NoReturn:
-    """Stop the template."""
+    """Stop the template with a SecurityError."""
     raise SecurityError(reason)
