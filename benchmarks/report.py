@@ -103,7 +103,7 @@ def _processes(measured: Measured) -> Iterator[str]:
 
 
 def _alone(measured: Measured) -> Iterator[str]:
-    yield "## 1,000 JobSets, beside a templating engine\n"
+    yield "## 1,000 JobSets, compared with a templating engine\n"
     yield "Without a gang there are JobSets only, and kustomize has half as many objects to go over. rjsonnet, a jsonnet in"
     yield "Rust, writes the same objects with one function (benchmarks/templating.py): from a list of parameters in one JSON"
     yield "file, and from the TrainJobs that trainc reads, which it parses as well. It checks nothing.\n"

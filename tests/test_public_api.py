@@ -91,6 +91,14 @@ def test_a_compilation_has_manifests_diagnostics_secrets_and_text() -> None:
     assert result.to_yaml().count("\n---\n") == 1
 
 
+def test_a_path_is_not_taken_for_a_list_or_a_document() -> None:
+    with pytest.raises(TypeError, match=r"write \['jobs'\]"):
+        trainc.compile_paths("jobs")
+    document: Any = "job.yaml"
+    with pytest.raises(TypeError, match="use compile_paths"):
+        trainc.compile_trainjob(document, [])
+
+
 def test_compile_paths_reads_what_the_command_line_reads() -> None:
     result = compile_paths([CASES / "torch-cpu.yaml"], options=Options(release="2.3"))
     assert result.to_yaml() == (CASES.parents[1] / "golden" / "torch-cpu.yaml").read_text(encoding="utf-8")

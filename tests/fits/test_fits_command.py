@@ -100,7 +100,7 @@ def test_a_job_whose_input_is_wrong_is_not_judged(tmp_path: Path) -> None:
 def test_without_a_cluster_nothing_can_be_decided(tmp_path: Path) -> None:
     assert run("fits", str(tmp_path)).status == 2
     missing = run("fits", str(CASE / "jobs.yaml"), "--cluster", str(tmp_path / "gone"), "--release", "2.3")
-    assert (missing.status, "NoSuchPath" in missing.stderr) == (1, True)
+    assert (missing.status, "NoSuchPath" in missing.stderr, "Incomplete" in missing.stderr) == (1, True, False)
 
 
 def test_the_json_names_every_job_and_its_reasons() -> None:

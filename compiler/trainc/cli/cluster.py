@@ -37,6 +37,8 @@ def judge_jobs(
     from trainc.fits.workload import job_name, place
 
     snapshot, problems = read_paths([cluster], options.limits, everything=True)
+    if has_errors(problems):
+        return ClusterVerdicts(None, problems)  # What could not be read would be reported as missing, too.
     jobsets = {job_name(*place(one)): one for one in manifests if one.get("kind") == "JobSet"}
     homes = {}
     for document in documents:

@@ -43,6 +43,9 @@ def compile_trainjob(
     Raises CompileError with every problem found. Behavior follows kubeflow/trainer at the tag that PORT.yaml pins
     for `options.release`.
     """
+    for data in (*runtimes, trainjob):
+        if not isinstance(data, dict):
+            raise TypeError(f"{data!r} is not a document: pass a dict, or use compile_paths for files")
     return compile_documents([Document.of(data) for data in (*runtimes, trainjob)], (), options)
 
 
@@ -68,8 +71,12 @@ def compile_paths(
 
     Runtimes are looked up in the same input, then in each folder of `runtimes`, then among trainc's built-in ones. The
     settings of an overlay apply to fields that have their default in `options`.
-    Raises CompileError with the problems of all files. Amounts are Kubernetes quantities, times are seconds.
+    Raises CompileError with the problems of all files, and TypeError for a single path instead of a list. Amounts are
+    Kubernetes quantities, times are seconds.
     """
+    for name, given in (("paths", paths), ("runtimes", runtimes), ("overlays", overlays)):
+        if isinstance(given, str):
+            raise TypeError(f"{name} is a list of paths: write [{given!r}]")
     return compile_inputs(paths, runtimes=runtimes, overlays=overlays, options=options)
 
 
