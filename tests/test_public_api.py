@@ -99,6 +99,13 @@ def test_a_path_is_not_taken_for_a_list_or_a_document() -> None:
         trainc.compile_trainjob(document, [])
 
 
+@pytest.mark.parametrize("document", [{}, {"apiVersion": "v1", "kind": "Pod"}, runtime(job())])
+def test_a_document_that_is_not_a_trainjob_is_refused(document: dict[str, Any]) -> None:
+    with pytest.raises(CompileError, match="not a TrainJob") as refused:
+        compile_trainjob(document, [])
+    assert [d.code for d in refused.value.diagnostics] == ["NoTrainJob"]
+
+
 def test_compile_paths_reads_what_the_command_line_reads() -> None:
     result = compile_paths([CASES / "torch-cpu.yaml"], options=Options(release="2.3"))
     assert result.to_yaml() == (CASES.parents[1] / "golden" / "torch-cpu.yaml").read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from trainc.api.documents import Manifest
 from trainc.api.releases import normalize_release
 from trainc.compilation import Compilation
-from trainc.diagnostics import CompileError, has_errors
+from trainc.diagnostics import CompileError, Diagnostic, has_errors
 from trainc.diagnostics.policy import Policy, Rules, keep_severities
 from trainc.explain import place
 from trainc.options import Options
@@ -46,7 +46,11 @@ def compile_trainjob(
     for data in (*runtimes, trainjob):
         if not isinstance(data, dict):
             raise TypeError(f"{data!r} is not a document: pass a dict, or use compile_paths for files")
-    return compile_documents([Document.of(data) for data in (*runtimes, trainjob)], (), options)
+    compilation = compile_documents([Document.of(data) for data in (*runtimes, trainjob)], (), options)
+    if not compilation.jobs:
+        hint = "pass a document with apiVersion: trainer.kubeflow.org/v1alpha1 and kind: TrainJob"
+        raise CompileError([Diagnostic("NoTrainJob", "error", "the document is not a TrainJob", hint)])
+    return compilation
 
 
 def compile_documents(
