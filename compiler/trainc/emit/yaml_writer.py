@@ -163,11 +163,6 @@ def joined(texts: Iterable[bytes], form: Form) -> Iterator[bytes]:
     yield b"]\n}\n" if between == b"\n" else b"\n  ]\n}\n"
 
 
-def dump_json(manifests: Iterable[Mapping[str, Any]]) -> str:
-    """Return all manifests as one JSON document, a v1 List, with the keys in the order of the YAML."""
-    return b"".join(joined((text_of([manifest], "json") for manifest in manifests), "json")).decode()
-
-
 def _item(manifest: Mapping[str, Any]) -> str:
     import json  # For those who ask for it.
 

@@ -89,10 +89,6 @@ class Info:
         """Return a copy with the pod set of the same name replaced."""
         return replace(self, pod_sets=tuple(changed if p.name == changed.name else p for p in self.pod_sets))
 
-    def map_pod_sets(self, change: Callable[[PodSet], PodSet]) -> Info:
-        """Return a copy with `change` applied to every pod set."""
-        return replace(self, pod_sets=tuple(change(p) for p in self.pod_sets))
-
     def with_trainer_count(self, count: int | None) -> Info:
         """Return a copy with `count` pods in the trainer's pod set; unchanged if either is missing."""
         trainer = self.trainer

@@ -6,7 +6,7 @@ Source: cel-spec doc/langdef.md; kubernetes apiserver pkg/cel/environment/base.g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from trainc.diagnostics import Path
@@ -66,7 +66,7 @@ class Evaluation:
             case ("op", symbol, left, right):
                 return self._operation(symbol, self.value(left, scope), self.value(right, scope))
             case ("and" | "or", left, right):
-                return self._logic(left, right, node[0] == "or", scope)
+                return self._decided(((left, scope), (right, scope)), node[0] == "or")
             case ("if", test, then, otherwise):
                 return self.value(then if _truth(self.value(test, scope)) else otherwise, scope)
             case _:
@@ -111,12 +111,12 @@ class Evaluation:
             return any(equal(item, each, self.budget) for each in container)
         raise no_overload("in", item, container)
 
-    def _logic(self, left: Node, right: Node, decides: bool, scope: Scope) -> bool:
-        """`&&` and `||`: a deciding value on one side takes precedence over an error on the other."""
+    def _decided(self, terms: Iterable[tuple[Node, Scope]], decides: bool) -> bool:
+        """`&&`, `||`, `all` and `exists`: the first deciding value takes precedence over errors of other terms."""
         failed: EvaluationError | None = None
-        for side in (left, right):
+        for node, scope in terms:
             try:
-                if _truth(self.value(side, scope)) is decides:
+                if _truth(self.value(node, scope)) is decides:
                     return decides
             except EvaluationError as error:
                 failed = failed or error
@@ -188,25 +188,13 @@ class Evaluation:
         self._note(base)
         scopes = [{**scope, **bound} for bound in _bound(base, variables, word)]
         if word in ("all", "exists"):
-            return self._quantified(bodies[0], scopes, word == "exists")
+            return self._decided(((bodies[0], each) for each in scopes), word == "exists")
         if word in ("exists_one", "existsOne"):
             return sum(_truth(self.value(bodies[0], each)) for each in scopes) == 1
         if word == "filter":
             return [each[variables[0]] for each in scopes if _truth(self.value(bodies[0], each))]
         chosen = scopes if len(bodies) == 1 else [each for each in scopes if _truth(self.value(bodies[0], each))]
         return [self.value(bodies[-1], each) for each in chosen]
-
-    def _quantified(self, body: Node, scopes: list[dict[str, Any]], decides: bool) -> bool:
-        failed: EvaluationError | None = None
-        for each in scopes:
-            try:
-                if _truth(self.value(body, each)) is decides:
-                    return decides
-            except EvaluationError as error:
-                failed = failed or error
-        if failed is not None:
-            raise failed
-        return not decides
 
 
 def _bound(base: Any, variables: tuple[str, ...], word: str) -> Iterator[dict[str, Any]]:
