@@ -54,9 +54,9 @@ def excerpt(files: Files, source: Source, message: str = "") -> list[str]:
 
     The carets mark the value of a key if the message mentions it, else the key.
     """
-    from trainc.diagnostics.meant import meant
+    from trainc.diagnostics.underline import underlined
 
-    number, start, end = meant(lambda number: files.line(replace(source, line=number)), source, message)
+    number, start, end = underlined(lambda number: files.line(replace(source, line=number)), source, message)
     line = files.line(replace(source, line=number)) or ""
     seen = line.translate(_SEEN)
     if not line.strip() or len(line) > _WIDEST or not seen.isprintable():

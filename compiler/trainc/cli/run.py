@@ -41,7 +41,7 @@ from trainc.run.job_size import Size, requested_programs, scale_job
 from trainc.run.model import Machine, Plan, Pod, Program
 from trainc.run.plan import plan_of
 from trainc.run.processes import MARK, Reports, run_plan
-from trainc.run.stand_ins import ASKED_ABOUT, MODULES_ASKED_ABOUT, local_variables
+from trainc.run.stand_ins import MODULES_LOOKED_UP, PROGRAMS_LOOKED_UP, local_variables
 
 _MOST_PODS = 64
 _SILENT = 5.0
@@ -122,7 +122,7 @@ def _temporary() -> tempfile.TemporaryDirectory[str]:
 
 def _machine(arguments: Arguments, workdir: str, one: OneJob) -> Machine:
     places = dict(arguments.map)
-    requested = {*ASKED_ABOUT, *requested_programs(one.compiled.manifests, places)}
+    requested = {*PROGRAMS_LOOKED_UP, *requested_programs(one.compiled.manifests, places)}
     programs = {name: path for name in requested if (path := shutil.which(name))}
     python = os.path.abspath(arguments.python) if arguments.python else ""
     if python and not shutil.which(python):
@@ -139,10 +139,10 @@ def _missing_modules(python: str) -> frozenset[str]:
     """The modules that an interpreter lacks; all of them without an interpreter."""
     program = "import sys, importlib.util as u; print(*(m for m in sys.argv[1:] if not u.find_spec(m)))"
     if not python:
-        return frozenset(MODULES_ASKED_ABOUT)
-    words = [python, "-c", program, *MODULES_ASKED_ABOUT]
+        return frozenset(MODULES_LOOKED_UP)
+    words = [python, "-c", program, *MODULES_LOOKED_UP]
     done = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603 - the user's interpreter
-    return frozenset(done.stdout.split() if done.returncode == 0 else MODULES_ASKED_ABOUT)
+    return frozenset(done.stdout.split() if done.returncode == 0 else MODULES_LOOKED_UP)
 
 
 def _free_ports(count: int) -> tuple[int, ...]:

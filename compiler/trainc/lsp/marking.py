@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trainc.diagnostics import Diagnostic, Source
-from trainc.diagnostics.meant import meant
+from trainc.diagnostics.underline import underlined
 from trainc.lsp.places import Position, Range
 from trainc.lsp.snapshot import Snapshot
 
@@ -22,7 +22,7 @@ def words(lines: Sequence[str], source: Source, message: str) -> Range:
     def line_of(number: int) -> str | None:
         return lines[number - 1] if 0 < number <= len(lines) else None
 
-    number, start, end = meant(line_of, source, message)
+    number, start, end = underlined(line_of, source, message)
     length = len(line_of(number) or "")
     start = min(start, length)
     line = min(number, len(lines)) - 1

@@ -25,7 +25,7 @@ _RECORD = (
 )
 _OF_THE_TRAINJOB = ("finalizers", "generateName", "ownerReferences")
 _AMOUNTS = {"limits": "limits: {nvidia.com/gpu: 8}", "requests": "requests: {cpu: 16, memory: 64Gi}"}
-_BESIDE_LABELS = ("finalizers", "name", "namespace")
+_OTHER_METADATA = ("finalizers", "name", "namespace")
 
 
 def ignored_fields(document: Json, kind: str) -> Iterator[Finding]:
@@ -76,7 +76,7 @@ def _own_metadata(document: Json) -> Iterator[Finding]:
 
 
 def _embedded(metadata: Json | None, path: Path, owner: str) -> Iterator[Finding]:
-    for field in _BESIDE_LABELS:
+    for field in _OTHER_METADATA:
         if (metadata or {}).get(field):
             message = (
                 f"{field} in the metadata of a {owner} has no effect: all releases use only labels and annotations"

@@ -17,8 +17,8 @@ _INTERPRETERS = ("python", "python3")
 # The real programs would affect this machine: here sshd only waits, and ssh starts its command as a local process.
 ALWAYS = ("ssh", "sshd")
 # Modules whose presence decides how torchtune is replaced.
-MODULES_ASKED_ABOUT = ("torch", "torchtune")
-ASKED_ABOUT = (*_INTERPRETERS, *_MODULES, "ssh", "mpirun")
+MODULES_LOOKED_UP = ("torch", "torchtune")
+PROGRAMS_LOOKED_UP = (*_INTERPRETERS, *_MODULES, "ssh", "mpirun")
 _SSHD = """\
 #!/bin/sh
 # The pods of the job are processes of one machine, which need no SSH: this one waits for the end of the job.

@@ -24,7 +24,7 @@ _NAMED = pattern(r"--[\w-]+|'([^'\n]+)'|`([^`\n]+)`")
 _LONGEST_BLOCK = 400
 
 
-def meant(line_of: LineOf, source: Source, message: str) -> tuple[int, int, int]:
+def underlined(line_of: LineOf, source: Source, message: str) -> tuple[int, int, int]:
     """Return (line, start, end) of the text that `message` refers to; the line is 1-based, the columns are 0-based.
 
     This is the value of the key at `source` if the message mentions it, and the key otherwise. In a block scalar, it is
